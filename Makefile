@@ -1,0 +1,38 @@
+# Two commands do all the set-up: `make reproduce` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: reproduce test test-real bench lint clean
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	@touch $@
+
+# Reproduce every published table the package holds; writes build/report/index.html.
+reproduce: $(READY)
+	$(BIN)/judgestats reproduce --out build/report/index.html
+
+# Lint, types, the import contract, then the whole suite; the last lines say what was skipped and why.
+test: $(READY) lint
+	$(BIN)/python -m pytest --quiet
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+# The tests on public verdicts; fails where JUDGESTATS_REAL_DATA does not name their folder.
+test-real: $(READY)
+	@test -d "$(JUDGESTATS_REAL_DATA)" || { echo "make test-real: set JUDGESTATS_REAL_DATA to the folder of the public verdicts"; exit 1; }
+	$(BIN)/python -m pytest --quiet -m real
+
+# Times are reports, never assertions: docs/benchmarks.md says which machine the committed ones came from.
+bench: $(READY)
+	$(BIN)/python -m pytest --quiet benchmarks --benchmark-only --benchmark-columns=min,median,rounds
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

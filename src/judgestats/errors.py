@@ -1,0 +1,134 @@
+"""Every exception the package raises, under one root.
+
+A message says what is wrong, what was got, what is allowed, and what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class JudgestatsError(Exception):
+    """Root of every error that judgestats raises on purpose."""
+
+
+class SchemaError(JudgestatsError):
+    """The input cannot be read as the table it should be.
+
+    Attributes
+    ----------
+    faults : pandas.DataFrame or None
+        One row per fault, with the columns of :func:`judgestats.check`, when the faults lie in the rows of a table.
+    """
+
+    def __init__(self, message: str, faults: pd.DataFrame | None = None) -> None:
+        super().__init__(message)
+        self.faults = faults
+
+
+class DesignError(JudgestatsError):
+    """The data are sound, but their design cannot answer the question."""
+
+
+class FormulaError(JudgestatsError):
+    """A model formula does not parse or names something unknown."""
+
+
+class FitError(JudgestatsError):
+    """A model cannot be fitted."""
+
+
+class AuditError(JudgestatsError):
+    """An audit cannot be carried out as asked."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` for the closest known name, or an empty string.
+
+    Parameters
+    ----------
+    name : str
+        What was asked for.
+    known : iterable of str
+        What there is.
+
+    Returns
+    -------
+    str
+        A sentence that starts with a space, so that it can be appended to a message.
+
+    Examples
+    --------
+    >>> suggestion("modle", ["model", "item"])
+    " Did you mean 'model'?"
+    """
+    near = nearest(name, known)
+    return f" Did you mean {near!r}?" if near else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is nearest to `name`, None where none is near.
+
+    Parameters
+    ----------
+    name : str
+        What was asked for.
+    known : iterable of str
+        What there is.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> nearest("judge", ["judge_model", "item"])
+    'judge_model'
+    """
+    names = [str(k) for k in known]
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if close:
+        return close[0]
+    # 'model' inside 'judge_model': too long for an edit distance, plain to a person
+    short, long = name.lower(), [(k.lower(), k) for k in names]
+    inside = [k for low, k in long if (len(short) > 2 and short in low) or (len(low) > 2 and low in short)]
+    return min(inside, key=len) if inside else None
+
+
+def choose(value: str, allowed: Iterable[str], argument: str) -> str:
+    """Return `value` if it is allowed, else raise with the list of what is.
+
+    Parameters
+    ----------
+    value : str
+        The option given.
+    allowed : iterable of str
+        The options there are.
+    argument : str
+        Name of the argument, for the message.
+
+    Returns
+    -------
+    str
+        `value`, unchanged.
+
+    Raises
+    ------
+    DesignError
+        If `value` is not one of `allowed`.
+
+    Examples
+    --------
+    >>> choose("drop", ("drop", "wrong"), "invalid")
+    'drop'
+    """
+    allowed = list(allowed)
+    if value not in allowed:
+        listed = ", ".join(repr(a) for a in allowed)
+        raise DesignError(f"{argument}={value!r} is not known. Allowed: {listed}.{suggestion(str(value), allowed)}")
+    return value

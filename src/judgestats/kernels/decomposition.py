@@ -1,0 +1,163 @@
+"""Two presentation orders of one pair -> one class: the direction-stability decomposition of Δ0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+#: Codes of a slot answer; the order of ``judgestats.schema.patterns.SLOT_ANSWERS``.
+FIRST, SECOND, TIE, INVALID, MISSING = 0, 1, 2, 3, 4
+#: Classes of a pair, the columns of :attr:`Decomposition.classes`.
+STABLE, POSITIONAL, ONE_SIDED, NO_PREFERENCE, DROPPED = 0, 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class PairOrders:
+    """Calls matched to pairs.
+
+    Attributes
+    ----------
+    answers : (U, 2) int8 array
+        Answer of each pair in its forward and in its reverse order; ``MISSING`` where that order was not judged.
+    n_duplicates : int
+        Calls that came after another call of the same pair in the same order. The last one is kept.
+    first_duplicate : int
+        Row of the first such call, -1 if there is none.
+    """
+
+    answers: NDArray[np.int8]
+    n_duplicates: int
+    first_duplicate: int
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Classes of pairs.
+
+    Attributes
+    ----------
+    classes : (G, 5) float array
+        Pairs that are stable, positional, one-sided, without preference, and dropped (an order invalid or missing).
+    calls : (G,) float array
+        Calls in the pairs that are not dropped, two a pair.
+    non_ties : (G,) float array
+        Those of them that are not ties.
+    """
+
+    classes: NDArray[np.float64]
+    calls: NDArray[np.float64]
+    non_ties: NDArray[np.float64]
+
+
+@njit(cache=True)
+def _pair_orders(unit, reverse, answer, n_units):  # type: ignore[no-untyped-def]
+    answers = np.full((n_units, 2), MISSING, np.int8)
+    duplicates = 0
+    first_duplicate = -1
+    for i in range(unit.size):
+        order = 1 if reverse[i] else 0
+        if answers[unit[i], order] != MISSING:
+            duplicates += 1
+            if first_duplicate < 0:
+                first_duplicate = i
+        answers[unit[i], order] = answer[i]
+    return answers, duplicates, first_duplicate
+
+
+def pair_orders(
+    unit: NDArray[np.integer[Any]], reverse: NDArray[np.bool_], answer: NDArray[np.int8], n_units: int
+) -> PairOrders:
+    """Match the two orders of each pair.
+
+    Parameters
+    ----------
+    unit : (N,) int array
+        Which pair a call belongs to, 0 to U - 1: judge, item, candidates and conditions, without the order.
+    reverse : (N,) bool array
+        Whether the call shows the pair in its reverse order.
+    answer : (N,) int8 array
+        ``FIRST``, ``SECOND``, ``TIE`` or ``INVALID``, by slot.
+    n_units : int
+        U.
+
+    Returns
+    -------
+    PairOrders
+    """
+    answers, duplicates, first = _pair_orders(unit, reverse, answer, n_units)
+    return PairOrders(answers, int(duplicates), int(first))
+
+
+def pair_table(
+    answers: NDArray[np.int8], group: NDArray[np.integer[Any]], weight: NDArray[np.float64], n_groups: int
+) -> NDArray[np.float64]:
+    """Count pairs by their two answers.
+
+    Parameters
+    ----------
+    answers : (U, 2) int8 array
+        As in :class:`PairOrders`.
+    group : (U,) int array
+        Group of each pair, 0 to G - 1.
+    weight : (U,) float array
+        How many identical pairs a row stands for.
+    n_groups : int
+        G.
+
+    Returns
+    -------
+    (G, 5, 5) float array
+        Pairs of group g that answered i in the forward and j in the reverse order.
+    """
+    cell = (group * 5 + answers[:, 0]) * 5 + answers[:, 1]
+    counts: NDArray[np.float64] = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)
+    return counts.reshape(n_groups, 5, 5)
+
+
+@njit(cache=True)
+def _decompose(counts):  # type: ignore[no-untyped-def]
+    groups = counts.shape[0]
+    classes = np.zeros((groups, 5))
+    for g in range(groups):
+        for i in range(5):
+            for j in range(5):
+                n = counts[g, i, j]
+                if i >= INVALID or j >= INVALID:
+                    classes[g, DROPPED] += n
+                elif i == TIE and j == TIE:
+                    classes[g, NO_PREFERENCE] += n
+                elif i == TIE or j == TIE:
+                    classes[g, ONE_SIDED] += n
+                elif i == j:
+                    classes[g, POSITIONAL] += n
+                else:
+                    classes[g, STABLE] += n
+    return classes
+
+
+def decompose(counts: NDArray[np.float64]) -> Decomposition:
+    """Classify pairs by their two slot answers (dark_current paper, Eqs. 2 to 7).
+
+    Parameters
+    ----------
+    counts : (G, 5, 5) float array
+        As from :func:`pair_table`.
+
+    Returns
+    -------
+    Decomposition
+
+    Notes
+    -----
+    The same *slot* in both orders is positional: the content flips. Another slot is stable: the content stays. A pair
+    with an invalid or a missing order leaves every rate alike, so that
+    ``non_ties / calls = stable + positional + one_sided / 2`` holds exactly (as shares of the pairs kept).
+    """
+    classes = _decompose(np.ascontiguousarray(counts, dtype=np.float64))
+    pairs = classes[:, :DROPPED].sum(axis=1)
+    non_ties = 2 * (classes[:, STABLE] + classes[:, POSITIONAL]) + classes[:, ONE_SIDED]
+    return Decomposition(classes, 2 * pairs, non_ties)

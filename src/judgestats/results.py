@@ -1,0 +1,92 @@
+"""The vocabulary of a result: its columns, its methods and its flags.
+
+Every measure returns a plain pandas DataFrame: the ``by`` columns, then :data:`COLUMNS`. May import kernels and errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+#: Columns of every estimate, after the ``by`` columns.
+COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag")
+
+#: Doubt, in the row it belongs to.
+LEFT_CENSORED = "left-censored"
+RIGHT_CENSORED = "right-censored"
+CEILING = "ceiling"
+NOT_INDEPENDENT = "calls not independent"
+SMALL_N = "n < 30"
+NO_DATA = "no data"
+FEW_CLUSTERS = "fewer than 10 clusters"
+FORCED_CHOICE = "forced choice"
+SINGLE_RUN = "single run"
+SIGN_CHANGED = "sign changed"
+ZERO_BASE = "base is zero"
+BY_STRUCTURE = "0 by structure"
+CONSTANT = "constant scores"
+ONE_UNIT = "one unit"
+
+
+def flags(*names: str | None) -> str:
+    """Join flags into one cell, dropping the empty ones.
+
+    Parameters
+    ----------
+    *names : str or None
+        Flags; empty strings and None are left out, repeats are kept once.
+
+    Returns
+    -------
+    str
+        The flags, separated by ``"; "``, or an empty string.
+
+    Examples
+    --------
+    >>> flags("n < 30", None, "", "ceiling")
+    'n < 30; ceiling'
+    """
+    return "; ".join(dict.fromkeys(n for n in names if n))
+
+
+def estimates(
+    rows: Iterable[Mapping[str, Any]], by: Sequence[str] = (), extra: Sequence[str] = (), *, sort: bool = True
+) -> pd.DataFrame:
+    """Build the tidy result frame from its rows.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        Each with the `by` columns, ``term`` and ``estimate``; whatever else of :data:`COLUMNS` is absent becomes NaN
+        (numbers) or an empty string (``method``, ``flag``).
+    by : sequence of str
+        Grouping columns; the result is sorted by them, the order of terms within a group is kept.
+    extra : sequence of str
+        Further columns, after :data:`COLUMNS`.
+    sort : bool
+        False keeps the order of the rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `by`, then :data:`COLUMNS`, then `extra`.
+
+    Examples
+    --------
+    >>> estimates([{"judge": "b", "term": "x", "estimate": 0.5}, {"judge": "a", "term": "x", "estimate": 0.1}],
+    ...           by=["judge"])[["judge", "term", "estimate"]]
+      judge term  estimate
+    0     a    x       0.1
+    1     b    x       0.5
+    """
+    columns = [*by, *COLUMNS, *extra]
+    frame = pd.DataFrame(list(rows)).reindex(columns=columns)
+    for name in ("estimate", "std_error", "conf_low", "conf_high", "n"):
+        frame[name] = pd.to_numeric(frame[name]).astype(float)
+    for name in ("method", "flag"):
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), "").astype("str")
+    if sort and by and len(frame):
+        frame = frame.sort_values(list(by), kind="stable", ignore_index=True)
+    return frame

@@ -1,0 +1,428 @@
+"""Ratings -> cells: the runs of a judge on one thing rated, as mean, sd and runs; the reduction of unit ``cell``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.kernels.deviation import cell_means
+from judgestats.schema.columns import By, grouping
+
+#: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
+ABOUT = {"system": "", "item": "", "criterion": "overall"}
+#: Columns of a cell, after its keys.
+SUMMARY = ("mean", "sd", "runs", "n", "n_missing")
+#: Conditions of a run: averaged over, they are told of.
+CONDITIONS = ("condition", "temperature")
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CellTable:
+    """Units (a judge in a cell) and the cells they lie in, as codes.
+
+    Attributes
+    ----------
+    labels : dict of str to Index
+        Sorted labels of each key column, ``judge`` included.
+    keys : dict of str to (C,) int array
+        Code of each cell in each key column but ``judge``.
+    cell, judge : (U,) int32 arrays
+        Cell and judge of each unit, sorted by them.
+    mean, sd : (U,) float arrays
+        Over the runs of the unit; NaN where unknown.
+    runs, missing : (U,) float arrays
+        Scores behind the mean (NaN where unknown) and scores set aside.
+    pooled : tuple of str
+        Conditions that the runs of a unit may differ in.
+    """
+
+    labels: dict[str, Any]
+    keys: dict[str, Ints]
+    cell: Ints
+    judge: Ints
+    mean: Floats
+    sd: Floats
+    runs: Any
+    missing: Any
+    pooled: tuple[str, ...] = ()
+
+    @property
+    def n_cells(self) -> int:
+        """C, how many cells there are."""
+        return int(next(iter(self.keys.values())).size)
+
+    def label(self, name: str) -> Any:
+        """Label of each cell in a key column."""
+        return self.labels[name].take(self.keys[name])
+
+    def where(self, kept: NDArray[np.bool_]) -> CellTable:
+        """Only the cells where the mask is true."""
+        if kept.all():
+            return self
+        number = np.cumsum(kept, dtype=np.int32) - 1
+        units = kept[self.cell]
+        return replace(
+            self,
+            keys={k: v[kept] for k, v in self.keys.items()},
+            cell=number[self.cell[units]].astype(np.int32),
+            judge=self.judge[units],
+            mean=self.mean[units],
+            sd=self.sd[units],
+            runs=self.runs[units],
+            missing=self.missing[units],
+        )
+
+
+def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
+    """Average the runs of each judge on each thing rated.
+
+    Parameters
+    ----------
+    frame : frame
+        Ratings in any engine Narwhals knows, raw (``score``) or already averaged (``mean``, and ``sd``, ``runs``). A
+        lazy frame is averaged where it lies. A column ``n`` of raw rows counts identical rows.
+    by : str or sequence of str
+        Further columns that split the cells.
+    ddof : int
+        The sd has the divisor ``runs - ddof``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``judge``, ``system``, ``item``, ``criterion``, the `by` columns, ``mean``, ``sd`` (NaN for a single run),
+        ``runs`` (scores averaged), ``n`` (rows the cell stands for: runs and missing scores) and ``n_missing`` (NaN
+        scores, set aside), sorted by the `by` columns and the keys.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or holds text where a number belongs.
+    DesignError
+        If averaged ratings have two rows of one cell.
+
+    Examples
+    --------
+    >>> runs = pd.DataFrame({"judge": "g", "system": "s", "item": "1", "replicate": [0, 1, 2], "score": [7, 9, None]})
+    >>> cells(runs)[["judge", "system", "criterion", "mean", "runs", "n", "n_missing"]]
+      judge system criterion  mean  runs    n  n_missing
+    0     g      s   overall   8.0   2.0  3.0        1.0
+    """
+    table = cell_table(frame, by, ddof)
+    extra = [k for k in table.keys if k not in ABOUT]
+    order = np.lexsort(
+        [
+            *(table.keys[k][table.cell] for k in reversed(ABOUT)),
+            table.judge,
+            *(table.keys[k][table.cell] for k in reversed(extra)),
+        ]
+    )
+    cell = table.cell[order]
+    columns: dict[str, Any] = {"judge": table.labels["judge"].take(table.judge[order])}
+    columns |= {k: table.label(k).take(cell) for k in (*ABOUT, *extra)}
+    runs, missing = (np.asarray(x, dtype=float)[order] for x in (table.runs, table.missing))
+    columns |= {"mean": table.mean[order], "sd": table.sd[order], "runs": runs, "n": runs + missing}
+    return pd.DataFrame({**columns, "n_missing": missing})
+
+
+def cell_table(frame: Any, by: By = (), ddof: int = 1, *, judge: str | None = "judge") -> CellTable:
+    """Average as :func:`cells` does, and keep the codes.
+
+    Parameters
+    ----------
+    frame, by, ddof
+        As in :func:`cells`.
+    judge : str or None
+        Column of the judges; None for a table without one, all of whose rows are one judge's.
+
+    Returns
+    -------
+    CellTable
+    """
+    data = nw.from_native(frame)
+    present = list(data.collect_schema().names())
+    value = _value_column(present, judge)
+    keys = [*grouping(by, [c for c in present if c != value]), *(k for k in ABOUT if k in present)]
+    keys = list(dict.fromkeys([*keys, *([judge] if judge else [])]))
+    pooled = _pooled(data, [c for c in CONDITIONS if c in present and c not in keys]) if value == "score" else ()
+    averaged = value == "score" and isinstance(data, nw.LazyFrame) and "n" not in present
+    if averaged:
+        data, value = _averaged_there(data, keys), "mean"
+    elif value == "score" and isinstance(data, nw.LazyFrame):
+        data = data.group_by(*keys, "score").agg(nw.col("n").sum())
+    given = _summaries(value, data.collect_schema().names())
+    table = _collect(data.select(*keys, *given), keys)
+    coded = {k: _labelled(table[k]) for k in keys}
+    numbers = {c: _number(table[c]) for c in given}
+    del table
+    result = _raw(coded, numbers, ddof, judge) if value == "score" else _summarised(coded, numbers, judge)
+    if averaged:
+        result = replace(result, sd=_rescaled(result.sd, result.runs, ddof))
+    return replace(result, pooled=pooled)
+
+
+def _value_column(present: list[str], judge: str | None) -> str:
+    value = "score" if "score" in present else "mean"
+    missing = [c for c in (judge, "system", value) if c is not None and c not in present]
+    if missing:
+        hints = "".join(suggestion(m, present) for m in missing)
+        wanted = " (or mean)" if "mean" in missing else ""
+        missing = ["score" if m == "mean" else m for m in missing]
+        raise SchemaError(
+            f"The table lacks {', '.join(missing)}{wanted} for ratings. Columns: {', '.join(present)}.{hints} Map it "
+            "with ratings(frame, judge='...', system='...', item='...', score='...')."
+        )
+    return value
+
+
+def _collect(data: Any, keys: list[str]) -> pd.DataFrame:
+    if isinstance(data, nw.LazyFrame):
+        data = data.collect(backend="pandas")
+    elif data.implementation.is_polars():  # categories cross over as codes, strings one by one
+        text = [k for k, dtype in data.select(*keys).schema.items() if dtype == nw.String]
+        data = data.with_columns(nw.col(c).cast(nw.Categorical) for c in text) if text else data
+    table: pd.DataFrame = data.to_pandas()
+    return table
+
+
+def _pooled(data: Any, conditions: list[str]) -> tuple[str, ...]:
+    if not conditions:
+        return ()
+    counts = data.select(nw.col(c).n_unique().alias(c) for c in conditions).lazy().collect(backend="pandas").to_native()
+    return tuple(c for c in conditions if len(counts) and counts[c].iloc[0] > 1)
+
+
+def _summaries(value: str, present: list[str]) -> list[str]:
+    wanted = ("n",) if value == "score" else ("sd", "runs", "n_missing")
+    return [value, *(c for c in wanted if c in present)]
+
+
+def _averaged_there(data: Any, keys: list[str]) -> Any:
+    """Average a lazy frame in its own engine."""
+    score = nw.col("score").cast(nw.Float64)
+    data = data.with_columns(nw.when(~score.is_nan()).then(score).alias("score"))
+    return data.group_by(*keys).agg(
+        nw.col("score").mean().alias("mean"),
+        nw.col("score").std(ddof=1).alias("sd"),
+        nw.col("score").count().alias("runs"),
+        nw.col("score").is_null().sum().alias("n_missing"),
+    )
+
+
+def _rescaled(sd: Floats, runs: Any, ddof: int) -> Floats:
+    """Sd with the divisor ``runs - ddof``, from one with ``runs - 1``."""
+    if ddof == 1:
+        return sd
+    runs = np.asarray(runs, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled: Floats = np.where((runs > 1) & (runs > ddof), sd * np.sqrt((runs - 1) / (runs - ddof)), np.nan)
+    return scaled
+
+
+def _number(values: pd.Series[Any]) -> Floats:
+    if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
+        wrong = pd.to_numeric(values.astype("string"), errors="coerce").isna() & values.notna()
+        rows = np.flatnonzero(wrong if wrong.any() else values.notna())
+        example = f" (first: row {rows[0]}, {values.iloc[rows[0]]!r})" if len(rows) else ""
+        raise SchemaError(
+            f"{values.name!r} holds text where a number is expected{example}. Read the table with ratings(frame), "
+            "which casts numbers and names every value that is none."
+        )
+    return np.asarray(values.to_numpy(dtype=float, na_value=np.nan), dtype=float)
+
+
+def _labelled(values: pd.Series[Any]) -> tuple[Ints, Any]:
+    """Code each value by the rank of its label; a missing value is a label of its own, the last."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        code, labels = values.cat.codes.to_numpy(), values.cat.categories
+        code, labels = _used(code, labels)
+    elif len(values) > 1 and values.iloc[0] == values.iloc[-1] and (values == values.iloc[0]).all():
+        return np.zeros(len(values), dtype=np.int16), pd.Index([values.iloc[0]])  # one criterion: no hashing
+    else:
+        code, labels = pd.factorize(values)
+        labels = pd.Index(labels)
+    try:
+        order = np.asarray(labels.argsort())
+    except TypeError:  # labels of several types
+        order = np.asarray(labels.astype(str).argsort())
+    small = np.int16 if len(labels) < 2**15 - 1 else np.int32
+    rank = np.empty(len(labels) + 1, dtype=small)
+    rank[order] = np.arange(len(labels), dtype=small)
+    rank[-1] = len(labels)  # where code -1, a missing value, points
+    labels = labels.take(order)
+    ranked = rank[code]
+    if len(ranked) and ranked.max() == len(labels):
+        labels = pd.Index([*labels, None], dtype=object)
+    return ranked, labels
+
+
+def _used(code: Any, labels: Any) -> tuple[Any, Any]:
+    """Drop the categories that do not occur."""
+    counts = np.bincount(code[code >= 0], minlength=len(labels))
+    if (counts > 0).all():
+        return code, labels
+    number = np.append(np.cumsum(counts > 0) - 1, -1)
+    return number[code], labels[counts > 0]
+
+
+def compact(code: Any, size: int) -> tuple[Ints, NDArray[np.int64]]:
+    """Number codes 0 to K - 1 in their order, without gaps.
+
+    Parameters
+    ----------
+    code : (N,) int array
+        Codes from 0 to size - 1.
+    size : int
+        How many there may be.
+
+    Returns
+    -------
+    number : (N,) int32 array
+    codes : (K,) int64 array
+        The code behind each number.
+    """
+    if size > 4 * len(code) + 10**6:
+        codes, number = np.unique(code, return_inverse=True)
+        return number.astype(np.int32), codes.astype(np.int64)
+    seen = np.zeros(size, dtype=bool)
+    seen[code] = True
+    codes = np.flatnonzero(seen)
+    if codes.size == size:
+        return code.astype(np.int32, copy=False), codes
+    return (np.cumsum(seen, dtype=np.int32) - np.int32(1))[code], codes
+
+
+def joint(parts: Sequence[tuple[Any, int]], rows: int) -> tuple[Any, int]:
+    """One code for each combination, in the order of the parts; int32 where it fits."""
+    code, size = np.zeros(rows, dtype=np.int32), 1
+    for part, levels in parts:
+        if size * max(levels, 1) > 2**62:
+            code, codes = compact(code, size)
+            size = codes.size
+        if size * max(levels, 1) >= 2**31:
+            code = code.astype(np.int64)
+        code *= max(levels, 1)
+        code += part
+        size *= max(levels, 1)
+    return code, size
+
+
+def _units(coded: dict[str, tuple[Ints, Any]], judge: str | None) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Unit of each row, and what the units are: codes of their cells, and labels."""
+    rows = len(next(iter(coded.values()))[0])
+    about = [k for k in coded if k != judge]
+    code, size = joint([(coded[k][0], len(coded[k][1])) for k in about], rows)
+    judges = len(coded[judge][1]) if judge else 1
+    dense = size * judges <= 4 * rows + 10**6
+    if not dense:
+        code, cell_codes = compact(code, size)
+        size = cell_codes.size
+    if size * judges >= 2**31:
+        code = code.astype(np.int64)
+    code *= judges
+    if judge:
+        code += coded[judge][0]
+    unit, codes = compact(code, size * judges)
+    del code
+    number = codes // judges
+    cell, cells_ = compact(number, size)
+    keys = _decoded(cells_, coded, about) if dense else _looked_up(cell, cells_.size, unit, codes.size, coded, about)
+    labels = {k: coded[k][1] for k in about} | {"judge": coded[judge][1] if judge else pd.Index([""])}
+    return unit, {"cell": cell, "judge": (codes - number * judges).astype(np.int32), "keys": keys}, labels
+
+
+def _decoded(codes: Any, coded: dict[str, tuple[Ints, Any]], about: list[str]) -> dict[str, Ints]:
+    keys: dict[str, Ints] = {}
+    for name in reversed(about):
+        levels = max(len(coded[name][1]), 1)
+        keys[name] = (codes % levels).astype(np.int32)
+        codes = codes // levels
+    return {name: keys[name] for name in about}
+
+
+def _looked_up(
+    cell: Any, n_cells: int, unit: Any, n_units: int, coded: dict[str, tuple[Ints, Any]], about: list[str]
+) -> dict[str, Ints]:
+    row_of_unit, unit_of_cell = np.zeros(n_units, np.int64), np.zeros(n_cells, np.int64)
+    row_of_unit[unit] = np.arange(len(unit))
+    unit_of_cell[cell] = np.arange(n_units)
+    rows = row_of_unit[unit_of_cell]
+    return {name: coded[name][0][rows].astype(np.int32) for name in about}
+
+
+def _complete(keys: dict[str, Ints], labels: dict[str, Any], n_cells: int) -> tuple[dict[str, Ints], dict[str, Any]]:
+    """Give the columns that the table lacks: one item, one criterion."""
+    absent = {k: v for k, v in ABOUT.items() if k not in keys}
+    keys = {**keys, **{k: np.zeros(n_cells, np.int32) for k in absent}}
+    labels = {**labels, **{k: pd.Index([v]) for k, v in absent.items()}}
+    extra = [k for k in keys if k not in ABOUT]
+    return {k: keys[k] for k in (*extra, *ABOUT)}, labels
+
+
+def _raw(coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], ddof: int, judge: str | None) -> CellTable:
+    unit, units, labels = _units(coded, judge)
+    coded.clear()
+    n_units = units["judge"].size
+    weight = _weights(numbers.get("n"))
+    keys, labels = _complete(units["keys"], labels, int(units["cell"].max(initial=-1)) + 1)
+    about = (labels, keys, units["cell"], units["judge"])
+    if n_units == len(unit) and not weight.size:  # one score a unit: nothing to average
+        mean = np.empty(n_units)
+        mean[unit] = numbers["score"]
+        missing = np.isnan(mean)
+        return CellTable(
+            *about,
+            mean,
+            np.broadcast_to(np.float64(np.nan), (n_units,)),
+            (~missing).view(np.int8),
+            missing.view(np.int8),
+        )
+    means = cell_means(unit, numbers["score"], weight, n_units)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sd = np.where((means.runs > 1) & (means.runs > ddof), np.sqrt(means.squares / (means.runs - ddof)), np.nan)
+    return CellTable(*about, means.mean, sd, means.runs, means.missing)
+
+
+def _weights(n: Floats | None) -> NDArray[np.int64]:
+    if n is None:
+        return np.zeros(0, dtype=np.int64)
+    wrong = ~(n >= 0) | (n != np.floor(n))
+    if wrong.any():
+        raise SchemaError(
+            f"'n' of ratings counts identical rows: it is missing, negative or not whole in {wrong.sum()} rows (first: "
+            f"{np.flatnonzero(wrong)[0]})."
+        )
+    return n.astype(np.int64)
+
+
+def _summarised(coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], judge: str | None) -> CellTable:
+    unit, units, labels = _units(coded, judge)
+    n_units = units["judge"].size
+    if n_units < len(unit):
+        _refuse_twice(unit, coded)
+    row = np.empty(n_units, dtype=np.int64)
+    row[unit] = np.arange(len(unit))
+    unknown = np.full(n_units, np.nan)
+    mean = numbers["mean"][row]
+    sd, runs = (numbers[c][row] if c in numbers else unknown for c in ("sd", "runs"))
+    missing = numbers["n_missing"][row] if "n_missing" in numbers else np.isnan(mean).astype(float)
+    keys, labels = _complete(units["keys"], labels, int(units["cell"].max(initial=-1)) + 1)
+    return CellTable(labels, keys, units["cell"], units["judge"], mean, sd, runs, missing)
+
+
+def _refuse_twice(unit: Any, coded: dict[str, tuple[Ints, Any]]) -> None:
+    twice = np.bincount(unit)[unit] > 1
+    row = int(np.flatnonzero(twice)[0])
+    shown = ", ".join(f"{k}={labels[code[row]]}" for k, (code, labels) in coded.items())
+    raise DesignError(
+        f"A table of means has several rows of one cell: {int(twice.sum())} rows (first: row {row}, {shown}). Name the "
+        "column that tells them apart in by=, or give raw scores, which are averaged."
+    )

@@ -1,0 +1,189 @@
+"""The column vocabulary of the two canonical frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from judgestats.errors import SchemaError, suggestion
+
+Kind = Literal["preferences", "ratings"]
+Type = Literal["text", "category", "integer", "number", "boolean"]
+#: A grouping argument: one column name, or several.
+By = str | Sequence[str]
+
+#: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is set aside.
+CHOICES = ("first", "second", "tie", "abstain", "invalid")
+#: Why a call is invalid.
+STATUSES = ("ok", "parse", "schema", "semantic", "leak", "refused", "error", "missing partner")
+#: What the judge was shown, in a datasheet design.
+STIMULI = ("vacuum", "same_subset", "different_subset", "ladder", "filler")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a canonical frame.
+
+    Attributes
+    ----------
+    name : str
+        Canonical name.
+    type : {'text', 'category', 'integer', 'number', 'boolean'}
+        What it holds.
+    meaning : str
+        One line, for people.
+    required : bool
+        Whether the frame is nothing without it.
+    allowed : tuple of str
+        The values of a category; empty when any value will do.
+    key : bool
+        Whether it says *which* call this is (True) or what came of it (False).
+    default : object
+        What an absent column stands for.
+    """
+
+    name: str
+    type: Type
+    meaning: str
+    required: bool = False
+    allowed: tuple[str, ...] = ()
+    key: bool = False
+    default: object = None
+
+
+PREFERENCES: tuple[Column, ...] = (
+    Column("judge", "text", "who judged", required=True, key=True),
+    Column("item", "text", "what was judged: a prompt, a document", required=True, key=True),
+    Column("first", "text", "candidate shown first", required=True, key=True),
+    Column("second", "text", "candidate shown second", required=True, key=True),
+    Column("choice", "category", "the answer, by position as shown", required=True, allowed=CHOICES),
+    Column("replicate", "integer", "repeat of the same call", key=True, default=0),
+    Column("pair", "text", "the unordered pair", key=True),
+    Column("order_known", "boolean", "whether first and second are the order as shown", default=True),
+    Column("ties_allowed", "boolean", "whether the judge could answer tie", default=True),
+    Column("status", "category", "why a call is invalid", allowed=STATUSES, default="ok"),
+    Column("strength", "number", "graded preference, 0 first to 1 second"),
+    Column("gold", "text", "the right answer: a candidate, or tie"),
+    Column("better", "text", "the better candidate by construction"),
+    Column("target", "text", "the candidate that carries the attribute under test"),
+    Column("bias", "text", "name of the bias under test", key=True),
+    Column("stimulus", "category", "arm of a datasheet design", allowed=STIMULI, key=True),
+    Column("vacuum_kind", "text", "empty, whitespace or identical", key=True),
+    Column("delta", "number", "difference in quality, in steps of the ladder", key=True),
+    Column("task", "text", "task or benchmark", key=True),
+    Column("topic", "text", "topic", key=True),
+    Column("strategy", "text", "judging strategy", key=True),
+    Column("scheme", "text", "judging scheme", key=True),
+    Column("probe", "text", "cue shown with the candidates", key=True),
+    Column("prompt", "text", "judge prompt", key=True),
+    Column("temperature", "number", "sampling temperature", key=True),
+    Column("rationale", "text", "the judge's reasons"),
+    Column("cost", "number", "cost of the call"),
+    Column("latency", "number", "seconds the call took"),
+    Column("n", "integer", "count of identical rows", default=1),
+)
+
+RATINGS: tuple[Column, ...] = (
+    Column("judge", "text", "who judged", required=True, key=True),
+    Column("system", "text", "whose response it was", required=True, key=True),
+    Column("item", "text", "what was judged: a prompt, a document", required=True, key=True),
+    Column("criterion", "text", "what was rated", key=True, default="overall"),
+    Column("score", "number", "the score; or mean, sd and runs", required=True),
+    Column("mean", "number", "mean score over runs"),
+    Column("sd", "number", "standard deviation over runs"),
+    Column("runs", "integer", "number of runs behind a mean"),
+    Column("replicate", "integer", "repeat of the same call", key=True, default=0),
+    Column("condition", "text", "condition of the run", key=True),
+    Column("temperature", "number", "sampling temperature", key=True),
+    Column("tier", "text", "quality tier of the system", key=True),
+    Column("domain", "text", "domain of the item", key=True),
+    Column("status", "category", "why a score is missing", allowed=(*STATUSES, "off scale"), default="ok"),
+    Column("rationale", "text", "the judge's reasons"),
+    Column("n", "integer", "count of identical rows", default=1),
+)
+
+VOCABULARY: dict[str, tuple[Column, ...]] = {"preferences": PREFERENCES, "ratings": RATINGS}
+
+
+def required(kind: Kind) -> list[str]:
+    """Names a frame of this kind must have (``score`` may be replaced by ``mean``)."""
+    return [c.name for c in VOCABULARY[kind] if c.required]
+
+
+def key_columns(kind: Kind, present: Iterable[str]) -> list[str]:
+    """Canonical key columns among `present`, in canonical order."""
+    present = set(present)
+    return [c.name for c in VOCABULARY[kind] if c.key and c.name in present]
+
+
+def names(by: By) -> list[str]:
+    """Return a ``by`` argument as a list of names."""
+    return [by] if isinstance(by, str) else list(by)
+
+
+def grouping(by: By, present: Iterable[str], what: str = "frame") -> list[str]:
+    """Return `by` as a list of names, each of which is a column.
+
+    Parameters
+    ----------
+    by : str or sequence of str
+        The grouping asked for.
+    present : iterable of str
+        Columns there are.
+    what : str
+        What has the columns, for the message.
+
+    Returns
+    -------
+    list of str
+        The names, each once.
+
+    Raises
+    ------
+    SchemaError
+        If a name is not a column.
+    """
+    present = list(present)
+    wanted = list(dict.fromkeys(names(by)))
+    for name in wanted:
+        if name not in present:
+            raise SchemaError(
+                f"by={name!r} is not a column of the {what}. Columns: {', '.join(present)}.{suggestion(name, present)}"
+            )
+    return wanted
+
+
+def kind_of(columns: Iterable[str]) -> Kind:
+    """Tell which canonical frame has these columns.
+
+    Parameters
+    ----------
+    columns : iterable of str
+        Column names.
+
+    Returns
+    -------
+    {'preferences', 'ratings'}
+
+    Raises
+    ------
+    SchemaError
+        If neither frame's required columns are there.
+
+    Examples
+    --------
+    >>> kind_of(["judge", "item", "first", "second", "choice"])
+    'preferences'
+    """
+    have = set(columns)
+    if have >= set(required("preferences")):
+        return "preferences"
+    if have >= {"judge", "system", "item"} and have & {"score", "mean"}:
+        return "ratings"
+    listed = ", ".join(map(str, columns)) or "none"
+    raise SchemaError(
+        f"This is neither canonical frame. Columns: {listed}. A preferences frame needs "
+        f"{', '.join(required('preferences'))}; a ratings frame needs judge, system, item and score (or mean). "
+        "Map your columns with preferences(frame, judge='...', ...) or ratings(frame, judge='...', ...)."
+    )

@@ -1,0 +1,271 @@
+"""Any frame -> a canonical frame: rename, cast, translate the answers, validate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import SchemaError, choose, nearest, suggestion
+from judgestats.schema.columns import VOCABULARY, Column, Kind, required
+from judgestats.schema.validation import raise_faults
+
+#: Spellings of an answer that mean the same in every tool we know.
+ANSWER_LABELS: dict[str, str] = {c: c for c in ("first", "second", "tie", "abstain", "invalid")}
+
+
+def preferences(frame: Any, *, labels: Mapping[Any, str] | None = None, **columns: str | None) -> Any:
+    """Map any frame onto the canonical preferences frame, and validate it.
+
+    Parameters
+    ----------
+    frame : frame
+        pandas, Polars, Arrow, DuckDB, ... : whatever Narwhals accepts. A lazy frame stays lazy; the values of its rows
+        are then checked when they are counted.
+    labels : mapping, optional
+        Answer labels of the table to ``first``, ``second``, ``tie``, ``abstain`` or ``invalid``, e.g.
+        ``{"A": "first", "B": "second", "C": "tie"}``. Canonical labels need no entry.
+    **columns : str or None
+        Canonical name = name in the table: ``judge="evaluator"``. ``winner="col"`` names a column with the winning
+        *candidate* (or a tie label), from which ``choice`` is made, whatever the order shown. ``None`` says that a
+        column of the table that happens to carry one of our names is something else: it is kept as ``<name>_source``.
+
+    Returns
+    -------
+    frame
+        Of the kind given, with the canonical columns first. A missing ``choice`` becomes ``invalid`` with status
+        ``parse``; columns that are not ours are kept and count as conditions.
+
+    Raises
+    ------
+    SchemaError
+        With every fault at once in ``faults``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"evaluator": ["g", "g"], "q": [1, 1], "left": ["x", "y"], "right": ["y", "x"],
+    ...                       "verdict": ["A", "C"]})
+    >>> preferences(table, judge="evaluator", item="q", first="left", second="right", choice="verdict",
+    ...             labels={"A": "first", "B": "second", "C": "tie"})
+      judge item first second choice
+    0     g    1     x      y  first
+    1     g    1     y      x    tie
+    """
+    winner = columns.pop("winner", None)
+    extra = {"choice": winner} if winner is not None else {}
+    mapped = _map(frame, "preferences", {**columns, **extra})
+    if winner is not None:
+        mapped = mapped.with_columns(_choice_of_winner())
+    mapped = mapped.with_columns(_answers(dict(labels or {}), from_winner=winner is not None))
+    mapped = _invalid_has_status(mapped)
+    return _finish(mapped, "preferences")
+
+
+def ratings(
+    frame: Any,
+    *,
+    scale: tuple[float, float] | None = None,
+    off_scale: Literal["error", "missing"] = "error",
+    **columns: str | None,
+) -> Any:
+    """Map any frame onto the canonical ratings frame, and validate it.
+
+    Parameters
+    ----------
+    frame : frame
+        Whatever Narwhals accepts; a lazy frame stays lazy.
+    scale : (float, float), optional
+        Lowest and highest score there is.
+    off_scale : {'error', 'missing'}
+        What a score off the scale is: a fault, or a missing score with status ``off scale``.
+    **columns : str or None
+        Canonical name = name in the table, as in :func:`preferences`.
+
+    Returns
+    -------
+    frame
+        Of the kind given, with the canonical columns first. A missing score stays: it is a row of
+        :func:`judgestats.check`, set aside by every measure. Without a ``criterion`` there is one, ``overall``.
+
+    Raises
+    ------
+    SchemaError
+        With every fault at once in ``faults``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"rater": ["a", "b"], "writer": ["w", "w"], "story": [7, 7], "points": [3, 4]})
+    >>> ratings(table, judge="rater", system="writer", item="story", score="points")
+      judge system item criterion  score
+    0     a      w    7   overall    3.0
+    1     b      w    7   overall    4.0
+    """
+    choose(off_scale, ("error", "missing"), "off_scale")
+    mapped = _map(frame, "ratings", columns)
+    if "criterion" not in mapped.collect_schema().names():
+        mapped = _in_order(mapped.with_columns(nw.lit("overall").alias("criterion")), "ratings")
+    if scale is not None and off_scale == "missing":
+        score = "score" if "score" in mapped.collect_schema().names() else "mean"
+        off = (nw.col(score) < scale[0]) | (nw.col(score) > scale[1])
+        have = "status" in mapped.collect_schema().names()
+        old = nw.col("status") if have else nw.lit("ok")
+        mapped = mapped.with_columns(nw.when(off).then(nw.lit("off scale")).otherwise(old).alias("status"))
+        mapped = mapped.with_columns(nw.when(~off).then(nw.col(score)).alias(score))
+        scale = None
+    return _finish(mapped, "ratings", scale=scale)
+
+
+def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None]) -> Any:
+    """Rename and cast; complain of every name that does not exist, at once."""
+    data = nw.from_native(frame)
+    present = list(data.collect_schema().names())
+    vocabulary = {c.name: c for c in VOCABULARY[kind]}
+    _refuse_unknown_names(columns, vocabulary, present, kind)
+    renames: dict[str, str] = {}
+    chosen = {source: name for name, source in columns.items() if source is not None}
+    expressions = [nw.col(source).alias(name) for name, source in columns.items() if source is not None]
+    for name in present:
+        if name in chosen and columns.get(name, name) == name:
+            continue
+        if name in columns and name not in chosen:  # our name, but it is mapped from elsewhere or set aside
+            renames[name] = f"{name}_source"
+    taken = set(columns) | set(chosen)
+    kept = [
+        nw.col(n).alias(renames[n]) if n in renames else nw.col(n) for n in present if n not in taken or n in renames
+    ]
+    data = data.select(*expressions, *kept)
+    have = set(data.collect_schema().names())
+    missing = [n for n in required(kind) if n not in have and not (n == "score" and "mean" in have)]
+    if missing:
+        listed = ", ".join(present) or "none"
+        hints = ", ".join(f"{m}={nearest(m, present) or '...'!r}" for m in missing)
+        raise SchemaError(
+            f"The table lacks {', '.join(missing)} for a {kind} frame. Columns: {listed}. Name the columns that hold "
+            f"them, as in {kind}(frame, {hints})."
+        )
+    return _cast(_in_order(data, kind), vocabulary)
+
+
+def _in_order(data: Any, kind: Kind) -> Any:
+    """Canonical columns first, in canonical order."""
+    have = data.collect_schema().names()
+    ours = [c.name for c in VOCABULARY[kind] if c.name in have]
+    return data.select(*ours, *(c for c in have if c not in ours))
+
+
+def _refuse_unknown_names(
+    columns: Mapping[str, str | None], vocabulary: Mapping[str, Column], present: list[str], kind: Kind
+) -> None:
+    problems = []
+    for name, source in columns.items():
+        if name not in vocabulary:
+            problems.append(f"{name!r} is not a column of a {kind} frame.{suggestion(name, vocabulary)}")
+        elif source is not None and source not in present:
+            problems.append(
+                f"{name} column {source!r} is not in the table. Columns: {', '.join(present)}."
+                + suggestion(source, present)
+            )
+    if problems:
+        raise SchemaError(" ".join(problems))
+
+
+def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
+    """Cast ids to text, and what arrives as text to numbers. What does not cast is left for validation to name."""
+    ours = {n: (vocabulary[n].type, d) for n, d in data.collect_schema().items() if n in vocabulary}
+    kept = (nw.String, nw.Categorical, nw.Enum)
+    ids = [
+        n for n, (t, d) in ours.items() if t in ("text", "category") and not isinstance(d, kept) and not d.is_nested()
+    ]
+    floats = [n for n, (t, d) in ours.items() if t == "number" and d.is_numeric()]
+    numbers = ("number", "integer", "boolean")
+    texts = [
+        n for n, (t, d) in ours.items() if t in numbers and d != nw.Boolean and (t == "boolean" or not d.is_numeric())
+    ]
+    casts = [nw.col(n).cast(nw.Float64) for n in floats]
+    if not isinstance(data, nw.DataFrame):
+        casts += [nw.col(n).cast(nw.String) for n in ids]
+        return data.with_columns(*casts) if casts else data
+    new = {n: _as_text(data[n].to_pandas()) for n in ids}
+    new |= {n: v for n in texts if (v := _from_text(data[n].to_pandas(), vocabulary[n])) is not None}
+    series = [nw.new_series(n, v, backend=data.implementation) for n, v in new.items()]
+    return data.with_columns(*casts, *series) if casts or series else data
+
+
+_YES_NO = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+
+
+def _as_text(values: pd.Series[Any]) -> Any:
+    """Ids as text: the number 81.0 that a missing neighbour made a float is still item 81."""
+    if pd.api.types.is_float_dtype(values) and (values.dropna() % 1 == 0).all():
+        values = values.astype("Int64")
+    text = values.astype("string")
+    return text.astype(object).where(text.notna(), None).to_numpy()
+
+
+def _from_text(values: pd.Series[Any], column: Column) -> Any:
+    """Text as numbers, or as yes and no, where every value is one; None where some value is not."""
+    text = values.astype("string").str.strip()
+    text = text.mask(text == "")
+    if column.type == "boolean":
+        known = text.str.lower().map(_YES_NO)
+        return known.fillna(column.default).to_numpy(dtype=bool) if known.isna().equals(text.isna()) else None
+    number = pd.to_numeric(text, errors="coerce")
+    return number.to_numpy(dtype="float64", na_value=np.nan) if number.isna().equals(text.isna()) else None
+
+
+def _choice_of_winner() -> Any:
+    """Turn the winning candidate (item frame) into the winning position; a swapped call is flipped here, once."""
+    won = nw.col("choice")
+    return (
+        nw.when(won == nw.col("first"))
+        .then(nw.lit("first"))
+        .when(won == nw.col("second"))
+        .then(nw.lit("second"))
+        .otherwise(won)
+        .alias("choice")
+    )
+
+
+def _answers(labels: dict[Any, str], *, from_winner: bool) -> Any:
+    """Translate answer labels; an absent answer is an invalid one."""
+    if from_winner:
+        labels = {k: v for k, v in labels.items() if v in ("tie", "abstain", "invalid")}
+    column = nw.col("choice").cast(nw.String)
+    table = {str(k): v for k, v in labels.items()}
+    for target in table.values():
+        choose(target, ANSWER_LABELS, "labels")
+    expression = column
+    for label, answer in table.items():
+        expression = nw.when(column == label).then(nw.lit(answer)).otherwise(expression)
+    missing = column.is_null() | (column == "")
+    return nw.when(missing & nw.lit("" not in table)).then(nw.lit("invalid")).otherwise(expression).alias("choice")
+
+
+def _invalid_has_status(data: Any) -> Any:
+    """An invalid answer without a reason was not parsed."""
+    invalid = nw.col("choice") == "invalid"
+    if "status" in data.collect_schema().names():
+        status = nw.col("status").cast(nw.String)
+        bare = invalid & (status.is_null() | (status == "ok") | (status == ""))
+        return data.with_columns(nw.when(bare).then(nw.lit("parse")).otherwise(status).alias("status"))
+    if isinstance(data, nw.DataFrame) and not data.select(invalid.any()).item():
+        return data
+    return data.with_columns(nw.when(invalid).then(nw.lit("parse")).otherwise(nw.lit("ok")).alias("status"))
+
+
+def _finish(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> Any:
+    if isinstance(data, nw.DataFrame):
+        raise_faults(data, kind, scale)
+        category = [c.name for c in VOCABULARY[kind] if c.type == "category" and c.name in data.columns]
+        data = data.with_columns(nw.col(c).cast(nw.Categorical) for c in category) if category else data
+        whole = [c.name for c in VOCABULARY[kind] if c.type == "integer" and c.name in data.columns]
+        whole = [
+            c for c in whole if data[c].dtype.is_float() and not data[c].is_null().any() and not data[c].is_nan().any()
+        ]
+        data = data.with_columns(nw.col(c).cast(nw.Int64) for c in whole) if whole else data
+    return data.to_native()

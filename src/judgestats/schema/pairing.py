@@ -1,0 +1,217 @@
+"""The two orders of a pair, found and counted: in memory through codes and a kernel, elsewhere by grouping there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_orders, pair_table
+from judgestats.schema.coding import Coded, Codes, column_codes, combine, tidy
+from judgestats.schema.patterns import SLOT_ANSWERS
+
+#: Columns that tell two pairs apart, besides judge, item and the candidates.
+UNIT_COLUMNS = (
+    "replicate",
+    "task",
+    "topic",
+    "stimulus",
+    "vacuum_kind",
+    "delta",
+    "bias",
+    "strategy",
+    "scheme",
+    "probe",
+    "prompt",
+    "temperature",
+)
+_LABELS = np.array(SLOT_ANSWERS, dtype=object)
+_ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
+
+
+def count_pairs(data: Any, groups: list[str], *, one_stimulus: bool = False) -> pd.DataFrame:
+    """Count pairs by their two answers: the `groups`, ``forward``, ``reverse`` and ``n``."""
+    present = list(data.collect_schema().names())
+    refuse_unknown_order(data, present)
+    apart = [c for c in UNIT_COLUMNS if c in present and not (one_stimulus and c == "stimulus")]
+    unit = list(dict.fromkeys(["judge", "item", *apart, *groups]))
+    if isinstance(data, nw.DataFrame):
+        return _pairs_here(data, unit, groups)
+    return _pairs_there(data, unit, groups)
+
+
+def refuse_unknown_order(data: Any, present: list[str]) -> None:
+    """Refuse data whose order of presentation is not recorded, or is gone by aggregation."""
+    if "order_known" not in present:
+        return
+    known = nw.col("order_known").fill_null(True).cast(nw.Boolean)
+    unknown = data.select((~known).any().alias("unknown")).lazy()
+    if bool(unknown.collect(backend="pandas").to_native()["unknown"].iloc[0]):
+        raise DesignError(
+            "The order in which the candidates were shown is not recorded in these data (order_known is False), or "
+            "they are aggregated over orders. A measure of order needs it; gold_agreement and preference rates do not."
+        )
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Calls in memory, matched to pairs.
+
+    Attributes
+    ----------
+    codes : Codes
+        Pair of each call, and a call of each pair.
+    answers : (U, 2) int8 array
+        Answers of each pair, in the forward and in the reverse order.
+    coded : dict
+        Coded unit columns of the calls.
+    """
+
+    codes: Codes
+    answers: Any
+    coded: dict[str, Coded]
+
+
+def matched(data: nw.DataFrame[Any], unit: list[str]) -> Pairs:
+    """Match the two orders of each pair.
+
+    Raises
+    ------
+    DesignError
+        If a pair was judged twice in one order.
+    """
+    table = data.select(*dict.fromkeys([*unit, "first", "second", "choice"])).to_pandas()
+    coded = {c: column_codes(table[c]) for c in unit}
+    low, high, reverse = candidates(table)
+    codes = combine([*coded.values(), low, high], len(table))
+    paired = pair_orders(codes.code, reverse, _answer_codes(table["choice"]), codes.size)
+    if paired.n_duplicates:
+        raise DesignError(_twice(data, codes, reverse, paired.n_duplicates, paired.first_duplicate))
+    return Pairs(codes, paired.answers, coded)
+
+
+def labelled(answers: Any) -> dict[str, Any]:
+    """Answer codes as the columns ``forward`` and ``reverse``."""
+    return {"forward": _LABELS[answers[:, 0]], "reverse": _LABELS[answers[:, 1]]}
+
+
+def _pairs_here(data: nw.DataFrame[Any], unit: list[str], groups: list[str]) -> pd.DataFrame:
+    pairs = matched(data, unit)
+    first = pairs.codes.first
+    grouped = combine([(pairs.coded[g][0][first], pairs.coded[g][1]) for g in groups], first.size)
+    weight = _pair_weights(data, pairs.codes)
+    counts = pair_table(pairs.answers, grouped.code, weight, grouped.size)
+    where = np.argwhere(counts > 0)
+    rows = first[grouped.first[where[:, 0]]]
+    result = data.select(*groups).to_pandas().iloc[rows].reset_index(drop=True)
+    result = result.assign(**labelled(where[:, 1:]), n=counts[tuple(where.T)])
+    return tidy(result, [*groups, "forward", "reverse"])
+
+
+def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
+    """Codes of the lower and the higher candidate id of each row, and whether the higher was shown first."""
+    (code_1, names_1), (code_2, names_2) = (_factorized(table[c]) for c in ("first", "second"))
+    ranked = np.unique(np.concatenate([names_1, names_2]))
+    rank_1 = np.searchsorted(ranked, names_1).astype(np.int32)[code_1]
+    rank_2 = np.searchsorted(ranked, names_2).astype(np.int32)[code_2]
+    size = len(ranked)
+    return (np.minimum(rank_1, rank_2), size), (np.maximum(rank_1, rank_2), size), rank_1 > rank_2
+
+
+def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
+    """Codes and labels (as text) of a column without missing values."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.cat.codes.to_numpy(), np.asarray(values.cat.categories, dtype=object).astype(str)
+    code, labels = pd.factorize(values)
+    return code, np.asarray(labels, dtype=object).astype(str)
+
+
+def _answer_codes(choice: pd.Series[Any]) -> Any:
+    code, labels = _factorized(choice)
+    known = np.array([_ANSWER_CODE.get(x, -1) for x in [*labels, "invalid"]], dtype=np.int8)  # code -1: no answer
+    answers = known[code]
+    if (answers < 0).any():
+        unknown = next(x for x in labels if x not in _ANSWER_CODE)
+        raise SchemaError(
+            f"'choice' has {unknown!r}. Allowed: {', '.join(_ANSWER_CODE)}. Map the table with "
+            f"preferences(frame, labels={{{unknown!r}: ...}})."
+        )
+    return answers
+
+
+def _pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
+    if "n" not in data.columns:
+        return np.ones(codes.size)
+    n = data["n"].to_pandas().to_numpy(dtype=float)
+    weight = n[codes.first]
+    if (n != weight[codes.code]).any():
+        raise DesignError(
+            "The two orders of a pair have different counts 'n': pairs cannot be matched. Give one row a call."
+        )
+    return weight
+
+
+def _twice(data: nw.DataFrame[Any], codes: Codes, reverse: Any, n: int, row: int) -> str:
+    """Say which call is there twice, and which column would tell the two apart."""
+    where = np.flatnonzero((codes.code == codes.code[row]) & (reverse == reverse[row]))
+    same = data[where.tolist()].to_pandas()
+    apart = [c for c in same.columns if c not in ("choice", "rationale") and same[c].astype(str).nunique() > 1]
+    shown = ", ".join(f"{c}={same[c].iloc[0]}" for c in ("judge", "item", "first", "second"))
+    cure = "Number repeats in 'replicate'."
+    if apart:
+        cure = f"They differ in {', '.join(map(repr, apart))}: pass it in by=, or map it to 'replicate'."
+    return f"{n:,} calls repeat a call of the same pair in the same order (first: {shown}). {cure}"
+
+
+def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
+    """Pairs of a lazy frame, by grouping in its own engine."""
+    forward = nw.col("first") <= nw.col("second")
+    choice = nw.col("choice").cast(nw.String)
+    answer = nw.when(choice == "abstain").then(nw.lit("tie")).otherwise(choice)
+    data = data.with_columns(
+        *_low_and_high(("_low", "_high")),
+        nw.when(forward).then(answer).alias("_forward"),
+        nw.when(~forward).then(answer).alias("_reverse"),
+    )
+    paired = data.group_by(*unit, "_low", "_high").agg(
+        nw.col("_forward").max().alias("forward"),
+        nw.col("_reverse").max().alias("reverse"),
+        nw.col("_forward").count().alias("_times_forward"),
+        nw.col("_reverse").count().alias("_times_reverse"),
+    )
+    times = paired.select(nw.col("_times_forward").max(), nw.col("_times_reverse").max()).collect(backend="pandas")
+    if times.to_native().to_numpy(dtype=float).max(initial=0) > 1:
+        raise DesignError(
+            "Some calls repeat a call of the same pair in the same order. Number repeats in 'replicate', or name the "
+            "column that tells them apart in by=."
+        )
+    filled = paired.with_columns(nw.col("forward").fill_null("missing"), nw.col("reverse").fill_null("missing"))
+    columns = [*groups, "forward", "reverse"]
+    counted = filled.group_by(*columns).agg(nw.len().alias("n")).collect(backend="pandas").to_native()
+    return tidy(counted.assign(n=counted["n"].astype(float)), columns)
+
+
+def _low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
+    forward = nw.col("first") <= nw.col("second")
+    low = nw.when(forward).then(nw.col("first")).otherwise(nw.col("second"))
+    high = nw.when(forward).then(nw.col("second")).otherwise(nw.col("first"))
+    return low.alias(names[0]), high.alias(names[1])
+
+
+def share_pairs(data: Any, keys: Iterable[str] = ("prompt", "strategy", "scheme", "probe")) -> bool:
+    """Whether any two calls of a judge are about the same pair of the same item."""
+    present = list(data.collect_schema().names())
+    known = ["judge", "item", *(c for c in keys if c in present)]
+    if isinstance(data, nw.DataFrame):
+        table = data.select(*known, "first", "second").to_pandas()
+        low, high, _ = candidates(table)
+        return combine([*(column_codes(table[c]) for c in known), low, high], len(table)).size < len(table)
+    calls = data.select(nw.len().alias("calls")).collect(backend="pandas").to_native()["calls"].iloc[0]
+    pairs = data.with_columns(*_low_and_high(("_low", "_high"))).select(*known, "_low", "_high").unique()
+    found = pairs.select(nw.len().alias("pairs")).collect(backend="pandas").to_native()["pairs"].iloc[0]
+    return int(found) < int(calls)

@@ -1,0 +1,137 @@
+"""What a measure is about: the columns it needs, the stimuli it counts, the candidate it measures against."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from judgestats.errors import DesignError, SchemaError
+from judgestats.schema.columns import required
+from judgestats.schema.pairing import UNIT_COLUMNS
+from judgestats.schema.patterns import Pattern
+
+
+def selected(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> Any:
+    """Return the rows that a measure counts, with its pattern columns; refuse data that cannot answer it."""
+    present = list(data.collect_schema().names())
+    _require(present, pattern, measure, stimulus)
+    wanted = (stimulus,) if stimulus else pattern.stimulus
+    if wanted:
+        data = _of_stimuli(data, wanted, measure)
+    _refuse_strangers(data, pattern)
+    derived = _derived(pattern, present) if pattern.unit == "call" else []
+    return data.with_columns(*derived) if derived else data
+
+
+def _require(present: list[str], pattern: Pattern, measure: str, stimulus: str | None) -> None:
+    missing = [c for c in [*required(pattern.frame), *pattern.needs] if c not in present]
+    missing += [c for c in pattern.columns if c in UNIT_COLUMNS and c not in present]
+    if missing:
+        counts = ", ".join([*pattern.columns, "n"])
+        raise DesignError(
+            f"{measure} needs {', '.join(dict.fromkeys(missing))}. Columns: {', '.join(present)}. Give a "
+            f"{pattern.frame} frame with {'it' if len(missing) == 1 else 'them'}, or a tally with the columns {counts}."
+        )
+    if (pattern.stimulus or stimulus) and "stimulus" not in present:
+        about = stimulus or " or ".join(pattern.stimulus)
+        instead = " For swap consistency of ordinary pairs use consistency()." if measure == "delta0" else ""
+        raise DesignError(
+            f"{measure} is about {about} stimuli, and the frame has no column 'stimulus' to say which those are."
+            + instead
+        )
+
+
+def _of_stimuli(data: Any, wanted: tuple[str, ...], measure: str) -> Any:
+    chosen = nw.col("stimulus").is_in(wanted)
+    if isinstance(data, nw.LazyFrame):
+        return data.filter(nw.col("stimulus").cast(nw.String).is_in(wanted))
+    mask = data.select(chosen)["stimulus"]
+    if not mask.any():
+        raise DesignError(
+            f"{measure} is about {' or '.join(wanted)} stimuli, and no row is one. Use another measure, or check the "
+            "column 'stimulus'."
+        )
+    return data if mask.all() else data.filter(mask)
+
+
+def _refuse_strangers(data: Any, pattern: Pattern) -> None:
+    """The better, the target or the gold candidate must be one of the two that were shown."""
+    for name in pattern.needs:
+        known = nw.col(name)
+        shown = (known == nw.col("first")) | (known == nw.col("second"))
+        if name == "gold":
+            shown = shown | (known == "tie")
+        stray = data.filter(known.is_null() | ~shown).select("item", "first", "second", name).head(1)
+        row = stray.lazy().collect(backend="pandas").to_native()
+        if len(row):
+            r = row.iloc[0]
+            raise SchemaError(
+                f"{name!r} is {r[name]!r} where the candidates are {r['first']!r} and {r['second']!r} (item "
+                f"{r['item']}). It must be one of them{', or tie' if name == 'gold' else ''}; leave rows without "
+                "it out."
+            )
+
+
+def _derived(pattern: Pattern, present: list[str]) -> list[Any]:
+    """Pattern columns that are made from the frame's columns: the answer against a known candidate."""
+    choice = nw.col("choice").cast(nw.String)
+    no_preference = (choice == "tie") | (choice == "abstain")
+    if "target_slot" in pattern.columns:
+        slot = nw.when(nw.col("better") == nw.col("first")).then(nw.lit("first")).otherwise(nw.lit("second"))
+        return [slot.alias("target_slot")]
+    if "outcome" not in pattern.columns:
+        return []
+    allowed = pattern.columns["outcome"] or ()
+    if "preference" in allowed:
+        return [_against_if_known(choice, no_preference, present).alias("outcome")]
+    if "filler" in allowed:
+        return [_against("target", choice, no_preference, "filler", "clean").alias("outcome")]
+    if "gold" in pattern.needs:
+        return [_against_gold(choice, no_preference).alias("outcome")]
+    return [_against("better", choice, no_preference, "correct", "wrong").alias("outcome")]
+
+
+def _against(column: str, choice: Any, no_preference: Any, hit: str, miss: str) -> Any:
+    chosen_first, target_first = choice == "first", nw.col(column) == nw.col("first")
+    agree = (chosen_first & target_first) | (~chosen_first & ~target_first)
+    return (
+        nw.when(choice == "invalid")
+        .then(nw.lit("invalid"))
+        .when(no_preference)
+        .then(nw.lit("tie"))
+        .when(agree)
+        .then(nw.lit(hit))
+        .otherwise(nw.lit(miss))
+    )
+
+
+def _against_if_known(choice: Any, no_preference: Any, present: list[str]) -> Any:
+    """Right or wrong where one candidate is better, a bare preference where none is."""
+    preference = (
+        nw.when(choice == "invalid")
+        .then(nw.lit("invalid"))
+        .when(no_preference)
+        .then(nw.lit("tie"))
+        .otherwise(nw.lit("preference"))
+    )
+    if "better" not in present:
+        return preference
+    known = ~nw.col("better").is_null()
+    return nw.when(known).then(_against("better", choice, no_preference, "correct", "wrong")).otherwise(preference)
+
+
+def _against_gold(choice: Any, no_preference: Any) -> Any:
+    """A tie is correct only where the gold is a tie; elsewhere it is a tie."""
+    gold_tie = nw.col("gold") == "tie"
+    return (
+        nw.when(choice == "invalid")
+        .then(nw.lit("invalid"))
+        .when(no_preference & gold_tie)
+        .then(nw.lit("correct"))
+        .when(no_preference)
+        .then(nw.lit("tie"))
+        .when(gold_tie)
+        .then(nw.lit("wrong"))
+        .otherwise(_against("gold", choice, no_preference, "correct", "wrong"))
+    )

@@ -1,0 +1,353 @@
+"""Every fault of a canonical frame, at once, as rows; and the account of the rows that measures set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import SchemaError, suggestion
+from judgestats.schema.columns import VOCABULARY, Column, Kind, kind_of
+
+#: Columns of :func:`check`.
+CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "cure")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row of :func:`check`."""
+
+    level: str
+    column: str
+    what: str
+    rows: tuple[int, ...]
+    example: str = ""
+    cure: str = ""
+
+    @property
+    def n(self) -> int:
+        """How many rows it concerns."""
+        return len(self.rows)
+
+
+def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
+    """List every fault, every set-aside row and every gap of a frame.
+
+    Parameters
+    ----------
+    frame : frame
+        A canonical frame, or one that should be: the columns must have their canonical names.
+    scale : (float, float), optional
+        Lowest and highest score there is, for ratings.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per finding: ``level`` (``fault``: the frame is refused; ``set aside``: the rows are left out of the
+        measures that need them; ``counted``: kept, but worth knowing; ``account``: the sum, rows in = rows used + rows
+        set aside), ``column``, ``what``, ``n`` (rows), ``rows`` (all row numbers, from 0), ``example``, ``cure``.
+
+    Raises
+    ------
+    SchemaError
+        If the columns are those of neither canonical frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> calls = pd.DataFrame({"judge": ["g", "g"], "item": ["1", "2"], "first": ["x", "x"], "second": ["y", "y"],
+    ...                       "choice": ["first", "invalid"]})
+    >>> check(calls)[["level", "what", "n"]]
+           level                           what  n
+    0  set aside  choice is invalid (status ok)  1
+    1    counted   only one order of the pair  2
+    2    account                        rows in  2
+    3    account                      rows used  1
+    4    account                 rows set aside  1
+    """
+    data = (
+        nw.from_native(frame).lazy().collect(backend="pandas")
+        if _is_lazy(frame)
+        else nw.from_native(frame, eager_only=True)
+    )
+    kind = kind_of(data.columns)
+    findings = [*_faults(data, kind, scale), *_set_aside(data, kind), *_counted(data, kind)]
+    aside = {r for f in findings if f.level in ("fault", "set aside") for r in f.rows}
+    total = len(data)
+    everything = tuple(range(total))
+    account = [
+        Finding("account", "", "rows in", everything),
+        Finding("account", "", "rows used", tuple(r for r in everything if r not in aside)),
+        Finding("account", "", "rows set aside", tuple(sorted(aside))),
+    ]
+    return as_frame([*findings, *account])
+
+
+def as_frame(findings: list[Finding]) -> pd.DataFrame:
+    """Findings as the frame that :func:`check` returns."""
+    rows = [(f.level, f.column, f.what, f.n, f.rows, f.example, f.cure) for f in findings]
+    return pd.DataFrame(rows, columns=list(CHECK_COLUMNS))
+
+
+def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:
+    """Raise one SchemaError that carries every fault of an eager frame, if there is any."""
+    faults = list(_faults(data, kind, scale))
+    if not faults:
+        return
+    if not len(data):
+        raise SchemaError(f"The {kind} table has no rows. {faults[0].cure}", faults=as_frame(faults))
+    told = "; ".join(
+        f"{f.what} in {f.n} row{'s' * (f.n != 1)} (row{'s' * (f.n != 1)} {_few(f.rows)}). {f.cure}".strip()
+        for f in faults
+    )
+    count = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
+    raise SchemaError(f"{count} in {kind} ({len(data):,} rows): {told}", faults=as_frame(faults))
+
+
+def _few(rows: tuple[int, ...], most: int = 3) -> str:
+    return ", ".join(f"{r:,}" for r in rows[:most]) + (", ..." if len(rows) > most else "")
+
+
+def _is_lazy(frame: Any) -> bool:
+    return isinstance(nw.from_native(frame), nw.LazyFrame)
+
+
+def _where(mask: Any) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.flatnonzero(np.asarray(mask, dtype=bool)))
+
+
+def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterator[Finding]:
+    if len(data) == 0:
+        yield Finding("fault", "", "the table has no rows", (), cure="Give a table with at least one call.")
+        return
+    sound = set()
+    for column in VOCABULARY[kind]:
+        if column.name not in data.columns:
+            continue
+        found = list(_column_faults(data[column.name].to_pandas(), column))
+        yield from found
+        if not found:
+            sound.add(column.name)
+    if kind == "ratings" and scale is not None:
+        yield from _off_scale(data, scale)
+    if kind == "preferences":
+        yield from _own_opponent(data)
+    if {VOCABULARY[kind][i].name for i in range(3)} <= sound:
+        yield from _duplicates(data, kind)
+
+
+def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
+    name = column.name
+    missing = values.isna().to_numpy()
+    if column.required and name not in ("choice", "score") and missing.any():
+        yield Finding("fault", name, f"{name!r} is missing", _where(missing), cure=f"Every call needs its {name}.")
+    if column.type in ("number", "integer", "boolean") and not (
+        pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
+    ):
+        numbers = pd.to_numeric(values.astype("string"), errors="coerce")
+        wrong = (numbers.isna() & ~values.isna()).to_numpy()
+        if column.type == "boolean" or wrong.any():
+            wrong = wrong if wrong.any() else ~missing
+            yield Finding(
+                "fault",
+                name,
+                f"{name!r} holds text where a number is expected",
+                _where(wrong),
+                _example(values, wrong),
+                f"{name!r} is read as: {column.meaning}. If yours is something else, pass {name}=None to keep it as "
+                f"'{name}_source', or map another column.",
+            )
+        return
+    if column.type == "integer":
+        number = values.astype(float).to_numpy()
+        wrong = ~missing & ((number != np.floor(number)) | (number < 0))
+        if wrong.any():
+            yield Finding(
+                "fault",
+                name,
+                f"{name!r} is not a whole number",
+                _where(wrong),
+                _example(values, wrong),
+                f"{name!r} is read as: {column.meaning}.",
+            )
+    if column.type == "number":
+        wrong = np.isinf(values.astype(float).to_numpy())
+        if wrong.any():
+            yield Finding("fault", name, f"{name!r} is infinite", _where(wrong), cure="Use an empty cell for no value.")
+    if column.allowed:
+        yield from _unknown_values(values, column)
+
+
+def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
+    text = values.astype(object)
+    allowed = set(column.allowed)
+    for value in pd.unique(text):
+        if pd.isna(value) or value in allowed:
+            continue
+        near = suggestion(str(value).lower(), column.allowed)
+        yield Finding(
+            "fault",
+            column.name,
+            f"{column.name!r} has {value!r}",
+            _where(text == value),
+            str(value),
+            f"Allowed: {', '.join(column.allowed)}.{near}"
+            + (f" Pass labels={{{value!r}: ...}} to say what it means." if column.name == "choice" else ""),
+        )
+
+
+def _example(values: pd.Series[Any], mask: Any) -> str:
+    where = np.flatnonzero(mask)
+    return str(values.iloc[where[0]])[:80] if len(where) else ""
+
+
+def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
+    name = "score" if "score" in data.columns else "mean"
+    values = pd.to_numeric(data[name].to_pandas(), errors="coerce")
+    off = ((values < scale[0]) | (values > scale[1])).to_numpy()
+    if off.any():
+        yield Finding(
+            "fault",
+            name,
+            f"{name!r} is off the scale {scale[0]:g} to {scale[1]:g}",
+            _where(off),
+            _example(values, off),
+            "Pass off_scale='missing' to set such scores aside.",
+        )
+
+
+def _own_opponent(data: Any) -> Iterator[Finding]:
+    """The same candidate on both sides is a vacuum stimulus, or a mistake where the order matters."""
+    same = _meets_itself(data)
+    if "stimulus" in data.columns:
+        same = same & (data["stimulus"].to_pandas().astype(object) != "vacuum").to_numpy()
+    if "order_known" in data.columns:  # without an order there is nothing to mistake
+        same = same & data["order_known"].to_pandas().fillna(True).astype(bool).to_numpy()
+    if same.any():
+        yield Finding(
+            "fault",
+            "second",
+            "'first' and 'second' are the same candidate",
+            _where(same),
+            cure="Only a vacuum stimulus may pit a candidate against itself: say so in 'stimulus', or drop the rows.",
+        )
+
+
+def _meets_itself(data: Any) -> Any:
+    if not {"first", "second"} <= set(data.columns):
+        return np.zeros(len(data), dtype=bool)
+    return (data["first"].to_pandas().astype(object) == data["second"].to_pandas().astype(object)).to_numpy()
+
+
+def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
+    """Keys (all but the answer) are unique."""
+    answers = {c.name for c in VOCABULARY[kind] if not c.key}
+    schema = data.collect_schema()
+    known = {c.name for c in VOCABULARY[kind]}
+    keys = [
+        c
+        for c, dtype in schema.items()
+        if c not in answers and not dtype.is_nested() and (c in known or not dtype.is_float())
+    ]
+    table = data.select(*keys).to_pandas()
+    again = table.duplicated(keep=False).to_numpy()
+    if not again.any():
+        return
+    first = table[again].iloc[0].to_dict()
+    yield Finding(
+        "fault",
+        "",
+        "the same call is there more than once",
+        _where(again),
+        ", ".join(f"{k}={v}" for k, v in first.items()),
+        "Number repeats in 'replicate', give identical rows a count 'n', or name the condition that tells them apart.",
+    )
+
+
+def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
+    if kind == "ratings":
+        name = "score" if "score" in data.columns else "mean"
+        missing = data[name].to_pandas().isna().to_numpy()
+        status = data["status"].to_pandas().astype(object) if "status" in data.columns else None
+        for reason in [None] if status is None else sorted(set(status[missing])):
+            rows = missing if status is None else missing & (status == reason).to_numpy()
+            if rows.any():
+                yield Finding(
+                    "set aside",
+                    name,
+                    f"{name} is missing" + (f" ({reason})" if reason else ""),
+                    _where(rows),
+                    cure="Such rows count in no mean.",
+                )
+        return
+    choice = data["choice"].to_pandas().astype(object)
+    status = (
+        data["status"].to_pandas().astype(object) if "status" in data.columns else pd.Series("ok", index=choice.index)
+    )
+    invalid = (choice == "invalid").to_numpy() | choice.isna().to_numpy()
+    for reason in sorted(set(status[invalid].astype(str))):
+        rows = invalid & (status.astype(str) == reason).to_numpy()
+        yield Finding(
+            "set aside",
+            "choice",
+            f"choice is invalid (status {reason})",
+            _where(rows),
+            cure="invalid='wrong' or 'tie' counts them instead, where a measure offers it.",
+        )
+
+
+def _counted(data: Any, kind: Kind) -> Iterator[Finding]:
+    if kind == "ratings":
+        return
+    choice = data["choice"].to_pandas().astype(object)
+    abstained = (choice == "abstain").to_numpy()
+    if abstained.any():
+        yield Finding("counted", "choice", "choice is abstain", _where(abstained), cure="Counted as no preference.")
+    lone = _lone_orders(data)
+    if lone.any():
+        yield Finding(
+            "counted",
+            "first",
+            "only one order of the pair",
+            _where(lone),
+            cure="Call-level measures use the row; pair-level measures drop the pair and count it.",
+        )
+
+
+def _lone_orders(data: Any) -> Any:
+    """Rows whose pair was not judged in the other order (where the order is known)."""
+    table = data.select(
+        *[
+            c
+            for c in (
+                "judge",
+                "item",
+                "first",
+                "second",
+                "replicate",
+                "strategy",
+                "scheme",
+                "probe",
+                "prompt",
+                "temperature",
+                "stimulus",
+                "delta",
+                "task",
+            )
+            if c in data.columns
+        ]
+    ).to_pandas()
+    forward = table["first"].astype(str) <= table["second"].astype(str)
+    low = table["first"].astype(object).where(forward, table["second"].astype(object))
+    high = table["second"].astype(object).where(forward, table["first"].astype(object))
+    unit = table.drop(columns=["first", "second"]).assign(_low=low, _high=high)
+    group = unit.groupby(list(unit.columns), dropna=False, observed=True, sort=False).ngroup()
+    orders = pd.DataFrame({"g": group, "f": forward}).drop_duplicates().groupby("g").size()
+    lone = (group.map(orders) < 2).to_numpy() & (low != high).to_numpy()
+    if "order_known" in data.columns:
+        lone &= data["order_known"].to_pandas().fillna(True).astype(bool).to_numpy()
+    return lone

@@ -1,0 +1,38 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# a first call compiles its kernel; the same examples on every machine
+settings.register_profile("judgestats", deadline=None, derandomize=True)
+settings.load_profile("judgestats")
+
+REAL = os.environ.get("JUDGESTATS_REAL_DATA", "")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what needs the public verdicts where they are absent."""
+    if REAL and Path(REAL).is_dir():
+        return
+    why = f"JUDGESTATS_REAL_DATA={REAL!r} is not a folder" if REAL else "JUDGESTATS_REAL_DATA is not set"
+    skip = pytest.mark.skip(reason=f"real verdicts absent: {why}")
+    for item in items:
+        if "real" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Folder of the public verdicts."""
+    return Path(REAL)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Folder of the published tables in the source tree."""
+    return Path(__file__).parents[1] / "data"

@@ -1,0 +1,38 @@
+"""The Δ0 kernel against its twin and against the identity of the paper."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import twins
+from judgestats.kernels import decomposition as kernel
+
+
+@given(hnp.arrays(np.int64, (3, 5, 5), elements=st.integers(0, 50)))
+def test_decompose_equals_its_twin_and_keeps_the_identity(counts):
+    result = kernel.decompose(counts.astype(float))
+    np.testing.assert_array_equal(result.classes, twins.decompose(counts.astype(float)))
+    np.testing.assert_array_equal(result.classes.sum(axis=1), counts.sum(axis=(1, 2)))
+    stable, positional, one_sided = (result.classes[:, c] for c in (kernel.STABLE, kernel.POSITIONAL, kernel.ONE_SIDED))
+    np.testing.assert_array_equal(result.non_ties, 2 * stable + 2 * positional + one_sided)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.booleans(), st.integers(0, 3)), max_size=30))
+def test_pair_orders_equals_its_twin(calls):
+    unit = np.array([c[0] for c in calls], np.int64)
+    reverse = np.array([c[1] for c in calls], bool)
+    answer = np.array([c[2] for c in calls], np.int8)
+    got = kernel.pair_orders(unit, reverse, answer, 7)
+    answers, duplicates, first = twins.pair_orders(unit, reverse, answer, 7)
+    np.testing.assert_array_equal(got.answers, answers)
+    assert (got.n_duplicates, got.first_duplicate) == (duplicates, first)
+
+
+def test_pair_table_counts_with_weights():
+    answers = np.array([[0, 0], [0, 1], [0, 0]], np.int8)
+    table = kernel.pair_table(answers, np.array([0, 0, 1]), np.array([2.0, 3.0, 5.0]), 2)
+    assert table[0, 0, 0] == 2
+    assert table[0, 0, 1] == 3
+    assert table[1, 0, 0] == 5
+    assert table.sum() == 10

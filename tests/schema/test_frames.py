@@ -1,0 +1,224 @@
+"""Any frame -> a canonical frame, and everything that can be wrong with one."""
+
+import duckdb
+import narwhals.stable.v2 as nw
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from judgestats.errors import DesignError, SchemaError
+from judgestats.schema import check, kind_of, preferences, ratings, tally
+
+
+@pytest.fixture
+def calls():
+    return pd.DataFrame(
+        {
+            "judge": "g",
+            "item": ["1", "1", "2", "2"],
+            "first": ["x", "y", "x", "y"],
+            "second": ["y", "x", "y", "x"],
+            "choice": ["first", "second", "tie", "invalid"],
+        }
+    )
+
+
+@pytest.fixture
+def scores():
+    return pd.DataFrame(
+        {"judge": ["a", "b"] * 2, "system": ["s", "s", "t", "t"], "item": "1", "score": [1.0, 2.0, 3.0, 4.0]}
+    )
+
+
+# ---------------------------------------------------------------- mapping
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_a_frame_of_any_kind_comes_back_in_its_kind(make):
+    raw = make({"evaluator": ["g", "g"], "q": [1, 1], "l": ["x", "y"], "r": ["y", "x"], "v": ["A", "C"]})
+    got = preferences(
+        raw,
+        judge="evaluator",
+        item="q",
+        first="l",
+        second="r",
+        choice="v",
+        labels={"A": "first", "B": "second", "C": "tie"},
+    )
+    assert type(got) is type(raw)
+    table = nw.from_native(got, eager_only=True).to_pandas()
+    assert list(table["choice"].astype(str)) == ["first", "tie"]
+    assert list(table["item"].astype(str)) == ["1", "1"]
+
+
+@pytest.mark.parametrize("make", [lambda t: pl.from_pandas(t).lazy(), duckdb.from_df], ids=["polars", "duckdb"])
+def test_a_lazy_frame_stays_lazy_until_it_is_counted(calls, make):
+    lazy = make(calls)
+    mapped = preferences(lazy)
+    assert isinstance(nw.from_native(mapped), nw.LazyFrame)
+    pd.testing.assert_frame_equal(
+        tally(mapped, "consistency"), tally(preferences(calls), "consistency"), check_dtype=False
+    )
+
+
+def test_the_values_of_a_lazy_frame_are_checked_when_they_are_counted(calls):
+    lazy = preferences(pl.from_pandas(calls.assign(choice="C")).lazy())
+    with pytest.raises(SchemaError, match="'C'"):
+        tally(lazy, "consistency")
+
+
+def test_a_winner_in_item_frame_is_flipped_exactly_once():
+    table = pd.DataFrame({"judge": "g", "item": "1", "first": ["x", "y"], "second": ["y", "x"], "won": ["x", "x"]})
+    assert list(preferences(table, winner="won")["choice"]) == ["first", "second"]
+    tied = preferences(table.assign(won=["=", "x"]), winner="won", labels={"=": "tie"})
+    assert list(tied["choice"]) == ["tie", "second"]
+
+
+def test_no_answer_is_an_invalid_one_with_a_reason(calls):
+    got = preferences(calls.assign(choice=["first", None, "", "tie"]))
+    assert list(got["choice"]) == ["first", "invalid", "invalid", "tie"]
+    assert list(got["status"]) == ["ok", "parse", "parse", "ok"]
+
+
+def test_a_column_that_bears_our_name_can_be_set_aside(calls):
+    got = preferences(calls.assign(n="some text"), n=None)
+    assert "n" not in got.columns
+    assert set(got["n_source"]) == {"some text"}
+
+
+def test_ids_are_text_and_a_whole_float_is_a_whole_number(calls):
+    got = preferences(calls.assign(item=[81.0, 81.0, 82.0, 82.0]))
+    assert list(got["item"]) == ["81", "81", "82", "82"]
+
+
+def test_a_missing_id_does_not_spoil_the_others(calls):
+    got = preferences(calls.assign(gold=[1.0, None, 2.0, 2.5], target=[1.0, None, 2.0, 3.0]))
+    assert [None if pd.isna(g) else g for g in got["gold"]] == ["1.0", None, "2.0", "2.5"]
+    assert [None if pd.isna(g) else g for g in got["target"]] == ["1", None, "2", "3"]
+
+
+@pytest.mark.parametrize("known", [[True, None, True, True], ["true", "", "1", "True"], [1.0, None, 1.0, 1.0]])
+def test_an_order_that_is_not_said_to_be_unknown_is_known(calls, known):
+    assert tally(preferences(calls.assign(order_known=known)), "consistency")["n"].sum() == 2
+
+
+def test_a_conflicting_column_is_kept_under_another_name(calls):
+    got = preferences(calls.assign(evaluator="other"), judge="evaluator")
+    assert set(got["judge"]) == {"other"}
+    assert set(got["judge_source"]) == {"g"}
+
+
+def test_numbers_that_arrive_as_text_are_numbers(calls):
+    got = preferences(calls.assign(delta=["1", "1", "2", ""], replicate=["0", "0", "1", "1"]))
+    assert got["delta"].dtype == "float64"
+    assert got["replicate"].max() == 1
+
+
+def test_ratings_get_a_criterion_and_off_scale_scores_go_where_they_are_told(scores):
+    got = ratings(scores)
+    assert set(got["criterion"]) == {"overall"}
+    with pytest.raises(SchemaError, match="off the scale 2 to 5"):
+        ratings(scores, scale=(2, 5))
+    aside = ratings(scores, scale=(2, 5), off_scale="missing")
+    assert aside["score"].isna().sum() == 1
+    assert list(aside["status"]).count("off scale") == 1
+
+
+# ---------------------------------------------------------------- faults, all at once
+
+
+def test_all_faults_come_at_once_with_rows_and_cures(calls):
+    bad = calls.assign(choice=["C", "first", "C", "tie"], item=["1", None, "2", "2"], n=["a", "b", "c", "d"])
+    with pytest.raises(SchemaError) as error:
+        preferences(bad)
+    faults = error.value.faults
+    assert list(faults["column"]) == ["item", "choice", "n"]
+    assert list(faults["n"]) == [1, 2, 4]
+    assert list(faults["rows"]) == [(1,), (0, 2), (0, 1, 2, 3)]
+    assert (faults["cure"] != "").all()
+    assert str(error.value).startswith("3 faults in preferences (4 rows): ")
+
+
+MESSAGES = {
+    "missing column": (
+        lambda t: preferences(t.rename(columns={"judge": "judge_model"})),
+        "The table lacks judge for a preferences frame. Columns: judge_model, item, first, second, choice. Name the "
+        "columns that hold them, as in preferences(frame, judge='judge_model').",
+    ),
+    "column not in the table": (
+        lambda t: preferences(t, judge="modle"),
+        "judge column 'modle' is not in the table. Columns: judge, item, first, second, choice.",
+    ),
+    "not one of our columns": (
+        lambda t: preferences(t, jugde="judge"),
+        "'jugde' is not a column of a preferences frame. Did you mean 'judge'?",
+    ),
+    "unknown label": (
+        lambda t: preferences(t.assign(choice="A")),
+        "1 fault in preferences (4 rows): 'choice' has 'A' in 4 rows (rows 0, 1, 2, ...). Allowed: first, second, tie, "
+        "abstain, invalid. Pass labels={'A': ...} to say what it means.",
+    ),
+    "duplicate": (
+        lambda t: preferences(pd.concat([t, t.head(1)], ignore_index=True)),
+        "1 fault in preferences (5 rows): the same call is there more than once in 2 rows (rows 0, 4). Number repeats in "
+        "'replicate', give identical rows a count 'n', or name the condition that tells them apart.",
+    ),
+    "no rows": (
+        lambda t: preferences(t.head(0)),
+        "The preferences table has no rows. Give a table with at least one call.",
+    ),
+    "unknown label target": (
+        lambda t: preferences(t, labels={"A": "frist"}),
+        "labels='frist' is not known. Allowed: 'first', 'second', 'tie', 'abstain', 'invalid'. Did you mean 'first'?",
+    ),
+    "own opponent": (
+        lambda t: preferences(t.assign(second=t["first"]).drop_duplicates(["item", "first"])),
+        "1 fault in preferences (4 rows): 'first' and 'second' are the same candidate in 4 rows (rows 0, 1, 2, ...). Only a "
+        "vacuum stimulus may pit a candidate against itself: say so in 'stimulus', or drop the rows.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MESSAGES)
+def test_the_message_says_what_was_got_what_is_allowed_and_what_to_do(calls, case):
+    act, message = MESSAGES[case]
+    with pytest.raises((SchemaError, DesignError)) as error:
+        act(calls)
+    assert str(error.value) == message
+
+
+def test_neither_frame_is_said_to_be_neither():
+    with pytest.raises(SchemaError, match="neither canonical frame"):
+        kind_of(["a", "b"])
+
+
+# ---------------------------------------------------------------- check
+
+
+def test_rows_in_are_rows_used_and_rows_set_aside(calls):
+    account = check(calls)
+    account = account[account["level"] == "account"].set_index("what")["n"]
+    assert account["rows in"] == account["rows used"] + account["rows set aside"] == 4
+    assert account["rows set aside"] == 1
+
+
+def test_check_names_a_lone_order_and_an_abstention(calls):
+    got = check(calls.assign(choice="abstain").head(3))
+    counted = got[got["level"] == "counted"].set_index("what")["rows"].to_dict()
+    assert counted == {"choice is abstain": (0, 1, 2), "only one order of the pair": (2,)}
+
+
+def test_check_lists_a_missing_score_and_why(scores):
+    got = check(ratings(scores, scale=(2, 5), off_scale="missing"))
+    row = got[got["level"] == "set aside"].iloc[0]
+    assert (row["what"], row["rows"]) == ("score is missing (off scale)", (0,))
+
+
+def test_check_reports_faults_instead_of_raising(calls):
+    got = check(calls.assign(choice="C"))
+    assert got.loc[got["level"] == "fault", "n"].item() == 4
+
+
+def test_check_of_a_lazy_frame_is_that_of_the_frame(calls):
+    pd.testing.assert_frame_equal(check(pl.from_pandas(calls).lazy()), check(calls))

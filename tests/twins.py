@@ -1,0 +1,50 @@
+"""Plain NumPy twins of the jitted kernels: slow, short, and obviously right."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def wilson(p, n, z):
+    """Roots of (p - x)^2 = z^2 x (1 - x) / n."""
+    low, high = [], []
+    for pi, ni, zi in zip(p, n, z, strict=True):
+        if not ni > 0 or not 0 <= pi <= 1:
+            low.append(math.nan)
+            high.append(math.nan)
+            continue
+        a, b, c = 1 + zi**2 / ni, -(2 * pi + zi**2 / ni), pi**2
+        root = math.sqrt(max(b * b - 4 * a * c, 0.0))
+        low.append(0.0 if pi == 0 else (-b - root) / (2 * a))
+        high.append(1.0 if pi == 1 else (-b + root) / (2 * a))
+    return np.array(low), np.array(high)
+
+
+def pair_orders(unit, reverse, answer, n_units):
+    """Answers of each unit in both orders, the last call of an order winning."""
+    answers = {(u, o): 4 for u in range(n_units) for o in (0, 1)}
+    seen, duplicates, first = set(), 0, -1
+    for i, (u, r, a) in enumerate(zip(unit, reverse, answer, strict=True)):
+        key = (u, int(r))
+        if key in seen:
+            duplicates += 1
+            first = i if first < 0 else first
+        seen.add(key)
+        answers[key] = a
+    return np.array([[answers[u, 0], answers[u, 1]] for u in range(n_units)], dtype=np.int8), duplicates, first
+
+
+def decompose(counts):
+    """Classes of pairs by the two-order table of the dark_current paper."""
+    classes = np.zeros((counts.shape[0], 5))
+    table = {(0, 0): 1, (1, 1): 1, (0, 1): 0, (1, 0): 0, (2, 2): 3, (0, 2): 2, (1, 2): 2, (2, 0): 2, (2, 1): 2}
+    for g, i, j in np.ndindex(*counts.shape):
+        classes[g, table.get((i, j), 4)] += counts[g, i, j]
+    return classes
+
+
+def resampled_totals(counts, index):
+    """Sum of the drawn clusters' counts."""
+    return np.array([counts[draw].sum(axis=0) for draw in index])
