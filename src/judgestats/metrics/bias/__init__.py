@@ -1,0 +1,10 @@
+"""Which way does a judge lean, how steady is it, and how often is it right? (debiasing paper)
+
+May import what ``metrics`` may.
+"""
+
+from judgestats.metrics.bias.gold import gold_agreement
+from judgestats.metrics.bias.slots import slot_lean
+from judgestats.metrics.bias.stability import consistency
+
+__all__ = ["consistency", "gold_agreement", "slot_lean"]

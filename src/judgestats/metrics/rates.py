@@ -1,0 +1,114 @@
+"""A proportion per group of a tally, with its interval and its doubts: the row that most measures return."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.results import FEW_CLUSTERS, NO_DATA, NOT_INDEPENDENT, ONE_UNIT, SMALL_N, flags
+from judgestats.schema.coding import codes_of
+from judgestats.schema.counting import SHARED_PAIRS
+
+
+def rates(
+    table: pd.DataFrame,
+    groups: Sequence[str],
+    term: str,
+    hit: Any,
+    trial: Any = True,
+    *,
+    conf_level: float = 0.95,
+    cluster: str | None = None,
+    calls_per_count: int = 1,
+    flag: str = "",
+    **columns: Any,
+) -> list[dict[str, Any]]:
+    """Share of trials that are hits, in each group.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A tally: pattern columns and ``n``, and the cluster column if there is to be a clustered interval.
+    groups : sequence of str
+        One estimate for each combination of these columns.
+    term : str
+        Name of the estimate.
+    hit, trial : array_like
+        For each row of the tally, the share of its calls that are hits, and that are trials (booleans, or 0, 1/2, 1).
+    conf_level : float
+        Coverage of the interval.
+    cluster : str, optional
+        Wilson with an effective n, and t on G - 1, in place of Wilson on calls.
+    calls_per_count : int
+        How many calls one count stands for: 2 for a rate over the calls of pairs.
+    flag : str
+        Put into every row.
+    **columns
+        Further cells of every row.
+
+    Returns
+    -------
+    list of dict
+        Rows for :func:`judgestats.results.estimates`. A group without trials is NaN with the flag ``no data``.
+    """
+    n = table["n"].to_numpy(dtype=float) * calls_per_count
+    trials = n * np.broadcast_to(np.asarray(trial, dtype=float), n.shape)
+    hits = trials * np.broadcast_to(np.asarray(hit, dtype=float), n.shape)
+    codes = codes_of(table, list(groups))
+    k = np.bincount(codes.code, weights=hits, minlength=codes.size)
+    total = np.bincount(codes.code, weights=trials, minlength=codes.size)
+    keys = table[list(groups)].iloc[codes.first].to_dict("records")
+    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and calls_depend(calls_per_count, table) else ""
+    low, high = wilson(k, total, conf_level)
+    rows = []
+    for g, key in enumerate(keys):
+        p = k[g] / total[g] if total[g] else math.nan
+        row = {
+            **key,
+            **columns,
+            "term": term,
+            "estimate": p,
+            "n": total[g],
+            "conf_low": low[g],
+            "conf_high": high[g],
+            "std_error": math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan,
+            "method": "Wilson",
+            "flag": flags(flag, dependent, _size_flag(total[g])),
+        }
+        if cluster is not None and total[g]:
+            row.update(_clustered(table, codes.code == g, hits, trials, cluster, conf_level, flag, total[g]))
+        rows.append(row)
+    return rows
+
+
+def calls_depend(calls_per_count: int, table: pd.DataFrame) -> bool:
+    """Whether the trials are calls that may share a pair, and not pairs themselves."""
+    return calls_per_count > 1 or "forward" not in table.columns
+
+
+def _size_flag(total: float) -> str:
+    if total == 0:
+        return NO_DATA
+    return SMALL_N if total < 30 else ""
+
+
+def _clustered(
+    table: pd.DataFrame, mask: Any, hits: Any, trials: Any, cluster: str, conf_level: float, flag: str, total: float
+) -> dict[str, Any]:
+    codes = codes_of(table[mask], [cluster])
+    k, n = (np.bincount(codes.code, x[mask], codes.size).astype(np.float64) for x in (hits, trials))
+    se, low, high = clustered_wilson(k, n, conf_level)
+    clusters = int((n > 0).sum())
+    few = ONE_UNIT if clusters < 2 else FEW_CLUSTERS if clusters < 10 else ""
+    return {
+        "std_error": se,
+        "conf_low": low,
+        "conf_high": high,
+        "method": f"Wilson, clustered by {cluster} (G = {clusters})",
+        "flag": flags(flag, few, _size_flag(total)),
+    }
