@@ -1,0 +1,28 @@
+"""The outside world -> canonical frames: files, folders, databases and the native logs of tools.
+
+:func:`read` reads, :func:`sniff` says what it would do and why, :func:`propose` suggests how the columns of an unknown
+table might be mapped (and computes nothing), :func:`formats` lists the readers, :func:`source_info` says what was read.
+May import verdicts, schema, results, kernels and errors; knows nothing of measures or models.
+"""
+
+from judgestats.ingest.mapping import parse_labels, parse_mapping
+from judgestats.ingest.proposal import Proposal, UnmappedTable, preview
+from judgestats.ingest.reading import read
+from judgestats.ingest.registry import formats
+from judgestats.ingest.searching import propose
+from judgestats.ingest.sniffing import Sniff, sniff
+from judgestats.ingest.sources import source_info
+
+__all__ = [
+    "Proposal",
+    "Sniff",
+    "UnmappedTable",
+    "formats",
+    "parse_labels",
+    "parse_mapping",
+    "preview",
+    "propose",
+    "read",
+    "sniff",
+    "source_info",
+]

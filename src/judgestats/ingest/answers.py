@@ -1,0 +1,226 @@
+"""Which column of an unknown table may hold the answer, and what its labels mean. Guesses, each with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from judgestats.ingest import guesses
+from judgestats.ingest.guesses import plain
+
+_MOST_LABELS = 60
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two columns that hold the candidates, and whether they say which was shown first."""
+
+    first: str
+    second: str
+    order_known: bool
+    ends: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A guess at the answer column.
+
+    ``name`` is ``choice``, ``winner`` or ``graded``; ``trust`` orders the guesses.
+    """
+
+    name: str
+    source: str
+    reason: str
+    trust: int
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+def find_pair(table: pd.DataFrame) -> Pair | None:
+    """Find the pair of columns that names the candidates; columns of numbers are no candidates."""
+    names = {plain(c): c for c in reversed(list(map(str, table.columns)))}
+    for one, two, known in guesses.PAIR_ENDINGS:
+        for stem in guesses.CANDIDATE_STEMS:
+            first, second = (f"{stem}_{end}" if stem else end for end in (one, two))
+            if first in names and second in names and stem + one not in ("1", "2"):
+                columns = names[first], names[second]
+                if not any(_all_numbers(table[c]) for c in columns) and not _too_long(table, columns):
+                    return Pair(*columns, order_known=known, ends=(one, two))
+    return None
+
+
+def _all_numbers(values: pd.Series[Any]) -> bool:
+    given = values.dropna()
+    return bool(len(given)) and bool(pd.to_numeric(given.astype(str), errors="coerce").notna().all())
+
+
+def _too_long(table: pd.DataFrame, columns: tuple[str, str]) -> bool:
+    """Whole responses are no ids."""
+    return any(table[c].dropna().astype(str).head(200).str.len().mean() > 120 for c in columns)
+
+
+def distinct(values: pd.Series[Any]) -> list[str]:
+    """Distinct values as text, at most a handful more than labels could be."""
+    return sorted(map(str, pd.unique(values.dropna().astype(str))[: _MOST_LABELS + 1]))
+
+
+def candidates(table: pd.DataFrame, pair: Pair | None) -> set[str]:
+    """All candidate ids."""
+    if pair is None:
+        return set()
+    return {str(v) for c in (pair.first, pair.second) for v in table[c].dropna().astype(str).unique()}
+
+
+def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> tuple[Answer | None, list[str]]:
+    """Choose the column that most surely holds the answer.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The table.
+    pair : Pair or None
+        Its candidate columns.
+    swapped : str or None
+        A column that says that the order was swapped.
+
+    Returns
+    -------
+    answer : Answer or None
+        The best guess; None where no column can be told to be one.
+    notes : list of str
+        What was found besides.
+    """
+    found, notes = [], []
+    for column in table.columns:
+        if plain(str(column)) in guesses.CHOICE:
+            answer = _answer(table, str(column), pair, swapped)
+            if answer is None:
+                values = ", ".join(map(repr, distinct(table[column])[:5]))
+                notes.append(f"{column!r} is named like an answer, but its values ({values}) cannot be told to be one.")
+            else:
+                found.append(answer)
+    won = next((a for a in found if a.name == "winner"), None)
+    if won is not None and pair is not None:
+        found = [_checked(table, a, won, pair, notes) for a in found]
+    found.sort(key=lambda a: (-a.trust, guesses.CHOICE.index(plain(a.source))))
+    return (found[0] if found else None), notes
+
+
+def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | None) -> Answer | None:
+    values = distinct(table[column])
+    if not values or (_is_number_column(values) and not _small_numbers(values)):
+        return _graded(table, column, pair)
+    if len(values) > _MOST_LABELS:
+        return None
+    ids = candidates(table, pair)
+    sides = [v for v in values if v.lower() not in (*guesses.TIES, *guesses.INVALID) or v in ids]
+    others = {v: ("tie" if v.lower() in guesses.TIES else "invalid") for v in values if v not in sides}
+    if pair and sides and set(sides) <= ids:
+        labels = {v: a for v, a in others.items() if v != a}
+        return Answer("winner", column, "its values are the candidates themselves", 3, labels)
+    if pair and sides and set(sides) <= {pair.first, pair.second}:
+        labels = {pair.first: "first", pair.second: "second", **others}
+        return Answer("choice", column, "its values are the names of the two candidate columns", 3, _changed(labels))
+    if sides and all(_is_number(v) for v in sides):
+        return _numbers(column, {float(v): v for v in sides}, others, pair, swapped)
+    if sides and all(v.lower() in guesses.POSITIONS for v in sides):
+        labels = {v: guesses.POSITIONS[v.lower()] for v in sides} | others
+        if {"first", "second"} & set(labels.values()):
+            shown = ", ".join(f"{v} {a}" for v, a in labels.items())
+            return Answer("choice", column, f"its values name positions: {shown}", 2, _changed(labels))
+    return None
+
+
+def _changed(labels: dict[str, str]) -> dict[str, str]:
+    return {label: answer for label, answer in labels.items() if label != answer}
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_number_column(values: list[str]) -> bool:
+    return all(_is_number(v) for v in values)
+
+
+def _small_numbers(values: list[str]) -> bool:
+    return all(float(v) in (-1, 0, 1, 2) for v in values)
+
+
+def _numbers(
+    column: str, spelt: dict[float, str], others: dict[str, str], pair: Pair | None, swapped: str | None
+) -> Answer | None:
+    """1, 0, -1 and 1, 2, 0: what they mean is a convention, so the trust is low."""
+    numbers = set(spelt)
+    if {1.0, -1.0} <= numbers <= {1.0, 0.0, -1.0}:
+        meaning = {1.0: "first", 0.0: "tie", -1.0: "second"}
+        labels = {spelt[n]: meaning[n] for n in numbers} | others
+        return Answer("choice", column, "1, 0, -1 are taken for first, tie, second: make sure", 1, labels)
+    if {1.0, 2.0} <= numbers <= {0.0, 1.0, 2.0}:
+        labels = {spelt[n]: {1.0: "first", 2.0: "second", 0.0: "tie"}[n] for n in numbers} | others
+        if pair is not None and pair.ends == ("1", "2"):
+            reason = f"1 and 2 are taken for {pair.first} and {pair.second}: make sure"
+            return Answer("choice", column, reason, 1, labels)
+        if pair is None and swapped is not None:
+            rest = {v: a for v, a in labels.items() if a in ("tie", "invalid")}
+            reason = "1 and 2 are taken for the two outputs, whatever the order: make sure"
+            return Answer("winner", column, reason, 1, rest)
+    return None
+
+
+def _graded(table: pd.DataFrame, column: str, pair: Pair | None) -> Answer | None:
+    """AlpacaEval's preference: 1 to 2, or 0; no other graded answer says by itself which end is which."""
+    if plain(column) != "preference" or pair is None or pair.ends != ("1", "2"):
+        return None
+    values = pd.to_numeric(table[column], errors="coerce").dropna()
+    if len(values) and ((values == 0) | values.between(1, 2)).all():
+        reason = f"1 to 2, or 0, as AlpacaEval writes it: 1 is {pair.first}, 2 is {pair.second}, 1.5 and 0 are ties"
+        return Answer("graded", column, reason, 2, {"1": "first", "2": "second", "0": "tie"})
+    return None
+
+
+def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes: list[str]) -> Answer:
+    """Compare an answer by position with the column that names the winner, row by row."""
+    if answer.name != "choice":
+        return answer
+    text = table[answer.source].astype("string")
+    side = text.map(lambda v: answer.labels.get(v, v), na_action="ignore")
+    named = table[pair.first].astype("string").where(side == "first", table[pair.second].astype("string"))
+    named = named.where(side.isin(["first", "second"]), side)
+    truth = table[won.source].astype("string").map(lambda v: won.labels.get(v, v), na_action="ignore")
+    same = (
+        (named == truth).fillna(False)
+        | (named.isna() & truth.isna())
+        | (~side.isin(["first", "second", "tie"]).fillna(False))
+    )
+    odd = int((~same).sum())
+    if odd:
+        notes.append(f"{answer.source!r} and {won.source!r} contradict each other in {odd} rows.")
+        return Answer(answer.name, answer.source, answer.reason, 0, answer.labels)
+    reason = f"{answer.reason.removesuffix(': make sure')}; agrees with {won.source!r} in every row"
+    return Answer(answer.name, answer.source, reason, 4, answer.labels)
+
+
+def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
+    """Columns that look like one judge each: the same few answers under several names."""
+    found = []
+    for column in map(str, table.columns):
+        name = plain(column)
+        if (
+            column in taken
+            or name.startswith(("has_", "is_", "n_"))
+            or name in (*guesses.GOLD, *guesses.SWAPPED, "turn")
+        ):
+            continue
+        values = {v.lower() for v in distinct(table[column])}
+        if 2 <= len(values) <= 10 and any(pair <= values for pair in ({"1", "2"}, {"a", "b"}, {"first", "second"})):
+            found.append(column)
+    return found if len(found) > 1 else []
+
+
+__all__ = ["Answer", "Pair", "candidates", "distinct", "find_answer", "find_pair", "wide_judges"]

@@ -1,0 +1,87 @@
+"""Names and answers that turn up in tables of verdicts: the vocabulary behind :func:`judgestats.ingest.propose`."""
+
+from __future__ import annotations
+
+import re
+
+JUDGE = (
+    "judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator",
+    "annotator_id", "rater", "rater_id", "grader", "grader_model", "assessor", "reviewer", "scorer", "labeler",
+    "worker_id",
+)  # fmt: skip
+ITEM = (
+    "item", "item_id", "question_id", "qid", "prompt_id", "task_id", "instruction_id", "instruction_index",
+    "example_id", "instance_id", "sample_id", "doc_id", "document_id", "story_id", "text_id", "prompt_index", "uid",
+    "idx", "index", "id", "pair_id", "question", "instruction", "document",
+)  # fmt: skip
+SYSTEM = (
+    "system", "system_id", "model", "model_name", "model_id", "writer", "generator", "author", "candidate",
+    "evaluated", "evaluated_key", "response_model", "dialogue_system",
+)  # fmt: skip
+CRITERION = ("criterion", "criteria", "dimension", "aspect", "rubric_id", "rubric", "attribute", "metric")
+SCORE = ("score", "rating", "grade", "points", "stars", "mark", "judge_score", "overall_score", "satisfied")
+CHOICE = (
+    "choice", "verdict", "verdict_letter", "decision", "winner", "preferred", "preference", "vote", "chosen",
+    "judgment", "judgement", "answer", "outcome",
+)  # fmt: skip
+REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
+SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed")
+GOLD = ("gold", "gold_label", "gold_winner", "label", "expected", "ground_truth", "truth")
+#: Further canonical columns, and other names they go by.
+OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "preferences": {
+        "task": ("task", "subset", "category", "benchmark", "dataset"),
+        "topic": ("topic", "domain"),
+        "strategy": ("strategy", "prompting_strategy"),
+        "prompt": ("prompt_name", "judge_prompt", "eval_prompt"),
+        "rationale": ("rationale", "reasoning", "explanation", "justification"),
+        "cost": ("cost", "price", "price_per_example"),
+        "latency": ("latency", "time_per_example"),
+        "temperature": ("temperature",),
+    },
+    "ratings": {
+        "condition": ("condition", "eval_prompt", "judge_prompt", "prompt_name"),
+        "tier": ("tier",),
+        "domain": ("domain", "task", "category", "subset"),
+        "rationale": ("rationale", "reasoning", "explanation", "justification"),
+        "temperature": ("temperature",),
+    },
+}
+
+#: Stems of a pair of columns that hold the two candidates.
+CANDIDATE_STEMS = (
+    "",
+    "candidate",
+    "model",
+    "system",
+    "generator",
+    "response_model",
+    "player",
+    "assistant",
+    "gen",
+    "response",
+)
+#: Their endings, and whether they say what was shown first.
+PAIR_ENDINGS = (("first", "second", True), ("a", "b", False), ("1", "2", False), ("left", "right", False))
+
+TIES = ("tie", "c", "a=b", "b=a", "draw", "equal", "similar", "same", "both", "[[c]]", "tie (bothbad)")
+#: Answers by position that need no explanation.
+POSITIONS = {
+    "first": "first", "second": "second", "a": "first", "b": "second", "[[a]]": "first", "[[b]]": "second",
+    "a>b": "first", "b>a": "second", "a>>b": "first", "b>>a": "second", "b<a": "first", "a<b": "second",
+    "output (a)": "first", "output (b)": "second", "response a": "first", "response b": "second",
+    "assistant a": "first", "assistant b": "second", "abstain": "abstain", "invalid": "invalid",
+}  # fmt: skip
+INVALID = ("invalid", "error", "garbage", "unparsed")
+
+
+def plain(name: str) -> str:
+    """Return a column name as the lists here spell it.
+
+    Examples
+    --------
+    >>> plain("Judge Model")
+    'judge_model'
+    """
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\s\-.]+", "_", spaced).lower()

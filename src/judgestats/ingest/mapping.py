@@ -1,0 +1,323 @@
+"""A plain table -> a canonical frame, by a mapping that the user has given.
+
+Beyond the names of :func:`judgestats.preferences` and :func:`judgestats.ratings` a mapping understands:
+
+``winner``
+    a column with the winning candidate, whatever the order shown (item frame);
+``graded``
+    a column of numbers, with the labels of its ends: ``labels={"1": "first", "2": "second", "0": "tie"}``. Gives
+    ``choice`` and ``strength``; the middle is a tie;
+``swapped``
+    a column of yes and no: where yes, `first` and `second` were shown the other way round. Applied once, to them alone;
+``"=text"``
+    in place of a column: a constant, such as ``judge="=gpt-4"`` or ``order_known="=false"``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from judgestats.errors import SchemaError, suggestion
+from judgestats.schema import preferences, ratings
+from judgestats.schema.columns import VOCABULARY, Kind, kind_of
+
+#: Canonical column -> column of the table, ``=constant`` or None ("not ours").
+Mapped = Mapping[str, str | None]
+
+_YES = ("1", "true", "yes", "y", "t", "1.0")
+_NO = ("0", "false", "no", "n", "f", "0.0")
+#: Names in a mapping that are no canonical columns; all lead to a preferences frame.
+PSEUDO = ("winner", "graded", "swapped")
+
+
+def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> Kind:
+    """Tell which canonical frame a mapping aims at.
+
+    Parameters
+    ----------
+    columns : mapping
+        The mapping.
+    present : list of str
+        Columns of the table.
+    frame : {'preferences', 'ratings'} or None
+        What the user says; it overrules.
+
+    Returns
+    -------
+    {'preferences', 'ratings'}
+    """
+    if frame is not None:
+        return frame
+    names = {n for n, source in columns.items() if source is not None}
+    if names & {"first", "second", "choice", *PSEUDO}:
+        return "preferences"
+    if names & {"system", "criterion", "score", "mean"}:
+        return "ratings"
+    return kind_of([*names, *(p for p in present if p not in columns)])
+
+
+def canonical(
+    table: Any, kind: Kind, columns: Mapped | None = None, labels: Mapping[Any, str] | None = None, **options: Any
+) -> Any:
+    """Map a table onto a canonical frame and validate it.
+
+    Parameters
+    ----------
+    table : frame
+        Whatever Narwhals accepts.
+    kind : {'preferences', 'ratings'}
+        The frame to make.
+    columns : mapping, optional
+        Canonical name -> column of the table, ``=constant`` or None.
+    labels : mapping, optional
+        Answer labels of the table -> canonical answers.
+    **options
+        ``scale`` and ``off_scale``, for ratings.
+
+    Returns
+    -------
+    frame
+        Of the kind given.
+
+    Raises
+    ------
+    SchemaError
+        With every fault at once.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"q": ["1", "1"], "swap": ["0", "1"], "best": ["x", "x"]})
+    >>> canonical(table, "preferences", {"judge": "=g", "item": "q", "first": "=x", "second": "=y", "winner": "best",
+    ...                                  "swapped": "swap"})
+      judge item first second  choice
+    0     g    1     x      y   first
+    1     g    1     y      x  second
+    """
+    data, mapped = _constants(nw.from_native(table), dict(columns or {}), kind)
+    if kind == "ratings":
+        if labels:
+            raise SchemaError(
+                "labels= translate the answers of a preferences frame; a ratings frame has none. Leave them out."
+            )
+        keywords: dict[str, Any] = {**options, **mapped}
+        return ratings(data.to_native(), **keywords)
+    if options:
+        raise SchemaError(f"{', '.join(options)} are for ratings; this is a preferences frame. Leave them out.")
+    if "swapped" in mapped:
+        data, mapped = _unswapped(data, mapped)
+    if "graded" in mapped:
+        data, mapped = _graded(data, mapped, dict(labels or {}))
+        labels = None
+    return preferences(data.to_native(), labels=labels, **mapped)
+
+
+def _present(data: Any) -> list[str]:
+    return list(data.collect_schema().names())
+
+
+def _source(mapped: Mapped, name: str, data: Any) -> str:
+    """Column that a name is mapped from, checked to exist."""
+    source = mapped.get(name, name)
+    present = _present(data)
+    if source is None or source not in present:
+        shown = source if source is not None else name
+        raise SchemaError(
+            f"{name} column {shown!r} is not in the table. Columns: {', '.join(present)}.{suggestion(shown, present)}"
+        )
+    return source
+
+
+def _constants(data: Any, mapped: dict[str, str | None], kind: Kind) -> tuple[Any, dict[str, str | None]]:
+    types = {c.name: c.type for c in VOCABULARY[kind]}
+    present = _present(data)
+    for name, source in list(mapped.items()):
+        if source is None or not source.startswith("=") or source in present:
+            continue
+        column = name if name not in present else f"_constant_{name}"
+        data = data.with_columns(nw.lit(_typed(name, source[1:], types.get(name, "text"))).alias(column))
+        mapped[name] = column
+    return data, mapped
+
+
+def _typed(name: str, text: str, kind: str) -> str | bool | float | int:
+    if kind == "boolean":
+        if text.lower() in _YES:
+            return True
+        if text.lower() in _NO:
+            return False
+        raise SchemaError(f"{name}='={text}' should be =true or =false.")
+    if kind in ("number", "integer"):
+        try:
+            return int(text) if kind == "integer" else float(text)
+        except ValueError:
+            raise SchemaError(f"{name}='={text}' should be a number, such as '=0'.") from None
+    return text
+
+
+def _lower(column: str) -> Any:
+    return nw.col(column).cast(nw.String).str.to_lowercase()
+
+
+def _any(data: Any, condition: Any) -> bool:
+    result = data.select(condition.any().alias("_any"))
+    if isinstance(result, nw.LazyFrame):
+        result = result.collect()
+    return bool(result["_any"][0])
+
+
+def _unswapped(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str | None]]:
+    """Exchange the candidates where they were shown the other way round."""
+    swapped, first, second = (_source(mapped, n, data) for n in ("swapped", "first", "second"))
+    known = _lower(swapped).is_in([*_YES, *_NO])
+    if _any(data, ~known | nw.col(swapped).is_null()):
+        raise SchemaError(
+            f"swapped column {swapped!r} should hold 0 and 1 (or true and false) only, and no empty cell."
+        )
+    yes = _lower(swapped).is_in(list(_YES))
+    data = data.with_columns(
+        nw.when(yes).then(nw.col(second)).otherwise(nw.col(first)).alias("_shown_first"),
+        nw.when(yes).then(nw.col(first)).otherwise(nw.col(second)).alias("_shown_second"),
+    )
+    constants = {c for n, c in mapped.items() if c in (n, f"_constant_{n}") and n in ("first", "second")}
+    data = data.drop([swapped, *(c for c in constants if c is not None)])
+    mapped = {**mapped, "first": "_shown_first", "second": "_shown_second"}
+    del mapped["swapped"]
+    return data, mapped
+
+
+def _graded(data: Any, mapped: dict[str, str | None], labels: dict[Any, str]) -> tuple[Any, dict[str, str | None]]:
+    """Turn a graded answer into its side and its strength."""
+    column = _source(mapped, "graded", data)
+    low, high, ties = _anchors(labels)
+    data = _as_number(data, column)
+    data = data.rename({n: f"{n}_source" for n in ("choice", "strength") if n in _present(data) and n != column})
+    value = nw.col(column)
+    tied = value.is_in(ties) if ties else nw.lit(False)
+    strength = nw.when(tied).then(nw.lit(0.5)).otherwise((value - low) / (high - low))
+    data = data.with_columns(strength.alias("strength"))
+    grade = nw.col("strength")
+    if _any(data, (grade < 0) | (grade > 1)):
+        raise SchemaError(
+            f"graded column {column!r} has values outside {low:g} (first) to {high:g} (second). Name the ends of the "
+            "scale, and numbers that mean a tie, in labels."
+        )
+    choice = (
+        nw.when(grade < 0.5)
+        .then(nw.lit("first"))
+        .when(grade > 0.5)
+        .then(nw.lit("second"))
+        .when(grade == 0.5)
+        .then(nw.lit("tie"))
+        .otherwise(nw.lit(None, nw.String))
+    )
+    data = data.with_columns(choice.alias("choice")).drop([c for c in [column] if c not in ("choice", "strength")])
+    mapped = {n: c for n, c in mapped.items() if n not in ("graded", "choice", "strength")}
+    return data, mapped
+
+
+def _anchors(labels: dict[Any, str]) -> tuple[float, float, list[float]]:
+    sides: dict[str, list[float]] = {"first": [], "second": [], "tie": []}
+    try:
+        for label, answer in labels.items():
+            sides[answer].append(float(label))
+    except (ValueError, KeyError):
+        sides["first"] = []
+    if len(sides["first"]) != 1 or len(sides["second"]) != 1 or sides["first"] == sides["second"]:
+        raise SchemaError(
+            "graded= needs labels that name the two ends of the scale as numbers, and further numbers that mean a tie, "
+            f"such as labels={{'1': 'first', '2': 'second', '0': 'tie'}}. Got: {labels!r}."
+        )
+    return sides["first"][0], sides["second"][0], sides["tie"]
+
+
+def _as_number(data: Any, column: str) -> Any:
+    if data.collect_schema()[column].is_numeric():
+        return data.with_columns(nw.col(column).cast(nw.Float64))
+    if isinstance(data, nw.DataFrame):
+        text = data[column].to_pandas()
+        numbers = pd.to_numeric(text, errors="coerce")
+        wrong = (numbers.isna() & text.notna()).to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise SchemaError(f"column {column!r} should hold numbers; row {row} has {str(text.iloc[row])[:40]!r}.")
+        return data.with_columns(nw.new_series(column, numbers.to_numpy(dtype=float), backend=data.implementation))
+    return data.with_columns(nw.col(column).cast(nw.Float64))
+
+
+def parse_mapping(text: str) -> dict[str, str | None]:
+    """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it.
+
+    Parameters
+    ----------
+    text : str
+        Pairs ``canonical=column``, separated by commas; ``canonical==constant`` gives a constant, ``canonical=`` sets a
+        column that bears our name aside. A pair with a comma in it is put into double quotes.
+
+    Returns
+    -------
+    dict
+        For ``columns=`` of :func:`judgestats.read`.
+
+    Raises
+    ------
+    SchemaError
+        If a pair has no ``=``.
+
+    Examples
+    --------
+    >>> parse_mapping("judge=evaluator,order_known==false,task=")
+    {'judge': 'evaluator', 'order_known': '=false', 'task': None}
+    """
+    pairs = {}
+    for part in _parts(text):
+        name, sign, source = part.partition("=")
+        if not sign:
+            raise SchemaError(
+                f"--map {part!r} has no '='. Write canonical=column, such as judge=evaluator,item=question_id."
+            )
+        pairs[name.strip()] = source.strip() or None
+    return pairs
+
+
+def parse_labels(text: str) -> dict[str, str]:
+    """Read ``A=first,B=second,C=tie`` as the command line takes it.
+
+    Parameters
+    ----------
+    text : str
+        Pairs ``label=answer``; the last ``=`` divides, so that ``A=B=tie`` reads the label ``A=B``.
+
+    Returns
+    -------
+    dict
+        For ``labels=`` of :func:`judgestats.read`.
+
+    Raises
+    ------
+    SchemaError
+        If a pair has no ``=``.
+
+    Examples
+    --------
+    >>> parse_labels("A>B=first,A=B=tie")
+    {'A>B': 'first', 'A=B': 'tie'}
+    """
+    pairs = {}
+    for part in _parts(text):
+        label, sign, answer = part.rpartition("=")
+        if not sign:
+            raise SchemaError(f"--labels {part!r} has no '='. Write label=answer, such as A=first,B=second,C=tie.")
+        pairs[label.strip()] = answer.strip()
+    return pairs
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in next(csv.reader([text], skipinitialspace=True), []) if part.strip()]
+
+
+__all__ = ["Mapped", "canonical", "kind_of_mapping", "parse_labels", "parse_mapping"]

@@ -1,0 +1,1 @@
+"""Readers of the formats that tools write by themselves, one module each."""

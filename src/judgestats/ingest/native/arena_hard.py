@@ -1,0 +1,140 @@
+"""Arena-Hard 0.1 and 2.0: five-level comparisons with a baseline, in two games, JSONL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from judgestats.errors import SchemaError
+from judgestats.ingest.readers import Log, Reader, against, has, need, tidy, words, wrong
+
+#: Strength of the preference for B, the answer shown second. Both ways of writing each level occur.
+LEVELS = {
+    "A>>B": 0.0, "B<<A": 0.0,
+    "A>B": 0.25, "B<A": 0.25,
+    "A=B": 0.5, "B=A": 0.5,
+    "B>A": 0.75, "A<B": 0.75,
+    "B>>A": 1.0, "A<<B": 1.0,
+}  # fmt: skip
+
+
+def matches_v01(record: Mapping[str, Any]) -> str:
+    """Recognise a record of Arena-Hard 0.1."""
+    if has(record, "question_id", "model", "judge", "games") and isinstance(record["games"], list):
+        return "records have question_id, model, judge and games"
+    return ""
+
+
+def matches_v2(record: Mapping[str, Any]) -> str:
+    """Recognise a record of Arena-Hard 2.0."""
+    if has(record, "uid", "model", "judge", "games") and isinstance(record["games"], list):
+        return "records have uid, model, judge and games"
+    return ""
+
+
+def read_v01(log: Log, baseline: str | Mapping[str, str] = "baseline") -> pd.DataFrame:
+    """Read Arena-Hard 0.1; see :func:`_read`."""
+    return _read(log, "question_id", baseline)
+
+
+def read_v2(log: Log, baseline: str | Mapping[str, str] = "baseline") -> pd.DataFrame:
+    """Read Arena-Hard 2.0, whose ``category`` becomes ``task``; see :func:`_read`."""
+    return _read(log, "uid", baseline)
+
+
+def _read(log: Log, item: str, baseline: str | Mapping[str, str]) -> pd.DataFrame:
+    """Read the games: game 1 shows the baseline as A, game 2 shows the model as A.
+
+    Scores are in position frame (A is what was shown first), so no verdict is flipped; the candidates are. A record
+    with a single game gives a single row. A model that meets itself as the baseline keeps two names (see
+    :func:`judgestats.ingest.readers.against`).
+
+    Parameters
+    ----------
+    log : Log
+        The records.
+    item : str
+        Field with the id of the question.
+    baseline : str or mapping
+        Id of the baseline where the record does not name it; a mapping gives one by category.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Preferences with ``strength``.
+    """
+    rows = []
+    for place, record in log.records:
+        games = need(record, "games", log, place)
+        if not isinstance(games, list) or not 1 <= len(games) <= 2:
+            raise wrong(log, place, "games", games, "a list of one or two games")
+        model = str(need(record, "model", log, place))
+        base = against(_baseline(record, baseline, log, place), model)
+        common = {"judge": str(need(record, "judge", log, place)), "item": str(need(record, item, log, place))}
+        for number, game in enumerate(games, start=1):
+            first, second = (base, model) if number == 1 else (model, base)
+            row = {**common, "first": first, "second": second, **_answer(game, log, place, number)}
+            rows.append({**row, "task": record.get("category")})
+    return tidy(rows)
+
+
+def _baseline(record: Mapping[str, Any], baseline: str | Mapping[str, str], log: Log, place: str) -> str:
+    if record.get("baseline"):
+        return str(record["baseline"])
+    if isinstance(baseline, str):
+        return baseline
+    category = str(record.get("category"))
+    if category not in baseline:
+        raise SchemaError(
+            f"{log.path.name}, {place}: baseline= names no baseline for category {category!r}. It has: "
+            f"{', '.join(baseline)}."
+        )
+    return baseline[category]
+
+
+def _answer(game: Any, log: Log, place: str, number: int) -> dict[str, Any]:
+    if game is None:  # the call itself failed
+        return {"choice": "invalid", "status": "error", "strength": float("nan")}
+    if not isinstance(game, dict):
+        raise wrong(log, place, f"game {number}", game, "an object with a score")
+    score = need(game, "score", log, f"{place}, game {number}")
+    judgment = game.get("judgment")
+    reason = words(judgment.get("answer") if isinstance(judgment, dict) else judgment)
+    if score is None:
+        return {"choice": "invalid", "status": "parse", "strength": float("nan"), "rationale": reason}
+    if not isinstance(score, str) or score not in LEVELS:
+        raise wrong(log, place, f"score of game {number}", score, ", ".join(LEVELS) + ", null")
+    strength = LEVELS[score]
+    choice = "tie" if strength == 0.5 else "first" if strength < 0.5 else "second"
+    return {"choice": choice, "status": "ok", "strength": strength, "rationale": reason}
+
+
+_OPTIONS = {"baseline": "id of the baseline where records do not name it (a text, or a mapping of category to id)"}
+
+V01 = Reader(
+    name="arena_hard",
+    frame="preferences",
+    about="Arena-Hard 0.1, five levels (strength kept); game 1 shows the baseline first, game 2 the model",
+    example='{"question_id": ..., "model": ..., "judge": ..., "games": [{"score": "A>>B"}, {"score": "B>A"}]}',
+    both_orders="yes",
+    order_known="yes",
+    verdicts_in="position frame",
+    matches=matches_v01,
+    read=read_v01,
+    options=_OPTIONS,
+)
+
+V2 = Reader(
+    name="arena_hard_v2",
+    frame="preferences",
+    about="Arena-Hard 2.0, as 0.1 with uid, category (read as task) and the baseline named in the record",
+    example='{"uid": ..., "category": "coding", "model": ..., "judge": ..., "games": [{"score": "A>B"}, ...]}',
+    both_orders="yes",
+    order_known="yes",
+    verdicts_in="position frame",
+    matches=matches_v2,
+    read=read_v2,
+    options=_OPTIONS,
+)

@@ -1,0 +1,149 @@
+"""FastChat (MT-Bench): pairwise and single-answer judgments, JSONL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from judgestats.ingest.readers import Log, Reader, has, need, tidy, words, wrong
+
+_WINNERS = "model_1, model_2, tie, error"
+
+
+def _item(record: Mapping[str, Any]) -> str:
+    return f"{record['question_id']}/turn {record['turn']}" if "turn" in record else str(record["question_id"])
+
+
+def _judge(record: Mapping[str, Any], log: Log, place: str) -> tuple[str, str | None]:
+    """Name and prompt of the judge; FastChat writes both as a list."""
+    judge = need(record, "judge", log, place)
+    if isinstance(judge, list) and judge:
+        return str(judge[0]), str(judge[1]) if len(judge) > 1 else None
+    if isinstance(judge, str):
+        return judge, None
+    raise wrong(log, place, "judge", judge, "[name, prompt]")
+
+
+def matches_pair(record: Mapping[str, Any]) -> str:
+    """Recognise a record of ``model_judgment/*_pair.jsonl``."""
+    if has(record, "question_id", "model_1", "model_2", "g1_winner", "g2_winner"):
+        return "records have question_id, model_1, model_2, g1_winner and g2_winner"
+    return ""
+
+
+def read_pair(log: Log) -> pd.DataFrame:
+    """Read pairwise judgments: two rows a record, game 1 with model_1 shown first, game 2 with model_2 first.
+
+    The winners are in item frame (``model_1`` is model_1 in both games), so game 2 is flipped here, once. FastChat
+    writes ``error`` both for a failed call and for an answer it could not parse: status ``error``.
+
+    Parameters
+    ----------
+    log : Log
+        The records.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Preferences.
+    """
+    rows = []
+    for place, record in log.records:
+        for name in ("question_id", "g1_winner", "g2_winner"):
+            need(record, name, log, place)
+        models = {m: str(need(record, m, log, place)) for m in ("model_1", "model_2")}
+        judge, prompt = _judge(record, log, place)
+        for game, first, second in ((1, "model_1", "model_2"), (2, "model_2", "model_1")):
+            winner = record[f"g{game}_winner"]
+            answers = {first: "first", second: "second", "tie": "tie", "error": "invalid"}
+            if not isinstance(winner, str) or winner not in answers:
+                raise wrong(log, place, f"g{game}_winner", winner, _WINNERS)
+            rows.append(
+                {
+                    "judge": judge,
+                    "item": _item(record),
+                    "first": models[first],
+                    "second": models[second],
+                    "choice": answers[winner],
+                    "status": "error" if winner == "error" else "ok",
+                    "prompt": prompt,
+                    "rationale": words(record.get(f"g{game}_judgment")),
+                    "turn": record.get("turn"),
+                }
+            )
+    return tidy(rows)
+
+
+def matches_single(record: Mapping[str, Any]) -> str:
+    """Recognise a record of ``model_judgment/*_single.jsonl``."""
+    if (
+        has(record, "question_id", "model", "judge", "score")
+        and "games" not in record
+        and isinstance(record["judge"], list)
+    ):
+        return "records have question_id, model, score and judge as [name, prompt]"
+    return ""
+
+
+def read_single(log: Log) -> pd.DataFrame:
+    """Read single-answer ratings; FastChat's -1 (no score found) is a missing score with status ``parse``.
+
+    Parameters
+    ----------
+    log : Log
+        The records.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Ratings, 1 to 10.
+    """
+    rows = []
+    for place, record in log.records:
+        need(record, "question_id", log, place)
+        judge, prompt = _judge(record, log, place)
+        score = need(record, "score", log, place)
+        if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
+            raise wrong(log, place, "score", score, "a number, -1 for none")
+        found = score if score != -1 else None
+        rows.append(
+            {
+                "judge": judge,
+                "system": str(need(record, "model", log, place)),
+                "item": _item(record),
+                "criterion": "overall",
+                "score": float("nan") if found is None else float(found),
+                "condition": prompt,
+                "status": "parse" if found is None else "ok",
+                "rationale": words(record.get("judgment")),
+                "turn": record.get("turn"),
+            }
+        )
+    return tidy(rows)
+
+
+PAIR = Reader(
+    name="fastchat_pair",
+    frame="preferences",
+    about="FastChat (MT-Bench) pairwise judgments; two games a record",
+    example='{"question_id": 81, "model_1": ..., "model_2": ..., "g1_winner": "model_1", "g2_winner": "tie", ...}',
+    both_orders="yes",
+    order_known="yes",
+    verdicts_in="item frame",
+    matches=matches_pair,
+    read=read_pair,
+)
+
+SINGLE = Reader(
+    name="fastchat_single",
+    frame="ratings",
+    about="FastChat (MT-Bench) ratings of single answers, 1 to 10; -1 is a missing score",
+    example='{"question_id": 81, "model": ..., "judge": ["gpt-4", "single-v1"], "score": 8, "turn": 1}',
+    both_orders="n/a",
+    order_known="n/a",
+    verdicts_in="",
+    matches=matches_single,
+    read=read_single,
+)

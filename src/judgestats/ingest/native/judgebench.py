@@ -1,0 +1,109 @@
+"""JudgeBench: pairs with a gold label, each judged in both orders, JSONL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from judgestats.errors import SchemaError
+from judgestats.ingest.readers import Log, Reader, has, need, tidy, words, wrong
+
+_DECISIONS = {"A>B": "first", "B>A": "second", "A=B": "tie"}
+_GOLD = {"A>B": "A", "B>A": "B", "A=B": "tie"}
+
+
+def matches(record: Mapping[str, Any]) -> str:
+    """Recognise a record of JudgeBench's ``outputs``."""
+    if has(record, "pair_id", "label", "judgments") and isinstance(record["judgments"], list):
+        return "records have pair_id, label and judgments"
+    return ""
+
+
+def read(log: Log, judge: str | None = None) -> pd.DataFrame:
+    """Read both presentations of every pair.
+
+    The candidates are the contents, ``A`` (response_A) and ``B`` (response_B). The first judgment shows A first, the
+    second B first, and each ``decision`` speaks of what was shown (position frame): ``A>B`` in the second judgment is a
+    win of B.
+
+    Parameters
+    ----------
+    log : Log
+        The records.
+    judge : str, optional
+        Name of the judge where neither the judgments nor the file name (``judge_model=...``) give it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Preferences with ``gold``. A null decision is invalid (``parse``), a null judgment too (``error``).
+    """
+    in_name = re.search(r"judge_model=([^,]+?)(\.jsonl)?(\.gz)?$", log.path.name)
+    default = judge or (in_name.group(1) if in_name else None)
+    rows = []
+    for place, record in log.records:
+        label = need(record, "label", log, place)
+        if not isinstance(label, str) or label not in _GOLD:
+            raise wrong(log, place, "label", label, ", ".join(_GOLD))
+        calls = need(record, "judgments", log, place)
+        if not isinstance(calls, list) or not 1 <= len(calls) <= 2:
+            raise wrong(log, place, "judgments", calls, "a list of one or two judgments")
+        common = {
+            "judge": _judge(calls, default, log, place),
+            "item": str(need(record, "pair_id", log, place)),
+            "gold": _GOLD[label],
+            "task": _text(record.get("source")),
+            "strategy": _text(record.get("judge_name")),
+            "response_model": _text(record.get("response_model")),
+        }
+        for call, (first, second) in zip(calls, (("A", "B"), ("B", "A")), strict=False):
+            rows.append({**common, "first": first, "second": second, **_answer(call, log, place)})
+    return tidy(rows)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _judge(calls: list[Any], default: str | None, log: Log, place: str) -> str:
+    for call in calls:
+        judgment = call.get("judgment") if isinstance(call, dict) else None
+        if isinstance(judgment, dict) and judgment.get("judge_model"):
+            return str(judgment["judge_model"])
+    if default is None:
+        raise SchemaError(
+            f"{log.path.name}, {place}: neither the judgments (judge_model) nor the file name (judge_model=...) name "
+            "the judge. Pass judge='...'."
+        )
+    return default
+
+
+def _answer(call: Any, log: Log, place: str) -> dict[str, Any]:
+    if call is None:
+        return {"choice": "invalid", "status": "error"}
+    if not isinstance(call, dict):
+        raise wrong(log, place, "a judgment", call, "an object with judgment and decision, or null")
+    judgment, decision = call.get("judgment"), need(call, "decision", log, place)
+    reason = words(judgment.get("response")) if isinstance(judgment, dict) else None
+    if decision is None:
+        return {"choice": "invalid", "status": "error" if judgment is None else "parse", "rationale": reason}
+    if not isinstance(decision, str) or decision not in _DECISIONS:
+        raise wrong(log, place, "decision", decision, ", ".join(_DECISIONS) + ", null")
+    return {"choice": _DECISIONS[decision], "status": "ok", "rationale": reason}
+
+
+READER = Reader(
+    name="judgebench",
+    frame="preferences",
+    about="JudgeBench outputs; judgments[1] is the swapped presentation; gold label by construction",
+    example='{"pair_id": ..., "label": "A>B", "judgments": [{"judgment": {...}, "decision": "A>B"}, {...}]}',
+    both_orders="yes",
+    order_known="yes",
+    verdicts_in="position frame",
+    matches=matches,
+    read=read,
+    options={"judge": "name of the judge, where neither judgments nor file name give it"},
+)

@@ -1,0 +1,165 @@
+"""LLMBar: the result.json of one evaluator and strategy, each item judged in both orders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from judgestats.errors import SchemaError, choose
+from judgestats.ingest.readers import Log, Reader, has, length, need, tidy, words, wrong
+
+_OUTPUTS = {"1": "output_1", "2": "output_2"}
+#: Name of the field, and which output it shows first.
+_ORDERS = (("swap = False", "1", "2"), ("swap = True", "2", "1"))
+_FLAT_NAME = re.compile(r"native_(?P<subset>[^_]+)_(?P<judge>[^_]+)_(?P<strategy>.+?)_result\.json")
+
+
+def matches(record: Mapping[str, Any]) -> str:
+    """Recognise a record of LLMBar's ``result.json``."""
+    if not has(record, "output_1", "output_2", "label", "results"):
+        return ""
+    results = record["results"]
+    last = results[-1] if isinstance(results, list) and results else None
+    if isinstance(last, dict) and "swap = False" in last:
+        return "records have output_1, output_2, label and results with 'swap = False' and 'swap = True'"
+    return ""
+
+
+def read(
+    log: Log,
+    judge: str | None = None,
+    strategy: str | None = None,
+    task: str | None = None,
+    equal_scores: Literal["winner", "tie"] = "winner",
+) -> pd.DataFrame:
+    """Read both orders of every item; ``winner`` names an output whatever the order (item frame).
+
+    Judge, strategy and subset (read as ``task``) are in the path:
+    ``<subset>/evaluators/<judge>/<strategy>/result.json``, or ``native_<subset>_<judge>_<strategy>_result.json``. No
+    strategy of LLMBar allows ties.
+
+    In the Rating strategies the tool writes equal scores as a win of the output shown second in either order. That
+    looks like position bias and is a tie. The published figures count it as written, so that is the default;
+    ``equal_scores="tie"`` reads it as the tie it is (and then sets ``ties_allowed``).
+
+    Parameters
+    ----------
+    log : Log
+        The records.
+    judge, strategy, task : str, optional
+        What the path does not say, or says wrongly.
+    equal_scores : {'winner', 'tie'}
+        How two equal scores are read.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Preferences with ``gold``, ``length_first``, ``length_second`` and, for Rating strategies, ``score_1``,
+        ``score_2``.
+    """
+    choose(equal_scores, ("winner", "tie"), "equal_scores")
+    named = names_in_path(log.path)
+    common = {"judge": judge or named.get("judge"), "strategy": strategy or named.get("strategy")}
+    missing = [name for name, value in common.items() if value is None]
+    if missing:
+        raise SchemaError(
+            f"{log.path.name}: {' and '.join(missing)} cannot be told from the path "
+            "(.../<subset>/evaluators/<judge>/<strategy>/result.json or "
+            f"native_<subset>_<judge>_<strategy>_result.json). Pass {', '.join(f'{name}=...' for name in missing)}."
+        )
+    rows: list[dict[str, Any]] = []
+    for index, (place, record) in enumerate(log.records):
+        head = {**common, "task": task or named.get("subset"), "item": str(index)}
+        rows.extend(_rows(record, head, equal_scores, log, place))
+    return tidy(rows)
+
+
+def names_in_path(path: Path) -> dict[str, str]:
+    """Read subset, judge and strategy from a path, where they are in it.
+
+    Examples
+    --------
+    >>> names_in_path(Path("native_Natural_GPT-4_Metrics_Reference_result.json.gz"))
+    {'subset': 'Natural', 'judge': 'GPT-4', 'strategy': 'Metrics_Reference'}
+    >>> names_in_path(Path("Dataset/LLMBar/Natural/evaluators/GPT-4/CoT/result.json"))
+    {'subset': 'LLMBar/Natural', 'judge': 'GPT-4', 'strategy': 'CoT'}
+    """
+    flat = _FLAT_NAME.match(path.name)
+    if flat:
+        return flat.groupdict()
+    parts = path.parts
+    if len(parts) >= 4 and "evaluators" in parts and len(parts) - parts.index("evaluators") == 4:
+        at = parts.index("evaluators")
+        start = parts.index("Dataset") + 1 if "Dataset" in parts[:at] else max(0, at - 1)
+        return {"subset": "/".join(parts[start:at]), "judge": parts[at + 1], "strategy": parts[at + 2]}
+    return {}
+
+
+def _rows(record: Mapping[str, Any], head: dict[str, Any], equal: str, log: Log, place: str) -> list[dict[str, Any]]:
+    label = str(need(record, "label", log, place))
+    if label not in _OUTPUTS:
+        raise wrong(log, place, "label", label, "1, 2")
+    results = need(record, "results", log, place)
+    if not isinstance(results, list) or not results or not isinstance(results[-1], dict):
+        raise wrong(log, place, "results", results, "a list that ends with the verdicts")
+    verdicts = results[-1]
+    scores = {n: _score(verdicts[n]) for n in ("score_1", "score_2") if n in verdicts}
+    tied = equal == "tie" and len(scores) == 2 and scores["score_1"] == scores["score_2"]
+    rows = []
+    for field, first, second in _ORDERS:
+        game = need(verdicts, field, log, place)
+        if not isinstance(game, dict):
+            raise wrong(log, place, field, game, "an object with a winner")
+        winner = None if game.get("winner") in (None, "") else str(game["winner"])
+        if winner is not None and winner not in _OUTPUTS:
+            raise wrong(log, place, f"winner under {field!r}", winner, "1, 2, null")
+        choice = "tie" if tied else "invalid" if winner is None else "first" if winner == first else "second"
+        completion = game.get("completion")
+        rows.append(
+            {
+                **head,
+                "first": _OUTPUTS[first],
+                "second": _OUTPUTS[second],
+                "choice": choice,
+                "ties_allowed": equal == "tie" and len(scores) == 2,
+                "status": "parse" if choice == "invalid" else "ok",
+                "gold": _OUTPUTS[label],
+                "rationale": words(completion[0] if isinstance(completion, list) and completion else completion),
+                "length_first": length(record.get(_OUTPUTS[first])),
+                "length_second": length(record.get(_OUTPUTS[second])),
+                **scores,
+            }
+        )
+    return rows
+
+
+def _score(answer: Any) -> float:
+    """Score in [text, stop reason]; NaN where the text is no number."""
+    text = answer[0] if isinstance(answer, list) and answer else answer
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+READER = Reader(
+    name="llmbar",
+    frame="preferences",
+    about="LLMBar result.json; forced choice; equal scores of Rating strategies stand as a win (see equal_scores)",
+    example='[{"output_1": ..., "output_2": ..., "label": 1, "results": [{"swap = False": {"winner": "1"}, ...}]}]',
+    both_orders="yes",
+    order_known="yes",
+    verdicts_in="item frame",
+    matches=matches,
+    read=read,
+    options={
+        "judge": "name of the evaluator, where the path does not give it",
+        "strategy": "name of the strategy, where the path does not give it",
+        "task": "name of the subset, where the path does not give it",
+        "equal_scores": "'winner' as written (default), or 'tie'",
+    },
+)

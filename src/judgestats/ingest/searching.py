@@ -1,0 +1,249 @@
+"""The search for a mapping: what each column of an unknown table might be, by name and by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from judgestats.errors import SchemaError
+from judgestats.ingest import guesses
+from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair, wide_judges
+from judgestats.ingest.guesses import plain
+from judgestats.ingest.mapping import PSEUDO, Mapped, canonical
+from judgestats.ingest.proposal import Proposal, few
+from judgestats.ingest.tables import as_table, with_numbers
+from judgestats.schema.columns import VOCABULARY, Column, Kind, required
+
+#: Canonical name -> column (or constant, or None) and the reason.
+Found = dict[str, tuple[str | None, str]]
+
+_SAMPLE = 200_000
+
+
+def propose(table: Any) -> Proposal:
+    """Suggest how the columns of a table might be mapped onto a canonical frame.
+
+    The suggestion goes by names and by values, and gives the reason for each. A column is never taken for an answer
+    because its values happen to look like one (``has_reference``, ``swapped``, ``turn``), nor a count of repeats for a
+    score.
+
+    Parameters
+    ----------
+    table : frame, path, glob or folder
+        Whatever Narwhals accepts (of a lazy frame some rows are looked at), or files of plain tables.
+
+    Returns
+    -------
+    Proposal
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"evaluator": ["g", "g"], "question_id": [1, 1], "repetition": [1, 2],
+    ...                       "model_first": ["x", "x"], "model_second": ["y", "y"], "verdict": ["A", "C"],
+    ...                       "has_reference": [0, 0]})
+    >>> print(propose(table).options)
+    --map judge=evaluator,item=question_id,first=model_first,second=model_second,choice=verdict,replicate=repetition
+    --labels A=first,C=tie
+    """
+    frame = _sample(table)
+    names = {plain(c): c for c in reversed(list(frame.columns))}
+    pair = find_pair(frame)
+    swapped = _named(names, guesses.SWAPPED)
+    answer, notes = find_answer(frame, pair, swapped)
+    score = _score(frame, names)
+    if pair is not None or (answer is not None and score is None):
+        return _preferences(frame, names, pair, answer, swapped, notes)
+    if score is not None:
+        return _ratings(frame, names, score, notes)
+    if {"judge", "system"} <= {
+        n for n, w in (("judge", guesses.JUDGE), ("system", guesses.SYSTEM)) if _named(names, w)
+    }:
+        return _ratings(frame, names, None, notes)
+    wide = wide_judges(frame, set())
+    notes += [_melt(frame, wide)] if wide else []
+    return Proposal(None, notes=tuple(notes), columns=tuple(frame.columns), missing=())
+
+
+def _sample(table: Any) -> pd.DataFrame:
+    data = nw.from_native(as_table(table))
+    data = data.head(_SAMPLE).collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data.head(_SAMPLE)
+    frame: pd.DataFrame = data.to_pandas()
+    return frame.rename(columns=str)
+
+
+def _named(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:
+    return next((names[w] for w in wanted if w in names), None)
+
+
+def _score(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
+    for wanted in guesses.SCORE:
+        if wanted in names and pd.to_numeric(frame[names[wanted]].dropna().astype(str), errors="coerce").notna().all():
+            return names[wanted]
+    return None
+
+
+def _preferences(
+    frame: pd.DataFrame,
+    names: Mapping[str, str],
+    pair: Pair | None,
+    answer: Answer | None,
+    swapped: str | None,
+    notes: list[str],
+) -> Proposal:
+    found: Found = {}
+    _by_name(found, "judge", names, guesses.JUDGE)
+    _by_name(found, "item", names, guesses.ITEM)
+    if pair is not None:
+        shown = "shown first" if pair.order_known else f"candidate {pair.ends[0]}"
+        other = "shown second" if pair.order_known else f"candidate {pair.ends[1]}"
+        found["first"], found["second"] = (pair.first, shown), (pair.second, other)
+    elif answer is not None and answer.name == "winner" and swapped is not None:
+        one, two = (v for v in distinct(frame[answer.source]) if v not in answer.labels)
+        found["first"] = (f"={one}", "the table names no candidates: the number of the output")
+        found["second"] = (f"={two}", "likewise")
+    if answer is not None:
+        found[answer.name] = (answer.source, answer.reason)
+    if swapped is not None and "first" in found and not (pair and pair.order_known):
+        found["swapped"] = (swapped, "says where the order shown was the other way round")
+        notes.append(
+            f"{swapped!r} is applied to the candidates, not to the answer: make sure that the answer names the "
+            "output whatever the order (item frame)."
+        )
+    elif pair is not None and not pair.order_known:
+        found["order_known"] = ("=false", f"{pair.first} and {pair.second} do not say which was shown first")
+        notes.append(
+            f"If {pair.first!r} was always shown first, leave out order_known; as it stands, measures of order refuse "
+            "the data."
+        )
+    _gold(found, frame, names, pair)
+    _common(found, "preferences", frame, names)
+    have = set(found) | ({"choice"} if {"winner", "graded"} & set(found) else set())
+    if "judge" not in found or not have & {"choice"}:
+        wide = wide_judges(frame, {s for s, _ in found.values() if s})
+        notes += [_melt(frame, wide)] if wide and "choice" not in have else []
+    return _proposal("preferences", found, answer.labels if answer else {}, have, notes, frame)
+
+
+def _ratings(frame: pd.DataFrame, names: Mapping[str, str], score: str | None, notes: list[str]) -> Proposal:
+    found: Found = {}
+    _by_name(found, "judge", names, guesses.JUDGE)
+    _by_name(found, "system", names, guesses.SYSTEM)
+    system = found.get("system", (None, ""))[0]
+    for wanted in guesses.ITEM:
+        if wanted not in names:
+            continue
+        item = names[wanted]
+        if (
+            system is not None
+            and len(frame[system].dropna().unique()) > 1
+            and frame.groupby(item)[system].nunique().max() == 1
+        ):
+            notes.append(f"{item!r} is not the item: each of its values belongs to one {system!r} only.")
+            continue
+        found["item"] = (item, "named like an item" + (f", and met by several of {system!r}" if system else ""))
+        break
+    _by_name(found, "criterion", names, guesses.CRITERION)
+    if score is not None:
+        values = pd.to_numeric(frame[score], errors="coerce")
+        found["score"] = (score, f"numbers from {values.min():g} to {values.max():g}")
+        notes.append(
+            f"Scores run from {values.min():g} to {values.max():g}. If the scale is narrower, say "
+            "scale=(low, high) and off_scale='missing'."
+        )
+    else:
+        wide = [c for c in frame.columns if plain(c).startswith(("score", "rating")) and _score(frame, {"score": c})]
+        notes += [_melt(frame, wide, "criterion", "score")] if wide else []
+    _common(found, "ratings", frame, names)
+    return _proposal("ratings", found, {}, set(found), notes, frame)
+
+
+def _by_name(found: Found, name: str, names: Mapping[str, str], wanted: Iterable[str]) -> None:
+    column = _named(names, wanted)
+    if column is not None and column not in {s for s, _ in found.values()}:
+        found[name] = (column, "has our name" if column == name else f"named like {_a(name)}")
+
+
+def _a(name: str) -> str:
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+
+
+def _gold(found: Found, frame: pd.DataFrame, names: Mapping[str, str], pair: Pair | None) -> None:
+    column = _named(names, guesses.GOLD)
+    if column is None or column in {s for s, _ in found.values()}:
+        return
+    ids = candidates(frame, pair) or {s[1:] for n in ("first", "second") if (s := found.get(n, ("", ""))[0])}
+    values = distinct(frame[column])
+    if values and set(values) <= ids | {"tie"}:
+        found["gold"] = (column, "named like a right answer, and its values are candidates")
+    elif column == "gold":
+        found["gold"] = (None, "its values are not candidates")
+
+
+def _common(found: Found, kind: Kind, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
+    """Map repeats and conditions; set aside a column that bears one of our names and holds something else."""
+    repeats = _named(names, guesses.REPLICATE)
+    if repeats is not None and _whole(frame[repeats]):
+        found["replicate"] = (repeats, "whole numbers, named like a repeat")
+    for name, wanted in guesses.OTHERS[kind].items():
+        _by_name(found, name, names, wanted)
+    taken = {s for s, _ in found.values()}
+    for column in VOCABULARY[kind]:
+        if column.name not in frame.columns or column.name in found or column.name in taken:
+            continue
+        found[column.name] = _own_name(frame[column.name], column)
+
+
+def _own_name(values: pd.Series[Any], column: Column) -> tuple[str | None, str]:
+    text = values.dropna().astype(str)
+    if column.type in ("number", "integer") and pd.to_numeric(text, errors="coerce").isna().any():
+        return None, "bears our name, but holds text"
+    if column.allowed and column.name != "choice" and not set(text.unique()) <= set(column.allowed):
+        return None, "bears our name, but holds other values"
+    if column.type == "boolean" and not set(text.str.lower().unique()) <= {"true", "false", "0", "1"}:
+        return None, "bears our name, but is not yes or no"
+    return column.name, "has our name"
+
+
+def _whole(values: pd.Series[Any]) -> bool:
+    numbers = pd.to_numeric(values.astype("string"), errors="coerce")
+    return bool(numbers.notna().all() and (numbers % 1 == 0).all() and (numbers >= 0).all())
+
+
+def _melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str = "verdict") -> str:
+    rest = [c for c in frame.columns if c not in wide]
+    return (
+        f"It looks wide, one column per {what}: {few(wide, 6)}. That cannot be mapped as it stands. Make it long "
+        "first: "
+        f"table.melt(id_vars={rest!r}, var_name='{what}', value_name='{value}')."
+    )
+
+
+def _proposal(
+    kind: Kind,
+    found: Found,
+    labels: dict[str, str],
+    have: set[str],
+    notes: list[str],
+    frame: pd.DataFrame,
+) -> Proposal:
+    order = [c.name for c in VOCABULARY[kind]]
+    names = sorted(found, key=lambda n: (order.index("choice" if n in PSEUDO else n), n == "swapped"))
+    mapping = {n: found[n][0] for n in names}
+    missing = tuple(n for n in required(kind) if n not in have)
+    if not missing:
+        refused = _refusal(frame, kind, mapping, labels)
+        notes += [f"With this mapping the table would still be refused: {refused}"] if refused else []
+    sides = ["first", "second", "tie", "abstain", "invalid"]
+    labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))
+    return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, tuple(notes), tuple(frame.columns))
+
+
+def _refusal(frame: pd.DataFrame, kind: Kind, mapping: Mapped, labels: Mapping[str, str]) -> str:
+    try:
+        canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
+    except SchemaError as problem:
+        return str(problem)
+    return ""

@@ -1,0 +1,168 @@
+"""Which reader a source is for, and why; nothing is read into numbers here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+
+from judgestats.errors import SchemaError
+from judgestats.ingest.proposal import Proposal
+from judgestats.ingest.readers import Log, Reader
+from judgestats.ingest.registry import NATIVE, reader
+from judgestats.ingest.searching import propose
+from judgestats.ingest.sources import File, Files, is_table, resolve
+from judgestats.ingest.tables import call_records, plain_table
+from judgestats.schema.columns import Kind, kind_of
+
+Confidence = Literal["native", "canonical", "needs a mapping"]
+
+
+@dataclass(frozen=True)
+class Sniff:
+    """What a source is taken for.
+
+    Attributes
+    ----------
+    format : str
+        Name of the reader, or ``table`` for a frame that was given.
+    frame : {'preferences', 'ratings'} or None
+        What it gives; None as long as there is no mapping.
+    confidence : {'native', 'canonical', 'needs a mapping'}
+        ``native``: the records have the fields of a known tool. ``canonical``: the columns have our names. ``needs a
+        mapping``: neither, so nothing is read until the user maps the columns.
+    why : str
+        The evidence.
+    files : int
+        How many files it is.
+    proposal : Proposal or None
+        For a table that needs a mapping.
+    """
+
+    format: str
+    frame: Kind | None
+    confidence: Confidence
+    why: str
+    files: int = 0
+    proposal: Proposal | None = None
+
+
+def sniff(source: Any, *, encoding: str | None = None) -> Sniff:
+    """Tell which reader a source is for, and why.
+
+    A native format is recognised by the fields of its records, a canonical table by its column names, never by values
+    that look like verdicts.
+
+    Parameters
+    ----------
+    source : path, glob, folder, list of paths, or table
+        As for :func:`judgestats.read`.
+    encoding : str, optional
+        Encoding of the files, if not UTF-8.
+
+    Returns
+    -------
+    Sniff
+
+    Raises
+    ------
+    SchemaError
+        If the source cannot be opened, or mixes formats.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> sniff(pd.DataFrame({"repetition": [1, 2], "has_reference": [0, 1]})).confidence
+    'needs a mapping'
+    """
+    if is_table(source):
+        return _table("table", source, "a table was given", 0)
+    files = resolve(source, encoding)
+    found, why = native_reader(files)
+    if found is not None:
+        return Sniff(found.name, _kind(found), "native", why, len(files.files))
+    name = plain_name(files)
+    return _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
+
+
+def _kind(found: Reader) -> Kind | None:
+    return None if found.frame == "either" else found.frame
+
+
+def _table(name: str, table: Any, about: str, count: int) -> Sniff:
+    columns = column_names(table)
+    try:
+        kind = kind_of(columns)
+    except SchemaError:
+        proposal = propose(table)
+        why = f"{about}; its columns ({', '.join(columns)}) are neither those of a known tool nor canonical"
+        return Sniff(name, None, "needs a mapping", why, count, proposal)
+    return Sniff(name, kind, "canonical", f"{about}; it has the columns of a {kind} frame", count)
+
+
+def column_names(table: Any) -> list[str]:
+    """Column names of any frame."""
+    return list(nw.from_native(table).collect_schema().names())
+
+
+def plain_name(files: Files) -> str:
+    """Name of the plain reader for these files."""
+    return "calls" if files.calls else files.files[0].container
+
+
+def native_reader(files: Files) -> tuple[Reader | None, str]:
+    """Find the tool that wrote these files; all files must be of one format.
+
+    Parameters
+    ----------
+    files : Files
+        What was found.
+
+    Returns
+    -------
+    reader : Reader or None
+        None for plain tables.
+    why : str
+        The evidence.
+    """
+    if files.calls:
+        return _recognised(files.files[0].first_record())
+    verdicts = [(file, *_recognised(first_record(file))) for file in files.files]
+    names = {found.name if found else file.container for file, found, _ in verdicts}
+    if len(names) > 1:
+        listed = "; ".join(
+            f"{files.relative(f)}: {found.name if found else f.container}" for f, found, _ in verdicts[:6]
+        )
+        raise SchemaError(
+            f"{files.label} mixes formats ({listed}). Read them apart, or give a glob that takes one format."
+        )
+    _, found, why = verdicts[0]
+    return found, why
+
+
+def first_record(file: File) -> Mapping[str, Any] | None:
+    """First record of a JSON file, None for other files; a file without records is a SchemaError."""
+    if file.container not in ("json", "jsonl"):
+        return None
+    record = file.first_record()
+    if record is None:
+        raise SchemaError(f"{file.path.name} holds no records.")
+    return record
+
+
+def _recognised(record: Mapping[str, Any] | None) -> tuple[Reader | None, str]:
+    if record is not None:
+        for candidate in NATIVE:
+            why = candidate.matches(record) if candidate.matches else ""
+            if why:
+                return candidate, why
+    return None, ""
+
+
+def logs(files: Files) -> list[Log]:
+    """Records of native files, file by file; a folder of calls is one log."""
+    if files.calls:
+        return [Log(files.root, call_records(files))]
+    return [Log(f.path, f.records()) for f in files.files]

@@ -1,0 +1,288 @@
+"""A source -> the files behind it: a path, a glob, a folder, a list; and what they are, for the record."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from judgestats.errors import SchemaError
+from judgestats.ingest.delimited import read_delimited
+from judgestats.ingest.files import SUFFIXES, Container, container_of
+from judgestats.ingest.structured import Record, is_single_record, json_lines, json_records, parquet_table, table_of
+
+_WILD = "*?["
+
+
+@dataclass(frozen=True)
+class File:
+    """One file, and how it is to be opened.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    container : str
+        ``csv``, ``tsv``, ``json``, ``jsonl`` or ``parquet``.
+    encoding : str or None
+        Its encoding, if not UTF-8.
+    """
+
+    path: Path
+    container: Container
+    encoding: str | None = None
+
+    def records(self) -> list[Record]:
+        """All records of a JSON or JSONL file, each with its place."""
+        if self.container == "jsonl":
+            return list(json_lines(self.path, self.encoding))
+        return json_records(self.path, self.encoding)
+
+    def first_record(self) -> dict[str, Any] | None:
+        """Return the first record, or None where the file is no JSON or has none."""
+        if self.container == "jsonl":
+            return next((record for _, record in json_lines(self.path, self.encoding)), None)
+        if self.container == "json":
+            return next((record for _, record in json_records(self.path, self.encoding)), None)
+        return None
+
+    def table(self) -> pd.DataFrame:
+        """Return the file as a plain table (text, but for Parquet)."""
+        if self.container in ("csv", "tsv"):
+            return read_delimited(self.path, self.container, self.encoding)
+        if self.container == "parquet":
+            return parquet_table(self.path)
+        records = self.records()
+        if not records:
+            raise SchemaError(f"{self.path.name} holds no records.")
+        return table_of(records)
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a path, glob, folder or list stands for.
+
+    Attributes
+    ----------
+    files : tuple of File
+        In sorted order.
+    root : Path
+        Folder that the path columns are counted from.
+    calls : bool
+        Whether each file holds a single judge call.
+    label : str
+        Name for messages.
+    """
+
+    files: tuple[File, ...]
+    root: Path
+    calls: bool
+    label: str
+
+    def parts(self, file: File) -> dict[str, str]:
+        """Path of a file below the root, as columns: ``path_1``, ``path_2``, ..., ``file`` (without its suffixes)."""
+        below = Path(os.path.relpath(file.path, self.root))
+        parts = {f"path_{i}": part for i, part in enumerate(below.parent.parts, start=1)}
+        return {**parts, "file": _stem(below.name)}
+
+    def relative(self, file: File) -> str:
+        """Name of a file below the root, for messages and reports."""
+        return Path(os.path.relpath(file.path, self.root)).as_posix()
+
+
+def resolve(source: Any, encoding: str | None = None) -> Files:
+    """Find the files that a source stands for.
+
+    Parameters
+    ----------
+    source : path, glob, folder, or a list of paths
+        What the user gave.
+    encoding : str, optional
+        Encoding of the files, if not UTF-8.
+
+    Returns
+    -------
+    Files
+
+    Raises
+    ------
+    SchemaError
+        If there is no such file, with the names near by; if a folder holds no data file.
+    """
+    if isinstance(source, str | os.PathLike):
+        text = os.fspath(source)
+        path = Path(text)
+        if path.is_dir():
+            return _folder(path, encoding)
+        if path.exists():
+            return _files([path], path.parent, path.name, encoding)
+        if _is_query(text):
+            raise SchemaError(f"There is no file {text!r}. If this is an SQL query, pass connection=.")
+        if any(c in text for c in _WILD):
+            return _glob(text, encoding)
+        raise SchemaError(f"There is no file {text!r}. {_nearby(path.parent, path.name)}")
+    if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
+        if not source:
+            raise SchemaError("The list of paths is empty. Give at least one path.")
+        parts = [resolve(s, encoding) for s in source]
+        files = [f for p in parts for f in p.files]
+        root = Path(os.path.commonpath([f.path.absolute().parent for f in files]))
+        calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
+        return Files(tuple(files), root, calls, f"{len(files)} files")
+    raise SchemaError(
+        f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, an SQL query with "
+        "connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
+    )
+
+
+def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None) -> Files:
+    files = tuple(File(p, container_of(p, encoding), encoding) for p in paths)
+    calls = len(files) > 1 and all(_is_call(f) for f in files)
+    return Files(files, root, calls, label)
+
+
+def _is_call(file: File) -> bool:
+    return file.container == "json" and is_single_record(file.path, file.encoding)
+
+
+def _glob(pattern: str, encoding: str | None) -> Files:
+    found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    fixed = []
+    for part in Path(pattern).parts:
+        if any(c in part for c in _WILD):
+            break
+        fixed.append(part)
+    root = Path(*fixed)
+    if not found:
+        raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
+    return _files(found, root, pattern, encoding)
+
+
+def _folder(folder: Path, encoding: str | None) -> Files:
+    every = sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("."))
+    found = [p for p in every if _suffix(p.name) in SUFFIXES]
+    if not found:
+        names = ", ".join(p.name for p in every[:5]) or "nothing"
+        raise SchemaError(
+            f"The folder {folder.name!r} holds no {', '.join(SUFFIXES)} file (plain or .gz), here or below. It holds: "
+            f"{names}."
+        )
+    result = _files(found, folder, folder.name + "/", encoding)
+    kinds = sorted({f.container for f in result.files})
+    if len(kinds) > 1:
+        listed = "; ".join(f"{k}: {next(f.path.name for f in result.files if f.container == k)}" for k in kinds)
+        raise SchemaError(
+            f"The folder {folder.name!r} mixes kinds of files ({listed}). Give a glob that takes one kind, such as "
+            f"'{folder.name}/*.{kinds[-1]}'."
+        )
+    single = [_is_call(f) for f in result.files]
+    if any(single) and not all(single) and len(single) > 1:
+        odd = result.files[single.index(False)]
+        raise SchemaError(
+            f"The folder {folder.name!r} holds one judge call per file, but {result.relative(odd)} holds a table. "
+            "Give a glob that takes one kind."
+        )
+    return Files(result.files, folder, all(single), result.label)
+
+
+def _is_query(text: str) -> bool:
+    words = text.split()
+    return len(words) > 1 and words[0].lower() in ("select", "with", "from")
+
+
+def _nearby(folder: Path, name: str) -> str:
+    while not folder.is_dir():
+        if folder == folder.parent:
+            return ""
+        folder = folder.parent
+    names = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if close:
+        return f"Near by: {', '.join(close)}."
+    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return (
+        f"The folder {folder.name or str(folder)!r} holds: {listed}."
+        if names
+        else f"The folder {folder.name!r} is empty."
+    )
+
+
+def _suffix(name: str) -> str:
+    name = name[:-3] if name.lower().endswith(".gz") else name
+    return Path(name).suffix.lower()
+
+
+def _stem(name: str) -> str:
+    name = name[:-3] if name.lower().endswith(".gz") else name
+    return Path(name).stem if _suffix(name) in SUFFIXES else name
+
+
+def is_table(source: Any) -> bool:
+    """Whether Narwhals takes this as a table."""
+    try:
+        nw.from_native(source)
+    except TypeError:
+        return False
+    return True
+
+
+def source_info(source: Any, *, connection: Any = None) -> pd.DataFrame:
+    """Say what a source is, for the record: names, sizes, hashes, rows.
+
+    Parameters
+    ----------
+    source : path, glob, folder, list of paths, SQL query, or table
+        As for :func:`judgestats.read`.
+    connection : object, optional
+        Given when `source` is an SQL query.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as it lies,
+        packed or not), ``rows`` (rows or records in it, before any mapping). For a table or a query there is one row,
+        its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is lazy.
+
+    Raises
+    ------
+    SchemaError
+        As :func:`judgestats.read` does.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> source_info(pd.DataFrame({"judge": ["a", "b"]}))
+            name  bytes sha256  rows
+    0  DataFrame   <NA>            2
+    """
+    rows: list[tuple[str, int | None, str, int | None]]
+    if connection is not None:
+        rows = [(" ".join(str(source).split()), None, "", None)]
+    elif is_table(source):
+        data = nw.from_native(source)
+        rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None)]
+    else:
+        files = resolve(source)
+        rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f)) for f in files.files]
+    table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows"])
+    return table.astype({"bytes": "Int64", "rows": "Int64"})
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as raw:
+        return hashlib.file_digest(raw, "sha256").hexdigest()
+
+
+def _count(file: File) -> int:
+    return len(file.records()) if file.container in ("json", "jsonl") else len(file.table())
+
+
+__all__ = ["File", "Files", "is_table", "resolve", "source_info"]

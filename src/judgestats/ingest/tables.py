@@ -1,0 +1,203 @@
+"""Files of unknown shape -> one plain table of text, ready for a mapping."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from judgestats.errors import SchemaError
+from judgestats.ingest.mapping import Mapped
+from judgestats.ingest.sources import File, Files, is_table, resolve
+from judgestats.ingest.structured import Record, table_of
+from judgestats.schema.columns import VOCABULARY, Kind
+
+#: A plain number as text; ``007`` is none.
+NUMBER = re.compile(r"[+-]?(0|[1-9]\d{0,14})(\.\d*)?([eE][+-]?\d{1,3})?")
+_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
+#: Columns that name something stay text, whatever they look like.
+_NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^path_\d+$", re.IGNORECASE)
+
+
+def call_records(files: Files) -> list[Record]:
+    """Records of a folder with one judge call per file; the parts of the path become columns.
+
+    Parameters
+    ----------
+    files : Files
+        With ``calls`` true.
+
+    Returns
+    -------
+    list of (place, record)
+        A path column never replaces a field of the record.
+    """
+    records = []
+    for file in files.files:
+        ((_, record),) = file.records()
+        records.append((files.relative(file), {**files.parts(file), **record}))
+    return records
+
+
+def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
+    """Read all files as one table of text.
+
+    Parameters
+    ----------
+    files : Files
+        One or more files of plain tables, or a folder of calls.
+    columns : mapping, optional
+        The mapping to come: path columns of several tables are added only where it asks for them.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    SchemaError
+        If a file lacks a column that another has.
+    """
+    if files.calls:
+        return _numbered_repeats(table_of(call_records(files)))
+    tables = []
+    for file in files.files:
+        table = file.table()
+        for name, part in files.parts(file).items():
+            if columns and name in columns.values() and name not in table.columns:
+                table[name] = part
+        tables.append(table)
+    if len(tables) == 1:
+        return tables[0]
+    _same_columns(files.files, tables)
+    return pd.concat(tables, ignore_index=True)
+
+
+def as_table(source: Any) -> Any:
+    """Return a table as it is, and anything else :func:`judgestats.read` takes as a plain table of text."""
+    return source if is_table(source) else plain_table(resolve(source))
+
+
+def _same_columns(files: Iterable[File], tables: list[pd.DataFrame]) -> None:
+    expected = set(tables[0].columns)
+    first = next(iter(files)).path.name
+    for file, table in zip(files, tables, strict=True):
+        have = set(table.columns)
+        if have != expected:
+            lacks = ", ".join(sorted(map(str, expected - have))) or "nothing"
+            more = ", ".join(sorted(map(str, have - expected))) or "nothing"
+            raise SchemaError(
+                f"The files do not have the same columns: against {first}, {file.path.name} lacks {lacks} and has "
+                f"{more} besides. Read them apart, or give them the same columns."
+            )
+
+
+def _numbered_repeats(table: pd.DataFrame) -> pd.DataFrame:
+    """Number calls that differ in nothing but the file name: a file is a call, so two files are two calls."""
+    if "replicate" in table.columns or "file" not in table.columns:
+        return table
+    answers = {c.name for columns in VOCABULARY.values() for c in columns if not c.key}
+    keys = [c for c in table.columns if c not in answers and c != "file"]
+    repeat = table.groupby(keys, dropna=False, sort=False).cumcount() if keys else pd.Series(range(len(table)))
+    return table.assign(replicate=repeat.astype(str)) if repeat.any() else table
+
+
+def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFrame:
+    """Make numbers of the text columns that are neither canonical nor names of something.
+
+    The canonical ones are cast by the schema. A column becomes a number only if every cell is a plain number: ``007``,
+    or an id, stays text.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Of text.
+    kind : {'preferences', 'ratings'}
+        The frame to come.
+    columns : mapping
+        The mapping to come.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    table = _whole_numbers(table, kind, columns)
+    new = {}
+    for name in conditions(table.columns, kind, columns):
+        values = table[name]
+        if pd.api.types.is_numeric_dtype(values):
+            continue
+        given = values.dropna().astype(str)
+        if len(given) and given.map(lambda v: NUMBER.fullmatch(v) is not None).all():
+            new[name] = pd.to_numeric(values.astype(object))
+    return table.assign(**new) if new else table
+
+
+def conditions(names: Iterable[str], kind: Kind, columns: Mapped) -> list[str]:
+    """Columns that are neither canonical, nor mapped, nor names of something: they may be numbers."""
+    spoken_for = {c.name for c in VOCABULARY[kind]} - set(columns) | {s for s in columns.values() if s is not None}
+    return [n for n in names if n not in spoken_for and not _NAMES_SOMETHING.search(str(n))]
+
+
+def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFrame:
+    """Make the columns that must be whole numbers (``replicate``) whole numbers, where they are."""
+    new: dict[str, Any] = {}
+    for column in VOCABULARY[kind]:
+        source = columns.get(column.name, column.name)
+        if source is None or column.type != "integer" or source not in table.columns:
+            continue
+        if not pd.api.types.is_numeric_dtype(table[source]):
+            numbers = pd.to_numeric(table[source], errors="coerce")
+            if numbers.notna().all() and (numbers % 1 == 0).all():
+                new[source] = numbers.astype("int64")
+    return table.assign(**new) if new else table
+
+
+def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str = ".") -> pd.DataFrame:
+    """Refuse a decimal comma where a number is expected, or read it where ``decimal=","`` says so.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Of text.
+    kind : {'preferences', 'ratings'}
+        The frame to come.
+    columns : mapping
+        The mapping to come.
+    decimal : {'.', ','}
+        Decimal mark of the file.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    SchemaError
+        Naming the column, the first row and the cure.
+    """
+    if decimal not in (".", ","):
+        raise SchemaError(f"decimal={decimal!r} is not known. Allowed: '.', ','.")
+    numeric = {c.name for c in VOCABULARY[kind] if c.type == "number"} | {"graded"}
+    sources = {name: columns.get(name, name) for name in numeric}
+    for name, source in sources.items():
+        if source is None or source not in table.columns or pd.api.types.is_numeric_dtype(table[source]):
+            continue
+        comma = table[source].map(_has_comma).to_numpy(dtype=bool)
+        if not comma.any():
+            continue
+        if decimal == ",":
+            table = table.assign(**{source: table[source].str.replace(",", ".", regex=False)})
+            continue
+        row = int(comma.argmax())
+        raise SchemaError(
+            f"column {source!r} ({name}) has a decimal comma in {int(comma.sum())} rows (first: row {row}, "
+            f"{table[source].iloc[row]!r}). Pass decimal=',' if 3,5 means three and a half."
+        )
+    return table
+
+
+def _has_comma(value: Any) -> bool:
+    return isinstance(value, str) and _COMMA.fullmatch(value) is not None

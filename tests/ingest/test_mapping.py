@@ -1,0 +1,249 @@
+"""Mappings: what they do, and what is proposed for tables of unknown shape."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from judgestats.errors import SchemaError
+from judgestats.ingest import formats, parse_labels, parse_mapping, preview, propose, read, sniff
+
+Write = Callable[..., Path]
+
+WHAT_IS_PROPOSED: dict[str, tuple[str, dict[str, str], dict[str, str], int]] = {
+    "position_bias_mtbench/verdicts.csv.gz": (
+        "preferences",
+        {"judge": "judge", "item": "question_id", "first": "model_first", "second": "model_second",
+         "choice": "verdict_letter", "replicate": "repetition", "task": "task"},
+        {"A": "first", "B": "second", "C": "tie"}, 5184,
+    ),
+    "self_bias_frontier/pairwise.csv.gz": (
+        "preferences",
+        {"judge": "judge", "item": "task_id", "first": "model_first", "second": "model_second", "choice": "verdict",
+         "topic": "domain"},
+        {"1": "first", "-1": "second", "0": "tie"}, 1716,
+    ),
+    "self_bias_frontier/rubric_long.csv.gz": (
+        "ratings",
+        {"judge": "judge", "system": "model", "item": "task_id", "criterion": "rubric_id", "score": "satisfied",
+         "domain": "domain"},
+        {}, 3726,
+    ),
+    "mt_bench/human_judgments.csv.gz": (
+        "preferences",
+        {"judge": "judge", "item": "question_id", "first": "model_a", "second": "model_b", "choice": "winner",
+         "order_known": "=false"},
+        {"model_a": "first", "model_b": "second"}, 3355,
+    ),
+    "hanna/ratings_long.csv.gz": (
+        "ratings",
+        {"judge": "rater", "system": "writer", "item": "prompt_index", "criterion": "criterion", "score": "score",
+         "condition": "eval_prompt"},
+        {}, 145_728,
+    ),
+    "llmbar/verdicts.csv.gz": (
+        "preferences",
+        {"judge": "evaluator", "item": "item", "first": "=1", "second": "=2", "winner": "winner", "swapped": "swapped",
+         "gold": "label", "task": "subset", "strategy": "strategy"},
+        {}, 61_926,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", WHAT_IS_PROPOSED)
+def test_real_tables(real_data: Path, name: str) -> None:
+    kind, mapping, labels, rows = WHAT_IS_PROPOSED[name]
+    proposal = sniff(real_data / name).proposal
+    assert proposal is not None
+    assert (proposal.kind, proposal.mapping, proposal.labels) == (kind, mapping, labels)
+    assert proposal.complete
+    assert set(proposal.reasons) == set(mapping)
+    words = shlex.split(proposal.options)
+    told = dict(zip(words[::2], words[1::2], strict=True))
+    calls = read(
+        real_data / name, columns=parse_mapping(told["--map"]), labels=parse_labels(told.get("--labels", "")) or None
+    )
+    assert len(calls) == rows
+    again = read(real_data / name, columns=proposal.mapping, labels=proposal.labels or None)
+    pd.testing.assert_frame_equal(calls[sorted(calls)], again[sorted(again)])
+
+
+@pytest.mark.real
+def test_real_position_bias_agrees_with_its_winner(real_data: Path) -> None:
+    proposal = sniff(real_data / "position_bias_mtbench" / "verdicts.csv.gz").proposal
+    assert proposal is not None
+    calls = read(
+        real_data / "position_bias_mtbench" / "verdicts.csv.gz", columns=proposal.mapping, labels=proposal.labels
+    )
+    assert (calls["choice"] == "invalid").sum() == 28
+    won = calls["first"].where(calls["choice"] == "first", calls["second"]).where(calls["choice"] != "tie", "tie")
+    assert (won.where(calls["choice"] != "invalid", "-") == calls["winner"].fillna("-")).all()
+
+
+@pytest.mark.real
+def test_real_alpaca_table_is_proposed_as_one_without_an_order(real_data: Path) -> None:
+    proposal = sniff(real_data / "alpaca_eval" / "preferences.csv.gz").proposal
+    assert proposal is not None
+    assert proposal.mapping["graded"] == "preference"
+    assert proposal.mapping["order_known"] == "=false"
+    assert proposal.labels == {"1": "first", "2": "second", "0": "tie"}
+    assert proposal.complete
+
+
+@pytest.mark.real
+def test_real_wide_tables_are_told_to_be_wide(real_data: Path) -> None:
+    proposal = sniff(real_data / "pandalm" / "verdicts.csv").proposal
+    assert proposal is not None
+    assert proposal.missing == ("judge", "choice")
+    assert any("annotator1, annotator2, annotator3, gpt_3_5_turbo, pandalm_7b" in note for note in proposal.notes)
+    table = pd.read_csv(real_data / "pandalm" / "verdicts.csv", dtype=str)
+    rest = ["idx", "model_1", "model_2", "cmp_key", "chars_1", "chars_2", "app"]
+    long = table.melt(id_vars=rest, var_name="judge", value_name="verdict")
+    again = propose(long)
+    assert again.complete
+    assert again.labels == {"1": "first", "2": "second", "0": "tie", "Tie": "tie", "garbage": "invalid"}
+    calls = read(long, columns=again.mapping, labels=again.labels)
+    assert len(calls) == 999 * 5
+    assert (calls["choice"] == "invalid").sum() == 25
+
+
+@pytest.mark.parametrize("trap", ["repetition", "has_reference", "turn", "swapped", "n_tokens", "chars"])
+def test_a_trap_is_no_verdict_and_no_score(trap: str) -> None:
+    table = pd.DataFrame({"judge": ["g"] * 4, "item": list("abcd"), "first": "x", "second": "y", trap: [0, 1, 1, 0]})
+    proposal = propose(table)
+    assert proposal.missing == ("choice",)
+    assert not {"score", "choice", "winner", "graded"} & set(proposal.mapping)
+    alone = propose(pd.DataFrame({"judge": ["g"] * 4, "model": "m", "item": list("abcd"), trap: [0, 1, 1, 0]}))
+    assert "score" not in alone.mapping
+    assert not alone.complete
+
+
+def test_contradicting_columns_are_reported() -> None:
+    table = pd.DataFrame(
+        {"judge": "g", "item": list("abcd"), "model_first": "x", "model_second": "y", "verdict": list("ABAB"),
+         "winner": ["x", "y", "y", "y"]}
+    )  # fmt: skip
+    proposal = propose(table)
+    assert proposal.mapping["winner"] == "winner"
+    assert "'verdict' and 'winner' contradict each other in 1 rows." in proposal.notes
+
+
+def test_a_column_that_bears_our_name_is_set_aside() -> None:
+    table = pd.DataFrame({"evaluator": ["g"], "item": ["1"], "first": ["x"], "second": ["y"], "choice": ["first"],
+                          "status": ["success"], "delta": ["big"]})  # fmt: skip
+    proposal = propose(table)
+    assert proposal.mapping["status"] is None
+    assert proposal.mapping["delta"] is None
+    assert "delta=,status=" in proposal.options or "status=,delta=" in proposal.options
+    assert read(table, columns=proposal.mapping)["status_source"].tolist() == ["success"]
+
+
+def test_preview() -> None:
+    table = pd.DataFrame({"q": list("abcde"), "one": "x", "two": "y", "v": [1, -1, 0, 1, 1], "more": 1})
+    columns = {"judge": "=g", "item": "q", "first": "one", "second": "two", "choice": "v"}
+    shown = preview(table, columns, {"1": "first", "-1": "second", "0": "tie"})
+    assert shown.columns.tolist() == ["judge", "item", "first", "second", "choice"]
+    assert shown["choice"].tolist() == ["first", "second", "tie"]
+
+
+def test_propose_and_preview_take_a_path(write: Write) -> None:
+    path = write("t.csv", "evaluator,item,first,second,choice\n007,1,x,y,first\n")
+    proposal = propose(path)
+    assert proposal.options == "--map judge=evaluator"
+    assert preview(path, proposal.mapping, proposal.labels)["judge"].tolist() == ["007"]
+
+
+def test_nothing_is_read_before_the_mapping_is_given(write: Write) -> None:
+    path = write("t.csv", "evaluator,item,first,second,choice\ng,1,x,y,first\n")
+    with pytest.raises(SchemaError, match="--map judge=evaluator"):
+        read(path)
+    assert len(read(path, columns={"judge": "evaluator"})) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "choice", "strength"),
+    [([1, 4, 7, 2.5], ["first", "tie", "second", "first"], [0, 0.5, 1, 0.25])],
+)
+def test_graded(values: list[float], choice: list[str], strength: list[float]) -> None:
+    table = pd.DataFrame({"j": "g", "q": range(4), "a": "x", "b": "y", "v": values})
+    columns = {"judge": "j", "item": "q", "first": "a", "second": "b", "graded": "v"}
+    calls = read(table, columns=columns, labels={"1": "first", "7": "second"})
+    assert calls["choice"].tolist() == choice
+    assert calls["strength"].tolist() == strength
+    with pytest.raises(SchemaError, match=r"values outside 1 .first. to 5"):
+        read(table, columns=columns, labels={"1": "first", "5": "second"})
+    with pytest.raises(SchemaError, match="needs labels that name the two ends"):
+        read(table, columns=columns)
+
+
+@pytest.mark.parametrize("winner", ["x", "y", "tie"])
+@pytest.mark.parametrize("swapped", [0, 1, "true", "no", True])
+def test_swapped_is_applied_once(winner: str, swapped: Any) -> None:
+    table = pd.DataFrame({"judge": ["g"], "item": ["1"], "one": ["x"], "two": ["y"], "w": [winner], "s": [swapped]})
+    calls = read(table, columns={"first": "one", "second": "two", "winner": "w", "swapped": "s"})
+    other_way = swapped in (1, "true", True)
+    shown = ("y", "x") if other_way else ("x", "y")
+    assert (calls["first"][0], calls["second"][0]) == shown
+    assert calls["choice"][0] == (winner if winner == "tie" else ("first", "second")[shown.index(winner)])
+
+
+def test_swapped_must_be_yes_or_no() -> None:
+    table = pd.DataFrame({"judge": ["g"], "item": ["1"], "one": ["x"], "two": ["y"], "w": ["x"], "s": [None]})
+    with pytest.raises(SchemaError, match="should hold 0 and 1"):
+        read(table, columns={"first": "one", "second": "two", "winner": "w", "swapped": "s"})
+
+
+def test_constants_have_a_type() -> None:
+    table = pd.DataFrame({"item": ["1"], "first": ["x"], "second": ["y"], "choice": ["tie"], "judge": ["old"]})
+    calls = read(table, columns={"judge": "=new", "order_known": "=false", "temperature": "=0.7"})
+    assert calls["judge"].tolist() == ["new"]
+    assert calls["judge_source"].tolist() == ["old"]
+    assert calls["temperature"].tolist() == [0.7]
+    assert calls["order_known"].tolist() == [False]
+    with pytest.raises(SchemaError, match="order_known='=perhaps' should be =true or =false"):
+        read(table, columns={"order_known": "=perhaps"})
+
+
+def test_names_that_do_not_exist() -> None:
+    table = pd.DataFrame({"item": ["1"], "first": ["x"], "second": ["y"], "choice": ["tie"], "evaluator": ["g"]})
+    with pytest.raises(SchemaError, match=r"judge column 'evaluater' is not in the table.*Did you mean 'evaluator'"):
+        read(table, columns={"judge": "evaluater"})
+    with pytest.raises(SchemaError, match=r"'juge' is not a column of a preferences frame.*Did you mean 'judge'"):
+        read(table, columns={"juge": "evaluator", "choice": "choice"})
+
+
+def test_the_frame_that_a_mapping_aims_at() -> None:
+    table = pd.DataFrame({"g": ["g"], "m": ["m"], "q": ["1"], "s": [3], "t": ["law"]})
+    columns = {"judge": "g", "system": "m", "item": "q", "score": "s"}
+    assert "system" in read(table, columns=columns)
+    with pytest.raises(SchemaError, match="labels= translate"):
+        read(table, columns=columns, labels={"A": "first"})
+    with pytest.raises(SchemaError, match="lacks first, second, choice"):
+        read(table, columns={"judge": "g", "item": "q"}, frame="preferences")
+
+
+def test_command_line_texts() -> None:
+    assert parse_mapping('judge=evaluator, "item=a,b",first==x,task=') == {
+        "judge": "evaluator", "item": "a,b", "first": "=x", "task": None,
+    }  # fmt: skip
+    assert parse_labels("A>B=first,A=B=tie") == {"A>B": "first", "A=B": "tie"}
+    assert parse_mapping("") == {}
+    with pytest.raises(SchemaError, match="has no '='"):
+        parse_mapping("judge")
+    with pytest.raises(SchemaError, match="has no '='"):
+        parse_labels("A")
+
+
+def test_registry_lists_facts() -> None:
+    table = formats().set_index("name")
+    assert table.loc["alpaca_eval", "order_known"] == "no"
+    assert table.loc["llmbar", "verdicts_in"] == "item frame"
+    assert table.loc["arena_hard", "verdicts_in"] == "position frame"
+    assert "equal_scores" in table.loc["llmbar", "options"]
+    assert table.index.is_unique
