@@ -24,6 +24,7 @@ test: $(READY) lint
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 # The tests on public verdicts; fails where JUDGESTATS_REAL_DATA does not name their folder.
 test-real: $(READY)

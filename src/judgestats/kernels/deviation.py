@@ -61,7 +61,7 @@ def _cell_means(unit, score, weight, mean, squares, runs, missing):  # type: ign
             mean[u] = 0.0
         runs[u] += w
         step = score[i] - mean[u]
-        mean[u] += step * w / runs[u]
+        mean[u] += step * (w / runs[u])  # a first run, however often, is its own mean
         squares[u] += w * step * (score[i] - mean[u])
 
 

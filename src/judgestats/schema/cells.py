@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.deviation import cell_means
+from judgestats.schema.coding import compact, joint, ranked_codes
 from judgestats.schema.columns import By, grouping
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
@@ -160,7 +160,7 @@ def cell_table(frame: Any, by: By = (), ddof: int = 1, *, judge: str | None = "j
         data = data.group_by(*keys, "score").agg(nw.col("n").sum())
     given = _summaries(value, data.collect_schema().names())
     table = _collect(data.select(*keys, *given), keys)
-    coded = {k: _labelled(table[k]) for k in keys}
+    coded = {k: ranked_codes(table[k]) for k in keys}
     numbers = {c: _number(table[c]) for c in given}
     del table
     result = _raw(coded, numbers, ddof, judge) if value == "score" else _summarised(coded, numbers, judge)
@@ -237,82 +237,6 @@ def _number(values: pd.Series[Any]) -> Floats:
             "which casts numbers and names every value that is none."
         )
     return np.asarray(values.to_numpy(dtype=float, na_value=np.nan), dtype=float)
-
-
-def _labelled(values: pd.Series[Any]) -> tuple[Ints, Any]:
-    """Code each value by the rank of its label; a missing value is a label of its own, the last."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        code, labels = values.cat.codes.to_numpy(), values.cat.categories
-        code, labels = _used(code, labels)
-    elif len(values) > 1 and values.iloc[0] == values.iloc[-1] and (values == values.iloc[0]).all():
-        return np.zeros(len(values), dtype=np.int16), pd.Index([values.iloc[0]])  # one criterion: no hashing
-    else:
-        code, labels = pd.factorize(values)
-        labels = pd.Index(labels)
-    try:
-        order = np.asarray(labels.argsort())
-    except TypeError:  # labels of several types
-        order = np.asarray(labels.astype(str).argsort())
-    small = np.int16 if len(labels) < 2**15 - 1 else np.int32
-    rank = np.empty(len(labels) + 1, dtype=small)
-    rank[order] = np.arange(len(labels), dtype=small)
-    rank[-1] = len(labels)  # where code -1, a missing value, points
-    labels = labels.take(order)
-    ranked = rank[code]
-    if len(ranked) and ranked.max() == len(labels):
-        labels = pd.Index([*labels, None], dtype=object)
-    return ranked, labels
-
-
-def _used(code: Any, labels: Any) -> tuple[Any, Any]:
-    """Drop the categories that do not occur."""
-    counts = np.bincount(code[code >= 0], minlength=len(labels))
-    if (counts > 0).all():
-        return code, labels
-    number = np.append(np.cumsum(counts > 0) - 1, -1)
-    return number[code], labels[counts > 0]
-
-
-def compact(code: Any, size: int) -> tuple[Ints, NDArray[np.int64]]:
-    """Number codes 0 to K - 1 in their order, without gaps.
-
-    Parameters
-    ----------
-    code : (N,) int array
-        Codes from 0 to size - 1.
-    size : int
-        How many there may be.
-
-    Returns
-    -------
-    number : (N,) int32 array
-    codes : (K,) int64 array
-        The code behind each number.
-    """
-    if size > 4 * len(code) + 10**6:
-        codes, number = np.unique(code, return_inverse=True)
-        return number.astype(np.int32), codes.astype(np.int64)
-    seen = np.zeros(size, dtype=bool)
-    seen[code] = True
-    codes = np.flatnonzero(seen)
-    if codes.size == size:
-        return code.astype(np.int32, copy=False), codes
-    return (np.cumsum(seen, dtype=np.int32) - np.int32(1))[code], codes
-
-
-def joint(parts: Sequence[tuple[Any, int]], rows: int) -> tuple[Any, int]:
-    """One code for each combination, in the order of the parts; int32 where it fits."""
-    code, size = np.zeros(rows, dtype=np.int32), 1
-    for part, levels in parts:
-        if size * max(levels, 1) > 2**62:
-            code, codes = compact(code, size)
-            size = codes.size
-        if size * max(levels, 1) >= 2**31:
-            code = code.astype(np.int64)
-        code *= max(levels, 1)
-        code += part
-        size *= max(levels, 1)
-    return code, size
 
 
 def _units(coded: dict[str, tuple[Ints, Any]], judge: str | None) -> tuple[Any, dict[str, Any], dict[str, Any]]:

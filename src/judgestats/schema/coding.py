@@ -40,41 +40,103 @@ def column_codes(values: pd.Series[Any]) -> Coded:
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, size = values.cat.codes.to_numpy(), len(values.cat.categories)
         return (np.where(code < 0, size, code) if (code < 0).any() else code), size + 1
+    if _constant(values):  # a filtered stimulus, one criterion: no hashing
+        return np.zeros(len(values), dtype=np.int16), 1
     code, uniques = pd.factorize(values, use_na_sentinel=False)
     return code.astype(np.int32), len(uniques)
 
 
 def combine(parts: Iterable[Coded], rows: int) -> Codes:
     """Combine coded columns into one code for each distinct combination."""
+    number, codes = compact(*joint(parts, rows))
+    first = np.empty(codes.size, dtype=np.int64)
+    first[number[::-1]] = np.arange(rows - 1, -1, -1)  # the last to be written is the first row
+    return Codes(number, first)
+
+
+def joint(parts: Iterable[Coded], rows: int) -> Coded:
+    """One code for each combination, in the order of the parts; int32 where it fits."""
     code: NDArray[np.integer[Any]] = np.zeros(rows, dtype=np.int32)
     size = 1
     for part, levels in parts:
         if levels <= 1:
             continue
         if size * levels > 2**62:
-            code, size = _renumbered(code, size)
+            code, codes = compact(code, size)
+            size = codes.size
         if size * levels >= 2**31:
             code = code.astype(np.int64, copy=False)
         code *= code.dtype.type(levels)
         code += part
         size *= levels
-    code, groups = _renumbered(code, size)
-    first = np.empty(groups, dtype=np.int64)
-    first[code[::-1]] = np.arange(rows - 1, -1, -1)  # the last to be written is the first row
-    return Codes(code, first)
+    return code, size
 
 
-def _renumbered(code: NDArray[np.integer[Any]], size: int) -> Coded:
-    """Close the gaps of codes below `size`: by a table where that is small, else by hashing."""
+def compact(code: Any, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Number codes 0 to K - 1 in their order, without gaps.
+
+    Parameters
+    ----------
+    code : (N,) int array
+        Codes from 0 to size - 1.
+    size : int
+        How many there may be.
+
+    Returns
+    -------
+    number : (N,) int32 array
+    codes : (K,) int64 array
+        The code behind each number.
+    """
     if size > 4 * len(code) + 10**6:
-        number, uniques = pd.factorize(code)
-        return number.astype(np.int32), len(uniques)
+        codes, number = np.unique(code, return_inverse=True)
+        return number.astype(np.int32), codes.astype(np.int64)
     seen = np.zeros(size, dtype=bool)
     seen[code] = True
-    groups = int(np.count_nonzero(seen))
-    if groups == size:
-        return code.astype(np.int32, copy=False), groups
-    return (np.cumsum(seen, dtype=np.int32) - np.int32(1))[code], groups
+    codes = np.flatnonzero(seen)
+    if codes.size == size:
+        return code.astype(np.int32, copy=False), codes
+    return (np.cumsum(seen, dtype=np.int32) - np.int32(1))[code], codes
+
+
+def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
+    """Code each value by the rank of its label; a missing value is a label of its own, the last."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        code, labels = values.cat.codes.to_numpy(), values.cat.categories
+        code, labels = _used(code, labels)
+    elif _constant(values):
+        return np.zeros(len(values), dtype=np.int16), pd.Index([values.iloc[0]])
+    else:
+        code, labels = pd.factorize(values)
+        labels = pd.Index(labels)
+    try:
+        order = np.asarray(labels.argsort())
+    except TypeError:  # labels of several types
+        order = np.asarray(labels.astype(str).argsort())
+    small = np.int16 if len(labels) < 2**15 - 1 else np.int32
+    rank = np.empty(len(labels) + 1, dtype=small)
+    rank[order] = np.arange(len(labels), dtype=small)
+    rank[-1] = len(labels)  # where code -1, a missing value, points
+    labels = labels.take(order)
+    ranked = rank[code]
+    if len(ranked) and ranked.max() == len(labels):
+        labels = pd.Index([*labels, None], dtype=object)
+    return ranked, labels
+
+
+def _constant(values: pd.Series[Any]) -> bool:
+    if len(values) < 2 or pd.isna(values.iloc[0]) or pd.isna(values.iloc[-1]) or values.iloc[0] != values.iloc[-1]:
+        return False
+    return not values.hasnans and bool((values == values.iloc[0]).all())
+
+
+def _used(code: Any, labels: Any) -> tuple[Any, Any]:
+    """Drop the categories that do not occur."""
+    counts = np.bincount(code[code >= 0], minlength=len(labels))
+    if (counts > 0).all():
+        return code, labels
+    number = np.append(np.cumsum(counts > 0) - 1, -1)
+    return number[code], labels[counts > 0]
 
 
 def codes_of(table: pd.DataFrame, columns: Sequence[str]) -> Codes:

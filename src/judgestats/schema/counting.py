@@ -84,7 +84,7 @@ def tally(
         groups = _groups(by, cluster, present, pattern, "frame")
         if pattern.unit == "pair":
             shared = True
-            result = count_pairs(data, groups, one_stimulus=stimulus is not None or len(pattern.stimulus) == 1)
+            result = count_pairs(data, groups)
         else:
             shared = share_pairs(data)
             result = _count_calls(data, groups, pattern)

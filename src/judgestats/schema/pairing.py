@@ -34,12 +34,11 @@ _LABELS = np.array(SLOT_ANSWERS, dtype=object)
 _ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
 
 
-def count_pairs(data: Any, groups: list[str], *, one_stimulus: bool = False) -> pd.DataFrame:
+def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:
     """Count pairs by their two answers: the `groups`, ``forward``, ``reverse`` and ``n``."""
     present = list(data.collect_schema().names())
     refuse_unknown_order(data, present)
-    apart = [c for c in UNIT_COLUMNS if c in present and not (one_stimulus and c == "stimulus")]
-    unit = list(dict.fromkeys(["judge", "item", *apart, *groups]))
+    unit = list(dict.fromkeys(["judge", "item", *(c for c in UNIT_COLUMNS if c in present), *groups]))
     if isinstance(data, nw.DataFrame):
         return _pairs_here(data, unit, groups)
     return _pairs_there(data, unit, groups)

@@ -1,0 +1,251 @@
+"""Does the lean towards oneself fade when the names are hidden: :func:`attenuation`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from judgestats.errors import DesignError
+from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.consensus.deviations import NO_OWN, own_and_others, own_systems
+from judgestats.metrics.consensus.doubts import NO_SD
+from judgestats.metrics.consensus.panel import Panel, panel
+from judgestats.metrics.consensus.uncertainty import Spread, Uncertainty, interval
+from judgestats.results import CONSTANT, FEW_CLUSTERS, SIGN_CHANGED, ZERO_BASE, estimates, flags
+from judgestats.schema.columns import By, names
+
+Floats = NDArray[np.float64]
+UNBOUNDED = "base not told from zero"
+LEFT_OUT = "judges left out"
+
+
+def attenuation(
+    ratings: Any,
+    *,
+    condition: str = "condition",
+    base: str = "attributed",
+    against: str = "anonymized",
+    by: By = (),
+    identity: Mapping[str, str] | None = None,
+    family: Mapping[str, str] | None = None,
+    round_first: int | None = None,
+    conf_level: float = 0.95,
+    cluster: str | None = "item",
+    level: Literal["final", "criterion"] = "final",
+    final: str | None = "final",
+) -> pd.DataFrame:
+    """Measure by how many percent the deviation on one's own system shrinks between two conditions.
+
+    ``100 (|A| - |B|) / |A|``, with A and B the judge's self-excluding consensus deviation on its own system in the
+    conditions `base` and `against`.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means of both conditions in one frame, told apart by the column `condition`.
+    condition : str
+        That column.
+    base, against : str
+        Its values: with names shown, and with names hidden.
+    by : str or sequence of str
+        Further columns that split the result.
+    identity : mapping of str to str, optional
+        System name -> judge name, for both conditions at once: ``{"Expert 1": "GPT-5.1"}``. It must be one-to-one
+        within each condition.
+    family : mapping of str to str, optional
+        As in :func:`consensus_deviation`.
+    round_first : int, optional
+        Round A and B to this many decimals first, as the paper did: ordinary formatting of the double-precision
+        difference. The interval is that of the unrounded quantity.
+    conf_level : float
+        Coverage of the intervals.
+    cluster, level, final
+        As in :func:`consensus_deviation`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, ``judge`` and the columns of every estimate; per judge the terms ``attenuation`` and, signed,
+        ``deviation_base`` and ``deviation_against``; and, with an empty judge, ``mean_attenuation`` over the judges
+        that have one. ``n`` of an attenuation is its number of own systems, of the mean the number of judges. Flags:
+        ``sign changed`` (the ratio of magnitudes hides it), ``base is zero`` (NaN), ``base not told from zero`` (no
+        interval).
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing, or `identity` or `family` cannot be right.
+    DesignError
+        If a condition has no rows.
+
+    Notes
+    -----
+    The interval of an attenuation is Fieller's for the signed ratio B/A, folded at 0, from the covariance of A and B
+    over items (or, for a single item, from the runs, which are independent between conditions). It is NaN where A
+    cannot be told from 0. That of the mean is by the delta method.
+
+    References
+    ----------
+    Understanding LLM Evaluator Behavior (the merchant_risk paper), Sec 4.3.2.
+
+    Examples
+    --------
+    >>> means = pd.DataFrame({"condition": ["attributed"] * 4 + ["anonymized"] * 4, "judge": ["a", "a", "b", "b"] * 2,
+    ...                       "system": ["a", "b"] * 4, "mean": [9.0, 7.0, 8.0, 8.0, 8.5, 7.0, 8.0, 6.0]})
+    >>> attenuation(means)[["judge", "term", "estimate", "flag"]]
+      judge               term  estimate                   flag
+    0     a        attenuation      50.0             sd unknown
+    1     a     deviation_base       1.0             sd unknown
+    2     a  deviation_against       0.5             sd unknown
+    3     b        attenuation       0.0  sign changed; sd unknown
+    4     b     deviation_base       1.0             sd unknown
+    5     b  deviation_against      -1.0             sd unknown
+    6         mean_attenuation      25.0             sd unknown
+    """
+    by = list(dict.fromkeys(names(by)))
+    data = panel(ratings, [*by, condition], level=level, final=final, cluster=cluster)
+    sure, own = Uncertainty(data), own_systems(data, identity, family)
+    _, _, weights, _ = own_and_others(data, own)
+    where = [data.group_labels(g) for g in range(data.n_groups)]
+    shown = [c for c in data.by if c != condition]
+    found = {str(w[condition]) for w in where}
+    if missing := [c for c in (base, against) if c not in found]:
+        listed = ", ".join(sorted(found))
+        raise DesignError(f"{condition!r} has no {missing[0]!r}. It has: {listed}. Pass base= and against=.")
+    rows: list[dict[str, Any]] = []
+    for key in _settings(where, shown):
+        sides = [_side(data, where, {**dict(zip(shown, key, strict=True)), condition: c}) for c in (base, against)]
+        rows += _setting(sure, weights, sides, dict(zip(shown, key, strict=True)), round_first, conf_level)
+    return estimates(rows, [*shown, "judge"], sort=False)
+
+
+def _settings(where: list[dict[str, Any]], shown: list[str]) -> list[tuple[Any, ...]]:
+    return list(dict.fromkeys(tuple(w[c] for c in shown) for w in where))
+
+
+def _side(data: Panel, where: list[dict[str, Any]], wanted: dict[str, Any]) -> NDArray[np.bool_]:
+    """Pairs of one condition of one setting."""
+    wanted = {k: str(v) for k, v in wanted.items()}
+    groups = [g for g, w in enumerate(where) if {k: str(v) for k, v in w.items()} == wanted]
+    return np.isin(data.pair_group, groups)
+
+
+def _setting(
+    sure: Uncertainty, weights: Floats, sides: list[NDArray[np.bool_]], key: dict[str, Any], decimals: int | None,
+    conf_level: float,
+) -> list[dict[str, Any]]:
+    data = sure.data
+    rows: list[dict[str, Any]] = []
+    slope, found, left_out, unbounded = np.zeros(data.n_pairs), [], 0, False
+    for j in np.unique(data.pair_judge[sides[0] | sides[1]]):
+        both = [np.where(side & (data.pair_judge == j), weights, 0.0) for side in sides]
+        row = {**key, "judge": data.judges[j]}
+        if not (both[0].any() and both[1].any()):
+            rows.append({**row, "term": "attenuation", "estimate": math.nan, "n": 0, "flag": NO_OWN})
+            continue
+        spreads = [sure.spread(w) for w in both]
+        exact = [float(w @ np.nan_to_num(data.estimate)) for w in both]
+        a, b = (_rounded(x, decimals) for x in exact)
+        made = _attenuated(a, b, exact, spreads, conf_level)
+        n = [int((w != 0).sum()) for w in both]
+        rows.append({**row, **made, "n": n[0]})
+        for i, term in enumerate(("deviation_base", "deviation_against")):
+            rows.append({**row, "term": term, "n": n[i], **_signed(exact[i], spreads[i], decimals, conf_level)})
+        if a == 0:
+            left_out += 1
+            continue
+        found.append(made["estimate"])
+        unbounded |= bool(np.isnan(made["conf_low"]))
+        slope += 100 / abs(a) * (abs(b) / a * both[0] - float(np.sign(b)) * both[1])
+    return [*rows, _mean(sure, key, found, slope, left_out, unbounded, conf_level)]
+
+
+def _rounded(x: float, decimals: int | None) -> float:
+    return x if decimals is None else float(f"{x:.{decimals}f}")
+
+
+def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -> dict[str, Any]:
+    se, low, high = interval(x, spread.variance, spread.df, conf_level)
+    rounded = f"rounded to {decimals} decimals" if decimals is not None else ""
+    return {
+        "estimate": _rounded(x, decimals), "std_error": float(se), "conf_low": float(low), "conf_high": float(high),
+        "method": "; ".join(m for m in (spread.method, rounded) if m), "flag": _spread_flag(spread),
+    }
+
+
+def _spread_flag(*spreads: Spread) -> str:
+    if any(math.isnan(s.variance) for s in spreads):
+        return NO_SD
+    return FEW_CLUSTERS if any(math.isfinite(s.df) and s.df < 9 for s in spreads) else ""
+
+
+def _attenuated(a: float, b: float, exact: list[float], spreads: list[Spread], conf_level: float) -> dict[str, Any]:
+    row: dict[str, Any] = {"term": "attenuation", "conf_low": math.nan}
+    if a == 0:
+        return {**row, "estimate": math.nan, "flag": ZERO_BASE}
+    low, high = fieller(exact[1], exact[0], spreads[1], spreads[0], conf_level)
+    flag = _spread_flag(*spreads)
+    if math.isnan(low):
+        exactly = all(s.variance <= 1e-24 for s in spreads)
+        flag = flag if flag == NO_SD else flags(flag, CONSTANT if exactly else UNBOUNDED)
+    else:
+        least, most = max(low, -high, 0.0), max(abs(low), abs(high))
+        row |= {"conf_low": 100 * (1 - most), "conf_high": 100 * (1 - least)}
+        row["method"] = f"Fieller, folded; {spreads[0].method}"
+    estimate = 100 * (abs(a) - abs(b)) / abs(a)
+    return {**row, "estimate": estimate, "flag": flags(SIGN_CHANGED if a * b < 0 else "", flag)}
+
+
+def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_level: float) -> tuple[float, float]:
+    """Fieller's interval of top / bottom.
+
+    Parameters
+    ----------
+    top, bottom : float
+        Estimates.
+    of_top, of_bottom : Spread
+        Their uncertainty; sources in the same place are the same.
+    conf_level : float
+        Coverage.
+
+    Returns
+    -------
+    low, high : float
+        NaN where the bottom cannot be told from 0, so that the interval is unbounded, or where no variance is known.
+    """
+    df = min(of_top.df, of_bottom.df)
+    q = normal_quantile(conf_level) if math.isinf(df) else float(stdtrit(df, 0.5 + conf_level / 2))
+    same = (of_top.clusters > 0) == (of_bottom.clusters > 0) and of_top.scores.size == of_bottom.scores.size
+    covariance = float(of_top.scores @ of_bottom.scores) if same else 0.0
+    g = bottom**2 - q**2 * of_bottom.variance
+    middle = top * bottom - q**2 * covariance
+    root = middle**2 - g * (top**2 - q**2 * of_top.variance)
+    if not g > 0 or not root > 0:
+        return math.nan, math.nan
+    return (middle - math.sqrt(root)) / g, (middle + math.sqrt(root)) / g
+
+
+def _mean(
+    sure: Uncertainty, key: dict[str, Any], found: list[float], slope: Floats, left_out: int, unbounded: bool,
+    conf_level: float,
+) -> dict[str, Any]:
+    row = {**key, "judge": "", "term": "mean_attenuation", "n": len(found)}
+    if not found:
+        return {**row, "estimate": math.nan, "flag": flags(ZERO_BASE if left_out else NO_OWN)}
+    estimate = float(np.mean(found))
+    spread = sure.spread(slope / len(found))
+    told = [f"{left_out} {LEFT_OUT}" if left_out else "", _spread_flag(spread)]
+    if unbounded:
+        return {**row, "estimate": estimate, "flag": flags(*told, UNBOUNDED * (not told[1]))}
+    se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
+    method = f"delta; {spread.method}" if spread.method else ""
+    return {
+        **row, "estimate": estimate, "std_error": float(se), "conf_low": float(low), "conf_high": float(high),
+        "method": method, "flag": flags(*told),
+    }

@@ -1,0 +1,221 @@
+"""What did each judge give each system: :func:`score_matrix`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import choose
+from judgestats.metrics.consensus.panel import LEVELS
+from judgestats.metrics.consensus.uncertainty import interval
+from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, estimates, flags
+from judgestats.schema.cells import CONDITIONS, cells
+from judgestats.schema.columns import By, grouping, names
+
+UNEQUAL_CRITERIA = "unequal criteria"
+UNEQUAL_RUNS = "unequal runs"
+SD_UNKNOWN = "sd of the final score unknown"
+GAP = "final is not the mean of criteria"
+ASIDE = "missing scores set aside"
+#: Columns of a score matrix after those of every estimate.
+EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
+
+
+def score_matrix(
+    ratings: Any,
+    *,
+    by: By = (),
+    level: Literal["final", "criterion"] = "final",
+    ddof: int = 1,
+    final: str | None = "final",
+    decimals: int | tuple[int, int] | None = None,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Mean and standard deviation over runs, per judge x system.
+
+    Parameters
+    ----------
+    ratings : frame
+        Raw ratings in any engine, or means per cell (``mean``, and ``sd``, ``runs``). NaN scores are set aside.
+    by : str or sequence of str
+        Further columns that split the result.
+    level : {'final', 'criterion'}
+        ``criterion`` gives a row per criterion; ``final`` gives the final score: of a run, the mean of its criteria
+        (of those present, with the flag ``unequal criteria``), or the criterion called `final` where there is one.
+    ddof : int
+        The sd over runs has the divisor ``runs - ddof``. (Means come with their own sd.)
+    final : str or None
+        Name of the criterion that holds a final score, whose ``gap`` to the mean of the other criteria is checked.
+    decimals : int or (int, int), optional
+        Decimals to which final score and criteria are printed, for that check: a gap above half a unit of each is
+        flagged. None takes the numbers as exact.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, ``judge``, ``system`` (``criterion``), the columns of every estimate with term ``score``, and
+        ``sd`` (over runs; with several items, pooled within items; NaN for a single run), ``runs`` (behind an item's
+        mean; the fewest), ``items``, ``mean_of_criteria`` and ``gap`` = final minus mean of criteria. ``n`` counts
+        scores. The interval is t over runs for one item, t over items for several.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    DesignError
+        If a table of means has two rows of one cell.
+
+    References
+    ----------
+    Understanding LLM Evaluator Behavior (the merchant_risk paper), Sec 3.1.
+
+    Examples
+    --------
+    >>> runs = pd.DataFrame({"judge": ["a", "a", "a", "a", "b", "b"], "system": ["x", "x", "y", "y", "x", "y"],
+    ...                      "item": "1", "replicate": [0, 1, 0, 1, 0, 0], "score": [7.0, 9, 5, 6, 4, 8]})
+    >>> scores = score_matrix(runs)
+    >>> scores[["judge", "system", "estimate", "sd", "runs", "flag"]].round(3)
+      judge system  estimate     sd  runs        flag
+    0     a      x       8.0  1.414   2.0
+    1     a      y       5.5  0.707   2.0
+    2     b      x       4.0    NaN   1.0  single run
+    3     b      y       8.0    NaN   1.0  single run
+
+    The wide matrix:
+
+    >>> scores.pivot(index="judge", columns="system", values="estimate")
+    system    x    y
+    judge
+    a       8.0  5.5
+    b       4.0  8.0
+    """
+    choose(level, LEVELS, "level")
+    data = nw.from_native(ratings)
+    present = list(data.collect_schema().names())
+    by = [c for c in grouping(names(by), present) if c not in ("judge", "system")]  # they always split the result
+    table = cells(ratings, by, ddof)
+    is_final = table["criterion"].to_numpy() == final if final is not None else np.zeros(len(table), dtype=bool)
+    groups = [*by, "judge", "system"]
+    if level == "criterion":
+        kept = table[~is_final] if not is_final.all() else table
+        scores = kept.assign(_unequal=False, _no_sd=False)
+        groups = [*dict.fromkeys([*groups, "criterion"])]
+    elif is_final.any():
+        scores = _with_gap(table[is_final], table[~is_final], by)
+    else:
+        scores = _final(data, table, by, ddof)
+    return _over_items(scores, groups, ddof, decimals, conf_level)
+
+
+def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
+    """Mean of the criteria of each run, or None where the runs of a cell are not told apart."""
+    present = data.collect_schema().names()
+    run = [c for c in ("replicate", *CONDITIONS, "n") if c in present and c not in by]
+    keys = [*by, "judge", "system", *(c for c in ("item",) if c in present), *run]
+    table = data.select(*dict.fromkeys([*keys, "criterion", "score"])).lazy().collect(backend="pandas").to_native()
+    if table.duplicated([*dict.fromkeys([*keys, "criterion"])]).any():
+        return None
+    total = table["criterion"].nunique()
+    grouped = table.groupby(keys, dropna=False, observed=True, sort=False)["score"]
+    runs = grouped.agg(["mean", "count"]).reset_index().rename(columns={"mean": "score"})
+    return runs.assign(_unequal=(runs["count"] < total) & (runs["count"] > 0))
+
+
+def _final(data: Any, table: pd.DataFrame, by: Sequence[str], ddof: int) -> pd.DataFrame:
+    """Cells of the final score where none is given: the mean of the criteria of each run, or of their means."""
+    if table["criterion"].nunique() < 2:
+        return table.assign(_unequal=False, _no_sd=False)
+    runs = composite_runs(data, by) if "score" in data.collect_schema().names() else None
+    keys = [*by, "judge", "system", "item"]
+    if runs is None:
+        return _mean_of_criteria(table, keys)
+    result = cells(runs, by, ddof)
+    keys = [k for k in keys if k in runs.columns]
+    unequal = runs.groupby(keys, dropna=False, observed=True)["_unequal"].any().reset_index()
+    unequal = unequal.astype({k: result[k].dtype for k in keys})
+    return result.merge(unequal, on=keys, how="left").assign(_no_sd=False)
+
+
+def _mean_of_criteria(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Means of criterion means: the sd of the final score needs the runs."""
+    total = table["criterion"].nunique()
+    result = table.groupby(list(keys), dropna=False, sort=False).agg(
+        mean=("mean", "mean"), runs=("runs", "min"), n_missing=("n_missing", "sum"), _criteria=("mean", "count")
+    ).reset_index()
+    return result.assign(sd=np.nan, _unequal=result["_criteria"].between(1, total - 1), _no_sd=True)
+
+
+def _with_gap(final: pd.DataFrame, criteria: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    final = final.assign(_unequal=False, _no_sd=False)
+    if criteria.empty:
+        return final
+    keys = [*by, "judge", "system", "item"]
+    means = _mean_of_criteria(criteria, keys)[[*keys, "mean", "_unequal"]].rename(columns={"mean": "mean_of_criteria"})
+    return final.drop(columns="_unequal").merge(means, on=keys, how="left").assign(
+        _unequal=lambda t: t["_unequal"].eq(True)
+    )
+
+
+def _over_items(
+    scores: pd.DataFrame, groups: list[str], ddof: int, decimals: int | tuple[int, int] | None, conf_level: float
+) -> pd.DataFrame:
+    if "mean_of_criteria" not in scores.columns:
+        scores = scores.assign(mean_of_criteria=np.nan)
+    runs = scores["runs"].where(scores["mean"].notna())
+    free = (runs - ddof).clip(lower=0).where(scores["sd"].notna())
+    scores = scores.assign(
+        runs=runs, _free=free, _squares=free * scores["sd"] ** 2, _aside=scores["n_missing"] > 0,
+        _paired=scores["mean"].where(scores["mean_of_criteria"].notna()),
+    )
+    table = scores.groupby(groups, dropna=False, sort=True).agg(
+        estimate=("mean", "mean"), items=("mean", "count"), between=("mean", "std"), runs=("runs", "min"),
+        most=("runs", "max"), total=("runs", "sum"), free=("_free", "sum"), squares=("_squares", "sum"),
+        sd_of_one=("sd", "max"), mean_of_criteria=("mean_of_criteria", "mean"), paired=("_paired", "mean"),
+        unequal=("_unequal", "any"), no_sd=("_no_sd", "any"), aside=("_aside", "any"),
+    ).reset_index()
+    table["gap"] = table["paired"] - table["mean_of_criteria"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pooled = np.sqrt(table["squares"] / table["free"])
+    table["sd"] = pooled.where(table["items"] > 1, table["sd_of_one"])
+    table["n"] = table["total"].where(table["runs"].notna(), table["items"])
+    se, df = _standard_error(table, ddof)
+    spread = interval(table["estimate"].to_numpy(), se**2, df, conf_level)
+    table["std_error"], table["conf_low"], table["conf_high"] = spread
+    rows = [_row(row, _tolerance(decimals)) for row in table.to_dict("records")]
+    return estimates(rows, groups, EXTRA)
+
+
+def _standard_error(table: pd.DataFrame, ddof: int) -> tuple[Any, Any]:
+    """Over runs for one item, over items for several; the divisor of the sd does not matter here."""
+    one = (table["items"] == 1).to_numpy()
+    runs, items = table["runs"].to_numpy(dtype=float), table["items"].to_numpy(dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        over_runs = np.where(runs > 1, table["sd"] * np.sqrt((runs - ddof) / (runs - 1) / runs), np.nan)
+        over_items = table["between"] / np.sqrt(items)
+    return np.where(one, over_runs, over_items), np.where(one, runs - 1, items - 1)
+
+
+def _tolerance(decimals: int | tuple[int, int] | None) -> float:
+    if decimals is None:
+        return 1e-9
+    of_final, of_criteria = (decimals, decimals) if isinstance(decimals, int) else decimals
+    return 0.5 * 10.0**-of_final + 0.5 * 10.0**-of_criteria + 1e-9
+
+
+def _row(row: dict[str, Any], tolerance: float) -> dict[str, Any]:
+    several = row["items"] > 1
+    known = row["std_error"] >= 0
+    method = (f"t over items (G = {row['items']})" if several else "t over runs") if known else ""
+    told = {
+        NO_DATA: row["items"] == 0, SINGLE_RUN: row["runs"] == 1, UNEQUAL_RUNS: row["most"] > row["runs"],
+        UNEQUAL_CRITERIA: row["unequal"], SD_UNKNOWN: row["no_sd"] and row["items"] > 0, ASIDE: row["aside"],
+        FEW_CLUSTERS: 1 < row["items"] < 10, CONSTANT: known and np.isnan(row["conf_low"]),
+        GAP: abs(row["gap"]) > tolerance,
+    }
+    return {**row, "term": "score", "method": method, "flag": flags(*(name for name, true in told.items() if true))}

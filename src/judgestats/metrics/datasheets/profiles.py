@@ -1,0 +1,76 @@
+"""A sketch of a judge in a few words, by rules whose thresholds are arguments. A description, not a test."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+
+def profile(
+    estimates: pd.DataFrame,
+    *,
+    dark: float = 0.05,
+    high: float = 0.5,
+    dominant: float = 0.9,
+) -> pd.DataFrame:
+    """Describe each judge by its dark current and its Δ0 mechanisms.
+
+    The dark_current paper prints such sketches without thresholds; these rules give its three labels from its numbers.
+
+    Parameters
+    ----------
+    estimates : pandas.DataFrame
+        Rows of :func:`dark_current` and :func:`delta0`, stacked, or a :func:`datasheet`.
+    dark : float
+        Dark current up to which a judge is called vacuum-clean.
+    high : float
+        Raw false preference from which it is called high.
+    dominant : float
+        Share of the two-order commitments from which one mechanism names the whole.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``judge``, ``profile`` and ``because``: the numbers behind it. A judge without both measurements is
+        ``not determined``.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "Llama8B", "estimate": [0.6667, 1.0, 0.0333, 0.9667], "term": ["dark_current",
+    ...     "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference"]})
+    >>> profile(rows)["profile"].item()
+    'Class B / Presentation-conflicted'
+    """
+    pooled = estimates
+    if "vacuum_kind" in pooled.columns:
+        pooled = pooled[
+            ~(
+                pooled["term"].eq("dark_current")
+                & ~pooled["vacuum_kind"].isin(["all", ""])
+                & pooled["vacuum_kind"].notna()
+            )
+        ]
+    rows = []
+    for judge, here in pooled.groupby("judge", sort=True):
+        value = here.drop_duplicates("term").set_index("term")["estimate"]
+        needed = ("dark_current", "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference")
+        if not set(needed) <= set(value.index) or value[list(needed)].isna().any():
+            missing = ", ".join(t for t in needed if t not in value.index or pd.isna(value[t]))
+            rows.append((judge, "not determined", f"not measured: {missing}"))
+            continue
+        dc, raw, stable, positional = (float(value[t]) for t in needed)
+        because = f"DC = {dc:.3f}, RFP0 = {raw:.3f}, SCS = {stable:.3f}, PFP = {positional:.3f}"
+        rows.append((judge, _sketch(dc, raw, stable, positional, dark, high, dominant), because))
+    return pd.DataFrame(rows, columns=["judge", "profile", "because"])
+
+
+def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float, high: float, dominant: float) -> str:
+    if raw < high:
+        return "Clean Class A" if dc <= dark else "Class B"
+    share = positional / (stable + positional) if stable + positional else 0.0
+    if share >= dominant:
+        mechanism = "Presentation-conflicted"
+    elif share <= 1 - dominant:
+        mechanism = "Stable cross-sensitive" if stable + positional else "One-sided"
+    else:
+        mechanism = "Mixed stable-positional"
+    return f"{'Class A-delta0' if dc <= dark else 'Class B'} / {mechanism}"

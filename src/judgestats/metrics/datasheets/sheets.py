@@ -1,0 +1,251 @@
+"""The datasheet of a judge: every measure its data support, in one table; and two of them side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError
+from judgestats.metrics.bias import consistency, gold_agreement, slot_lean
+from judgestats.metrics.consensus import consensus_deviation
+from judgestats.metrics.datasheets.glossary import GLOSSARY
+from judgestats.metrics.psychometrics.ladder import d_prime, detection_threshold, target_sensitivity
+from judgestats.metrics.psychometrics.operating_point import criterion_shift
+from judgestats.metrics.psychometrics.surface import delta0, filler_preference
+from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
+from judgestats.metrics.rates import rates
+from judgestats.results import COLUMNS, SINGLE_RUN, estimates
+from judgestats.schema.cells import cells
+from judgestats.schema.columns import By, grouping, kind_of
+from judgestats.schema.counting import tally
+
+#: Columns of a datasheet between the grouping columns and the estimate's, and after them.
+BEFORE, AFTER = ("section", "detail"), ("symbol", "level", "denominator", "bad_direction", "meaning")
+#: Renames of terms that mean something else in a datasheet than in their own measure.
+_GOLD_TERMS = {"tie": "gold_tie", "wrong": "gold_wrong"}
+
+
+def datasheet(
+    data: Any,
+    *,
+    by: By = (),
+    cluster: str | None = None,
+    identity: dict[str, str] | None = None,
+    n_resamples: int = 2000,
+    seed: int = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Measure everything about each judge that the data support.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences or ratings. Preferences with a column ``stimulus`` get the dark_current paper's datasheet; without
+        it, swap consistency, slot lean, ties, invalid and repeat rates, and accuracy where there is gold.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : str, optional
+        Column of calls that are not independent, for the call-level proportions that take one.
+    identity : dict, optional
+        For ratings: which system is which judge.
+    n_resamples, seed : int
+        For the bootstrap intervals.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``judge``, the `by` columns, ``section``, ``detail`` (step, kind of vacuum, system), the columns of every
+        estimate, then ``symbol``, ``level``, ``denominator``, ``bad_direction``, ``meaning``. A section whose data are
+        not there is absent: :func:`judgestats.supported` says why.
+
+    Raises
+    ------
+    SchemaError
+        If `data` is neither canonical frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1", "2", "2"], "first": ["x", "y", "x", "y"],
+    ...                       "second": ["y", "x", "y", "x"], "choice": ["first", "first", "first", "second"]})
+    >>> sheet = datasheet(calls)
+    >>> sheet.loc[sheet["term"] == "consistency", ["judge", "section", "term", "estimate", "n"]]
+      judge section         term  estimate    n
+    1     g    swap  consistency       0.5  2.0
+    """
+    present = list(nw.from_native(data).collect_schema().names())
+    groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
+    if kind_of(present) == "ratings":
+        parts = _ratings_sections(data, groups, identity, conf_level)
+    else:
+        parts = _preference_sections(data, groups, present, cluster, n_resamples, seed, conf_level)
+    sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
+    sheet = pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)
+    return sheet[[*groups, *BEFORE, *COLUMNS, *AFTER]]
+
+
+def _preference_sections(
+    data: Any,
+    groups: list[str],
+    present: list[str],
+    cluster: str | None,
+    n_resamples: int,
+    seed: int,
+    conf_level: float,
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    by = [g for g in groups if g != "judge"]
+    level: dict[str, Any] = {"by": by, "conf_level": conf_level}
+    clustered: dict[str, Any] = {**level, "cluster": cluster}
+    yield "validity", _failed_gates(validity_gates(data, **level))
+    if "stimulus" in present:
+        yield from _instrument_sections(data, present, level, clustered, n_resamples, seed)
+    else:
+        yield from _if_possible("swap", lambda: consistency(data, **clustered))
+        slots = list(_if_possible("slots", lambda: slot_lean(data, **level)))
+        yield from slots or [("answers", _answer_rows(data, groups, conf_level))]
+    if "replicate" in present:
+        yield from _if_possible("repeats", lambda: consistency(data, over="replicate", **level))
+    if "gold" in present:
+        yield from _if_possible("gold", lambda: gold_agreement(data, **clustered).replace({"term": _GOLD_TERMS}))
+
+
+def _failed_gates(gates: pd.DataFrame) -> pd.DataFrame:
+    """Only the gates that some call failed: one that all passed may never have been checked."""
+    failed = gates.loc[gates["estimate"] < 1, "term"].unique()
+    return gates[gates["term"].isin([*failed, "valid"])]
+
+
+def _answer_rows(data: Any, groups: list[str], conf_level: float) -> pd.DataFrame:
+    """Tie and invalid rates, which need no order."""
+    table = tally(data, "slot_lean", [g for g in groups if g != "judge"])
+    tie = table["choice"].isin(["tie", "abstain"])
+    rows = rates(table, groups, "tie", tie, conf_level=conf_level)
+    rows += rates(table, groups, "invalid", table["choice"] == "invalid", conf_level=conf_level)
+    return estimates(rows, groups)
+
+
+def _instrument_sections(
+    data: Any, present: list[str], level: dict[str, Any], clustered: dict[str, Any], n_resamples: int, seed: int
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    yield from _if_possible("dark current", lambda: dark_current(data, **clustered))
+    yield from _if_possible("Δ0", lambda: delta0(data, **clustered))
+    yield from _if_possible("Δ0, different subset", lambda: delta0(data, stimulus="different_subset", **clustered))
+    if {"better", "delta"} <= set(present):
+        yield from _if_possible("ladder", lambda: target_sensitivity(data, **clustered))
+        yield from _if_possible(
+            "threshold", lambda: detection_threshold(data, n_resamples=n_resamples, seed=seed, **level)
+        )
+        yield from _if_possible("d'", lambda: d_prime(data, **level))
+    if "target" in present:
+        yield from _if_possible("filler", lambda: filler_preference(data, **level))
+    prompts = _prompts(data) if "prompt" in present else []
+    if len(prompts) == 2 and not level["by"]:
+        base, strict = prompts
+        yield from _if_possible(
+            f"criterion, {base} to {strict}",
+            lambda: criterion_shift(
+                data, base, strict, n_resamples=n_resamples, seed=seed, conf_level=level["conf_level"]
+            ),
+        )
+
+
+def _prompts(data: Any) -> list[str]:
+    values = nw.from_native(data).lazy().select(nw.col("prompt").cast(nw.String)).unique().collect(backend="pandas")
+    return sorted(v for v in values.to_native()["prompt"] if isinstance(v, str))
+
+
+def _if_possible(section: str, measure: Callable[[], pd.DataFrame]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The section, unless the design does not support it; `supported` tells the reason."""
+    try:
+        yield section, measure()
+    except DesignError:
+        return
+
+
+def _ratings_sections(
+    data: Any, groups: list[str], identity: dict[str, str] | None, conf_level: float
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    by = [g for g in groups if g != "judge"]
+    table = cells(data, by)
+    yield "scores", _score_rows(table, groups, conf_level)
+    if table["judge"].nunique() > 1:
+        deviations = consensus_deviation(data, by=by, identity=identity, conf_level=conf_level)
+        deviations = deviations[deviations["term"] != "deviation"]
+        yield (
+            "consensus",
+            deviations[~(deviations["term"].isin(["mean_own", "self_excess"]) & deviations["estimate"].isna())],
+        )
+
+
+def _score_rows(table: pd.DataFrame, groups: list[str], conf_level: float) -> pd.DataFrame:
+    """Mean score, missing share and spread over runs."""
+    from scipy.stats import t as student
+
+    rows: list[dict[str, Any]] = []
+    for key, here in table.groupby(groups, sort=True, observed=True, dropna=False):
+        named = dict(zip(groups, key if isinstance(key, tuple) else (key,), strict=True))
+        mean = here["mean"].dropna()
+        n = len(mean)
+        error = float(mean.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+        half = float(student.ppf(0.5 + conf_level / 2, n - 1)) * error if n > 1 else math.nan
+        value = float(mean.mean()) if n else math.nan
+        rows.append(
+            {
+                **named,
+                "term": "mean_score",
+                "estimate": value,
+                "std_error": error,
+                "conf_low": value - half,
+                "conf_high": value + half,
+                "n": n,
+                "method": "t over things rated",
+                "flag": "calls not independent",
+            }
+        )
+        gone = float(here["n_missing"].sum())
+        asked = pd.DataFrame({"n": [float(here["n"].sum()) - gone, gone], "gone": [False, True]})
+        rows += [
+            {**named, **r}
+            for r in rates(asked.assign(_all=""), ["_all"], "missing", asked["gone"], conf_level=conf_level)
+        ]
+        repeated = here["sd"].dropna()
+        spread = float(np.sqrt((repeated**2).mean())) if len(repeated) else math.nan
+        rows.append(
+            {
+                **named,
+                "term": "run_sd",
+                "estimate": spread,
+                "n": len(repeated),
+                "method": "root mean square",
+                "flag": "" if len(repeated) else SINGLE_RUN,
+            }
+        )
+    return estimates(rows, groups)
+
+
+def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
+    """Section, detail and glossary beside each row."""
+    conditions = [c for c in ("vacuum_kind", "stimulus", "delta", "system") if c in table.columns and c not in groups]
+    table = table.assign(section=section, detail=[_detail(r) for r in table[conditions].to_dict("records")])
+    table["term"] = table["term"].where(
+        ~((section == "repeats") & (table["term"] == "consistency")), "repeat_consistency"
+    )
+    for column, attribute in zip(AFTER, ("symbol", "level", "denominator", "bad", "meaning"), strict=True):
+        table[column] = [getattr(GLOSSARY[t], attribute) if t in GLOSSARY else "" for t in table["term"]]
+    return table
+
+
+def _detail(row: dict[str, Any]) -> str:
+    told = []
+    for name, value in row.items():
+        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+            continue
+        told.append(f"Δ = {value:g}" if name == "delta" else "Δ0" if value == "same_subset" else str(value))
+    return ", ".join(t for t in told if t != "ladder" or len(told) == 1)

@@ -1,0 +1,203 @@
+"""Same quality, other surface: the direction-stability decomposition, and what filler is worth to a judge."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import choose
+from judgestats.kernels.decomposition import DROPPED, NO_PREFERENCE, ONE_SIDED, POSITIONAL, STABLE, decompose
+from judgestats.kernels.proportions import goodman, newcombe_paired
+from judgestats.metrics.rates import rates
+from judgestats.results import BY_STRUCTURE, NO_DATA, SMALL_N, estimates, flags
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import By, grouping
+from judgestats.schema.counting import tally
+from judgestats.schema.patterns import SLOT_ANSWERS
+
+#: Terms of the four classes of a pair, in the order of the kernel.
+CLASS_TERMS = {
+    "stable_cross_sensitivity": STABLE,
+    "positional_false_preference": POSITIONAL,
+    "one_sided_commit": ONE_SIDED,
+    "no_preference": NO_PREFERENCE,
+}
+_ORDER = (
+    "raw_false_preference",
+    "tie_rate",
+    "stable_cross_sensitivity",
+    "positional_false_preference",
+    "one_sided_commit",
+    "other_conflict",
+    "no_preference",
+)
+
+
+def delta0(
+    calls: Any,
+    *,
+    by: By = (),
+    stimulus: str = "same_subset",
+    cluster: str | None = None,
+    simultaneous: bool = True,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Split false preference between equals into its mechanisms (dark_current paper, Eqs. 2 to 7).
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences with a column ``stimulus`` and both orders of each pair; or a tally: ``judge, forward, reverse, n``,
+        each answer ``first``, ``second`` or ``tie`` *by slot*, ``forward`` being one order and ``reverse`` the other.
+    by : str or sequence of str
+        Further grouping columns.
+    stimulus : {'same_subset', 'different_subset'}
+        Which equal-quality pairs; the two are never pooled.
+    cluster : str, optional
+        Column of pairs that are not independent (``task``): each rate gets a clustered Wilson interval.
+    simultaneous : bool
+        Goodman's intervals for the four classes together; False gives Wilson's for each alone.
+    conf_level : float
+        Coverage of the intervals, of the set of four where they are simultaneous.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge: ``raw_false_preference`` and ``tie_rate`` (``n`` is calls), and over pairs
+        ``stable_cross_sensitivity``, ``positional_false_preference``, ``one_sided_commit``, ``other_conflict``,
+        ``no_preference``, with the column ``n_dropped``: pairs without two valid orders, which leave every rate alike.
+        So ``raw = stable + positional + one_sided / 2 + other`` holds exactly and ``other_conflict`` is 0 by structure.
+        An abstention is a tie.
+
+    Raises
+    ------
+    DesignError
+        If the frame does not say which stimuli are meant, does not know the order, or repeats a call.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge": "Qwen32B", "forward": ["first", "first", "tie"],
+    ...                        "reverse": ["first", "tie", "tie"], "n": [5, 21, 34]})
+    >>> delta0(counts)[["term", "estimate", "n"]].round(4)
+                              term  estimate      n
+    0         raw_false_preference    0.2583  120.0
+    1                     tie_rate    0.7417  120.0
+    2     stable_cross_sensitivity    0.0000   60.0
+    3  positional_false_preference    0.0833   60.0
+    4             one_sided_commit    0.3500   60.0
+    5               other_conflict    0.0000   60.0
+    6                no_preference    0.5667   60.0
+    """
+    choose(stimulus, ("same_subset", "different_subset"), "stimulus")
+    table = tally(calls, "delta0", by, cluster=cluster, stimulus=stimulus)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
+    pair_class = _pair_class(table)
+    kept = pair_class != DROPPED
+    commits = (table["forward"] != "tie").astype(float) + (table["reverse"] != "tie").astype(float)
+    rows = rates(table, groups, "raw_false_preference", commits / 2, kept, calls_per_count=2, **options)
+    rows += rates(table, groups, "tie_rate", 1 - commits / 2, kept, calls_per_count=2, **options)
+    classes = _classes(table, groups, pair_class)
+    for term, column in CLASS_TERMS.items():
+        rows += rates(table, groups, term, pair_class == column, kept, **options)
+    if simultaneous and cluster is None:
+        _make_simultaneous(rows, classes, groups, conf_level)
+    for key, counts in classes.items():
+        pairs = counts[:DROPPED].sum()
+        rows.append(
+            {
+                **dict(zip(groups, key, strict=True)),
+                "term": "other_conflict",
+                "estimate": 0.0 if pairs else math.nan,
+                "n": pairs,
+                "method": "identity",
+                "flag": BY_STRUCTURE if pairs else NO_DATA,
+            }
+        )
+    for row in rows:
+        row["n_dropped"] = classes[tuple(row[g] for g in groups)][DROPPED]
+    rows.sort(key=lambda r: _ORDER.index(r["term"]))
+    return estimates(rows, groups, extra=["n_dropped"])
+
+
+def filler_preference(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFrame:
+    """Preference for uninformative filler: share choosing the filler variant minus share choosing the clean one.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences with ``stimulus`` (the rows that are ``filler`` count) and ``target``, the candidate with the
+        filler; or a tally: ``judge, outcome, n`` with outcomes ``filler``, ``clean``, ``tie``.
+    by : str or sequence of str
+        Further grouping columns.
+    conf_level : float
+        Coverage of the interval (Newcombe's, for the difference of two shares of one sample).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Term ``filler_preference`` per judge, in [-1, 1]; a tie counts in the denominator and on neither side.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge": "g", "outcome": ["filler", "clean", "tie"], "n": [30, 10, 20]})
+    >>> filler_preference(counts)[["estimate", "conf_low", "conf_high", "n"]].round(3)
+       estimate  conf_low  conf_high     n
+    0     0.333     0.132      0.502  60.0
+    """
+    table = tally(calls, "filler_preference", by)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    rows = []
+    for row in rates(table, groups, "filler_preference", table["outcome"] == "filler", table["outcome"] != "invalid"):
+        here = table[np.logical_and.reduce([table[g] == row[g] for g in groups])]
+        filler, clean, tie = (float(here.loc[here["outcome"] == o, "n"].sum()) for o in ("filler", "clean", "tie"))
+        n = filler + clean + tie
+        low, high = newcombe_paired(0.0, filler, clean, tie, conf_level)
+        difference = (filler - clean) / n if n else math.nan
+        error = math.sqrt(((filler + clean) / n - difference**2) / n) if n else math.nan
+        rows.append(
+            {
+                **row,
+                "estimate": difference,
+                "std_error": error,
+                "conf_low": low,
+                "conf_high": high,
+                "method": "Newcombe, two shares of one sample",
+            }
+        )
+    return estimates(rows, groups)
+
+
+def _pair_class(table: pd.DataFrame) -> Any:
+    """Class of each pattern, from the kernel."""
+    position = {a: i for i, a in enumerate(SLOT_ANSWERS)}
+    counts = np.zeros((len(table), 5, 5))
+    one, two = table["forward"].map(position).to_numpy(int), table["reverse"].map(position).to_numpy(int)
+    counts[np.arange(len(table)), one, two] = 1
+    return decompose(counts).classes.argmax(axis=1)
+
+
+def _classes(table: pd.DataFrame, groups: list[str], pair_class: Any) -> dict[tuple[Any, ...], Any]:
+    """Pairs of each class, per group."""
+    codes = codes_of(table, groups)
+    counts = np.bincount(codes.code * 5 + pair_class, weights=table["n"].to_numpy(float), minlength=codes.size * 5)
+    keys = table[groups].iloc[codes.first].itertuples(index=False, name=None)
+    return dict(zip(keys, counts.reshape(-1, 5), strict=True))
+
+
+def _make_simultaneous(
+    rows: list[dict[str, Any]], classes: dict[tuple[Any, ...], Any], groups: list[str], conf_level: float
+) -> None:
+    for row in rows:
+        if row["term"] not in CLASS_TERMS or not row["n"]:
+            continue
+        counts = classes[tuple(row[g] for g in groups)][:DROPPED]
+        low, high = goodman(counts, conf_level)
+        column = CLASS_TERMS[row["term"]]
+        row.update(conf_low=low[column], conf_high=high[column], method="Goodman, 4 classes")
+        row["flag"] = flags(SMALL_N if row["n"] < 30 else "")

@@ -1,0 +1,133 @@
+"""What a judge answers when there is nothing to judge, and whether its answers are answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from judgestats.errors import SchemaError, choose
+from judgestats.metrics.rates import rates
+from judgestats.results import estimates
+from judgestats.schema.columns import By, grouping
+from judgestats.schema.counting import tally
+from judgestats.schema.patterns import Invalid
+
+#: Gates in the order a call meets them, and the statuses that fail each.
+GATES = {
+    "answered": ("error", "refused"),
+    "parse": ("parse",),
+    "schema": ("schema",),
+    "semantic": ("semantic",),
+    "hidden_metadata": ("leak",),
+}
+
+
+def dark_current(
+    calls: Any,
+    *,
+    by: By = (),
+    cluster: str | None = None,
+    invalid: Invalid = "drop",
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """False preference where there is nothing to prefer (dark_current paper, Eq. 1).
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences with a column ``stimulus``; the rows that are ``vacuum`` count. Or a tally: ``judge, choice, n``.
+    by : str or sequence of str
+        Further grouping columns; ``vacuum_kind`` is always one where it is there.
+    cluster : str, optional
+        Column whose values are not independent trials (``task``): Wilson with an effective n.
+    invalid : {'drop', 'wrong', 'tie'}
+        What an invalid call is: set aside, a false preference, or no preference.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Term ``dark_current`` per judge, pooled and, where ``vacuum_kind`` is known, by kind (``vacuum_kind`` is
+        ``all`` in the pooled rows). ``n`` is calls. A tie and a valid abstention are no preference.
+
+    Raises
+    ------
+    DesignError
+        If no row is a vacuum stimulus, or the frame does not say which are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge": "Llama8B", "choice": ["first", "tie"], "n": [80, 40]})
+    >>> dark_current(counts)[["judge", "estimate", "conf_low", "conf_high", "n"]].round(4)
+         judge  estimate  conf_low  conf_high      n
+    0  Llama8B    0.6667    0.5783     0.7447  120.0
+    """
+    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    table = tally(calls, "dark_current", by, cluster=cluster)
+    groups = ["judge", *grouping(by, table.columns)]
+    groups = [g for g in dict.fromkeys(groups) if g != "vacuum_kind"]
+    choice = table["choice"]
+    hit = choice.isin(["first", "second"]) | ((choice == "invalid") & (invalid == "wrong"))
+    trial = (choice != "invalid") | (invalid != "drop")
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
+    if "vacuum_kind" not in table.columns:
+        return estimates(rates(table, groups, "dark_current", hit, trial, **options), groups)
+    rows = rates(table, groups, "dark_current", hit, trial, vacuum_kind="all", **options)
+    rows += rates(table, [*groups, "vacuum_kind"], "dark_current", hit, trial, **options)
+    return estimates(rows, [*groups, "vacuum_kind"])
+
+
+def validity_gates(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFrame:
+    """Share of calls that pass each validity gate, of those that reach it (dark_current paper, Section 3.2).
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences. Without a column ``status`` an invalid choice counts as one that was not parsed.
+    by : str or sequence of str
+        Further grouping columns.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Terms ``answered`` (no error, no refusal), ``parse``, ``schema``, ``semantic``, ``hidden_metadata``, each among
+        the calls that passed the gates before it, and ``valid``: all of them, among all calls.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> calls = pd.DataFrame({"judge": "g", "item": list("abcd"), "first": "x", "second": "y",
+    ...                       "choice": ["first", "tie", "invalid", "invalid"],
+    ...                       "status": ["ok", "ok", "parse", "semantic"]})
+    >>> validity_gates(calls)[["term", "estimate", "n"]].head(3)
+           term  estimate    n
+    0  answered      1.00  4.0
+    1     parse      0.75  4.0
+    2    schema      1.00  3.0
+    """
+    data = nw.from_native(calls)
+    present = data.collect_schema().names()
+    if "judge" not in present or "choice" not in present:
+        raise SchemaError(f"validity_gates needs judge and choice. Columns: {', '.join(present)}.")
+    groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
+    invalid = nw.col("choice").cast(nw.String) == "invalid"
+    said = nw.col("status").cast(nw.String) if "status" in present else nw.lit("parse")
+    status = nw.when(~invalid).then(nw.lit("ok")).when(said == "ok").then(nw.lit("parse")).otherwise(said)
+    count = nw.col("n").sum() if "n" in present else nw.len()
+    counted = data.lazy().with_columns(status.alias("_status")).group_by(*groups, "_status").agg(count.alias("n"))
+    table = counted.collect(backend="pandas").to_native()
+    table = table.sort_values([*groups, "_status"], ignore_index=True)
+    rows = []
+    reached = pd.Series(True, index=table.index)
+    for gate, failures in GATES.items():
+        failed = table["_status"].isin(failures)
+        rows += rates(table, groups, gate, ~failed, reached, conf_level=conf_level)
+        reached &= ~failed
+    rows += rates(table, groups, "valid", table["_status"] == "ok", conf_level=conf_level)
+    return estimates(rows, groups)

@@ -1,0 +1,223 @@
+"""Which measures a data set supports today, and what is missing for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from judgestats.errors import JudgestatsError
+from judgestats.schema.columns import CHOICES, VOCABULARY, kind_of
+from judgestats.schema.counting import tally
+
+#: Measure -> what it answers; the order of the page.
+PREFERENCE_MEASURES = {
+    "consistency": "does the judge say the same in both orders?",
+    "consistency, over repeats": "does the judge say the same when asked again?",
+    "slot_lean": "does the judge lean to one slot; how often does it tie?",
+    "gold_agreement": "how often is the judge right?",
+    "dark_current": "does the judge prefer where there is nothing to prefer?",
+    "delta0": "what is false preference between equals made of?",
+    "target_sensitivity": "does the judge find a known difference?",
+    "detection_threshold": "how large must a difference be?",
+    "d_prime": "how far apart are signal and no signal?",
+    "filler_preference": "does the judge reward filler?",
+    "criterion_shift": "does a prompt move the border between tie and preference?",
+}
+RATING_MEASURES = {
+    "score_matrix": "how does each judge score each system, and how steadily?",
+    "consensus_deviation": "how far is each judge from its peers?",
+    "self_excess": "does a judge favour itself?",
+    "attenuation": "does hiding the author shrink that?",
+    "rank_correlation": "do two judges rank alike?",
+    "run_sd": "does the judge repeat its score?",
+}
+
+
+def supported(data: Any) -> pd.DataFrame:
+    """List the measures, whether the data support them, and what is missing.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences or ratings.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``measure``, ``question``, ``supported`` (bool) and ``missing``: why not, empty where it is supported.
+
+    Raises
+    ------
+    SchemaError
+        If `data` is neither canonical frame.
+
+    Examples
+    --------
+    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1"], "first": ["x", "y"], "second": ["y", "x"],
+    ...                       "choice": ["first", "second"]})
+    >>> supported(calls).set_index("measure")["supported"].to_dict()["consistency"]
+    True
+    """
+    present = list(nw.from_native(data).collect_schema().names())
+    ratings = kind_of(present) == "ratings"
+    measures = RATING_MEASURES if ratings else PREFERENCE_MEASURES
+    rows = []
+    for measure, question in measures.items():
+        why = (_missing_ratings if ratings else _missing_preferences)(data, present, measure)
+        rows.append((measure, question, not why, why))
+    return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])
+
+
+def _missing_preferences(data: Any, present: list[str], measure: str) -> str:
+    if measure == "consistency, over repeats":
+        return (
+            ""
+            if _values(data, present, "replicate") > 1
+            else "no call is repeated: there is no second value in 'replicate'"
+        )
+    if measure == "criterion_shift" and _values(data, present, "prompt") < 2:
+        return "needs two values in a column 'prompt'"
+    try:
+        table = tally(data, measure)
+    except JudgestatsError as error:
+        return str(error).partition(" Columns: ")[0]
+    return _EXTRA.get(measure, lambda _: "")(table)
+
+
+def _one_order(table: pd.DataFrame) -> str:
+    both = ~table[["forward", "reverse"]].isin(["missing"]).any(axis=1)
+    return "" if table.loc[both, "n"].sum() else "every pair was judged in one order only: run each pair in both orders"
+
+
+def _one_step(table: pd.DataFrame) -> str:
+    return "" if table["delta"].nunique() > 1 else "the ladder has one step: a threshold needs two or more"
+
+
+_EXTRA: dict[str, Callable[[pd.DataFrame], str]] = {
+    "consistency": _one_order,
+    "delta0": _one_order,
+    "detection_threshold": _one_step,
+}
+
+
+def _missing_ratings(data: Any, present: list[str], measure: str) -> str:
+    judges = _values(data, present, "judge")
+    if measure in ("consensus_deviation", "rank_correlation") and judges < 2:
+        return "there is one judge: a second one, or a reference, is needed"
+    if measure == "self_excess":
+        names = _labels(data, "judge") & _labels(data, "system")
+        return (
+            "" if names else "no judge bears the name of a system: say which is which with identity={'system': 'judge'}"
+        )
+    if measure == "attenuation" and _values(data, present, "condition") < 2:
+        return "needs two values in a column 'condition', e.g. attributed and anonymized"
+    if measure == "run_sd" and not ({"sd", "runs"} <= set(present) or _values(data, present, "replicate") > 1):
+        return "no rating is repeated: there is no second value in 'replicate'"
+    return ""
+
+
+def _labels(data: Any, column: str) -> set[str]:
+    values = nw.from_native(data).lazy().select(nw.col(column).cast(nw.String)).unique().collect(backend="pandas")
+    return {v for v in values.to_native()[column] if isinstance(v, str)}
+
+
+def _values(data: Any, present: list[str], column: str) -> int:
+    return len(_labels(data, column)) if column in present else 0
+
+
+def design(data: Any) -> pd.DataFrame:
+    """Describe the design of a data set: who judged what, in which orders and conditions.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences or ratings.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``property`` and ``value``, as text.
+
+    Examples
+    --------
+    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1"], "first": ["x", "y"], "second": ["y", "x"],
+    ...                       "choice": ["first", "tie"]})
+    >>> design(calls).set_index("property")["value"].to_dict()["both orders"]
+    'every pair'
+    """
+    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    kind = kind_of(table.columns)
+    rows = [
+        ("frame", kind),
+        ("rows", f"{len(table):,}"),
+        ("judges", _several(table["judge"])),
+        ("items", f"{table['item'].nunique():,}"),
+    ]
+    if kind == "preferences":
+        rows += _pairwise_design(data, table)
+    else:
+        rows += [
+            ("systems", _several(table["system"])),
+            ("criteria", _several(table["criterion"]) if "criterion" in table else "one"),
+            ("scores", _span(table["score" if "score" in table else "mean"])),
+        ]
+    repeats = table["replicate"].nunique() if "replicate" in table else 1
+    rows.append(("repeats", f"{repeats} of each call" if repeats > 1 else "none"))
+    known = {c.name for c in VOCABULARY[kind] if c.name not in _CONDITIONS}
+    conditions = [
+        c
+        for c in table.columns
+        if c not in known
+        and not c.endswith(("_first", "_second"))
+        and 1 < table[c].astype(str).nunique() <= len(table) / 2
+    ]
+    rows.append(("conditions", ", ".join(f"{c} ({table[c].astype(str).nunique()})" for c in conditions) or "none"))
+    return pd.DataFrame(rows, columns=["property", "value"])
+
+
+_CONDITIONS = (
+    "task",
+    "topic",
+    "strategy",
+    "scheme",
+    "probe",
+    "prompt",
+    "temperature",
+    "bias",
+    "stimulus",
+    "condition",
+    "domain",
+    "tier",
+)
+
+
+def _pairwise_design(data: Any, table: pd.DataFrame) -> list[tuple[str, str]]:
+    answers = table["choice"].astype(str).value_counts()
+    total = len(table)
+    told = ", ".join(f"{a} {100 * answers[a] / total:.1f} %" for a in CHOICES if a in answers)
+    gold = f"{table['gold'].notna().sum():,} rows" if "gold" in table else "none"
+    strength = "yes, in 'strength'" if "strength" in table else "no"
+    return [("both orders", _orders(data)), ("answers", told), ("graded", strength), ("gold", gold)]
+
+
+def _orders(data: Any) -> str:
+    try:
+        pairs = tally(data, "consistency")
+    except JudgestatsError as error:
+        return f"not usable: {str(error).partition('. ')[0]}"
+    both = ~(pairs[["forward", "reverse"]] == "missing").any(axis=1)
+    share = pairs.loc[both, "n"].sum() / pairs["n"].sum()
+    return "every pair" if share == 1 else "no pair" if share == 0 else f"{100 * share:.1f} % of the pairs"
+
+
+def _several(values: pd.Series[Any], most: int = 6) -> str:
+    names = sorted(map(str, values.dropna().unique()))
+    return f"{len(names)}: " + ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def _span(values: pd.Series[Any]) -> str:
+    number = pd.to_numeric(values, errors="coerce")
+    return f"{number.min():g} to {number.max():g}, {number.isna().sum():,} missing"

@@ -1,0 +1,9 @@
+"""What the papers printed, as tidy tables, and what follows from it.
+
+May import ingest, metrics, schema, results, kernels and errors.
+"""
+
+from judgestats.published.catalogue import data_folder, load, tables
+from judgestats.published.reproduction import reproduce
+
+__all__ = ["data_folder", "load", "reproduce", "tables"]

@@ -1,0 +1,108 @@
+"""The published tables: which there are, and what they print."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from judgestats.errors import AuditError, suggestion
+
+
+def data_folder() -> Path:
+    """Folder of the published tables, in an installed wheel and in an editable install alike.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder with ``datapackage.json``.
+
+    Raises
+    ------
+    AuditError
+        If the installation lacks the data.
+
+    Examples
+    --------
+    >>> (data_folder() / "datapackage.json").is_file()
+    True
+    """
+    installed = Path(str(files("judgestats"))) / "_data"
+    source = Path(__file__).parents[3] / "data"
+    for folder in (installed, source):
+        if (folder / "datapackage.json").is_file():
+            return folder
+    raise AuditError(f"The published tables are neither in {installed} nor in {source}. Reinstall judgestats.")
+
+
+@lru_cache(maxsize=1)
+def _package() -> dict[str, dict[str, Any]]:
+    package = json.loads((data_folder() / "datapackage.json").read_text(encoding="utf-8"))
+    return {r["name"]: r for r in package["resources"]}
+
+
+def tables() -> pd.DataFrame:
+    """List the published tables that the package holds.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name`` (to be given to :func:`load`), ``paper``, ``table`` (where it is printed), ``rows``, ``about``.
+
+    Examples
+    --------
+    >>> found = tables()
+    >>> found.loc[found["name"] == "dark_current/table6", ["table", "rows"]].to_dict("records")
+    [{'table': 'Table 6', 'rows': 44}]
+    """
+    rows = [(n, r["paper"], r["table"], len(_read(n)), r["title"]) for n, r in _package().items()]
+    return pd.DataFrame(rows, columns=["name", "paper", "table", "rows", "about"])
+
+
+def load(name: str, *, printed: bool = False) -> pd.DataFrame:
+    """Load a published table.
+
+    Parameters
+    ----------
+    name : str
+        ``<paper>/<table>``, as listed by :func:`tables`.
+    printed : bool
+        True keeps every value as the text that was printed, with its precision; False turns the columns that hold
+        nothing but numbers into numbers.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Tidy: one row per printed value, or per printed row where the table is a list.
+
+    Raises
+    ------
+    AuditError
+        If there is no such table; the message lists the names that are near.
+
+    Examples
+    --------
+    >>> load("merchant_risk/human_panel").head(2)
+                  system  mean    sd  experts
+    0  Claude-4.5 Sonnet  8.88  0.76       26
+    1            GPT-5.1  8.81  0.67       26
+    """
+    table = _read(name)
+    if printed:
+        return table
+    for column in table.columns:
+        numbers = pd.to_numeric(table[column], errors="coerce")
+        if numbers.notna().all():
+            table[column] = numbers
+    return table
+
+
+def _read(name: str) -> pd.DataFrame:
+    known = _package()
+    if name not in known:
+        raise AuditError(f"There is no published table {name!r}. Tables: {', '.join(known)}.{suggestion(name, known)}")
+    return pd.read_csv(data_folder() / known[name]["path"], dtype=str, keep_default_na=False)

@@ -1,0 +1,249 @@
+"""The page of a data set: :func:`report`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from judgestats import __version__
+from judgestats.metrics.datasheets import datasheet, profile
+from judgestats.metrics.datasheets.sheets import BEFORE
+from judgestats.metrics.support import supported
+from judgestats.reporting.account import account_section, design, head, pooled, sources
+from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
+from judgestats.reporting.pictures import pictures
+from judgestats.reporting.plots.rows import whose
+from judgestats.reporting.sheets import datasheet_table, overview
+from judgestats.reporting.words import FLAGS, count, noun
+from judgestats.schema import check, kind_of
+from judgestats.schema.columns import By, Kind, grouping
+from judgestats.schema.validation import raise_faults
+
+#: With more judges than this, their datasheets are folded.
+OPEN = 3
+LIMITS = (
+    "Intervals of rates over calls take calls as independent; where two calls share a pair they are flagged, and "
+    "are likely too narrow.",
+    "Nothing here is corrected for the number of judges or measures compared.",
+    "A judge is measured under the prompt, the model version and the items that were run, and nowhere else.",
+    "A sketch of a judge (“Class A”, …) is a description by thresholds, not a test.",
+)
+_PREFERENCE_LIMIT = (
+    "Without stimuli of known equality no disagreement between the two orders is called a false preference: the "
+    "candidates may differ."
+)
+_RATING_LIMIT = (
+    "Deviation from peers is relative: if one judge is above the others, the others are below it. It is no distance "
+    "from the truth."
+)
+
+
+def report(
+    data: Any,
+    path: str | os.PathLike[str] = "report.html",
+    *,
+    by: By = (),
+    title: str | None = None,
+    source: Any = None,
+    cluster: str | None = None,
+    identity: Mapping[str, str] | None = None,
+    seed: int = 0,
+    conf_level: float = 0.95,
+    n_resamples: int = 2000,
+) -> Path:
+    """Write one self-contained HTML page about a data set: what was read, and the datasheet of each judge.
+
+    Parameters
+    ----------
+    data : frame
+        A canonical frame, preferences or ratings, in any engine Narwhals knows.
+    path : path
+        File to write; its folder is made.
+    by : str or sequence of str
+        Further grouping columns: a datasheet for each judge and group.
+    title : str, optional
+        Title of the page.
+    source : frame or mapping, optional
+        What was read, for the record: a result of :func:`judgestats.ingest.source_info`, or a mapping of names to
+        values, among which there may be such a table.
+    cluster : str, optional
+        Column of calls that are not independent.
+    identity : mapping of str to str, optional
+        For ratings, system -> judge.
+    seed, n_resamples : int
+        For the bootstrap intervals.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pathlib.Path
+        The file. The same data and arguments give the same bytes: no time of day is in it.
+
+    Raises
+    ------
+    SchemaError
+        If `data` is no canonical frame, or has faults.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1"], "first": ["x", "y"], "second": ["y", "x"],
+    ...                       "choice": ["first", "second"]})
+    >>> page = report(calls, Path(tempfile.mkdtemp()) / "report.html")
+    >>> "same verdict in both orders" in page.read_text(encoding="utf-8")
+    True
+    """
+    frame = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    kind = kind_of(frame.columns)
+    raise_faults(nw.from_native(frame, eager_only=True), kind)
+    groups = [g for g in grouping(by, list(frame.columns)) if g != "judge"]
+    findings = check(frame)
+    options: dict[str, Any] = {
+        "by": groups,
+        "cluster": cluster,
+        "identity": dict(identity) if identity else None,
+        "seed": seed,
+        "conf_level": conf_level,
+        "n_resamples": n_resamples,
+    }
+    measured, renamed = _apart(frame, groups)
+    sheet = datasheet(measured, **{**options, "by": renamed})
+    title = title or "Judge datasheet"
+    sections = {
+        "What was read": _read(source, findings),
+        "At a glance": overview(sheet, conf_level) if whose(sheet).nunique() > 1 else Markup(""),
+        "Pictures": pictures(measured, kind, sheet, renamed, identity, conf_level),
+        "Datasheets": join([pooled(frame, kind, groups), _datasheets(sheet, conf_level)]),
+        "What this page does not show": _not_shown(frame, kind, sheet),
+        "How it was made": _made(options),
+    }
+    sections = {k: v for k, v in sections.items() if v}
+    top = head("judge datasheet", title, design(frame, kind, findings))
+    return write(path, document(title, top, _contents(sections), _body(sections), foot()))
+
+
+def _apart(frame: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Frame and groups under names that a datasheet does not use for its own columns."""
+    names = {g: f"{g} of the run" for g in groups if g in BEFORE}
+    return frame.rename(columns=names), [names.get(g, g) for g in groups]
+
+
+def write(path: str | os.PathLike[str], page: str) -> Path:
+    """Write a page, and make its folder."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _contents(sections: Mapping[str, Markup]) -> Markup:
+    return tag("nav", tag("ul", *(tag("li", tag("a", name, href=f"#{anchor(name)}")) for name in sections)))
+
+
+def _body(sections: Mapping[str, Markup]) -> Markup:
+    return tag(
+        "main", *(tag("section", tag("h2", name), content, id=anchor(name)) for name, content in sections.items())
+    )
+
+
+def foot() -> Markup:
+    """Last line of a page."""
+    return tag("footer", f"judgestats {__version__}. One file, no scripts, nothing loaded from elsewhere.")
+
+
+def _read(source: Any, findings: pd.DataFrame) -> Markup:
+    return join([sources(source), tag("h3", "Account of the rows"), account_section(findings)])
+
+
+def _datasheets(sheet: pd.DataFrame, conf_level: float) -> Markup:
+    who = whose(sheet)
+    judges = list(dict.fromkeys(who))
+    sketches = _sketches(sheet, who)
+    parts = [
+        tag(
+            "p",
+            "Each row is one number: what it measures in a sentence, the estimate with its interval and how that "
+            "came about, what it is a share "
+            "of, which way is bad, and what speaks against taking it at its word.",
+            class_="muted",
+        )
+    ]
+    for judge in judges:
+        rows = sheet[who == judge]
+        content = join([sketches.get(judge, ""), datasheet_table(rows, conf_level)])
+        if len(judges) == 1:
+            parts += [tag("h3", judge), content]
+        else:
+            told = tag("span", noun(len(rows), "row"), class_="muted")
+            parts.append(tag("details", tag("summary", judge, told), content, open=len(judges) <= OPEN))
+    return join(parts)
+
+
+def _sketches(sheet: pd.DataFrame, who: pd.Series[Any]) -> dict[str, Markup]:
+    """Sketch of each judge whose dark current and classes were measured."""
+    if "dark current" not in set(sheet["section"]):
+        return {}
+    rows = sheet[sheet["section"].isin(["dark current", "Δ0"])]
+    rows = rows.assign(judge=who.loc[rows.index], vacuum_kind=rows["detail"].where(rows["term"] == "dark_current", ""))
+    told = profile(rows)
+    return {r["judge"]: _sketch(r) for r in told.to_dict("records")}
+
+
+def _sketch(r: Mapping[str, Any]) -> Markup:
+    at = profile.__kwdefaults__ or {}
+    rule = (
+        f"Rule: dark current up to {at['dark']:g} is clean (Class A); raw false preference from {at['high']:g} is "
+        "high, and is then named after its "
+        f"mechanism where one has {at['dominant']:g} of the two-order commitments. A description, not a test."
+    )
+    return tag(
+        "div",
+        tag("p", "Sketch: ", tag("b", r["profile"]), "."),
+        tag("p", r["because"], class_="small"),
+        tag("p", rule, class_="small"),
+        class_="profile",
+    )
+
+
+def _not_shown(frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame) -> Markup:
+    measures = supported(frame)
+    absent = measures[~measures["supported"]]
+    parts = []
+    if len(absent):
+        rows = [
+            row([tag("code", r["measure"]), r.get("question", ""), r["missing"]]) for r in absent.to_dict("records")
+        ]
+        parts += [
+            tag("p", f"{noun(len(absent), 'measure')} that these data do not support, and what each would need:"),
+            table(["measure", "question", "what is missing"], rows),
+        ]
+    else:
+        parts.append(tag("p", "Every measure of this kind of data is supported."))
+    limits = [
+        *LIMITS,
+        _RATING_LIMIT if kind == "ratings" else _PREFERENCE_LIMIT if "stimulus" not in frame.columns else "",
+    ]
+    parts += [tag("h3", "Limits"), tag("ul", *(tag("li", t) for t in limits if t))]
+    used = list(dict.fromkeys(f for cell in sheet["flag"] for f in str(cell).split("; ") if f))
+    if used:
+        entries = [join([tag("dt", f), tag("dd", FLAGS.get(f, "Said by the measure itself."))]) for f in used]
+        parts += [tag("h3", "Doubts, as they are flagged on this page"), tag("dl", *entries, class_="glossary")]
+    return join(parts)
+
+
+def _made(options: Mapping[str, Any]) -> Markup:
+    shown = {
+        "judgestats": __version__,
+        "seed": str(options["seed"]),
+        "interval": f"{100 * options['conf_level']:g} %",
+        "resamples": count(options["n_resamples"]),
+        "cluster": options["cluster"] or "none",
+    }
+    given = ", ".join(f"{k}={v!r}" for k, v in options.items() if v not in (None, [], ()))
+    return join([facts(shown), tag("pre", tag("code", f"judgestats.report(data, {given})"))])

@@ -1,0 +1,173 @@
+"""Which pictures a data set supports, and what each shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from judgestats.errors import JudgestatsError
+from judgestats.metrics import consensus
+from judgestats.metrics.psychometrics import target_sensitivity
+from judgestats.reporting import plots
+from judgestats.reporting.markup import Markup, figure, join, tag
+from judgestats.reporting.plots.rows import step
+from judgestats.reporting.vectors import inline
+
+_Drawing = Callable[[], Any]
+#: Pictures of the instrument: name, function, title, how to read it.
+_INSTRUMENT = (
+    (
+        "metrology-map",
+        plots.metrology_map,
+        "Metrology map",
+        "To the right: the judge prefers where nothing differs. Up: it holds on to one of two equals in both "
+        "orders. A judge at the lower left does "
+        "neither. The larger the marker, the more of the smallest real differences it finds.",
+    ),
+    (
+        "psychometric-curves",
+        plots.psychometric_curves,
+        "Psychometric curves",
+        "Share of right choices at each step of the quality ladder, with Wilson intervals on calls; a tie counts "
+        "as a miss. Where the fitted curve "
+        "crosses the dashed line is the detection threshold.",
+    ),
+    (
+        "decomposition",
+        plots.decomposition,
+        "What false preference between equals is made of",
+        "Every pair of equals, judged in both orders, falls into one class. Only “stable” is a preference for "
+        "content; “positional” is a preference "
+        "for the slot. The mark shows the raw rate over calls, to which a one-sided commit adds one half.",
+    ),
+    (
+        "stable-positional",
+        plots.stable_positional,
+        "Positional against stable",
+        "The same two classes against each other. Lower left: few preferences between equals at all.",
+    ),
+)
+
+
+def pictures(
+    data: Any, kind: str, sheet: pd.DataFrame, by: list[str], identity: Mapping[str, str] | None, conf_level: float
+) -> Markup:
+    """Draw all pictures that the data support.
+
+    Parameters
+    ----------
+    data : frame
+        The canonical frame.
+    kind : {'preferences', 'ratings'}
+        Which.
+    sheet : pandas.DataFrame
+        Its datasheet.
+    by : list of str
+        Further grouping columns of the datasheet.
+    identity : mapping, optional
+        System -> judge.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    Markup
+        Empty where there is none.
+    """
+    if kind == "ratings":
+        found = [*_of_ratings(data, sheet, by, identity)]
+    elif "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
+        found = [*_of_instrument(sheet), *_of_prompts(data, sheet, by, conf_level)]
+    else:
+        found = [*_of_verdicts(sheet)]
+    return tag("div", *found, class_="figures") if found else Markup("")
+
+
+def drawing(name: str, title: str, told: str, draw: _Drawing, *, wide: bool = False) -> Iterator[Markup]:
+    """Draw a picture, unless its estimates are not there."""
+    try:
+        axes = draw()
+    except JudgestatsError:
+        return
+    yield figure(inline(axes, f"{title}. {told}", name), join([tag("b", f"{title}. "), told]), wide=wide)
+
+
+def _of_instrument(sheet: pd.DataFrame) -> Iterator[Markup]:
+    for name, function, title, told in _INSTRUMENT:
+        yield from drawing(name, title, told, partial(function, sheet))
+
+
+def _of_prompts(data: Any, sheet: pd.DataFrame, by: list[str], conf_level: float) -> Iterator[Markup]:
+    shift = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
+    if shift.empty or by:
+        return
+    base, strict = sorted(data["prompt"].dropna().astype(str).unique())
+    at = step(shift)
+    shift = shift[at.isna() | at.isin([at.min(), at.max()])]
+
+    def draw() -> Any:
+        return plots.operating_point(
+            shift, target_sensitivity(data, by="prompt", conf_level=conf_level), prompts=(base, strict)
+        )
+
+    told = (
+        f"From the prompt “{base}” to “{strict}”: to the left, fewer false preferences between equals; down, "
+        "fewer right choices. Two operating "
+        "points and the segment between them, not an ROC curve."
+    )
+    yield from drawing("operating-point", "Operating point", told, draw)
+
+
+def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Markup]:
+    wanted = [t for t in ("consistency", "lean", "accuracy") if sheet.loc[sheet["term"] == t, "estimate"].notna().any()]
+    if wanted:
+        rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
+        told = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
+        yield from drawing("forest", "Judges side by side", told, partial(plots.forest, rows), wide=True)
+    told = (
+        "Share of all calls that got each answer. With every pair shown in both orders, a judge without a lean picks "
+        "both slots alike."
+    )
+    yield from drawing("answers", "What the judges answer", told, partial(plots.answers, sheet), wide=True)
+
+
+_READ = {
+    "consistency": "Same verdict in both orders: 1 is perfect.",
+    "lean": "Lean: share of first minus share of second; the dashed line is no lean.",
+    "accuracy": "Accuracy: share of gold answers.",
+    "self_excess": "Self-excess: deviation on its own system beyond its severity; the dashed line is none.",
+    "mean_others": "Severity: deviation from its peers on others; left of the line is harsh, right is lenient.",
+    "mean_score": "Mean score over all it rated.",
+}
+
+
+def _of_ratings(data: Any, sheet: pd.DataFrame, by: list[str], identity: Mapping[str, str] | None) -> Iterator[Markup]:
+    scores = consensus.score_matrix(data, by=by)
+    wide = scores["system"].nunique() > 5 or len(scores) > 40
+    if scores["system"].nunique() > 1:
+        draw: _Drawing = partial(plots.score_matrix, scores, identity=identity)
+        yield from drawing("score-matrix", "Score matrix", _SCORES, draw, wide=wide)
+    if scores["judge"].nunique() > 1:
+        deviations = consensus.consensus_deviation(data, by=by, identity=identity)
+        draw = partial(plots.deviation_matrix, deviations)
+        yield from drawing("deviation-matrix", "Deviation from peers", _DEVIATIONS, draw, wide=wide)
+    wanted = [t for t in ("mean_others", "self_excess") if sheet.loc[sheet["term"] == t, "estimate"].notna().any()]
+    if wanted:
+        rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
+        title = " and ".join(_SHORT[t] for t in wanted).capitalize()
+        told = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
+        yield from drawing("forest", title, told, partial(plots.forest, rows), wide=True)
+
+
+_SCORES = (
+    "Mean score of each judge for each system, ± the spread over runs where there are any. Colours rank the systems "
+    "within each judge."
+)
+_DEVIATIONS = (
+    "How far each judge is from the mean of the other judges on the same things. In every column the cells of judges "
+    "that rated the same things sum to 0: it is a relative measure."
+)
+_SHORT = {"mean_others": "severity", "self_excess": "self-excess"}

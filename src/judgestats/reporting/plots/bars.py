@@ -1,0 +1,146 @@
+"""Stacked bars: what false preference is made of (Figure 3 of the dark_current paper), and what judges answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from judgestats.reporting.plots.canvas import (
+    INK,
+    MUTED,
+    SMALL,
+    is_dark,
+    label_width,
+    legend_above,
+    named,
+    new_axes,
+    shortened,
+)
+from judgestats.reporting.plots.rows import one_each, order_of, terms
+
+#: Classes of a pair of equals: label and colour, in stacking order.
+CLASSES = {
+    "stable_cross_sensitivity": ("stable: same content twice", "#0072B2"),
+    "positional_false_preference": ("positional: same slot twice", "#D55E00"),
+    "one_sided_commit": ("one-sided: a tie in one order", "#E9B949"),
+    "other_conflict": ("other conflict", "#4D4D4D"),
+    "no_preference": ("no preference: tie twice", "#DDE2E8"),
+}
+
+
+#: Answers by slot: label and colour, in stacking order.
+ANSWERS = {
+    "first": ("shown first", "#0072B2"),
+    "tie": ("tie", "#DDE2E8"),
+    "second": ("shown second", "#56B4E9"),
+    "invalid": ("invalid", "#D55E00"),
+}
+
+
+def decomposition(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw what false preference between equals is made of, a stacked bar a judge (Figure 3).
+
+    Parameters
+    ----------
+    sheet : pandas.DataFrame
+        A datasheet, or a result of :func:`delta0`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The classes are shares of pairs and add up to 1. The diamond is the raw rate over calls, to which a one-sided
+        commit adds one half.
+    """
+    table = terms(sheet, *CLASSES).drop_duplicates(["who", "term"])
+    wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
+    wide = wide.reindex([j for j in order_of(sheet) if j in wide.index])
+    ax = new_axes(ax, 5.9 + label_width(shortened(wide.index, 34)), 1.35 + 0.38 * len(wide))
+    rows = np.arange(len(wide))
+    used = stack(ax, wide, CLASSES)
+    raw = one_each(sheet, "raw_false_preference")
+    keys: list[Any] = [Patch(color=color, label=label) for label, color in used.values()]
+    if len(raw):
+        ax.scatter(
+            raw["estimate"].reindex(wide.index),
+            rows - 0.4,
+            marker="v",
+            s=26,
+            color=INK,
+            linewidths=0,
+            zorder=4,
+            clip_on=False,
+        )
+        keys.append(
+            Line2D([], [], linestyle="none", marker="v", color=INK, markersize=5, label="raw rate over calls (RFP₀)")
+        )
+    legend_above(ax, keys, 3)
+    named(ax, "share of pairs of equals, both orders valid", title=title, pad=38)
+    return ax
+
+
+def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw how often each judge gives each answer, a stacked bar a judge.
+
+    Parameters
+    ----------
+    estimates : pandas.DataFrame
+        A result of :func:`slot_lean`, or a datasheet that has it.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Shares of all calls.
+    """
+    table = estimates[estimates["section"] == "slots"] if "section" in estimates.columns else estimates
+    table = terms(table, *ANSWERS).drop_duplicates(["who", "term"])
+    wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)
+    wide = wide.reindex([j for j in order_of(table) if j in wide.index])
+    ax = new_axes(ax, 5.9 + label_width(shortened(wide.index, 34)), 1.0 + 0.36 * len(wide))
+    used = stack(ax, wide, ANSWERS)
+    legend_above(ax, [Patch(color=color, label=label) for label, color in used.values()], 4)
+    named(ax, "share of all calls", title=title, pad=24)
+    return ax
+
+
+def stack(ax: Any, wide: pd.DataFrame, classes: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Horizontal stacked bars, the first row on top; returns the classes that occur."""
+    rows, left = np.arange(len(wide)), np.zeros(len(wide))
+    used = {}
+    for term, (label, color) in classes.items():
+        if term not in wide.columns or not (wide[term] > 0).any():
+            continue
+        used[term] = (label, color)
+        share = wide[term].fillna(0).to_numpy(float)
+        ax.barh(rows, share, left=left, height=0.68, color=color, edgecolor="white", linewidth=0.8)
+        for row, value in zip(rows, share, strict=True):
+            if value >= 0.055:
+                ax.text(
+                    left[row] + value / 2,
+                    row,
+                    f"{value:.3f}".removeprefix("0"),
+                    ha="center",
+                    va="center",
+                    fontsize=SMALL,
+                    color="white" if is_dark(color) else INK,
+                )
+        left += share
+    for row in rows[wide.notna().sum(axis=1).to_numpy() == 0]:
+        ax.text(0.01, row, "n/a", fontsize=SMALL, color=MUTED, va="center")
+    ax.set(yticks=rows, ylim=(len(wide) - 0.5, -0.5), xlim=(0, 1), xticks=np.arange(0, 1.01, 0.25))
+    ax.set_yticklabels(shortened(wide.index, 34))
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return used

@@ -1,0 +1,239 @@
+"""Who gave whom what: scores and deviations as heat maps, a judge's own system in a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize, TwoSlopeNorm
+from matplotlib.patches import Rectangle
+
+from judgestats.errors import DesignError
+from judgestats.metrics import consensus
+from judgestats.reporting.plots.canvas import INK, MUTED, SMALL, TEXT, is_dark, label_width, named, new_axes, shortened
+from judgestats.reporting.plots.rows import whose
+from judgestats.reporting.words import number, signed
+
+#: Below (blue), at (near white) and above (red); the ends as in ColorBrewer's RdBu, safe for colour-blind readers.
+DIVERGING = LinearSegmentedColormap.from_list(
+    "below_above", ["#1f5fa8", "#6ba3d6", "#c6dcee", "#f7f7f7", "#f8cdb7", "#e07f64", "#b0203a"]
+)
+SEQUENTIAL = LinearSegmentedColormap.from_list("low_high", ["#f3f6fa", "#b9d3e8", "#6ba3cf", "#2a6ca8", "#113a66"])
+#: More cells than this are colours without numbers.
+MOST_NUMBERS = 450
+
+
+def score_matrix(
+    scores: pd.DataFrame,
+    *,
+    shade: str = "rank",
+    identity: Mapping[str, str] | None = None,
+    ax: Any = None,
+    title: str | None = None,
+) -> Any:
+    """Draw what each judge gave each system.
+
+    Parameters
+    ----------
+    scores : pandas.DataFrame
+        A result of :func:`score_matrix`, ratings (which are then summed up by it), or a wide matrix with the judges in
+        the index and the systems in the columns.
+    shade : {'rank', 'score'}
+        Colour by the judge's ranking of the systems, as the merchant_risk paper does, or by the score.
+    identity : mapping of str to str, optional
+        System -> judge, where a judge's own system bears another name.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DesignError
+        If `scores` is none of these, or a judge has two scores of one system.
+
+    Examples
+    --------
+    >>> wide = pd.DataFrame({"x": [8.0, 7.0], "y": [6.0, 9.0]}, index=["x", "y"])
+    >>> axes = score_matrix(wide)
+    >>> [t.get_text() for t in axes.texts[:4]]
+    ['8.00', '6.00', '7.00', '9.00']
+    """
+    if shade not in ("rank", "score"):
+        raise DesignError(f"shade={shade!r} is not known. Allowed: 'rank', 'score'.")
+    values, spread, judges = _score_tables(scores)
+    colored = values.rank(axis=1) if shade == "rank" else values
+    low, high = (
+        (1.0, float(values.shape[1]))
+        if shade == "rank"
+        else (np.nanmin(values.to_numpy()), np.nanmax(values.to_numpy()))
+    )
+    if not high > low:
+        low, high = low - 1.0, high + 1.0
+    own = _own(values, judges, identity)
+    ax = _heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread)
+    told = "dark: the judge ranks the system high" if shade == "rank" else "dark: high score"
+    _told_below(ax, told, own)
+    return ax
+
+
+def deviation_matrix(
+    deviations: pd.DataFrame, *, limit: float | None = None, ax: Any = None, title: str | None = None
+) -> Any:
+    """Draw how far each judge is from the consensus on each system: blue below, red above.
+
+    Parameters
+    ----------
+    deviations : pandas.DataFrame
+        A result of :func:`consensus_deviation`: the rows with the term ``deviation`` are drawn.
+    limit : float, optional
+        Deviation of the darkest colour, to draw two matrices alike; the largest by default.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DesignError
+        If there is no deviation, or two of one judge and system: pass one condition or criterion at a time.
+    """
+    here = deviations[deviations["term"] == "deviation"]
+    if "system" not in here.columns or not here["estimate"].notna().any():
+        raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
+    values = _wide(here, "estimate")
+    reach = limit or float(np.nanmax(np.abs(values.to_numpy()))) or 1.0
+    own = (
+        _wide(here, "own").reindex_like(values).fillna(0).astype(bool)
+        if "own" in here.columns
+        else _own(values, {}, None)
+    )
+    ax = _heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None)
+    _told_below(ax, "blue: below the consensus · red: above", own)
+    return ax
+
+
+def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None, dict[str, str]]:
+    """Wide scores, wide sds where they are known, and the judge of each row."""
+    if "judge" not in scores.columns:
+        if not all(pd.api.types.is_numeric_dtype(t) for t in scores.dtypes) or scores.empty:
+            raise DesignError("score_matrix draws a result of score_matrix(), ratings, or a wide matrix of numbers.")
+        return scores.astype(float), None, {}
+    if "estimate" not in scores.columns:
+        scores = consensus.score_matrix(scores)
+    here = scores[scores["term"] == "score"] if "term" in scores.columns else scores
+    spread = _wide(here, "sd") if "sd" in here.columns and here["sd"].notna().any() else None
+    judges = dict(zip(whose(here), here["judge"].astype(str), strict=True))
+    return _wide(here, "estimate"), spread, judges
+
+
+def _wide(table: pd.DataFrame, value: str) -> pd.DataFrame:
+    groups = [c for c in table.columns if c != "own"]
+    table = table.assign(who=whose(table[groups]), system=table["system"].astype(str))
+    twice = table.duplicated(["who", "system"])
+    if twice.any():
+        judge, system = table.loc[twice, ["who", "system"]].iloc[0]
+        raise DesignError(
+            f"{int(twice.sum())} cells of the matrix have more than one row (first: {judge} on {system}). Draw one "
+            "condition or criterion at a time."
+        )
+    wide = table.pivot_table(index="who", columns="system", values=value, sort=False, dropna=False, aggfunc="first")
+    order = [j for j in wide.index if j in wide.columns]  # judges that are systems stand on the diagonal
+    rest = sorted(c for c in wide.columns if c not in order)
+    result: pd.DataFrame = wide[[*order, *rest]].astype(float)
+    return result
+
+
+def _own(values: pd.DataFrame, judges: Mapping[str, str], identity: Mapping[str, str] | None) -> pd.DataFrame:
+    """Whether each system is the judge's own: of the same name, or of the name that `identity` gives."""
+    judge_of = dict(identity or {})
+    own = [[judge_of.get(s, s) == judges.get(j, j) for s in map(str, values.columns)] for j in map(str, values.index)]
+    return pd.DataFrame(np.array(own, dtype=bool).reshape(values.shape), index=values.index, columns=values.columns)
+
+
+def _heat(
+    values: pd.DataFrame,
+    colored: pd.DataFrame,
+    colors: Colormap,
+    norm: Normalize,
+    own: pd.DataFrame,
+    ax: Any,
+    title: str | None,
+    told: Any,
+    spread: pd.DataFrame | None,
+) -> Any:
+    rows, columns = values.shape
+    with_numbers = rows * columns <= MOST_NUMBERS
+    across, down = shortened(values.columns, 24), shortened(values.index, 30)
+    crowded = max(map(len, across)) > (9 if with_numbers else 3)
+    ax = _room(ax, across, down, (0.78, 0.42) if with_numbers else (0.32, 0.24), crowded)
+    shown = np.ma.masked_invalid(colored.to_numpy(float))
+    ax.pcolormesh(
+        np.arange(columns + 1), np.arange(rows + 1), shown, cmap=colors, norm=norm, edgecolors="white", linewidth=1.0
+    )
+    ax.set_facecolor("#fbfbfc")
+    if with_numbers:
+        for i in range(rows):
+            for j in range(columns):
+                _cell(ax, i, j, values.iat[i, j], colored.iat[i, j], colors, norm, told, spread)
+    for i, j in zip(*np.nonzero(own.to_numpy()), strict=True):
+        ax.add_patch(Rectangle((j + 0.03, i + 0.03), 0.94, 0.94, fill=False, edgecolor=INK, linewidth=1.8, zorder=5))
+    ax.set(xticks=np.arange(columns) + 0.5, yticks=np.arange(rows) + 0.5, xlim=(0, columns), ylim=(rows, 0))
+    ax.xaxis.tick_top()
+    slant = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"} if crowded else {}
+    ax.set_xticklabels(across, **slant)
+    ax.set_yticklabels(down)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    named(ax, "", "", title)
+    return ax
+
+
+def _room(ax: Any, across: list[str], down: list[str], cell: tuple[float, float], crowded: bool) -> Any:
+    """Axes with room for cells of this size and for the labels, which are slanted where they are crowded."""
+    over = 0.85 * label_width(across) if crowded else 0.0  # slanted labels run beyond the last column
+    cells = cell[0] * len(across)
+    width = 0.8 + label_width(down) + cells + max(over, 2.6 - cells)
+    return new_axes(ax, width, 0.9 + 0.62 * over + cell[1] * len(down))
+
+
+def _cell(
+    ax: Any, i: int, j: int, value: float, shade: float, colors: Colormap, norm: Normalize, told: Any, spread: Any
+) -> None:
+    if np.isnan(value):
+        ax.text(j + 0.5, i + 0.5, "n/a", ha="center", va="center", fontsize=SMALL, color=MUTED)
+        return
+    ink = "white" if is_dark(colors(norm(shade))) else INK
+    sd = np.nan if spread is None else spread.iat[i, j]
+    middle = i + (0.5 if np.isnan(sd) else 0.38)
+    ax.text(j + 0.5, middle, told(value, 2), ha="center", va="center", fontsize=TEXT - 0.5, color=ink)
+    if not np.isnan(sd):
+        ax.text(
+            j + 0.5, i + 0.74, f"± {number(sd, 2)}", ha="center", va="center", fontsize=SMALL - 1, color=ink, alpha=0.85
+        )
+
+
+def _told_below(ax: Any, text: str, own: pd.DataFrame) -> None:
+    framed = "\nframed: the judge on its own system" if own.to_numpy().any() else ""
+    ax.annotate(
+        text + framed,
+        (0, 0),
+        (0, -6),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="top",
+        ha="left",
+        fontsize=SMALL,
+        color=MUTED,
+    )
+    ax.set_ylabel("judge", fontsize=TEXT, color=MUTED)

@@ -1,0 +1,209 @@
+"""Datasheets as tables of a page: a judge's rows, and all judges at a glance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from judgestats.reporting.markup import Markup, join, row, table, tag
+from judgestats.reporting.plots.rows import step, whose
+from judgestats.reporting.vectors import sketch
+from judgestats.reporting.words import FLAGS, NONE, bad_direction, count, estimate, in_words, interval
+from judgestats.results import NOT_INDEPENDENT, RIGHT_CENSORED
+
+#: First and last step of a ladder.
+_Bounds = tuple[float | None, float | None]
+#: Sections of a datasheet, as they are headed.
+SECTIONS = {
+    "validity": "Did it answer at all?",
+    "answers": "What does it answer?",
+    "swap": "Does it say the same in both orders?",
+    "slots": "Does it lean to a slot?",
+    "repeats": "Does it say the same when asked again?",
+    "gold": "Is it right?",
+    "dark current": "Nothing there: dark current",
+    "Δ0": "Equal quality: what false preference is made of",
+    "Δ0, different subset": "Equal quality, different content (a separate control)",
+    "ladder": "A known difference: the quality ladder",
+    "threshold": "How large must a difference be?",
+    "d'": "Signal and no signal",
+    "filler": "Words that say nothing",
+    "scores": "What it scores, and how steadily",
+    "consensus": "Against its peers",
+}
+#: Terms of the table of all judges, where they are there: term, whether at the first, the last or no step.
+OVERVIEW = (
+    ("valid", ""),
+    ("dark_current", ""),
+    ("raw_false_preference", ""),
+    ("stable_cross_sensitivity", ""),
+    ("positional_false_preference", ""),
+    ("one_sided_commit", ""),
+    ("target_sensitivity", "first"),
+    ("target_sensitivity", "last"),
+    ("detection_threshold", ""),
+    ("consistency", ""),
+    ("first_twice", ""),
+    ("second_twice", ""),
+    ("lean", ""),
+    ("tie", ""),
+    ("repeat_consistency", ""),
+    ("accuracy", ""),
+    ("mean_score", ""),
+    ("missing", ""),
+    ("run_sd", ""),
+    ("mean_others", ""),
+    ("mean_own", ""),
+    ("self_excess", ""),
+)
+
+
+def datasheet_table(rows: pd.DataFrame, conf_level: float) -> Markup:
+    """Table of one judge's rows.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Rows of :func:`judgestats.datasheet` of one judge (and group).
+    conf_level : float
+        Coverage of its intervals.
+
+    Returns
+    -------
+    Markup
+    """
+    bounds = ladder_bounds(rows)
+    heads = [
+        "measure",
+        "detail",
+        "estimate",
+        f"{100 * conf_level:g} % interval",
+        "",
+        "n",
+        "counted per",
+        "which way is bad",
+        "doubt",
+    ]
+    body = []
+    for section, here in rows.groupby("section", sort=False):
+        told = SECTIONS.get(str(section), str(section))
+        body.append(tag("tr", tag("td", told, colspan=len(heads)), class_="section"))
+        for _, same in here.groupby("term", sort=False):
+            body += _term_rows(same.to_dict("records"), bounds)
+    return table(heads, body, class_="sheet", numbers=(2,))
+
+
+def _term_rows(rows: list[dict[str, Any]], bounds: _Bounds) -> list[Markup]:
+    """Rows of one term: what they share stands once, beside all of them."""
+    first, span = rows[0], len(rows) if len(rows) > 1 else None
+    symbol = tag("span", first["symbol"], class_="symbol") if first["symbol"] not in ("", NONE) else ""
+    name = [tag("span", in_words(first["term"]), class_="term"), symbol, tag("div", first["meaning"], class_="meaning")]
+    before = tag("td", *name, rowspan=span)
+    after = [tag("td", t, rowspan=span) for t in (first["level"], bad_direction(first["bad_direction"]))]
+    made = []
+    for i, r in enumerate(rows):
+        same = i > 0 and r["method"] == rows[i - 1]["method"]
+        cells = _number_cells(r, bounds, "" if same else r["method"], "" if i else r["denominator"])
+        doubt = tag("td", flag_marks(r["flag"]))
+        parts = [before, *cells, *after, doubt] if i == 0 else [*cells, doubt]
+        made.append(tag("tr", *parts, class_="more" if i < len(rows) - 1 else None))
+    return made
+
+
+def _number_cells(r: dict[str, Any], bounds: _Bounds, method: str, denominator: str) -> list[Markup]:
+    """Condition, estimate, interval with its method, sketch, and n with what it counts."""
+    value = estimate(r["estimate"], r["flag"], first=bounds[0], last=bounds[1])
+    ends = interval(r["conf_low"], r["conf_high"], first=bounds[0], last=bounds[1])
+    return [
+        tag("td", r["detail"] or NONE),
+        tag("td", tag("span", value, class_="value"), class_="number"),
+        tag("td", tag("span", ends, class_="interval"), tag("span", method, class_="method") if method else ""),
+        tag("td", drawn(r)),
+        tag("td", count(r["n"]), tag("div", denominator, class_="small denominator") if denominator else ""),
+    ]
+
+
+def drawn(r: dict[str, Any]) -> Markup:
+    """Small picture of a share, or of a difference of shares; nothing for what has no natural range."""
+    value, low, high, method = r["estimate"], r["conf_low"], r["conf_high"], str(r["method"])
+    if not math.isfinite(value):
+        return Markup("")
+    if method.startswith(("Wilson", "Goodman")):
+        return sketch(value, low, high)
+    return sketch(value, low, high, start=-1.0) if method.startswith("Newcombe") else Markup("")
+
+
+def flag_marks(flag: str) -> Markup:
+    """Flags as small marks, each explained where the pointer rests; the usual one is quiet."""
+    marks = [f for f in str(flag).split("; ") if f]
+    return join(
+        tag("span", f, class_="flag quiet" if f == NOT_INDEPENDENT else "flag", title=FLAGS.get(f)) for f in marks
+    )
+
+
+def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
+    """First and last step of the ladder that these rows measure."""
+    steps = step(rows)[rows["term"] == "target_sensitivity"].dropna()
+    return (float(steps.min()), float(steps.max())) if len(steps) else (None, None)
+
+
+def overview(sheet: pd.DataFrame, conf_level: float) -> Markup:
+    """Table of all judges with the terms that matter most.
+
+    Parameters
+    ----------
+    sheet : pandas.DataFrame
+        A result of :func:`judgestats.datasheet`.
+    conf_level : float
+        Coverage of its intervals.
+
+    Returns
+    -------
+    Markup
+    """
+    sheet = sheet[~sheet["section"].astype(str).str.match("criterion|Δ0, different")].assign(step=step(sheet))
+    who = whose(sheet.drop(columns="step"))
+    chosen = {
+        (t, s): _one_each(
+            sheet[(sheet["term"] == t) & ~((t == "tie") & ~sheet["section"].isin(["slots", "answers"]))], who, s
+        )
+        for t, s in OVERVIEW
+    }
+    chosen = {
+        k: v
+        for k, v in chosen.items()
+        if any(not math.isnan(r["estimate"]) or RIGHT_CENSORED in r["flag"] for r in v.values())
+    }
+    steps = {"first": "smallest Δ", "last": "largest Δ", "": ""}
+    heads = ["judge", *(join([in_words(t), tag("br"), steps[s]]) if s else in_words(t) for t, s in chosen)]
+    rows = []
+    for judge in dict.fromkeys(who):
+        bounds = ladder_bounds(sheet[who == judge])
+        rows.append(row([judge, *(_cell(v.get(judge), bounds) for v in chosen.values())], numbers=range(1, len(heads))))
+    return table(
+        heads,
+        rows,
+        class_="overview",
+        numbers=range(1, len(heads)),
+        caption=f"Estimates with {100 * conf_level:g} % intervals. The rows of each judge follow below.",
+    )
+
+
+def _one_each(rows: pd.DataFrame, who: pd.Series[Any], at: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    rows = rows.sort_values("step", ascending=at != "last", kind="stable") if at else rows
+    for judge, r in zip(who.loc[rows.index], rows.to_dict("records"), strict=True):
+        if r["term"] == "dark_current" and r["detail"] not in ("", "all"):
+            continue
+        found.setdefault(judge, r)
+    return found
+
+
+def _cell(r: dict[str, Any] | None, bounds: _Bounds) -> Markup:
+    if r is None:
+        return Markup(NONE)
+    value = estimate(r["estimate"], r["flag"], first=bounds[0], last=bounds[1])
+    ends = interval(r["conf_low"], r["conf_high"], first=bounds[0], last=bounds[1])
+    return join([tag("span", value, class_="value"), tag("span", ends, class_="interval") if ends != NONE else ""])

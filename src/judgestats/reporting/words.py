@@ -1,0 +1,257 @@
+"""Numbers and terms as they are printed. Rounding happens here, and nowhere else."""
+
+from __future__ import annotations
+
+import math
+
+from judgestats.results import (
+    BY_STRUCTURE,
+    CEILING,
+    CONSTANT,
+    FEW_CLUSTERS,
+    FORCED_CHOICE,
+    LEFT_CENSORED,
+    NO_DATA,
+    NOT_INDEPENDENT,
+    ONE_UNIT,
+    RIGHT_CENSORED,
+    SIGN_CHANGED,
+    SINGLE_RUN,
+    SMALL_N,
+    ZERO_BASE,
+)
+
+#: Between groups of three digits: a thin space that does not break.
+THIN = "\u202f"
+#: What stands for a number that could not be estimated, and for an interval that there is not.
+NOT_AVAILABLE, NONE = "n/a", "—"
+
+#: Term of an estimate -> words.
+WORDS = {
+    "answered": "answered",
+    "parse": "readable",
+    "schema": "in the form asked for",
+    "semantic": "makes sense",
+    "hidden_metadata": "no hidden information",
+    "valid": "valid",
+    "dark_current": "dark current",
+    "raw_false_preference": "raw false preference",
+    "tie_rate": "tie rate on equals",
+    "stable_cross_sensitivity": "stable cross-sensitivity",
+    "positional_false_preference": "positional false preference",
+    "one_sided_commit": "one-sided commit",
+    "other_conflict": "other conflict",
+    "no_preference": "no preference",
+    "target_sensitivity": "target sensitivity",
+    "non_tie_accuracy": "accuracy among non-ties",
+    "wrong_choice_rate": "wrong choices",
+    "miss_by_tie": "miss by tie",
+    "detection_threshold": "detection threshold",
+    "d_prime": "sensitivity d′",
+    "slot_criterion": "slot criterion",
+    "filler_preference": "filler preference",
+    "criterion_base": "tie rate, first prompt",
+    "criterion_strict": "tie rate, second prompt",
+    "criterion_shift": "shift of the tie rate",
+    "false_preference_saved": "false preference saved",
+    "target_signal_lost": "target signal lost",
+    "saved_per_lost": "saved per signal lost",
+    "consistency": "same verdict in both orders",
+    "first_twice": "first slot twice",
+    "second_twice": "second slot twice",
+    "both_tie": "tie twice",
+    "one_sided": "tie in one order only",
+    "repeat_consistency": "same answer when repeated",
+    "first": "first slot",
+    "second": "second slot",
+    "tie": "tie",
+    "invalid": "invalid",
+    "lean": "lean to the first slot",
+    "first_share_nontie": "first slot among decided",
+    "accuracy": "accuracy",
+    "gold_tie": "tie where there is a gold answer",
+    "gold_wrong": "wrong",
+    "mean_score": "mean score",
+    "missing": "missing scores",
+    "run_sd": "spread over runs",
+    "mean_own": "deviation on itself",
+    "mean_others": "severity: deviation on others",
+    "mean_deviation": "severity: mean deviation",
+    "self_excess": "self-excess",
+    "deviation": "deviation from peers",
+    "share_positive": "share above the reference",
+    "score": "score",
+    "attenuation": "attenuation",
+}
+#: Value at which a term that has one says: nothing found.
+NEUTRAL = {
+    "lean": 0.0,
+    "first_share_nontie": 0.5,
+    "self_excess": 0.0,
+    "mean_own": 0.0,
+    "mean_others": 0.0,
+    "mean_deviation": 0.0,
+    "deviation": 0.0,
+    "filler_preference": 0.0,
+    "slot_criterion": 0.0,
+    "criterion_shift": 0.0,
+    "false_preference_saved": 0.0,
+    "target_signal_lost": 0.0,
+}
+#: What a flag says, in a sentence. A flag that is not here speaks for itself.
+FLAGS = {
+    NOT_INDEPENDENT: "Some calls share a pair, so they are not independent, and the interval takes them as if they "
+    "were: it is likely too narrow. An interval by cluster (cluster=) answers that.",
+    SMALL_N: "Fewer than 30 in the denominator: the interval is wide for a reason.",
+    NO_DATA: "Nothing to divide by. Not zero: unknown.",
+    LEFT_CENSORED: "Reached at the first step already: the true value may be smaller. Read “at most”.",
+    RIGHT_CENSORED: "Not reached at the last step: the true value is larger. Read “above”.",
+    CEILING: "No call was wrong: the number depends on how many calls there were, and on nothing else.",
+    FEW_CLUSTERS: "Fewer than ten clusters: an interval by cluster is rough.",
+    ONE_UNIT: "One cluster: nothing tells how much clusters differ.",
+    FORCED_CHOICE: "The judge could not answer tie.",
+    SINGLE_RUN: "Nothing was repeated: there is no spread over runs.",
+    SIGN_CHANGED: "The sign changed between the two, which a ratio of sizes hides.",
+    ZERO_BASE: "A ratio to zero.",
+    BY_STRUCTURE: "Zero by the way pairs are classed; not a finding.",
+    CONSTANT: "All scores are the same.",
+}
+
+
+def number(value: float, decimals: int = 3) -> str:
+    """Print a number with a fixed number of decimals.
+
+    Parameters
+    ----------
+    value : float
+        Infinite and missing values are ``∞`` and ``n/a``.
+    decimals : int
+        Decimals.
+
+    Returns
+    -------
+    str
+        With a true minus sign, thin spaces in thousands, and no minus before zero.
+
+    Examples
+    --------
+    >>> number(0.66666), number(-0.0001), number(-1.5, 1), number(float("nan"))
+    ('0.667', '0.000', '−1.5', 'n/a')
+    """
+    if math.isnan(value):
+        return NOT_AVAILABLE
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{abs(value):,.{decimals}f}".replace(",", THIN)
+    return f"−{text}" if value < 0 and any(c in "123456789" for c in text) else text
+
+
+def signed(value: float, decimals: int = 2) -> str:
+    """Print a number with its sign, + included.
+
+    Examples
+    --------
+    >>> signed(0.459), signed(-0.331), signed(0.001)
+    ('+0.46', '−0.33', '0.00')
+    """
+    text = number(value, decimals)
+    return f"+{text}" if value > 0 and any(c in "123456789" for c in text) else text
+
+
+def count(value: float) -> str:
+    """Print a count: whole, with thin spaces in thousands; a broken one with a decimal.
+
+    Examples
+    --------
+    >>> count(5184.0), count(12.5)
+    ('5\\u202f184', '12.5')
+    """
+    if math.isnan(value):
+        return NOT_AVAILABLE
+    return number(value, 0 if float(value).is_integer() else 1)
+
+
+def noun(value: float, one: str, many: str | None = None) -> str:
+    """Print a count with its noun.
+
+    Examples
+    --------
+    >>> noun(1, "judge"), noun(2, "judge"), noun(0, "reply", "replies")
+    ('1 judge', '2 judges', '0 replies')
+    """
+    return f"{count(value)} {one if value == 1 else many or one + 's'}"
+
+
+def interval(
+    low: float, high: float, *, decimals: int = 3, first: float | None = None, last: float | None = None
+) -> str:
+    """Print an interval; a censored end says so.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends; ``-inf`` is at most the first step, ``inf`` above the last.
+    decimals : int
+        Decimals.
+    first, last : float, optional
+        First and last step of the ladder, for censored ends.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> interval(0.57827, 0.74469), interval(-float("inf"), 2.7, first=1), interval(2.0, float("inf"), last=5)
+    ('[0.578, 0.745]', '[≤ 1, 2.700]', '[2.000, > 5]')
+    """
+    if math.isnan(low) and math.isnan(high):
+        return NONE
+    ends = []
+    for value in (low, high):
+        if value == -math.inf and first is not None:
+            ends.append(f"≤ {first:g}")
+        elif value == math.inf and last is not None:
+            ends.append(f"> {last:g}")
+        else:
+            ends.append(number(value, decimals))
+    return f"[{', '.join(ends)}]"
+
+
+def estimate(
+    value: float, flag: str = "", *, decimals: int = 3, first: float | None = None, last: float | None = None
+) -> str:
+    """Print an estimate; a censored one as a bound.
+
+    Examples
+    --------
+    >>> estimate(1.0, "left-censored"), estimate(math.nan, "right-censored", last=5), estimate(math.nan, "no data")
+    ('≤ 1', '> 5', 'n/a')
+    """
+    if LEFT_CENSORED in flag and not math.isnan(value):
+        return f"≤ {value:g}" if first is None else f"≤ {first:g}"
+    if RIGHT_CENSORED in flag and last is not None:
+        return f"> {last:g}"
+    return number(value, decimals)
+
+
+def in_words(term: str) -> str:
+    """Words for a term; an unknown one with its underscores as spaces."""
+    return WORDS.get(term, str(term).replace("_", " "))
+
+
+def bad_direction(bad: str) -> str:
+    """Words for the direction that should worry.
+
+    Examples
+    --------
+    >>> bad_direction("higher"), bad_direction("construct-dependent"), bad_direction("far from 0")
+    ('higher is worse', 'depends on the construct', 'far from 0 is worse')
+    """
+    told = {
+        "": "",
+        "construct-dependent": "depends on the construct",
+        "no universal direction": "no direction is bad as such",
+        "higher when the signal should be detected": "higher is worse where the signal matters",
+    }
+    return told.get(bad, f"{bad} is worse")

@@ -1,0 +1,688 @@
+"""Consensus measures against brute force, and what they owe to any input: order, names, engines, bad data."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from judgestats.errors import DesignError, SchemaError
+from judgestats.metrics.consensus import attenuation, consensus_deviation, score_matrix
+from judgestats.schema import ratings as read_ratings
+from judgestats.schema.cells import cells
+
+NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
+KEYS = ["judge", "system", "item", "criterion"]
+SCORES = st.one_of(st.integers(1, 10).map(float), st.floats(0, 1).map(lambda x: round(x, 3)), st.just(math.nan))
+
+
+def frame(rows, columns=("judge", "system", "item", "criterion", "replicate", "score")):
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+@st.composite
+def unbalanced(draw, criteria=("c1", "c2")):
+    """Ratings with holes, replicates and missing scores; judges a, b, c, of which a and b are systems too."""
+    places = list(itertools.product("abc", "abx", "123", criteria, (0, 1)))
+    kept = draw(st.lists(st.sampled_from(places), unique=True, min_size=2, max_size=50))
+    scores = draw(st.lists(SCORES, min_size=len(kept), max_size=len(kept)))
+    table = frame([(*p, s) for p, s in zip(kept, scores, strict=True)])
+    assume(table["judge"].nunique() > 1)
+    return table
+
+
+def complete(rng, judges="abcd", systems="abcd", items="123456", runs=1):
+    places = itertools.product(judges, systems, items, ["overall"], range(runs))
+    return frame([(*p, s) for p, s in zip(places, rng.normal(6, 2, 10**5).tolist(), strict=False)])
+
+
+def brute_force(table):
+    """Deviation of each pair, and its standard error over items, by the definition."""
+    means = table.dropna(subset="score").groupby(["judge", "system", "item", "criterion"])["score"].mean().to_dict()
+    deviations = {}
+    for (judge, system, item, criterion), mean in means.items():
+        others = [m for (j, *rest), m in means.items() if rest == [system, item, criterion] and j != judge]
+        if others:
+            deviations.setdefault((judge, system), {}).setdefault(item, []).append(mean - np.mean(others))
+    result = {}
+    for pair, items in deviations.items():
+        per_item = [np.mean(d) for d in items.values()]
+        error = np.std(per_item, ddof=1) / np.sqrt(len(per_item)) if len(per_item) > 1 else math.nan
+        result[pair] = (np.mean(per_item), error, len(per_item))
+    return result
+
+
+def of(result, term, *keys):
+    chosen = result[result["term"] == term]
+    return chosen.set_index(list(keys) or ["judge"])
+
+
+def same(left, right, tolerance=1e-12):
+    pd.testing.assert_frame_equal(left, right, check_exact=False, rtol=0, atol=tolerance, check_dtype=False)
+
+
+@given(unbalanced())
+def test_deviation_equals_brute_force(table):
+    result = consensus_deviation(table)
+    expected = brute_force(table)
+    pairs = of(result, "deviation", "judge", "system")
+    assert set(pairs.index[pairs["estimate"].notna()]) == set(expected)
+    assert set(pairs.index) == set(zip(table["judge"], table["system"], strict=True))
+    for pair, (estimate, error, items) in expected.items():
+        row = pairs.loc[pair]
+        assert row["estimate"] == pytest.approx(estimate, abs=1e-12)
+        assert row["n"] == items
+        if items > 1:
+            assert row["std_error"] == pytest.approx(error, abs=1e-12)
+        assert row["own"] == (pair[0] == pair[1])
+    for judge in table["judge"].unique():
+        own = [e for (j, s), (e, *_) in expected.items() if j == judge == s]
+        others = [e for (j, s), (e, *_) in expected.items() if j == judge != s]
+        for term, value in {"mean_own": own, "mean_others": others}.items():
+            got = of(result, term).loc[judge]
+            assert got["n"] == len(value)
+            assert got["estimate"] == pytest.approx(np.mean(value), abs=1e-12) if value else math.isnan(got["estimate"])
+        if own and others:
+            excess = of(result, "self_excess")["estimate"][judge]
+            assert excess == pytest.approx(np.mean(own) - np.mean(others), abs=1e-12)
+
+
+@settings(max_examples=50)
+@given(unbalanced())
+def test_frame_tally_and_engines_agree(table):
+    whole = consensus_deviation(table)
+    same(whole, consensus_deviation(cells(table)))
+    same(whole, consensus_deviation(pl.from_pandas(table)))
+    same(whole, consensus_deviation(pl.from_pandas(table).lazy()))
+    same(whole, consensus_deviation(table.astype(dict.fromkeys(KEYS, "category"))))
+    same(whole, consensus_deviation(table.drop(columns="replicate").assign(n=1)))
+
+
+@given(unbalanced(), st.randoms(use_true_random=False))
+def test_row_order_and_names_do_not_matter(table, random):
+    whole = consensus_deviation(table)
+    order = list(range(len(table)))
+    random.shuffle(order)
+    same(whole, consensus_deviation(table.iloc[order]))
+    names = {"a": "z", "b": "m", "c": "a", "x": "b"}
+    renamed = consensus_deviation(table.replace({"judge": names, "system": names}))
+    back = renamed.replace({"judge": {v: k for k, v in names.items()}, "system": {v: k for k, v in names.items()}})
+    keys = ["term", "judge", "system"]
+    same(*(x.sort_values(keys, ignore_index=True) for x in (whole, back)))
+
+
+@given(unbalanced(("overall",)))
+def test_naive_is_smaller_by_the_share_of_the_judge(table):
+    one = table[table["item"] == "1"]
+    assume(one["judge"].nunique() > 1)
+    fair, naive = (consensus_deviation(one, exclude_self=e) for e in (True, False))
+    present = one.dropna(subset="score").groupby("system")["judge"].nunique()
+    pairs, shrunk = (of(x, "deviation", "judge", "system") for x in (fair, naive))
+    for (judge, system), row in pairs.dropna(subset="estimate").iterrows():
+        n = present[system]
+        assert shrunk["estimate"][judge, system] == pytest.approx((n - 1) / n * row["estimate"], abs=1e-12)
+    assert naive["method"].str.startswith("naive, includes the judge").all()
+
+
+@given(unbalanced())
+def test_counts_of_identical_rows_are_rows(table):
+    twice = table.assign(n=np.arange(len(table)) % 3 + 1)
+    spelled = twice.loc[twice.index.repeat(twice["n"])].drop(columns="n")
+    same(consensus_deviation(twice), consensus_deviation(spelled))
+    same(cells(twice), cells(spelled))
+    same(cells(pl.from_pandas(twice).lazy()), cells(spelled))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_self_excess_over_items_is_that_of_each_item(seed):
+    table = complete(np.random.default_rng(seed))
+    result = consensus_deviation(table)
+    score = table.pivot(index=["item", "system"], columns="judge", values="score")
+    deviation = score - (score.sum(axis=1).to_numpy()[:, None] - score) / 3
+    for judge in "abcd":
+        wide = deviation[judge].unstack("system")
+        excess = wide[judge] - wide.drop(columns=judge).mean(axis=1)
+        row = of(result, "self_excess").loc[judge]
+        assert row["estimate"] == pytest.approx(excess.mean())
+        assert row["std_error"] == pytest.approx(excess.sem())
+        assert row["conf_high"] == pytest.approx(excess.mean() + 2.570581836 * excess.sem())  # t on 5
+        assert row["method"] == "t over items (G = 6)"
+        assert row["flag"] == "fewer than 10 clusters"
+
+
+@pytest.mark.parametrize("exclude_self", [True, False])
+@pytest.mark.parametrize("reference", ["peers", "panel"])
+def test_variance_from_runs_is_that_of_the_linear_form(exclude_self, reference):
+    """Move each mean a little: the change is its coefficient, since every estimate is linear in the means."""
+    rng = np.random.default_rng(5)
+    means = frame(itertools.product("abc", "abx", ["1"], ["u", "v"]), ("judge", "system", "item", "criterion"))
+    means = means.assign(mean=rng.normal(size=len(means)), sd=rng.uniform(0.5, 2, len(means)), runs=5).drop(index=[3, 8])
+    panel = pd.DataFrame({"system": list("abx"), "mean": [0.0, 1, 2], "sd": [1.0, 2, 3], "runs": 9})
+    arguments = {"reference": "peers" if reference == "peers" else panel, "exclude_self": exclude_self}
+    base = consensus_deviation(means, **arguments)
+    variance = np.zeros(len(base))
+    for i in means.index:
+        moved = consensus_deviation(means.assign(mean=means["mean"] + (means.index == i)), **arguments)
+        variance += (moved["estimate"] - base["estimate"]).to_numpy() ** 2 * means["sd"][i] ** 2 / 5
+    for i in panel.index if reference == "panel" else ():
+        shifted = panel.assign(mean=panel["mean"] + (panel.index == i))
+        moved = consensus_deviation(means, shifted, exclude_self=exclude_self)
+        variance += (moved["estimate"] - base["estimate"]).to_numpy() ** 2 * panel["sd"][i] ** 2 / 9
+    linear = ~base["term"].isin(["share_positive"]).to_numpy() & base["estimate"].notna().to_numpy()
+    assert linear.sum() == (16 if reference == "peers" else 17)
+    np.testing.assert_allclose(base["std_error"][linear], np.sqrt(variance[linear]), rtol=1e-9)
+    assert base["method"][linear].str.endswith("normal, from mean, sd, runs").all()
+    two = means.groupby(["judge", "system"])["criterion"].nunique() == 2
+    told = of(base, "deviation", "judge", "system")["flag"].str.contains("criteria taken as independent")
+    pd.testing.assert_series_equal(told, two, check_names=False)
+
+
+def test_coverage_of_the_interval_over_items():
+    """400 designs of 12 items: the interval of the self-excess should hold its true value in about 95 of 100."""
+    rng = np.random.default_rng(11)
+    hits = 0
+    for _ in range(400):
+        table = complete(rng, "abc", "abc", "0123456789ef")
+        table["score"] += rng.normal(size=12)[pd.factorize(table["item"])[0]] + 0.7 * (table["judge"] == table["system"])
+        row = of(consensus_deviation(table), "self_excess").loc["a"]
+        # own: 0.7 on oneself; others: on b and c the consensus holds one self-preferring judge of two
+        hits += row["conf_low"] <= 0.7 + 0.35 <= row["conf_high"]
+    assert 0.92 <= hits / 400 <= 0.975
+
+
+def test_a_cluster_of_items_widens_the_interval():
+    rng = np.random.default_rng(3)
+    table = complete(rng, items=[f"{d}{i}" for d in "pqrs" for i in range(5)])
+    table["domain"] = table["item"].str[0]
+    drift = dict(zip(itertools.product("abcd", "pqrs"), rng.normal(0, 3, 16), strict=True))
+    table["score"] += [drift[k] for k in zip(table["judge"], table["domain"], strict=True)]
+    by_item, by_domain = (of(consensus_deviation(table, cluster=c), "mean_others") for c in ("item", "domain"))
+    assert (by_item["estimate"] == by_domain["estimate"]).all()
+    assert (by_domain["std_error"] > by_item["std_error"]).all()
+    assert set(by_domain["method"]) == {"t over domains (G = 4)"}
+    # all items in clusters of five: the mean of the domains' means has the same standard error
+    wide = table.groupby(["judge", "system", "domain"])["score"].mean().unstack("judge")
+    deviation = (wide["a"] - wide[list("bcd")].mean(axis=1)).unstack("system")[list("bcd")].mean(axis=1)
+    assert by_domain["std_error"]["a"] == pytest.approx(deviation.sem())
+
+
+def test_a_cluster_that_cuts_through_items_is_refused():
+    table = complete(np.random.default_rng(0)).assign(half=lambda t: np.where(t["judge"] < "c", "p", "q"))
+    with pytest.raises(DesignError, match="differs within an item"):
+        consensus_deviation(table, cluster="half")
+
+
+def test_no_cluster_takes_the_runs():
+    table = complete(np.random.default_rng(0), items="12", runs=3)
+    result = consensus_deviation(table, cluster=None)
+    assert (result["method"] == "normal, from mean, sd, runs").all()
+    assert result["flag"].eq("replicates averaged").all()
+    cell = table.groupby(["judge", "system", "item"])["score"].agg(["mean", "var"])
+    v = cell["var"].unstack(["system", "item"]) / 3
+    expected = np.sqrt((v.loc["a"] + v.loc[list("bcd")].sum() / 9).groupby("system").sum() / 4)
+    got = of(result, "deviation", "judge", "system").loc["a", "std_error"]
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
+def test_criterion_level_is_each_criterion_alone():
+    table = pd.concat([complete(np.random.default_rng(i)).assign(criterion=c) for i, c in enumerate(("u", "v", "final"))])
+    split = consensus_deviation(table, level="criterion")
+    assert list(split.columns[:3]) == ["criterion", "judge", "system"]
+    assert set(split["criterion"]) == {"u", "v"}
+    for name in "uv":
+        alone = consensus_deviation(table[table["criterion"] == name])
+        same(split[split["criterion"] == name].drop(columns="criterion").reset_index(drop=True), alone)
+    same(consensus_deviation(table), consensus_deviation(table[table["criterion"] == "final"]))
+    both = of(consensus_deviation(table, final=None), "deviation", "judge", "system")["estimate"]
+    third = of(consensus_deviation(table), "deviation", "judge", "system")["estimate"]
+    u, v = (of(split[split["criterion"] == c], "deviation", "judge", "system")["estimate"] for c in "uv")
+    np.testing.assert_allclose(both, (u + v + third) / 3, atol=1e-12)
+
+
+def test_by_splits_and_sorts():
+    rng = np.random.default_rng(1)
+    table = pd.concat([complete(rng).assign(condition=c) for c in ("q", "p")], ignore_index=True)
+    result = consensus_deviation(table, by="condition")
+    for c in "pq":
+        alone = consensus_deviation(table[table["condition"] == c])
+        same(result[result["condition"] == c].drop(columns="condition").reset_index(drop=True), alone)
+    assert result["condition"].iloc[0] == "p"
+    assert consensus_deviation(table)["flag"].str.contains("pooled over condition").all()
+
+
+# identity and family
+
+NAMES = {"one": "a", "two": "b"}
+
+
+def test_identity_and_family():
+    table = complete(np.random.default_rng(2), "ab", ["one", "two", "x"])
+    result = consensus_deviation(table, identity=NAMES)
+    own = result[result["own"]]
+    assert list(zip(own["judge"], own["system"], strict=True)) == [("a", "one"), ("b", "two")]
+    assert not consensus_deviation(table)["own"].any()
+    family = {"a": "F", "b": "F", "x": "G"}
+    kin = consensus_deviation(table, identity=NAMES, family=family)
+    assert of(kin, "mean_own")["n"].tolist() == [2, 2]
+    assert of(kin, "mean_others")["n"].tolist() == [1, 1]
+    named = consensus_deviation(table, family=family | {"one": "F", "two": "F"})
+    same(kin, named)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"identity": {"one": "a", "two": "a"}}, ["'one', 'two' are all mapped to 'a'"]),
+        ({"identity": {"one": "a", "three": "zed"}}, ["'three' is no system", "'three' is mapped to 'zed', which is no judge"]),
+        ({"family": {"a": "F", "one": "F"}}, ["'b' has no family", "'two' has no family", "'x' has no family"]),
+    ],
+)
+def test_a_wrong_map_is_a_fault_with_all_its_names(arguments, told):
+    table = complete(np.random.default_rng(2), "ab", ["one", "two", "x"])
+    with pytest.raises(SchemaError) as error:
+        consensus_deviation(table, **arguments)
+    assert error.value.faults["what"].tolist() == told
+    assert all(t in str(error.value) for t in told)
+
+
+def test_identity_is_one_to_one_within_a_condition():
+    table = complete(np.random.default_rng(2), "ab", "ab").assign(condition="named")
+    hidden = table.assign(condition="hidden", system=table["system"].map({"a": "one", "b": "two"}))
+    both = pd.concat([table, hidden], ignore_index=True)
+    result = consensus_deviation(both, by="condition", identity=NAMES)
+    assert result["own"].sum() == 4
+    with pytest.raises(SchemaError, match="'a', 'one' are all mapped to 'a'"):
+        consensus_deviation(both, identity=NAMES)
+
+
+# reference frames
+
+
+def test_a_panel_of_ratings_is_the_mean_of_its_judges():
+    rng = np.random.default_rng(7)
+    table, panel = complete(rng, "abc"), complete(rng, "PQR", runs=2)
+    result = consensus_deviation(table, panel)
+    means = panel.groupby(["system", "item"])["score"].mean().rename("truth")
+    gap = table.join(means, on=["system", "item"]).assign(gap=lambda t: t["score"] - t["truth"])
+    expected = gap.groupby(["judge", "system"])["gap"].agg(["mean", "sem"])
+    got = of(result, "deviation", "judge", "system")
+    np.testing.assert_allclose(got[["estimate", "std_error"]], expected, rtol=1e-12)
+    overall = of(result, "mean_deviation", "judge").loc[""]
+    assert overall["estimate"] == pytest.approx(gap["gap"].mean())
+    assert overall["std_error"] == pytest.approx(gap.groupby("item")["gap"].mean().sem())
+    assert overall["n"] == 12
+    assert of(result, "share_positive", "judge")["estimate"][""] == (expected["mean"] > 0).mean()
+
+
+def test_share_positive_is_strict():
+    table = pd.DataFrame({"judge": list("aabb"), "system": list("xyxy"), "mean": [1.0, 2, 3, 2]})
+    reference = pd.DataFrame({"system": ["x", "y"], "mean": [1.0, 1.0]})
+    share = of(consensus_deviation(table, reference), "share_positive", "judge").loc[""]
+    assert (share["estimate"], share["n"]) == (0.75, 4)
+    assert share["flag"].startswith("pairs not independent; n < 30")
+
+
+def test_noise_of_one_reference_for_all_items_is_added():
+    table = complete(np.random.default_rng(7), "ab", "xy")
+    means = pd.DataFrame({"system": ["x", "y"], "mean": 6.0, "sd": [2.0, 3.0], "runs": 4})
+    loud = of(consensus_deviation(table, means), "deviation", "judge", "system")
+    quiet = of(consensus_deviation(table, means.drop(columns=["sd", "runs"])), "deviation", "judge", "system")
+    added = loud["std_error"] ** 2 - quiet["std_error"] ** 2
+    np.testing.assert_allclose(added, [1.0, 2.25] * 2, rtol=1e-9)
+    assert loud["method"].eq("t over items (G = 6) and reference sd").all()
+
+
+def test_raw_scores_without_a_judge_are_raters():
+    table = pd.DataFrame({"judge": ["a", "b"], "system": "x", "mean": [5.0, 7.0], "sd": 1.0, "runs": 4})
+    raters = pd.DataFrame({"system": "x", "score": [1.0, 2, 3, 6]})
+    row = of(consensus_deviation(table, raters), "deviation").loc["a"]
+    assert row["estimate"] == 2
+    assert row["std_error"] == pytest.approx(np.sqrt(1 / 4 + np.var([1, 2, 3, 6], ddof=1) / 4))
+
+
+def test_a_reference_that_fits_nothing_is_refused_and_a_gap_is_told():
+    table = complete(np.random.default_rng(7), "ab", "xy")
+    with pytest.raises(DesignError, match=r"no mean for any rating.*\['q'\] against \['x', 'y'\]"):
+        consensus_deviation(table, pd.DataFrame({"system": ["q"], "mean": [1.0]}))
+    part = of(consensus_deviation(table, pd.DataFrame({"system": ["x"], "mean": [1.0]})), "deviation", "judge", "system")
+    assert part["flag"]["a", "y"].startswith("no reference")
+    assert math.isnan(part["estimate"]["a", "y"])
+    with pytest.raises(DesignError, match="reference='people' is not known"):
+        consensus_deviation(table, "people")
+
+
+def test_a_system_is_found_by_its_identity():
+    table = complete(np.random.default_rng(2), "ab", ["one", "two"])
+    people = pd.DataFrame({"system": ["a", "b"], "mean": [5.0, 6.0]})
+    result = of(consensus_deviation(table, people, identity=NAMES), "deviation", "judge", "system")
+    expected = table.groupby(["judge", "system"])["score"].mean() - [5, 6, 5, 6]
+    np.testing.assert_allclose(result["estimate"], expected)
+
+
+# bad and thin input
+
+
+def test_one_judge():
+    table = complete(np.random.default_rng(0), "a")
+    with pytest.raises(DesignError, match="at least two judges; got a"):
+        consensus_deviation(table)
+    two = pd.concat([table.assign(condition="p"), complete(np.random.default_rng(0), "ab").assign(condition="q")])
+    alone = consensus_deviation(two, by="condition")
+    alone = alone[(alone["condition"] == "p") & (alone["term"] == "deviation")]
+    assert alone["estimate"].isna().all()
+    assert alone["flag"].eq("no other judge").all()
+
+
+def test_one_system():
+    result = consensus_deviation(complete(np.random.default_rng(0), "ab", "a"))
+    assert of(result, "mean_others")["flag"]["a"] == "no other system"
+    assert of(result, "self_excess")["flag"]["b"] == "no own system"
+    assert of(result, "self_excess")["estimate"].isna().all()
+
+
+def test_missing_scores_and_judges_are_told():
+    table = complete(np.random.default_rng(0), "abc", "xy")
+    table.loc[(table["judge"] == "a") & (table["system"] == "x") & (table["item"] == "1"), "score"] = math.nan
+    result = of(consensus_deviation(table), "deviation", "judge", "system")
+    assert result["n"]["a", "x"] == 5
+    assert result["flag"]["a", "x"] == "missing scores set aside; fewer than 10 clusters"
+    assert result["flag"]["b", "x"] == "judges missing in some cells; fewer than 10 clusters"
+    assert result["flag"]["b", "y"] == "fewer than 10 clusters"
+    silent = table.assign(score=table["score"].where(table["judge"] != "a"))
+    rows = consensus_deviation(silent)
+    assert rows[(rows["judge"] == "a") & (rows["term"] == "deviation")]["flag"].str.startswith("no data").all()
+
+
+def test_constant_scores_have_no_interval():
+    result = consensus_deviation(complete(np.random.default_rng(0), "ab").assign(score=5.0))
+    pairs = of(result, "deviation", "judge", "system")
+    assert (pairs["estimate"] == 0).all()
+    assert pairs[["conf_low", "conf_high"]].isna().all(axis=None)
+    assert pairs["flag"].str.contains("constant scores").all()
+
+
+def test_one_item_without_sd_has_no_interval():
+    table = complete(np.random.default_rng(0), "ab", items="1")
+    result = of(consensus_deviation(table), "deviation", "judge", "system")
+    assert result["std_error"].isna().all()
+    assert result["flag"].eq("single run").all()
+    means = table.rename(columns={"score": "mean"}).drop(columns=["item", "replicate"])
+    assert of(consensus_deviation(means), "deviation", "judge", "system")["flag"].eq("sd unknown").all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "told"),
+    [
+        (lambda t: t.drop(columns="judge"), SchemaError, "lacks judge"),
+        (lambda t: t.rename(columns={"score": "points"}), SchemaError, "lacks score"),
+        (lambda t: t.assign(score="good"), SchemaError, "'score' holds text.*row 0, 'good'"),
+        (lambda t: t.rename(columns={"score": "mean"}).assign(item="1"), DesignError, "several rows of one cell"),
+        (lambda t: t.assign(n=-1), SchemaError, "'n' of ratings counts identical rows"),
+        (lambda t: t.iloc[:0], DesignError, "at least two judges; got none"),
+    ],
+)
+def test_bad_tables_are_refused_with_a_reason(change, error, told):
+    with pytest.raises(error, match=told):
+        consensus_deviation(change(complete(np.random.default_rng(0), "ab")))
+
+
+def test_unknown_options_list_what_is_known():
+    table = complete(np.random.default_rng(0), "ab")
+    with pytest.raises(DesignError, match=r"level='finall' is not known\. Allowed: 'final', 'criterion'"):
+        consensus_deviation(table, level="finall")
+    with pytest.raises(SchemaError, match="by='domian' is not a column"):
+        consensus_deviation(table, by="domian")
+
+
+# cells
+
+
+@given(unbalanced(), st.sampled_from([0, 1, 2]))
+def test_cells_equal_pandas(table, ddof):
+    got = cells(table, ddof=ddof)
+    grouped = table.groupby(["judge", "system", "item", "criterion"])["score"]
+    expected = grouped.agg(mean="mean", runs="count", n="size").reset_index()
+    expected["sd"] = grouped.std(ddof=ddof).to_numpy()
+    expected.loc[expected["runs"] == 1, "sd"] = math.nan
+    expected["n_missing"] = expected["n"] - expected["runs"]
+    same(got, expected[got.columns], 1e-9)
+    assert got["n"].sum() == len(table)
+    same(got, cells(pl.from_pandas(table).lazy(), ddof=ddof), 1e-9)
+    same(got, cells(got), 0)
+
+
+def test_cells_of_many_labels_take_the_sparse_way():
+    """More label combinations than memory should hold: codes are compacted, with the same result."""
+    rng = np.random.default_rng(4)
+    n = 3000
+    table = pd.DataFrame({c: rng.integers(0, 700, n).astype(str) for c in ("judge", "system", "item", "domain", "topic")})
+    table["score"] = rng.normal(size=n)
+    got = cells(pd.concat([table, table.head(50).assign(score=0.0)]), by=["domain", "topic"])
+    expected = pd.concat([table, table.head(50).assign(score=0.0)]).assign(criterion="overall")
+    keys = ["domain", "topic", "judge", "system", "item", "criterion"]
+    expected = expected.groupby(keys)["score"].agg(mean="mean", runs="count").reset_index()
+    same(got[[*keys, "mean", "runs"]], expected)
+
+
+def test_consensus_of_many_labels_takes_the_sparse_way():
+    rng = np.random.default_rng(4)
+    places = pd.DataFrame({"system": rng.integers(0, 2000, 4000).astype(str), "item": rng.integers(0, 2000, 4000).astype(str)})
+    table = pd.concat([places.drop_duplicates().assign(judge=j) for j in "ab"], ignore_index=True)
+    table["score"] = rng.normal(size=len(table))
+    got = of(consensus_deviation(table), "deviation", "judge", "system")["estimate"]["a"]
+    wide = table.pivot(index=["system", "item"], columns="judge", values="score")
+    expected = (wide["a"] - wide["b"]).groupby("system").agg(["mean", "sem"])
+    np.testing.assert_allclose(got, expected["mean"], atol=1e-12)
+    errors = of(consensus_deviation(table), "deviation", "judge", "system")["std_error"]["a"]
+    np.testing.assert_allclose(errors, expected["sem"].where(expected["sem"] > 0), atol=1e-12)
+
+
+def test_missing_by_values_are_a_group_of_their_own():
+    table = complete(np.random.default_rng(0), "ab", "x").assign(topic=lambda t: t["item"].map({"1": "p", "2": "p"}))
+    result = consensus_deviation(table, by="topic")
+    counts = of(result, "deviation", "judge", "topic").loc["a", "n"]
+    assert counts["p"] == 2
+    assert counts[counts.index.isna()].tolist() == [4]
+
+
+@pytest.mark.parametrize("dtype", ["string", "object", "category", "str"])
+def test_a_missing_value_between_equal_ones_is_not_one_of_them(dtype):
+    table = complete(np.random.default_rng(0), "ab", "x", "123")
+    topic = pd.Series(["p", None, "p"] * 2, dtype=dtype)
+    counts = of(consensus_deviation(table.assign(topic=topic)), "deviation")["n"]
+    assert counts.tolist() == [3, 3]
+    split = of(consensus_deviation(table.assign(topic=topic), by="topic"), "deviation", "judge")
+    assert split["n"].tolist() == [2, 2, 1, 1]
+
+
+def test_by_judge_or_system_changes_nothing_and_judges_are_no_clusters():
+    table = complete(np.random.default_rng(0))
+    same(consensus_deviation(table, by=["judge", "system"]), consensus_deviation(table))
+    same(score_matrix(table, by="judge"), score_matrix(table))
+    with pytest.raises(DesignError, match="cluster='judge' cannot be"):
+        consensus_deviation(table, cluster="judge")
+
+
+def test_a_reference_of_one_rater_an_item_is_in_the_spread_over_items():
+    table, one = complete(np.random.default_rng(0), "ab"), complete(np.random.default_rng(1), "P")
+    assert not consensus_deviation(table, one)["flag"].str.contains("exact").any()
+    fixed = consensus_deviation(table.assign(runs=3), one.groupby("system", as_index=False)["score"].mean())
+    assert of(fixed, "deviation")["flag"].str.contains("reference taken as exact").all()
+
+
+# score matrix
+
+
+def test_score_matrix_over_runs():
+    table = complete(np.random.default_rng(0), "ab", "xy", "1", runs=5)
+    result = score_matrix(table).set_index(["judge", "system"])
+    expected = table.groupby(["judge", "system"])["score"].agg(["mean", "std", "sem"])
+    np.testing.assert_allclose(result[["estimate", "sd", "std_error"]], expected, rtol=1e-12)
+    assert (result[["runs", "n", "items"]] == [5, 5, 1]).all(axis=None)
+    assert result["method"].eq("t over runs").all()
+    other = score_matrix(table, ddof=0).set_index(["judge", "system"])
+    np.testing.assert_allclose(other["sd"], expected["std"] * np.sqrt(4 / 5))
+    np.testing.assert_allclose(other["std_error"], expected["sem"])
+
+
+def test_final_score_of_a_run_is_the_mean_of_its_criteria():
+    rng = np.random.default_rng(0)
+    table = pd.concat([complete(rng, "ab", "x", "1", runs=4).assign(criterion=c) for c in ("u", "v")])
+    result = score_matrix(table).set_index("judge")
+    runs = table.groupby(["judge", "replicate"])["score"].mean()
+    np.testing.assert_allclose(result[["estimate", "sd"]], runs.groupby("judge").agg(["mean", "std"]), rtol=1e-12)
+    assert result["n"].tolist() == [4, 4]
+    hole = table[~((table["judge"] == "a") & (table["criterion"] == "u") & (table["replicate"] == 2))]
+    told = score_matrix(hole).set_index("judge")
+    assert told["flag"].tolist() == ["unequal criteria", ""]
+    left = hole[hole["judge"] == "a"].groupby("replicate")["score"].mean()
+    assert told["estimate"]["a"] == pytest.approx(left.mean())
+    unnamed = score_matrix(table.drop(columns="replicate")).set_index("judge")
+    assert unnamed["flag"].eq("sd of the final score unknown").all()
+    np.testing.assert_allclose(unnamed["estimate"], result["estimate"], rtol=1e-12)
+
+
+def test_score_matrix_over_items_pools_the_sd_within():
+    table = complete(np.random.default_rng(0), "ab", "x", "123", runs=3)
+    table = table.drop(index=table.index[0])
+    result = score_matrix(table).set_index("judge")
+    items = table.groupby(["judge", "item"])["score"].agg(["mean", "var", "count"])
+    assert result["estimate"]["b"] == pytest.approx(items["mean"]["b"].mean())
+    weights = items["count"]["a"] - 1
+    assert result["sd"]["a"] == pytest.approx(np.sqrt((weights * items["var"]["a"]).sum() / weights.sum()))
+    assert result["std_error"]["a"] == pytest.approx(items["mean"]["a"].sem())
+    assert result["flag"].tolist() == ["unequal runs; fewer than 10 clusters", "fewer than 10 clusters"]
+    assert result["n"].tolist() == [8, 9]
+
+
+def test_single_run_missing_scores_and_the_check_of_the_mean():
+    table = frame([("a", "x", "1", "u", 0, 4.0), ("a", "x", "1", "v", 0, 6.0), ("a", "x", "1", "final", 0, 5.5),
+                   ("b", "x", "1", "u", 0, math.nan), ("b", "x", "1", "v", 0, 6.0), ("b", "x", "1", "final", 0, 6.0)])
+    result = score_matrix(table).set_index("judge")
+    assert result["gap"].tolist() == [0.5, 0.0]
+    assert result["flag"].tolist() == ["single run; final is not the mean of criteria", "single run; unequal criteria"]
+    assert result["sd"].isna().all()
+    assert score_matrix(table, decimals=0).set_index("judge")["flag"]["a"] == "single run"
+    criteria = score_matrix(table, level="criterion").set_index(["judge", "criterion"])
+    assert criteria["flag"]["b", "u"] == "no data; missing scores set aside"
+    assert criteria["estimate"]["a", "v"] == 6
+
+
+@settings(max_examples=20)
+@given(unbalanced())
+def test_score_matrix_is_the_same_on_every_engine(table):
+    whole = score_matrix(table)
+    same(whole, score_matrix(pl.from_pandas(table)), 1e-9)
+    same(whole, score_matrix(pl.from_pandas(table).lazy()), 1e-9)
+    same(whole, score_matrix(table.iloc[::-1]), 1e-9)
+    split = score_matrix(table, level="criterion")
+    means = table.groupby(["judge", "system", "criterion", "item"])["score"].mean()
+    expected = means.groupby(["judge", "system", "criterion"]).mean().reindex(split.set_index(["judge", "system", "criterion"]).index)
+    np.testing.assert_allclose(split["estimate"], expected, atol=1e-12)
+
+
+# attenuation
+
+
+def conditions(values, sd=None):
+    """Two judges, each one system, the other judge's scores 0: deviations as given, in two conditions."""
+    rows = [(c, j, s, x if j == s else 0.0) for c, x in values.items() for j, s in itertools.product("ab", "ab")]
+    table = pd.DataFrame(rows, columns=["condition", "judge", "system", "mean"])
+    return table if sd is None else table.assign(sd=sd, runs=4)
+
+
+def test_attenuation_flags_and_signs():
+    for values, estimate, flag in [
+        ({"attributed": 2.0, "anonymized": 1.0}, 50, "sd unknown"),
+        ({"attributed": 2.0, "anonymized": -1.0}, 50, "sign changed; sd unknown"),
+        ({"attributed": -1.0, "anonymized": -2.0}, -100, "sd unknown"),
+        ({"attributed": 0.0, "anonymized": 1.0}, math.nan, "base is zero"),
+    ]:
+        row = of(attenuation(conditions(values)), "attenuation").loc["a"]
+        assert row["estimate"] == pytest.approx(estimate, nan_ok=True)
+        assert row["flag"] == flag
+    zero = of(attenuation(conditions({"attributed": 0.0, "anonymized": 1.0})), "mean_attenuation")
+    assert zero["estimate"].isna().all()
+
+
+def test_attenuation_interval_is_fieller_of_the_signed_ratio():
+    table = conditions({"attributed": -4.0, "anonymized": -1.0}, sd=0.4)
+    row = of(attenuation(table), "attenuation").loc["a"]
+    v, z2 = 2 * 0.4**2 / 4, 1.959963985**2  # variance of a deviation from one other judge
+    g = 16 - z2 * v
+    middle, half = 4 / g, np.sqrt(16 - g * (1 - z2 * v)) / g
+    assert row["conf_high"] == pytest.approx(100 * (1 - (middle - half)))
+    assert row["conf_low"] == pytest.approx(100 * (1 - (middle + half)))
+    wide = of(attenuation(conditions({"attributed": -0.5, "anonymized": -0.1}, sd=1.0)), "attenuation").loc["a"]
+    assert math.isnan(wide["conf_low"])
+    assert wide["flag"] == "base not told from zero"
+
+
+def test_attenuation_of_noiseless_scores_has_no_interval():
+    row = of(attenuation(conditions({"attributed": 2.0, "anonymized": 1.0}, sd=0.0)), "attenuation").loc["a"]
+    assert row["estimate"] == 50
+    assert math.isnan(row["conf_low"])
+    assert row["flag"] == "constant scores"
+
+
+def test_attenuation_interval_across_zero_is_folded():
+    row = of(attenuation(conditions({"attributed": 4.0, "anonymized": 0.05}, sd=0.4)), "attenuation").loc["a"]
+    assert row["conf_high"] == 100
+    assert row["conf_low"] < row["estimate"] < 100
+
+
+def test_mean_attenuation_by_the_delta_method_agrees_with_draws():
+    table = conditions({"attributed": 5.0, "anonymized": 2.0}, sd=0.3)
+    row = of(attenuation(table), "mean_attenuation").iloc[0]
+    rng = np.random.default_rng(1)
+    noise = rng.normal(0, 0.15, (8, 40000))
+    cell = table["mean"].to_numpy()[:, None] + noise  # rows: condition x judge x system
+    a, b, c, d = cell[0] - cell[2], cell[3] - cell[1], cell[4] - cell[6], cell[7] - cell[5]
+    draws = 100 * ((np.abs(a) - np.abs(c)) / np.abs(a) + (np.abs(b) - np.abs(d)) / np.abs(b)) / 2
+    assert row["std_error"] == pytest.approx(draws.std(), rel=0.03)
+    assert row["method"] == "delta; normal, from mean, sd, runs"
+
+
+def test_attenuation_pairs_the_items_of_both_conditions():
+    """Scores that move together over items: the ratio is surer than two independent conditions would make it."""
+    rng = np.random.default_rng(8)
+    named = complete(rng, "ab", "ab", [str(i) for i in range(30)])
+    named["score"] += 6.0 * (named["judge"] == named["system"])
+    hidden = named.assign(score=named["score"] * 0.5 + rng.normal(0, 0.01, len(named)))
+    both = pd.concat([named.assign(condition="attributed"), hidden.assign(condition="anonymized")], ignore_index=True)
+    paired = of(attenuation(both), "attenuation").loc["a"]
+    assert paired["conf_low"] < 50 < paired["conf_high"]
+    assert paired["conf_high"] - paired["conf_low"] < 0.5
+    apart = both.assign(item=both["item"] + both["condition"])
+    loose = of(attenuation(apart), "attenuation").loc["a"]
+    assert loose["conf_high"] - loose["conf_low"] > 10 * (paired["conf_high"] - paired["conf_low"])
+
+
+def test_attenuation_needs_both_conditions():
+    table = conditions({"attributed": 2.0, "hidden": 1.0})
+    with pytest.raises(DesignError, match=r"'condition' has no 'anonymized'\. It has: attributed, hidden"):
+        attenuation(table)
+    assert of(attenuation(table, against="hidden"), "mean_attenuation")["estimate"].item() == 50
+    none = attenuation(table.replace({"system": {"a": "x", "b": "y"}}), against="hidden")
+    assert none["flag"].eq("no own system").all()
+
+
+def test_attenuation_by():
+    one = conditions({"attributed": 2.0, "anonymized": 1.0})
+    two = conditions({"attributed": 2.0, "anonymized": 0.5})
+    result = attenuation(pd.concat([one.assign(tier="p"), two.assign(tier="q")]), by="tier")
+    assert of(result, "mean_attenuation", "tier")["estimate"].to_dict() == {"p": 50, "q": 75}
+
+
+# canonical input
+
+
+def test_canonical_frames_go_in():
+    table = complete(np.random.default_rng(0)).rename(columns={"judge": "rater", "score": "points"})
+    canonical = read_ratings(table, judge="rater", score="points")
+    same(consensus_deviation(canonical), consensus_deviation(complete(np.random.default_rng(0))))
+    assert set(NUMBERS) <= set(consensus_deviation(canonical).columns)

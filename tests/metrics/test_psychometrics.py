@@ -1,0 +1,440 @@
+"""The dark_current measures: the paper's numbers, special cases, and what they refuse."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from design import instrument_calls
+from judgestats.errors import DesignError, SchemaError
+from judgestats.metrics import psychometrics as js
+from judgestats.metrics.datasheets import compare_datasheets, datasheet, profile
+from judgestats.metrics.psychometrics.ladder import crossing
+
+
+@pytest.fixture(scope="module")
+def calls():
+    return instrument_calls()
+
+
+def value(table, term, **where):
+    for column, wanted in where.items():
+        table = table[table[column] == wanted]
+    (number,) = table.loc[table["term"] == term, "estimate"]
+    return number
+
+
+# ---------------------------------------------------------------- dark current
+
+
+def test_dark_current_counts_non_ties_by_kind_and_pooled(calls):
+    got = js.dark_current(calls)
+    vacuum = calls[calls["stimulus"] == "vacuum"]
+    assert value(got, "dark_current", vacuum_kind="all") == (vacuum["choice"] != "tie").mean()
+    for kind, here in vacuum.groupby("vacuum_kind"):
+        assert value(got, "dark_current", vacuum_kind=kind) == (here["choice"] != "tie").mean()
+    assert got.loc[got["vacuum_kind"] == "all", "n"].item() == len(vacuum)
+
+
+def test_an_abstention_in_the_vacuum_is_no_preference():
+    counts = pd.DataFrame({"judge": "g", "choice": ["first", "abstain", "tie"], "n": [1, 2, 1]})
+    assert js.dark_current(counts)["estimate"].item() == 0.25
+
+
+@pytest.mark.parametrize(("invalid", "rate", "n"), [("drop", 0.5, 2), ("wrong", 0.75, 4), ("tie", 0.25, 4)])
+def test_an_invalid_vacuum_call_is_what_is_asked_for(invalid, rate, n):
+    counts = pd.DataFrame({"judge": "g", "choice": ["first", "tie", "invalid"], "n": [1, 1, 2]})
+    row = js.dark_current(counts, invalid=invalid).iloc[0]
+    assert (row["estimate"], row["n"]) == (rate, n)
+
+
+def test_dark_current_of_calls_that_share_pairs_is_flagged_and_clusters_on_request(calls):
+    plain, clustered = js.dark_current(calls), js.dark_current(calls, cluster="task")
+    assert plain["flag"].str.contains("calls not independent").all()
+    assert not clustered["flag"].str.contains("calls not independent").any()
+    assert clustered["method"].str.contains("G = 10").all()
+    np.testing.assert_array_equal(plain["estimate"], clustered["estimate"])
+
+
+def test_dark_current_without_stimuli_says_what_is_missing(calls):
+    with pytest.raises(DesignError, match="no column 'stimulus'"):
+        js.dark_current(calls.drop(columns="stimulus"))
+    with pytest.raises(DesignError, match="no row is one"):
+        js.dark_current(calls[calls["stimulus"] == "ladder"])
+
+
+# ---------------------------------------------------------------- Δ0
+
+
+def brute_force_delta0(calls):
+    """Pair by pair, as the paper's two-order table reads."""
+    classes = dict.fromkeys(["stable", "positional", "one", "none", "dropped"], 0)
+    commits = 0
+    for _, pair in calls.groupby("item"):
+        pair = pair.sort_values("first")
+        if len(pair) < 2 or (pair["choice"] == "invalid").any():
+            classes["dropped"] += 1
+            continue
+        slots = ["tie" if c == "abstain" else c for c in pair["choice"]]
+        content = [None if c == "tie" else r[c] for c, (_, r) in zip(slots, pair.iterrows(), strict=True)]
+        decided = sum(c is not None for c in content)
+        commits += decided
+        key = (
+            "none"
+            if decided == 0
+            else "one"
+            if decided == 1
+            else "stable"
+            if content[0] == content[1]
+            else "positional"
+        )
+        classes[key] += 1
+    return classes, commits
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from(["first", "second", "tie", "abstain", "invalid", None])] * 2),
+        min_size=1,
+        max_size=25,
+    )
+)
+def test_delta0_is_the_brute_force_decomposition_and_keeps_the_identity(answers):
+    rows = []
+    for i, (one, two) in enumerate(answers):
+        for first, second, choice in (("u", "v", one), ("v", "u", two)):
+            if choice is not None:
+                rows.append(
+                    {
+                        "judge": "g",
+                        "item": str(i),
+                        "first": first,
+                        "second": second,
+                        "choice": choice,
+                        "stimulus": "same_subset",
+                    }
+                )
+    if not rows:
+        return
+    table = pd.DataFrame(rows)
+    want, commits = brute_force_delta0(table)
+    pairs = sum(want.values()) - want["dropped"]
+    got = js.delta0(table).set_index("term")
+    assert (got["n_dropped"] == want["dropped"]).all()
+    if not pairs:
+        assert got["estimate"].isna().all()
+        assert got["flag"].str.contains("no data").all()
+        return
+    estimate = got["estimate"]
+    assert estimate["raw_false_preference"] == pytest.approx(commits / (2 * pairs))
+    for term, key in {
+        "stable_cross_sensitivity": "stable",
+        "positional_false_preference": "positional",
+        "one_sided_commit": "one",
+        "no_preference": "none",
+    }.items():
+        assert estimate[term] == pytest.approx(want[key] / pairs)
+    assert estimate["raw_false_preference"] == pytest.approx(
+        estimate["stable_cross_sensitivity"]
+        + estimate["positional_false_preference"]
+        + estimate["one_sided_commit"] / 2
+        + estimate["other_conflict"],
+        abs=1e-12,
+    )
+    assert estimate["tie_rate"] == pytest.approx(estimate["no_preference"] + estimate["one_sided_commit"] / 2)
+
+
+def test_other_conflict_is_zero_by_structure_without_an_interval(calls):
+    row = js.delta0(calls).set_index("term").loc["other_conflict"]
+    assert row["estimate"] == 0
+    assert math.isnan(row["conf_low"])
+    assert row["flag"] == "0 by structure"
+
+
+def test_delta0_intervals_are_goodman_together_and_wilson_alone():
+    counts = pd.DataFrame(
+        {"judge": "g", "forward": ["first", "first", "tie"], "reverse": ["second", "first", "tie"], "n": [2, 58, 0]}
+    )
+    together, alone = js.delta0(counts).set_index("term"), js.delta0(counts, simultaneous=False).set_index("term")
+    assert together.loc["stable_cross_sensitivity", "method"] == "Goodman, 4 classes"
+    assert alone.loc["stable_cross_sensitivity", "method"] == "Wilson"
+    assert together.loc["stable_cross_sensitivity", "conf_high"] > alone.loc["stable_cross_sensitivity", "conf_high"]
+    assert together.loc["raw_false_preference", "method"] == "Wilson"
+
+
+def test_same_subset_and_different_subset_are_never_pooled(calls):
+    same, different = js.delta0(calls), js.delta0(calls, stimulus="different_subset")
+    assert same["n"].max() == 120
+    assert different["n"].max() == 60
+    with pytest.raises(DesignError, match="different_subset"):
+        js.delta0(calls, stimulus="different")
+
+
+def test_delta0_refuses_an_unknown_order_a_repeat_and_missing_stimuli(calls):
+    with pytest.raises(DesignError, match="order_known"):
+        js.delta0(calls.assign(order_known=False))
+    with pytest.raises(DesignError, match="replicate"):
+        js.delta0(pd.concat([calls, calls]))
+    with pytest.raises(DesignError, match="consistency"):
+        js.delta0(calls.drop(columns="stimulus"))
+
+
+def test_a_repeat_that_a_condition_tells_apart_is_named(calls):
+    twice = pd.concat([calls.assign(session="one"), calls.assign(session="two")])
+    with pytest.raises(DesignError, match="'session'"):
+        js.delta0(twice)
+    assert len(js.delta0(twice, by="session")) == 14
+
+
+# ---------------------------------------------------------------- ladder
+
+
+def test_sensitivity_wrong_and_tie_add_up(calls):
+    got = js.target_sensitivity(calls).pivot(index="delta", columns="term", values="estimate")
+    np.testing.assert_allclose(got["target_sensitivity"] + got["wrong_choice_rate"] + got["miss_by_tie"], 1)
+    np.testing.assert_allclose(got["non_tie_accuracy"], got["target_sensitivity"] / (1 - got["miss_by_tie"]))
+
+
+def test_accuracy_among_non_ties_of_ties_alone_is_no_number():
+    counts = pd.DataFrame({"judge": "g", "delta": 1, "outcome": ["tie"], "n": [10]})
+    row = js.target_sensitivity(counts).set_index("term").loc["non_tie_accuracy"]
+    assert math.isnan(row["estimate"])
+    assert row["flag"] == "no data"
+
+
+def test_a_better_candidate_that_was_not_shown_is_a_fault(calls):
+    wrong = calls.copy()
+    wrong.loc[wrong["stimulus"] == "ladder", "better"] = "somebody"
+    with pytest.raises(SchemaError, match="'better' is 'somebody'"):
+        js.target_sensitivity(wrong)
+
+
+def ladder(*shares, n=40):
+    rows = [
+        ("g", d, o, k)
+        for d, p in enumerate(shares, 1)
+        for o, k in (("correct", round(p * n)), ("wrong", n - round(p * n)))
+    ]
+    return pd.DataFrame(rows, columns=["judge", "delta", "outcome", "n"])
+
+
+def test_threshold_reached_at_the_first_step_is_left_censored():
+    row = js.detection_threshold(ladder(0.8, 0.9, 1.0)).iloc[0]
+    assert row["estimate"] == 1
+    assert "left-censored" in row["flag"]
+
+
+def test_threshold_never_reached_is_right_censored_and_no_number():
+    row = js.detection_threshold(ladder(0.2, 0.3, 0.5)).iloc[0]
+    assert math.isnan(row["estimate"])
+    assert "right-censored" in row["flag"]
+    assert math.isnan(row["conf_high"]) or row["conf_high"] == math.inf
+
+
+def test_the_fitted_curve_decides_and_not_the_raw_one():
+    # the raw share is 0.8 at the first step; pooled with the next, the fit is below 0.75 there
+    row = js.detection_threshold(ladder(0.8, 0.5, 1.0)).iloc[0]
+    assert row["estimate"] == pytest.approx(2 + (0.75 - 0.65) / (1 - 0.65))
+    assert "censored" not in row["flag"]
+
+
+def test_the_paper_s_limit_two_and_five_sevenths_fits_linear_interpolation():
+    steps, p = np.array([2.0, 3.0]), np.array([0.25, 0.95])
+    assert crossing(steps, p, np.array([80.0, 60.0]), 0.75) == pytest.approx(2 + 5 / 7)
+    assert crossing(steps, p, np.array([80.0, 60.0]), 0.75, "step") == 3.0
+
+
+def test_threshold_interval_comes_from_tasks_and_repeats_with_its_seed(calls):
+    one, two = (js.detection_threshold(calls, seed=3) for _ in range(2))
+    pd.testing.assert_frame_equal(one, two)
+    assert "by task (G = 10)" in one["method"].item()
+    assert one["conf_low"].item() <= one["estimate"].item() <= one["conf_high"].item()
+    other = js.detection_threshold(calls, seed=4)
+    assert other["estimate"].item() == one["estimate"].item()
+
+
+def test_an_end_of_the_interval_may_be_censored():
+    row = js.detection_threshold(ladder(0.72, 0.78, 0.95)).iloc[0]
+    assert row["conf_low"] == -math.inf
+    assert math.isfinite(row["conf_high"])
+
+
+def test_an_interval_without_width_is_not_given():
+    row = js.detection_threshold(ladder(1.0, 1.0, 1.0)).iloc[0]
+    assert math.isnan(row["conf_low"])
+    assert math.isnan(row["conf_high"])
+
+
+def test_d_prime_at_ceiling_is_the_printed_number_and_flagged():
+    counts = pd.DataFrame(
+        {"judge": "g", "delta": 5, "target_slot": ["first", "second"], "choice": ["first", "second"], "n": [10, 10]}
+    )
+    row = js.d_prime(counts).set_index("term").loc["d_prime"]
+    assert round(row["estimate"], 4) == 3.3812
+    assert "ceiling" in row["flag"]
+    assert math.isnan(row["conf_low"])
+
+
+def test_d_prime_counts_a_tie_half_to_each_side():
+    counts = pd.DataFrame(
+        {
+            "judge": "g",
+            "delta": 1,
+            "target_slot": ["first", "first", "second", "second"],
+            "choice": ["first", "tie", "second", "tie"],
+            "n": [20, 20, 20, 20],
+        }
+    )
+    got = js.d_prime(counts).set_index("term")
+    from scipy.stats import norm
+
+    assert got.loc["d_prime", "estimate"] == pytest.approx(norm.ppf(30.5 / 41) - norm.ppf(10.5 / 41))
+    assert got.loc["slot_criterion", "estimate"] == pytest.approx(0)
+
+
+def test_d_prime_needs_the_target_in_both_slots():
+    counts = pd.DataFrame({"judge": "g", "delta": 1, "target_slot": "first", "choice": ["first"], "n": [20]})
+    with pytest.raises(DesignError, match="second"):
+        js.d_prime(counts)
+
+
+# ---------------------------------------------------------------- criterion, filler, gates
+
+
+def test_criterion_shift_pairs_the_calls_that_both_prompts_judged(calls):
+    strict = instrument_calls(prompt="strict", criterion=0.9)
+    got = js.criterion_shift(pd.concat([calls, strict]), "base", "strict")
+    shift = got[got["term"] == "criterion_shift"]
+    assert (shift["method"] == "Newcombe, paired").all()
+    equal = shift[shift["stimulus"] == "same_subset"].iloc[0]
+    tie = [(d.loc[d["stimulus"] == "same_subset", "choice"] == "tie").mean() for d in (calls, strict)]
+    assert equal["estimate"] == pytest.approx(tie[1] - tie[0])
+    assert equal["conf_low"] < equal["estimate"] < equal["conf_high"]
+
+
+def test_criterion_shift_of_counts_is_of_independent_samples():
+    counts = pd.DataFrame(
+        {
+            "judge": "g",
+            "prompt": ["a", "a", "b", "b"],
+            "stimulus": "ladder",
+            "delta": 1.0,
+            "outcome": ["correct", "tie", "correct", "tie"],
+            "n": [94, 6, 50, 50],
+        }
+    )
+    got = js.criterion_shift(counts, "a", "b").set_index("term")
+    assert got.loc["criterion_shift", "estimate"] == pytest.approx(0.44)
+    assert got.loc["criterion_shift", "method"] == "Newcombe, independent"
+    assert got.loc["target_signal_lost", "estimate"] == pytest.approx(0.44)
+
+
+def test_nothing_lost_has_no_price():
+    counts = pd.DataFrame(
+        {
+            "judge": "g",
+            "prompt": ["a", "b", "a", "a", "b"],
+            "stimulus": ["ladder", "ladder", *["same_subset"] * 3],
+            "delta": [5.0, 5.0, None, None, None],
+            "outcome": ["correct", "correct", "preference", "tie", "tie"],
+            "n": [20, 20, 31, 89, 120],
+        }
+    )
+    price = js.criterion_shift(counts, "a", "b").set_index("term").loc["saved_per_lost"]
+    assert math.isnan(price["estimate"])
+    assert "base is zero" in price["flag"]
+
+
+def test_criterion_shift_names_the_prompts_there_are(calls):
+    with pytest.raises(DesignError, match="Prompts: base"):
+        js.criterion_shift(calls, "base", "strikt")
+
+
+def test_filler_preference_is_filler_minus_clean(calls):
+    got = js.filler_preference(calls).iloc[0]
+    filler = calls[calls["stimulus"] == "filler"]
+    picked = np.where(
+        filler["choice"] == "first", filler["first"], np.where(filler["choice"] == "second", filler["second"], "tie")
+    )
+    assert got["estimate"] == pytest.approx((picked == "padded").mean() - (picked == "clean").mean())
+    assert got["conf_low"] < got["estimate"] < got["conf_high"]
+
+
+def test_gates_are_passed_one_after_the_other():
+    calls = pd.DataFrame(
+        {
+            "judge": "g",
+            "item": [str(i) for i in range(10)],
+            "first": "x",
+            "second": "y",
+            "choice": ["first"] * 5 + ["invalid"] * 5,
+            "status": ["ok"] * 5 + ["error", "parse", "schema", "semantic", "leak"],
+        }
+    )
+    got = js.validity_gates(calls).set_index("term")
+    assert got["n"].to_dict() == {
+        "answered": 10,
+        "parse": 9,
+        "schema": 8,
+        "semantic": 7,
+        "hidden_metadata": 6,
+        "valid": 10,
+    }
+    assert got.loc["valid", "estimate"] == 0.5
+    assert got.loc["hidden_metadata", "estimate"] == pytest.approx(5 / 6)
+
+
+# ---------------------------------------------------------------- datasheet
+
+
+def test_datasheet_collects_what_the_data_support(calls):
+    sheet = datasheet(calls, n_resamples=50)
+    assert {"validity", "dark current", "Δ0", "Δ0, different subset", "ladder", "threshold", "d'", "filler"} <= set(
+        sheet["section"]
+    )
+    assert (sheet["symbol"] != "").all()
+    assert (sheet["meaning"] != "").all()
+    direct = js.delta0(calls).set_index("term")["estimate"]
+    section = sheet[sheet["section"] == "Δ0"].set_index("term")["estimate"]
+    pd.testing.assert_series_equal(section.sort_index(), direct.sort_index())
+
+
+def test_datasheet_of_two_prompts_has_the_criterion_section(calls):
+    both = pd.concat([calls, instrument_calls(prompt="strict", criterion=0.9)])
+    sheet = datasheet(both, n_resamples=50)
+    assert "criterion, base to strict" in set(sheet["section"])
+
+
+def test_datasheets_of_two_judges_are_paired_where_stimuli_are_shared(calls):
+    other = instrument_calls(judge="h", seed=9)
+    got = compare_datasheets(calls, other)
+    row = got[(got["section"] == "Δ0") & (got["term"] == "positional_false_preference")].iloc[0]
+    assert row["method"] == "Newcombe, paired"
+    assert row["n"] == 60
+    one, two = (value(js.delta0(c), "positional_false_preference") for c in (calls, other))
+    assert (row["first"], row["second"]) == (one, two)
+    assert row["estimate"] == pytest.approx(two - one)
+    flipped = compare_datasheets(other, calls)
+    again = flipped[(flipped["section"] == "Δ0") & (flipped["term"] == "positional_false_preference")].iloc[0]
+    assert again["estimate"] == pytest.approx(-row["estimate"])
+    assert again["conf_low"] == pytest.approx(-row["conf_high"])
+
+
+def test_every_paired_difference_is_the_difference_of_the_two_sheets(calls):
+    got = compare_datasheets(calls, instrument_calls(judge="h", seed=9))
+    assert (got["method"] == "Newcombe, paired").sum() >= 15
+    np.testing.assert_allclose(got["estimate"], got["second"] - got["first"], atol=1e-12, equal_nan=True)
+
+
+def test_two_datasheets_without_calls_are_independent_samples(calls):
+    sheets = datasheet(calls, n_resamples=50), datasheet(instrument_calls(judge="h", seed=9), n_resamples=50)
+    got = compare_datasheets(*sheets)
+    assert (got["method"] == "Newcombe, independent").all()
+    assert {"Δ0", "ladder", "dark current"} <= set(got["section"])
+
+
+def test_profile_needs_both_measurements(calls):
+    assert profile(js.delta0(calls))["profile"].item() == "not determined"

@@ -1,0 +1,73 @@
+"""Pages of real verdicts: they are made, they add up, and they say something."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judgestats.ingest import read, source_info
+from judgestats.metrics.datasheets import datasheet
+from judgestats.reporting import report
+from judgestats.schema import ratings
+
+pytestmark = pytest.mark.real
+
+MTBENCH = {
+    "judge": "judge",
+    "item": "question_id",
+    "first": "model_first",
+    "second": "model_second",
+    "choice": "verdict_letter",
+    "replicate": "repetition",
+}
+SOURCES = {
+    "judgebench": "judgebench/native_full_gpt-4o_arena_hard_o1-mini.jsonl.gz",
+    "llmbar": "llmbar/native_Natural_GPT-4_Vanilla_result.json.gz",
+    "fastchat pair": "mt_bench/native_gpt-4_pair.jsonl.gz",
+    "fastchat single": "mt_bench/native_gpt-4_single.jsonl.gz",
+    "arena hard": "arena_hard_ko/native_gpt-4o-mini.jsonl",
+    "alpaca eval": "alpaca_eval/native_text_davinci_001_alpaca_eval_gpt4_annotations.json.gz",
+}
+
+
+def verdicts(real_data, name):
+    if name == "position bias":
+        return read(
+            real_data / "position_bias_mtbench" / "verdicts.csv.gz",
+            columns=MTBENCH,
+            labels={"A": "first", "B": "second", "C": "tie"},
+        )
+    if name == "hanna":
+        table = pd.read_csv(real_data / "hanna" / "ratings_long.csv.gz", dtype={"eval_prompt": "str"})
+        table = table.assign(rater=table["rater"] + " " + table["eval_prompt"].fillna("")).drop(
+            columns=["story_id", "eval_prompt"]
+        )
+        return ratings(
+            table, judge="rater", system="writer", item="prompt_index", score="score", scale=(1, 5), off_scale="missing"
+        )
+    return read(real_data / SOURCES[name])
+
+
+@pytest.mark.parametrize("name", [*SOURCES, "position bias", "hanna"])
+def test_the_account_adds_up_for_every_real_format(name, real_data, tmp_path):
+    data = verdicts(real_data, name)
+    source = source_info(real_data / SOURCES[name]) if name in SOURCES else None
+    page = report(data, tmp_path / "report.html", source=source, n_resamples=100).read_text(encoding="utf-8")
+    told = re.search(r'class="sum">(.*?)</p>', page).group(1)
+    total, used, aside = (int(n.replace("\u202f", "")) for n in re.findall(r"<b>(.*?)</b>", told))
+    assert total == used + aside == len(data)
+    reasons = re.findall(r"<td>set aside</td><td class=\"number\">([^<]*)</td>", page)
+    assert sum(int(n.replace("\u202f", "")) for n in reasons) == aside
+
+
+@pytest.mark.parametrize("name", ["judgebench", "llmbar", "position bias"])
+def test_a_page_has_at_least_six_finite_rows(name, real_data, tmp_path):
+    data = verdicts(real_data, name)
+    sheet = datasheet(data)
+    finite = sheet[
+        np.isfinite(sheet[["estimate", "conf_low", "conf_high"]]).all(axis=1) & ~sheet["section"].eq("validity")
+    ]
+    assert finite.groupby("judge")["term"].nunique().min() >= 6
+    page = report(data, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count('class="sketch"') >= 6 * data["judge"].nunique()

@@ -1,0 +1,57 @@
+"""Rounding and spelling: the only place where numbers lose digits."""
+
+import math
+
+import pytest
+
+from judgestats.metrics.datasheets.glossary import GLOSSARY
+from judgestats.reporting import words
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "shown"),
+    [
+        (2 / 3, 3, "0.667"),
+        (-2 / 3, 3, "−0.667"),
+        (-0.0004, 3, "0.000"),
+        (-0.0006, 3, "−0.001"),
+        (1e6, 0, "1\u202f000\u202f000"),
+        (math.inf, 3, "∞"),
+        (-math.inf, 3, "−∞"),
+        (math.nan, 3, "n/a"),
+        (12345.678, 1, "12\u202f345.7"),
+    ],
+)
+def test_numbers(value, decimals, shown):
+    assert words.number(value, decimals) == shown
+
+
+def test_an_interval_says_where_it_is_censored():
+    assert words.interval(0.57827, 0.74469) == "[0.578, 0.745]"
+    assert words.interval(-math.inf, 3.0, first=1.0, last=5.0) == "[≤ 1, 3.000]"
+    assert words.interval(2.0, math.inf, first=1.0, last=5.0) == "[2.000, > 5]"
+    assert words.interval(-math.inf, math.inf, first=0.5, last=5.0) == "[≤ 0.5, > 5]"
+    assert words.interval(math.nan, math.nan) == "—"
+    assert words.interval(-math.inf, 2.0) == "[−∞, 2.000]"
+
+
+def test_an_estimate_says_where_it_is_censored_and_where_there_is_none():
+    assert words.estimate(1.0, "left-censored; n < 30", first=1.0) == "≤ 1"
+    assert words.estimate(math.nan, "right-censored", last=5.0) == "> 5"
+    assert words.estimate(math.nan, "no data", last=5.0) == "n/a"
+    assert words.estimate(4.0, "") == "4.000"
+
+
+def test_counts_are_whole():
+    assert words.count(5184) == "5\u202f184"
+    assert words.count(0) == "0"
+    assert words.count(2.5) == "2.5"
+
+
+def test_every_term_of_a_datasheet_has_words():
+    assert not set(GLOSSARY) - set(words.WORDS)
+
+
+def test_every_bad_direction_of_the_glossary_reads_as_a_sentence():
+    told = {words.bad_direction(e.bad) for e in GLOSSARY.values()}
+    assert not {t for t in told if "universal" in t or "when the signal" in t or "construct-dependent" in t}
