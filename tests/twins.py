@@ -48,3 +48,11 @@ def decompose(counts):
 def resampled_totals(counts, index):
     """Sum of the drawn clusters' counts."""
     return np.array([counts[draw].sum(axis=0) for draw in index])
+
+
+def by_appearance(code):
+    """Numbers in order of first appearance, and where that was."""
+    seen = {}
+    number = [seen.setdefault(c, len(seen)) for c in code]
+    first = [number.index(g) for g in range(len(seen))]
+    return np.array(number, dtype=np.int32), np.array(first, dtype=np.int64)

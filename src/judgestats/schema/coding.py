@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from judgestats.kernels.numbering import by_appearance
+
+R = TypeVar("R")
 
 #: A coded column: the code of each row, and how many codes there are.
 Coded = tuple[NDArray[np.integer[Any]], int]
@@ -35,11 +41,19 @@ class Codes:
         return int(self.first.size)
 
 
+def each(function: Callable[[pd.Series[Any]], R], columns: Sequence[pd.Series[Any]]) -> list[R]:
+    """Apply a function to long columns side by side: hashing text leaves the interpreter free."""
+    if not columns or len(columns[0]) < 200_000:
+        return [function(c) for c in columns]
+    with ThreadPoolExecutor(min(len(columns), os.cpu_count() or 1)) as pool:
+        return list(pool.map(function, columns))
+
+
 def column_codes(values: pd.Series[Any]) -> Coded:
     """Codes of one column, a missing value being a value like any other, and how many there may be."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, size = values.cat.codes.to_numpy(), len(values.cat.categories)
-        return (np.where(code < 0, size, code) if (code < 0).any() else code), size + 1
+        return (np.where(code < 0, size, code), size + 1) if values.hasnans else (code, size)
     if _constant(values):  # a filtered stimulus, one criterion: no hashing
         return np.zeros(len(values), dtype=np.int16), 1
     code, uniques = pd.factorize(values, use_na_sentinel=False)
@@ -48,10 +62,11 @@ def column_codes(values: pd.Series[Any]) -> Coded:
 
 def combine(parts: Iterable[Coded], rows: int) -> Codes:
     """Combine coded columns into one code for each distinct combination."""
-    number, codes = compact(*joint(parts, rows))
-    first = np.empty(codes.size, dtype=np.int64)
-    first[number[::-1]] = np.arange(rows - 1, -1, -1)  # the last to be written is the first row
-    return Codes(number, first)
+    code, size = joint(parts, rows)
+    if not _small(size, rows):
+        code, uniques = pd.factorize(code)
+        size = len(uniques)
+    return Codes(*by_appearance(code, size))
 
 
 def joint(parts: Iterable[Coded], rows: int) -> Coded:
@@ -72,6 +87,11 @@ def joint(parts: Iterable[Coded], rows: int) -> Coded:
     return code, size
 
 
+def _small(size: int, rows: int) -> bool:
+    """Whether a table of all codes there may be is no larger than the data ask for."""
+    return size <= 4 * rows + 10**6
+
+
 def compact(code: Any, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Number codes 0 to K - 1 in their order, without gaps.
 
@@ -88,7 +108,7 @@ def compact(code: Any, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]
     codes : (K,) int64 array
         The code behind each number.
     """
-    if size > 4 * len(code) + 10**6:
+    if not _small(size, len(code)):
         codes, number = np.unique(code, return_inverse=True)
         return number.astype(np.int32), codes.astype(np.int64)
     seen = np.zeros(size, dtype=bool)

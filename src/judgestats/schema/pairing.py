@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_orders, pair_table
-from judgestats.schema.coding import Coded, Codes, column_codes, combine, tidy
+from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, tidy
 from judgestats.schema.patterns import SLOT_ANSWERS
 
 #: Columns that tell two pairs apart, besides judge, item and the candidates.
@@ -85,7 +85,7 @@ def matched(data: nw.DataFrame[Any], unit: list[str]) -> Pairs:
         If a pair was judged twice in one order.
     """
     table = data.select(*dict.fromkeys([*unit, "first", "second", "choice"])).to_pandas()
-    coded = {c: column_codes(table[c]) for c in unit}
+    coded = dict(zip(unit, each(column_codes, [table[c] for c in unit]), strict=True))
     low, high, reverse = candidates(table)
     codes = combine([*coded.values(), low, high], len(table))
     paired = pair_orders(codes.code, reverse, _answer_codes(table["choice"]), codes.size)
@@ -114,7 +114,7 @@ def _pairs_here(data: nw.DataFrame[Any], unit: list[str], groups: list[str]) -> 
 
 def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
     """Codes of the lower and the higher candidate id of each row, and whether the higher was shown first."""
-    (code_1, names_1), (code_2, names_2) = (_factorized(table[c]) for c in ("first", "second"))
+    (code_1, names_1), (code_2, names_2) = each(_factorized, [table["first"], table["second"]])
     ranked = np.unique(np.concatenate([names_1, names_2]))
     rank_1 = np.searchsorted(ranked, names_1).astype(np.int32)[code_1]
     rank_2 = np.searchsorted(ranked, names_2).astype(np.int32)[code_2]
