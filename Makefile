@@ -22,7 +22,8 @@ test: $(READY) lint
 	$(BIN)/python -m pytest --quiet
 
 lint: $(READY)
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
@@ -34,6 +35,7 @@ test-real: $(READY)
 # Times are reports, never assertions: docs/benchmarks.md says which machine the committed ones came from.
 bench: $(READY)
 	$(BIN)/python -m pytest --quiet benchmarks --benchmark-only --benchmark-columns=min,median,rounds
+	$(BIN)/python benchmarks/memory.py
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

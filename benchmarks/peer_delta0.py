@@ -36,3 +36,25 @@ def delta0(calls: pd.DataFrame) -> pd.DataFrame:
         "no_preference",
     ]
     return pairs.groupby("judge")[terms].mean()
+
+
+def made_calls(judges: int = 10, items: int = 50_000, *, categories: bool = False) -> pd.DataFrame:
+    """Both orders of one pair per item and judge, in random order, two in a hundred invalid."""
+    rng = np.random.default_rng(0)
+    judge = np.repeat([f"judge-{i}" for i in range(judges)], 2 * items)
+    item = np.tile(np.repeat([f"item-{i:06d}" for i in range(items)], 2), judges)
+    calls = pd.DataFrame(
+        {
+            "judge": judge,
+            "item": item,
+            "first": np.tile(["plain", "styled"], judges * items),
+            "second": np.tile(["styled", "plain"], judges * items),
+            "choice": rng.choice(["first", "second", "tie", "invalid"], judge.size, p=[0.35, 0.25, 0.38, 0.02]),
+            "stimulus": "same_subset",
+        }
+    )
+    calls = calls.sample(frac=1, random_state=0, ignore_index=True)
+    if not categories:
+        return calls
+    candidates = pd.CategoricalDtype(["plain", "styled"], ordered=True)  # ordered, so that pandas can compare them
+    return calls.astype("category").astype({"first": candidates, "second": candidates})

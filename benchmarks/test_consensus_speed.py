@@ -1,21 +1,15 @@
 """Consensus deviation of a million ratings: ours against the readable pandas peer, in one run.
 
-The times are reports, never assertions; what is asserted is that both give the same numbers. For peak memory run
-``python benchmarks/test_consensus_speed.py ours`` and ``... peer``: a process each, so that neither inherits pages.
+The times are reports, never assertions; what is asserted is that both give the same numbers.
 """
 
 from __future__ import annotations
 
-import sys
-
 import pandas as pd
+import peer_consensus
 import pytest
 
 from judgestats.metrics.consensus import consensus_deviation
-
-sys.path.insert(0, str(__file__).rsplit("/", 1)[0])
-import peak_memory
-import peer_consensus
 
 
 @pytest.fixture(scope="module", params=["strings", "categories"])
@@ -39,11 +33,3 @@ def test_peer(benchmark, million):
     expected = result.astype(dict.fromkeys(keys, str)).set_index(keys)[["estimate", "std_error"]]
     got = consensus_deviation(million).set_index(keys)[["estimate", "std_error"]]
     pd.testing.assert_frame_equal(got.sort_index(), expected.sort_index(), rtol=0, atol=1e-12, check_index_type=False)
-
-
-if __name__ == "__main__":
-    which = {"ours": consensus_deviation, "peer": peer_consensus.consensus_deviation}[sys.argv[1]]
-    which(peer_consensus.made_ratings(5, 5, 20))
-    ratings = peer_consensus.made_ratings()
-    peak = peak_memory.peak_megabytes(lambda: which(ratings))
-    print(f"{sys.argv[1]}: peak {peak:.0f} MB over the ratings themselves")

@@ -16,10 +16,15 @@ run = CliRunner()
 
 @pytest.fixture
 def canonical(tmp_path):
-    calls = pd.DataFrame({
-        "judge": "g", "item": [*"112233"], "first": [*"xyxyxy"], "second": [*"yxyxyx"],
-        "choice": ["first", "second", "tie", "tie", "first", "invalid"],
-    })
+    calls = pd.DataFrame(
+        {
+            "judge": "g",
+            "item": [*"112233"],
+            "first": [*"xyxyxy"],
+            "second": [*"yxyxyx"],
+            "choice": ["first", "second", "tie", "tie", "first", "invalid"],
+        }
+    )
     path = tmp_path / "calls.csv"
     calls.to_csv(path, index=False)
     return path
@@ -27,10 +32,17 @@ def canonical(tmp_path):
 
 @pytest.fixture
 def unknown(tmp_path):
-    table = pd.DataFrame({
-        "evaluator": "g", "question_id": [1, 1, 2, 2], "model_a": [*"xyxy"], "model_b": [*"yxyx"],
-        "verdict": [*"ABCA"], "repetition": 0, "has_reference": [0, 1, 0, 1],
-    })
+    table = pd.DataFrame(
+        {
+            "evaluator": "g",
+            "question_id": [1, 1, 2, 2],
+            "model_a": [*"xyxy"],
+            "model_b": [*"yxyx"],
+            "verdict": [*"ABCA"],
+            "repetition": 0,
+            "has_reference": [0, 1, 0, 1],
+        }
+    )
     path = tmp_path / "table.csv"
     table.to_csv(path, index=False)
     return path
@@ -134,7 +146,9 @@ def test_markup_in_the_data_is_text(tmp_path):
 
 
 def test_the_console_script_is_the_same(canonical):
-    done = subprocess.run([sys.executable, "-m", "judgestats.cli", "check", str(canonical)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "judgestats.cli", "check", str(canonical)], capture_output=True, text=True
+    )
     assert done.returncode == 0
     assert "6 rows in" in done.stdout
 
@@ -145,7 +159,12 @@ def test_a_folder_of_calls_is_mapped_by_its_paths(tmp_path):
             path = tmp_path / "runs" / item / f"{order}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps({"model": "g", "left": first, "right": second, "verdict": answer}))
-    options = ["--map", "judge=model,item=path_1,first=left,second=right,choice=verdict", "--labels", "A=first,B=second"]
+    options = [
+        "--map",
+        "judge=model,item=path_1,first=left,second=right,choice=verdict",
+        "--labels",
+        "A=first,B=second",
+    ]
     result = run.invoke(app, ["check", str(tmp_path / "runs"), *options])
     assert result.exit_code == 0, result.output
     assert "both orders every pair" in plain(result)

@@ -35,7 +35,9 @@ MEASURES = {
 def calls():
     parts = [
         instrument_calls(judge=j, prompt=p, seed=s, tasks=4, criterion=c)
-        for s, (j, p, c) in enumerate([("g", "base", 0.3), ("g", "strict", 0.9), ("h", "base", 0.1), ("h", "strict", 0.5)])
+        for s, (j, p, c) in enumerate(
+            [("g", "base", 0.3), ("g", "strict", 0.9), ("h", "base", 0.1), ("h", "strict", 0.5)]
+        )
     ]
     table = pd.concat(parts, ignore_index=True)
     rng = np.random.default_rng(0)
@@ -46,7 +48,9 @@ def calls():
 @pytest.fixture(scope="module")
 def scores():
     rng = np.random.default_rng(1)
-    keys = pd.MultiIndex.from_product([list("abc"), list("abcd"), range(5), range(3)], names=["judge", "system", "item", "replicate"])
+    keys = pd.MultiIndex.from_product(
+        [list("abc"), list("abcd"), range(5), range(3)], names=["judge", "system", "item", "replicate"]
+    )
     table = keys.to_frame(index=False).astype({"item": str})
     table["score"] = rng.integers(1, 11, len(table)).astype(float)
     table.loc[[3, 40], "score"] = np.nan
@@ -103,7 +107,9 @@ def test_judges_are_names_only(measure, calls, scores):
     )
 
 
-@pytest.mark.parametrize("measure", [m for m, p in PATTERNS.items() if p.frame == "preferences" and m != "criterion_shift"])
+@pytest.mark.parametrize(
+    "measure", [m for m, p in PATTERNS.items() if p.frame == "preferences" and m != "criterion_shift"]
+)
 def test_a_row_may_carry_a_count(measure, calls):
     """Every call three times over: the same rates, three times the n."""
     function, _ = MEASURES[measure]

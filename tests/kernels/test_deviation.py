@@ -15,7 +15,9 @@ NONE = np.zeros(0)
 @st.composite
 def units(draw, n_cells=4, n_judges=4):
     """Cell and score of units: each judge at most once in a cell."""
-    places = draw(st.lists(st.tuples(st.integers(0, n_cells - 1), st.integers(0, n_judges - 1)), unique=True, max_size=16))
+    places = draw(
+        st.lists(st.tuples(st.integers(0, n_cells - 1), st.integers(0, n_judges - 1)), unique=True, max_size=16)
+    )
     scores = draw(st.lists(SCORES, min_size=len(places), max_size=len(places)))
     return np.array([p[0] for p in places], np.int32), np.array(scores, float)
 

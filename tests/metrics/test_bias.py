@@ -26,19 +26,27 @@ NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
 # forward, reverse by slot; None: not asked
 PAIRS = [
-    ("first", "second"), ("first", "second"), ("second", "first"),  # the content stays: 3
-    ("first", "first"), ("first", "first"), ("second", "second"),  # the slot stays: 2 + 1
-    ("tie", "tie"), ("abstain", "tie"),  # both tie: 2
+    ("first", "second"),
+    ("first", "second"),
+    ("second", "first"),  # the content stays: 3
+    ("first", "first"),
+    ("first", "first"),
+    ("second", "second"),  # the slot stays: 2 + 1
+    ("tie", "tie"),
+    ("abstain", "tie"),  # both tie: 2
     ("tie", "first"),  # one-sided: 1
-    ("first", "invalid"), ("tie", None),  # one answer: 2
-    ("invalid", "invalid"), ("invalid", None),  # none: 2
+    ("first", "invalid"),
+    ("tie", None),  # one answer: 2
+    ("invalid", "invalid"),
+    ("invalid", None),  # none: 2
 ]
 
 
 def calls_of(pairs=PAIRS, **columns) -> pd.DataFrame:
     rows = [
         {"judge": "g", "item": str(item), "first": a, "second": b, "choice": choice}
-        for item, answers in enumerate(pairs) for (a, b), choice in zip(("xy", "yx"), answers, strict=True)
+        for item, answers in enumerate(pairs)
+        for (a, b), choice in zip(("xy", "yx"), answers, strict=True)
         if choice is not None
     ]
     return pd.DataFrame(rows).assign(**columns)
@@ -55,9 +63,15 @@ def test_decomposition_of_pairs():
     result = consistency(calls_of())
     assert result.columns.tolist() == ["judge", *COLUMNS]
     assert (result["n"] == 9).all()
-    assert pick(result) == pytest.approx({
-        "consistency": 5 / 9, "first_twice": 2 / 9, "second_twice": 1 / 9, "both_tie": 2 / 9, "one_sided": 1 / 9,
-    })
+    assert pick(result) == pytest.approx(
+        {
+            "consistency": 5 / 9,
+            "first_twice": 2 / 9,
+            "second_twice": 1 / 9,
+            "both_tie": 2 / 9,
+            "one_sided": 1 / 9,
+        }
+    )
     low, high = wilson(5, 9)
     assert result[["conf_low", "conf_high"]].iloc[0].tolist() == pytest.approx([float(low), float(high)])
     assert result["method"].iloc[0] == "Wilson"
@@ -67,8 +81,12 @@ def test_decomposition_of_pairs():
 @pytest.mark.parametrize(
     ("missing", "unit", "k", "n"),
     [
-        ("drop", "pair", 5, 9), ("agrees", "pair", 7, 11), ("same", "pair", 7, 13),
-        ("drop", "call", 10, 18), ("agrees", "call", 12, 20), ("same", "call", 14, 26),
+        ("drop", "pair", 5, 9),
+        ("agrees", "pair", 7, 11),
+        ("same", "pair", 7, 13),
+        ("drop", "call", 10, 18),
+        ("agrees", "call", 12, 20),
+        ("same", "call", 14, 26),
     ],
 )
 def test_missing_policies_and_units(missing, unit, k, n):
@@ -93,8 +111,14 @@ def test_lone_orders_under_each_policy():
 
 
 def test_a_tally_in_place_of_the_frame():
-    counts = pd.DataFrame({"judge": "g", "forward": ["first", "first", "invalid"],
-                           "reverse": ["second", "first", "tie"], "n": [60, 30, 10]})
+    counts = pd.DataFrame(
+        {
+            "judge": "g",
+            "forward": ["first", "first", "invalid"],
+            "reverse": ["second", "first", "tie"],
+            "n": [60, 30, 10],
+        }
+    )
     assert pick(consistency(counts))["consistency"] == pytest.approx(60 / 90)
     assert pick(consistency(counts, missing="agrees"))["consistency"] == pytest.approx(70 / 100)
     assert pick(consistency(counts, missing="agrees", unit="call"))["consistency"] == pytest.approx(130 / 190)
@@ -135,13 +159,19 @@ def test_forced_choice_is_said_where_ties_are_the_question():
 def repeats(*answers: list[str], **columns) -> pd.DataFrame:
     rows = [
         {"judge": "g", "item": str(item), "first": "x", "second": "y", "replicate": r, "choice": choice}
-        for item, row in enumerate(answers) for r, choice in enumerate(row)
+        for item, row in enumerate(answers)
+        for r, choice in enumerate(row)
     ]
     return pd.DataFrame(rows).assign(**columns)
 
 
-REPEATED = [["first", "first", "first"], ["first", "second", "tie"], ["tie", "abstain", "first"],
-            ["second", "invalid", "second"], ["first", "invalid", "invalid"]]
+REPEATED = [
+    ["first", "first", "first"],
+    ["first", "second", "tie"],
+    ["tie", "abstain", "first"],
+    ["second", "invalid", "second"],
+    ["first", "invalid", "invalid"],
+]
 
 
 @pytest.mark.parametrize(
@@ -169,8 +199,16 @@ def test_repeats_cluster_by_another_column():
 
 
 def test_repeats_from_counts():
-    counts = pd.DataFrame({"judge": "g", "item": ["1", "1", "2"], "first": "x", "second": "y",
-                           "choice": ["first", "tie", "second"], "n": [4, 2, 3]})
+    counts = pd.DataFrame(
+        {
+            "judge": "g",
+            "item": ["1", "1", "2"],
+            "first": "x",
+            "second": "y",
+            "choice": ["first", "tie", "second"],
+            "n": [4, 2, 3],
+        }
+    )
     result = consistency(counts, over="replicate")
     assert result["estimate"].iloc[0] == pytest.approx((4 * 3 + 2 * 1 + 3 * 2) / (6 * 5 + 3 * 2))
     singly = counts.loc[counts.index.repeat(counts["n"])].drop(columns="n").reset_index(drop=True)
@@ -180,14 +218,20 @@ def test_repeats_from_counts():
 
 
 def test_repeats_do_not_cross_orders_or_conditions():
-    calls = pd.concat([
-        repeats(["first", "first"]), repeats(["second", "second"]).assign(first="y", second="x"),
-        repeats(["tie", "tie"], prompt="q"),
-    ])
+    calls = pd.concat(
+        [
+            repeats(["first", "first"]),
+            repeats(["second", "second"]).assign(first="y", second="x"),
+            repeats(["tie", "tie"], prompt="q"),
+        ]
+    )
     result = consistency(calls.fillna({"prompt": "p"}), over="replicate")
     assert result[["estimate", "n"]].iloc[0].tolist() == [1.0, 3.0]
-    by = consistency(pd.concat([repeats(["first", "first"], shots=0), repeats(["tie", "tie"], shots=2)]),
-                     over="replicate", by="shots")
+    by = consistency(
+        pd.concat([repeats(["first", "first"], shots=0), repeats(["tie", "tie"], shots=2)]),
+        over="replicate",
+        by="shots",
+    )
     assert by[["judge", "shots", "estimate", "n"]].to_numpy().tolist() == [["g", 0, 1.0, 1.0], ["g", 2, 1.0, 1.0]]
 
 
@@ -213,10 +257,16 @@ def test_slot_lean():
     result = slot_lean(calls_of())
     assert result["term"].tolist() == ["first", "second", "tie", "invalid", "lean", "first_share_nontie"]
     # 9 first, 5 second, 6 ties (one an abstention), 4 invalid
-    assert pick(result) == pytest.approx({
-        "first": 9 / 24, "second": 5 / 24, "tie": 6 / 24, "invalid": 4 / 24, "lean": 4 / 20,
-        "first_share_nontie": 9 / 14,
-    })
+    assert pick(result) == pytest.approx(
+        {
+            "first": 9 / 24,
+            "second": 5 / 24,
+            "tie": 6 / 24,
+            "invalid": 4 / 24,
+            "lean": 4 / 20,
+            "first_share_nontie": 9 / 14,
+        }
+    )
     assert result["n"].tolist() == [24, 24, 24, 24, 20, 14]
     assert pick(result, "std_error")["lean"] == pytest.approx(math.sqrt((9 / 20 + 5 / 20 - 0.2**2) / 20))
     assert result["flag"].str.contains(NOT_INDEPENDENT).all()
@@ -246,8 +296,16 @@ def test_the_lean_without_ties_is_twice_a_share():
     assert lean[["estimate", "conf_low", "conf_high"]].tolist() == pytest.approx(
         [2 * share[c] - 1 for c in ("estimate", "conf_low", "conf_high")]
     )
-    calls = pd.DataFrame({"judge": "g", "item": [str(i // 4) for i in range(48)], "replicate": range(48), "first": "x",
-                          "second": "y", "choice": np.random.default_rng(2).choice(["first", "second"], size=48)})
+    calls = pd.DataFrame(
+        {
+            "judge": "g",
+            "item": [str(i // 4) for i in range(48)],
+            "replicate": range(48),
+            "first": "x",
+            "second": "y",
+            "choice": np.random.default_rng(2).choice(["first", "second"], size=48),
+        }
+    )
     result = slot_lean(calls, cluster="item").set_index("term")
     lean, share = result.loc["lean"], result.loc["first_share_nontie"]
     assert share["method"] == "Wilson, clustered by item (G = 12)"
@@ -285,10 +343,13 @@ def test_the_lean_of_nothing():
 def coverage(p: tuple[float, float, float], n: int, draws: int) -> float:
     rng = np.random.default_rng(20)
     counts = rng.multinomial(n, p, size=draws)
-    table = pd.DataFrame({
-        "judge": np.repeat([f"{i:05d}" for i in range(draws)], 3), "choice": ["first", "second", "tie"] * draws,
-        "n": counts.ravel(),
-    })
+    table = pd.DataFrame(
+        {
+            "judge": np.repeat([f"{i:05d}" for i in range(draws)], 3),
+            "choice": ["first", "second", "tie"] * draws,
+            "n": counts.ravel(),
+        }
+    )
     lean = slot_lean(table).query("term == 'lean'")
     return float(((lean["conf_low"] <= p[0] - p[1]) & (p[0] - p[1] <= lean["conf_high"])).mean())
 
@@ -302,8 +363,18 @@ def test_coverage_of_the_lean(p):
 
 
 def gold_calls() -> pd.DataFrame:
-    rows = [("first", "x"), ("first", "x"), ("second", "x"), ("tie", "x"), ("invalid", "x"), ("tie", "tie"),
-            ("first", "tie"), ("abstain", "tie"), ("second", "y"), ("abstain", "y")]
+    rows = [
+        ("first", "x"),
+        ("first", "x"),
+        ("second", "x"),
+        ("tie", "x"),
+        ("invalid", "x"),
+        ("tie", "tie"),
+        ("first", "tie"),
+        ("abstain", "tie"),
+        ("second", "y"),
+        ("abstain", "y"),
+    ]
     calls = pd.DataFrame(rows, columns=["choice", "gold"])
     return calls.assign(judge="g", item=[str(i) for i in range(len(rows))], first="x", second="y")[
         ["judge", "item", "first", "second", "choice", "gold"]
@@ -313,9 +384,15 @@ def gold_calls() -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("invalid", "ties", "k", "n"),
     [
-        ("drop", "exact", 5, 9), ("wrong", "exact", 5, 10), ("tie", "exact", 5, 10),
-        ("drop", "drop", 5, 7), ("wrong", "drop", 5, 8), ("tie", "drop", 5, 7),
-        ("drop", "half", 6, 9), ("wrong", "half", 6, 10), ("tie", "half", 6.5, 10),
+        ("drop", "exact", 5, 9),
+        ("wrong", "exact", 5, 10),
+        ("tie", "exact", 5, 10),
+        ("drop", "drop", 5, 7),
+        ("wrong", "drop", 5, 8),
+        ("tie", "drop", 5, 7),
+        ("drop", "half", 6, 9),
+        ("wrong", "half", 6, 10),
+        ("tie", "half", 6.5, 10),
     ],
 )
 def test_gold_conventions(invalid, ties, k, n):
@@ -375,7 +452,9 @@ def test_gold_that_names_nobody():
 # --- all three
 
 MEASURES = {
-    "consistency": consistency, "slot_lean": slot_lean, "gold_agreement": gold_agreement,
+    "consistency": consistency,
+    "slot_lean": slot_lean,
+    "gold_agreement": gold_agreement,
     "repeats": lambda calls, **options: consistency(calls, over="replicate", **options),
 }
 CELLS = list(product("gh", "123", ("xy", "yx"), (0, 1), "st"))
@@ -392,8 +471,12 @@ def random_calls(answers: list[str | None]) -> pd.DataFrame:
 
 
 @settings(max_examples=25, deadline=None)
-@given(random_answers, st.sampled_from(["consistency", "slot_lean", "gold_agreement"]),
-       st.sampled_from([(), "strategy"]), st.sampled_from([None, "item"]))
+@given(
+    random_answers,
+    st.sampled_from(["consistency", "slot_lean", "gold_agreement"]),
+    st.sampled_from([(), "strategy"]),
+    st.sampled_from([None, "item"]),
+)
 def test_a_frame_and_its_tally_are_equal(answers, measure, by, cluster):
     calls = random_calls(answers)
     counts = tally(calls, measure, by, cluster=cluster)
@@ -455,8 +538,10 @@ def test_repeats_against_brute_force(answers, missing):
 
 
 FRAMES = {
-    "polars": pl.from_pandas, "polars lazy": lambda t: pl.from_pandas(t).lazy(),
-    "arrow": lambda t: pa.Table.from_pandas(t, preserve_index=False), "duckdb": duckdb.from_df,
+    "polars": pl.from_pandas,
+    "polars lazy": lambda t: pl.from_pandas(t).lazy(),
+    "arrow": lambda t: pa.Table.from_pandas(t, preserve_index=False),
+    "duckdb": duckdb.from_df,
 }
 
 
@@ -479,9 +564,9 @@ def test_measures_of_order_refuse_where_it_is_unknown(measure, make):
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_judge_then_by_and_sorted(measure):
-    calls = pd.concat([
-        calls_of(judge=j, strategy=s, replicate=r, gold="x") for j in "ba" for s in ("s2", "s1") for r in (0, 1)
-    ])
+    calls = pd.concat(
+        [calls_of(judge=j, strategy=s, replicate=r, gold="x") for j in "ba" for s in ("s2", "s1") for r in (0, 1)]
+    )
     result = MEASURES[measure](calls, by="strategy")
     assert result.columns.tolist() == ["judge", "strategy", *COLUMNS]
     keys = list(dict.fromkeys(result[["judge", "strategy"]].itertuples(index=False, name=None)))

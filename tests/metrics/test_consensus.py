@@ -160,7 +160,9 @@ def test_variance_from_runs_is_that_of_the_linear_form(exclude_self, reference):
     """Move each mean a little: the change is its coefficient, since every estimate is linear in the means."""
     rng = np.random.default_rng(5)
     means = frame(itertools.product("abc", "abx", ["1"], ["u", "v"]), ("judge", "system", "item", "criterion"))
-    means = means.assign(mean=rng.normal(size=len(means)), sd=rng.uniform(0.5, 2, len(means)), runs=5).drop(index=[3, 8])
+    means = means.assign(mean=rng.normal(size=len(means)), sd=rng.uniform(0.5, 2, len(means)), runs=5).drop(
+        index=[3, 8]
+    )
     panel = pd.DataFrame({"system": list("abx"), "mean": [0.0, 1, 2], "sd": [1.0, 2, 3], "runs": 9})
     arguments = {"reference": "peers" if reference == "peers" else panel, "exclude_self": exclude_self}
     base = consensus_deviation(means, **arguments)
@@ -187,7 +189,9 @@ def test_coverage_of_the_interval_over_items():
     hits = 0
     for _ in range(400):
         table = complete(rng, "abc", "abc", "0123456789ef")
-        table["score"] += rng.normal(size=12)[pd.factorize(table["item"])[0]] + 0.7 * (table["judge"] == table["system"])
+        table["score"] += rng.normal(size=12)[pd.factorize(table["item"])[0]] + 0.7 * (
+            table["judge"] == table["system"]
+        )
         row = of(consensus_deviation(table), "self_excess").loc["a"]
         # own: 0.7 on oneself; others: on b and c the consensus holds one self-preferring judge of two
         hits += row["conf_low"] <= 0.7 + 0.35 <= row["conf_high"]
@@ -229,7 +233,9 @@ def test_no_cluster_takes_the_runs():
 
 
 def test_criterion_level_is_each_criterion_alone():
-    table = pd.concat([complete(np.random.default_rng(i)).assign(criterion=c) for i, c in enumerate(("u", "v", "final"))])
+    table = pd.concat(
+        [complete(np.random.default_rng(i)).assign(criterion=c) for i, c in enumerate(("u", "v", "final"))]
+    )
     split = consensus_deviation(table, level="criterion")
     assert list(split.columns[:3]) == ["criterion", "judge", "system"]
     assert set(split["criterion"]) == {"u", "v"}
@@ -277,7 +283,10 @@ def test_identity_and_family():
     ("arguments", "told"),
     [
         ({"identity": {"one": "a", "two": "a"}}, ["'one', 'two' are all mapped to 'a'"]),
-        ({"identity": {"one": "a", "three": "zed"}}, ["'three' is no system", "'three' is mapped to 'zed', which is no judge"]),
+        (
+            {"identity": {"one": "a", "three": "zed"}},
+            ["'three' is no system", "'three' is mapped to 'zed', which is no judge"],
+        ),
         ({"family": {"a": "F", "one": "F"}}, ["'b' has no family", "'two' has no family", "'x' has no family"]),
     ],
 )
@@ -348,7 +357,9 @@ def test_a_reference_that_fits_nothing_is_refused_and_a_gap_is_told():
     table = complete(np.random.default_rng(7), "ab", "xy")
     with pytest.raises(DesignError, match=r"no mean for any rating.*\['q'\] against \['x', 'y'\]"):
         consensus_deviation(table, pd.DataFrame({"system": ["q"], "mean": [1.0]}))
-    part = of(consensus_deviation(table, pd.DataFrame({"system": ["x"], "mean": [1.0]})), "deviation", "judge", "system")
+    part = of(
+        consensus_deviation(table, pd.DataFrame({"system": ["x"], "mean": [1.0]})), "deviation", "judge", "system"
+    )
     assert part["flag"]["a", "y"].startswith("no reference")
     assert math.isnan(part["estimate"]["a", "y"])
     with pytest.raises(DesignError, match="reference='people' is not known"):
@@ -459,7 +470,9 @@ def test_cells_of_many_labels_take_the_sparse_way():
     """More label combinations than memory should hold: codes are compacted, with the same result."""
     rng = np.random.default_rng(4)
     n = 3000
-    table = pd.DataFrame({c: rng.integers(0, 700, n).astype(str) for c in ("judge", "system", "item", "domain", "topic")})
+    table = pd.DataFrame(
+        {c: rng.integers(0, 700, n).astype(str) for c in ("judge", "system", "item", "domain", "topic")}
+    )
     table["score"] = rng.normal(size=n)
     got = cells(pd.concat([table, table.head(50).assign(score=0.0)]), by=["domain", "topic"])
     expected = pd.concat([table, table.head(50).assign(score=0.0)]).assign(criterion="overall")
@@ -470,7 +483,9 @@ def test_cells_of_many_labels_take_the_sparse_way():
 
 def test_consensus_of_many_labels_takes_the_sparse_way():
     rng = np.random.default_rng(4)
-    places = pd.DataFrame({"system": rng.integers(0, 2000, 4000).astype(str), "item": rng.integers(0, 2000, 4000).astype(str)})
+    places = pd.DataFrame(
+        {"system": rng.integers(0, 2000, 4000).astype(str), "item": rng.integers(0, 2000, 4000).astype(str)}
+    )
     table = pd.concat([places.drop_duplicates().assign(judge=j) for j in "ab"], ignore_index=True)
     table["score"] = rng.normal(size=len(table))
     got = of(consensus_deviation(table), "deviation", "judge", "system")["estimate"]["a"]
@@ -560,8 +575,16 @@ def test_score_matrix_over_items_pools_the_sd_within():
 
 
 def test_single_run_missing_scores_and_the_check_of_the_mean():
-    table = frame([("a", "x", "1", "u", 0, 4.0), ("a", "x", "1", "v", 0, 6.0), ("a", "x", "1", "final", 0, 5.5),
-                   ("b", "x", "1", "u", 0, math.nan), ("b", "x", "1", "v", 0, 6.0), ("b", "x", "1", "final", 0, 6.0)])
+    table = frame(
+        [
+            ("a", "x", "1", "u", 0, 4.0),
+            ("a", "x", "1", "v", 0, 6.0),
+            ("a", "x", "1", "final", 0, 5.5),
+            ("b", "x", "1", "u", 0, math.nan),
+            ("b", "x", "1", "v", 0, 6.0),
+            ("b", "x", "1", "final", 0, 6.0),
+        ]
+    )
     result = score_matrix(table).set_index("judge")
     assert result["gap"].tolist() == [0.5, 0.0]
     assert result["flag"].tolist() == ["single run; final is not the mean of criteria", "single run; unequal criteria"]
@@ -581,7 +604,11 @@ def test_score_matrix_is_the_same_on_every_engine(table):
     same(whole, score_matrix(table.iloc[::-1]), 1e-9)
     split = score_matrix(table, level="criterion")
     means = table.groupby(["judge", "system", "criterion", "item"])["score"].mean()
-    expected = means.groupby(["judge", "system", "criterion"]).mean().reindex(split.set_index(["judge", "system", "criterion"]).index)
+    expected = (
+        means.groupby(["judge", "system", "criterion"])
+        .mean()
+        .reindex(split.set_index(["judge", "system", "criterion"]).index)
+    )
     np.testing.assert_allclose(split["estimate"], expected, atol=1e-12)
 
 

@@ -19,8 +19,11 @@ EXPERTS = [f"Expert {i}" for i in range(1, 6)]
 IDENTITY = dict(zip(SYSTEMS, JUDGES, strict=True)) | dict(zip(EXPERTS, JUDGES, strict=True))
 #: The paper spells its models in three ways.
 SPELLINGS = {
-    "Gemini-2.5 Pro": "Gemini 2.5 Pro", "Gemini-2.5": "Gemini 2.5 Pro", "Grok-4": "Grok 4",
-    "Claude-4.5 Sonnet": "Claude 4.5 Sonnet", "Claude-4.5": "Claude 4.5 Sonnet",
+    "Gemini-2.5 Pro": "Gemini 2.5 Pro",
+    "Gemini-2.5": "Gemini 2.5 Pro",
+    "Grok-4": "Grok 4",
+    "Claude-4.5 Sonnet": "Claude 4.5 Sonnet",
+    "Claude-4.5": "Claude 4.5 Sonnet",
 }
 
 
@@ -72,7 +75,9 @@ def test_self_excess_separates_severity_from_self_preference(scores):
 def test_interval_from_means_sds_and_runs(scores):
     result = consensus_deviation(scores, by="condition", identity=IDENTITY)
     row = result[(result["judge"] == "GPT-5.1") & (result["condition"] == "attributed") & result["own"]].iloc[0]
-    sds = scores[(scores["condition"] == "attributed") & (scores["criterion"] == "final") & (scores["system"] == "GPT-5.1")]
+    sds = scores[
+        (scores["condition"] == "attributed") & (scores["criterion"] == "final") & (scores["system"] == "GPT-5.1")
+    ]
     mine = sds["judge"] == "GPT-5.1"
     variance = (sds["sd"][mine] ** 2 / 10).sum() + (sds["sd"][~mine] ** 2 / 10).sum() / 16
     assert row["std_error"] == pytest.approx(np.sqrt(variance))
@@ -91,8 +96,13 @@ def test_attenuation(scores, data_folder, decimals):
         assert {j: f"{x:.1f}" for j, x in got.items()} == printed.drop("mean").to_dict()
         assert f"{mean:.1f}" == printed["mean"] == "25.8"
     else:
-        exact = {"GPT-5.1": 3.5 / 33.5, "Gemini 2.5 Pro": 21 / 77, "Grok 4": 10.5 / 71, "Claude 4.5 Sonnet": 15.5 / 31.5,
-                 "Perplexity Sonar": 6.5 / 21}
+        exact = {
+            "GPT-5.1": 3.5 / 33.5,
+            "Gemini 2.5 Pro": 21 / 77,
+            "Grok 4": 10.5 / 71,
+            "Claude 4.5 Sonnet": 15.5 / 31.5,
+            "Perplexity Sonar": 6.5 / 21,
+        }
         assert got.to_dict() == pytest.approx({j: 100 * x for j, x in exact.items()}, abs=1e-9)
         assert f"{mean:.1f}" == "26.5"
     assert (term(result, "attenuation")["flag"] == "").all()
@@ -142,8 +152,10 @@ def test_final_scores_are_means_of_criteria_in_46_of_50_cells(scores):
     one = score_matrix(scores[tenth], by="condition", decimals=(1, exact))
     broken = two[two["flag"].str.contains("final is not the mean of criteria")]
     assert {(j, s): round(g, 6) for j, s, g in zip(broken["judge"], broken["system"], broken["gap"], strict=True)} == {
-        ("Claude 4.5 Sonnet", "GPT-5.1"): -0.2, ("GPT-5.1", "Claude 4.5"): -0.2,
-        ("Perplexity Sonar", "Gemini 2.5"): 0.4, ("Gemini 2.5 Pro", "Expert 4"): -0.04,
+        ("Claude 4.5 Sonnet", "GPT-5.1"): -0.2,
+        ("GPT-5.1", "Claude 4.5"): -0.2,
+        ("Perplexity Sonar", "Gemini 2.5"): 0.4,
+        ("Gemini 2.5 Pro", "Expert 4"): -0.04,
     }
     assert (one["flag"] == "").all()
     assert len(two) + len(one) == 50
@@ -154,14 +166,21 @@ def test_criterion_level_leaves_the_final_score_out(scores):
     result = score_matrix(scores, by="condition", level="criterion")
     assert len(result) == 250
     assert "final" not in set(result["criterion"])
-    cell = result[(result["judge"] == "GPT-5.1") & (result["system"] == "GPT-5.1") & (result["criterion"] == "accuracy")]
+    cell = result[
+        (result["judge"] == "GPT-5.1") & (result["system"] == "GPT-5.1") & (result["criterion"] == "accuracy")
+    ]
     assert cell[["estimate", "sd", "runs"]].to_numpy().tolist() == [[8.7, 0.28, 10]]
     assert cell["conf_high"].item() == pytest.approx(8.7 + 2.262157163 * 0.28 / np.sqrt(10))  # t on 9
 
 
 def test_shrout_and_fleiss():
     rows = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]], float)
-    long = pd.DataFrame(rows, columns=list("abcd")).rename_axis("item").reset_index().melt("item", var_name="judge", value_name="score")
+    long = (
+        pd.DataFrame(rows, columns=list("abcd"))
+        .rename_axis("item")
+        .reset_index()
+        .melt("item", var_name="judge", value_name="score")
+    )
     result = consensus_deviation(long.assign(system="s"))
     got = term(result, "deviation")["estimate"].to_numpy()
     np.testing.assert_allclose(got, [3.16666667, -3.72222222, -1.27777778, 1.83333333], atol=5e-9)
@@ -176,11 +195,19 @@ def test_ranks_and_concordance_between_conditions(scores):
     ranked = ranks(scores, by="condition")
     claude = ranked[(ranked["judge"] == "Claude 4.5 Sonnet") & (ranked["condition"] == "attributed")]
     assert claude.set_index("system")["estimate"].to_dict() == {
-        "Claude 4.5": 1, "GPT-5.1": 2, "Gemini 2.5": 3, "Grok 4": 4, "Perplexity Sonar": 5,
+        "Claude 4.5": 1,
+        "GPT-5.1": 2,
+        "Gemini 2.5": 3,
+        "Grok 4": 4,
+        "Perplexity Sonar": 5,
     }
     tau = rank_correlation(scores, ("attributed", "anonymized"), method="kendall", identity=IDENTITY)
     assert tau.set_index("judge")["estimate"].round(10).to_dict() == {
-        "Claude 4.5 Sonnet": 1.0, "GPT-5.1": 0.2, "Gemini 2.5 Pro": 1.0, "Grok 4": 0.8, "Perplexity Sonar": 0.6,
+        "Claude 4.5 Sonnet": 1.0,
+        "GPT-5.1": 0.2,
+        "Gemini 2.5 Pro": 1.0,
+        "Grok 4": 0.8,
+        "Perplexity Sonar": 0.6,
     }
     w = kendall_w(scores, by="condition").set_index("condition")
     assert w["estimate"].to_dict() == pytest.approx({"attributed": 0.808, "anonymized": 0.8})

@@ -21,7 +21,9 @@ def matrix(values, judges="abcde", systems="uvwxyz"):
     """A judge x system matrix as means."""
     values = np.asarray(values, float)
     rows = itertools.product(judges[: values.shape[0]], systems[: values.shape[1]])
-    return pd.DataFrame([(j, s, v) for (j, s), v in zip(rows, values.ravel(), strict=True)], columns=["judge", "system", "mean"])
+    return pd.DataFrame(
+        [(j, s, v) for (j, s), v in zip(rows, values.ravel(), strict=True)], columns=["judge", "system", "mean"]
+    )
 
 
 def matrices(k, n):
@@ -169,8 +171,9 @@ def test_between_conditions_the_systems_are_matched_by_identity():
         rank_correlation(both, ("named",))
 
 
-TRUTH = pd.DataFrame({"item": list("stuvwxyz"), "value": [0.3, 0.1, 0.2, 0.9, 0.5, 0.8, 0.4, 0.6],
-                      "level": [2, 1, 1, 4, 3, 4, 2, 3]})
+TRUTH = pd.DataFrame(
+    {"item": list("stuvwxyz"), "value": [0.3, 0.1, 0.2, 0.9, 0.5, 0.8, 0.4, 0.6], "level": [2, 1, 1, 4, 3, 4, 2, 3]}
+)
 
 
 @given(st.lists(st.integers(1, 4), min_size=8, max_size=8))
@@ -192,8 +195,9 @@ def test_against_the_truth(levels):
 
 
 def test_truth_of_levels_alone_and_of_fractional_scores():
-    calls = pd.DataFrame({"judge": "g", "item": list("stuv") * 2, "replicate": [0] * 4 + [1] * 4,
-                          "score": [1.0, 2, 3, 4, 2, 2, 3, 4]})
+    calls = pd.DataFrame(
+        {"judge": "g", "item": list("stuv") * 2, "replicate": [0] * 4 + [1] * 4, "score": [1.0, 2, 3, 4, 2, 2, 3, 4]}
+    )
     got = rank_correlation(calls, truth=TRUTH.drop(columns="value"), method="kendall").set_index("term")
     assert got["estimate"]["kendall"] == pytest.approx(stats.kendalltau([1.5, 2, 3, 4], [2, 1, 1, 4]).statistic)
     assert got["flag"]["off_by_one"] == "levels not whole"

@@ -106,9 +106,15 @@ def test_models_that_judge_each_other(real_data):
     """cross_eval: in a self-bias test the text is the judge's own, under another's label; failed calls have no score."""
     lines = (real_data / "cross_eval_masaomi" / "evaluations.jsonl").read_text().splitlines()
     rows = [
-        {"judge": e["evaluator_key"], "system": e["evaluator_key"] if e["is_self_bias_test"] else e["evaluated_key"],
-         "item": f"{e['run']}/{e['task_id']}", "criterion": c, "score": None if e["error"] else s}
-        for e in map(json.loads, lines) for c, s in e["scores"].items()
+        {
+            "judge": e["evaluator_key"],
+            "system": e["evaluator_key"] if e["is_self_bias_test"] else e["evaluated_key"],
+            "item": f"{e['run']}/{e['task_id']}",
+            "criterion": c,
+            "score": None if e["error"] else s,
+        }
+        for e in map(json.loads, lines)
+        for c, s in e["scores"].items()
     ]
     table = pd.DataFrame(rows)
     again = table.groupby(["judge", "system", "item", "criterion"]).cumcount()  # one text, both other labels in turn

@@ -17,22 +17,42 @@ pytestmark = pytest.mark.real
 
 #: Consistent pairs and pairs with two valid answers, counted from verdicts.csv.gz a pair at a time (brute force).
 TWO_VALID = {
-    ("claude-3-haiku-20240307", 1): (64, 96), ("claude-3-haiku-20240307", 2): (64, 95),
-    ("claude-3-haiku-20240307", 3): (58, 96), ("claude-3-opus-20240229", 1): (74, 96),
-    ("claude-3-opus-20240229", 2): (73, 96), ("claude-3-opus-20240229", 3): (77, 96),
-    ("claude-3-sonnet-20240229", 1): (69, 96), ("claude-3-sonnet-20240229", 2): (68, 95),
-    ("claude-3-sonnet-20240229", 3): (71, 96), ("gemini-pro", 1): (57, 94), ("gemini-pro", 2): (63, 96),
-    ("gemini-pro", 3): (68, 96), ("gpt-3.5-turbo-0125", 1): (78, 91), ("gpt-3.5-turbo-0125", 2): (68, 86),
-    ("gpt-3.5-turbo-0125", 3): (74, 89), ("gpt-3.5-turbo-1106", 1): (76, 95), ("gpt-3.5-turbo-1106", 2): (78, 96),
-    ("gpt-3.5-turbo-1106", 3): (82, 95), ("gpt-4-0125-preview", 1): (84, 96), ("gpt-4-0125-preview", 2): (84, 96),
-    ("gpt-4-0125-preview", 3): (82, 96), ("gpt-4-0613", 1): (85, 96), ("gpt-4-0613", 2): (83, 96),
-    ("gpt-4-0613", 3): (83, 96), ("gpt-4-1106-preview", 1): (78, 96), ("gpt-4-1106-preview", 2): (78, 96),
+    ("claude-3-haiku-20240307", 1): (64, 96),
+    ("claude-3-haiku-20240307", 2): (64, 95),
+    ("claude-3-haiku-20240307", 3): (58, 96),
+    ("claude-3-opus-20240229", 1): (74, 96),
+    ("claude-3-opus-20240229", 2): (73, 96),
+    ("claude-3-opus-20240229", 3): (77, 96),
+    ("claude-3-sonnet-20240229", 1): (69, 96),
+    ("claude-3-sonnet-20240229", 2): (68, 95),
+    ("claude-3-sonnet-20240229", 3): (71, 96),
+    ("gemini-pro", 1): (57, 94),
+    ("gemini-pro", 2): (63, 96),
+    ("gemini-pro", 3): (68, 96),
+    ("gpt-3.5-turbo-0125", 1): (78, 91),
+    ("gpt-3.5-turbo-0125", 2): (68, 86),
+    ("gpt-3.5-turbo-0125", 3): (74, 89),
+    ("gpt-3.5-turbo-1106", 1): (76, 95),
+    ("gpt-3.5-turbo-1106", 2): (78, 96),
+    ("gpt-3.5-turbo-1106", 3): (82, 95),
+    ("gpt-4-0125-preview", 1): (84, 96),
+    ("gpt-4-0125-preview", 2): (84, 96),
+    ("gpt-4-0125-preview", 3): (82, 96),
+    ("gpt-4-0613", 1): (85, 96),
+    ("gpt-4-0613", 2): (83, 96),
+    ("gpt-4-0613", 3): (83, 96),
+    ("gpt-4-1106-preview", 1): (78, 96),
+    ("gpt-4-1106-preview", 2): (78, 96),
     ("gpt-4-1106-preview", 3): (77, 96),
 }
 JUDGEBENCH_NET = {
-    "o1-mini-2024-09-12": 65.71, "Skywork_Skywork-Reward-Gemma-2-27B": 64.29, "internlm_internlm2-20b-reward": 63.43,
-    "Skywork_Skywork-Reward-Llama-3.1-8B": 62.29, "Ray2333_GRM-Gemma-2B-rewardmodel-ft": 59.43,
-    "internlm_internlm2-7b-reward": 59.43, "claude-3-haiku-20240307": 32.22,
+    "o1-mini-2024-09-12": 65.71,
+    "Skywork_Skywork-Reward-Gemma-2-27B": 64.29,
+    "internlm_internlm2-20b-reward": 63.43,
+    "Skywork_Skywork-Reward-Llama-3.1-8B": 62.29,
+    "Ray2333_GRM-Gemma-2B-rewardmodel-ft": 59.43,
+    "internlm_internlm2-7b-reward": 59.43,
+    "claude-3-haiku-20240307": 32.22,
 }
 
 
@@ -49,8 +69,9 @@ def counts(result: pd.DataFrame, term: str, keys: list[str]) -> dict[object, tup
 def mtbench(real_data: Path) -> pd.DataFrame:
     table = pd.read_csv(real_data / "position_bias_mtbench" / "verdicts.csv.gz")
     table = table[["judge", "repetition", "question_id", "task", "model_first", "model_second", "winner"]]
-    return preferences(table, replicate="repetition", item="question_id", first="model_first", second="model_second",
-                       winner="winner")
+    return preferences(
+        table, replicate="repetition", item="question_id", first="model_first", second="model_second", winner="winner"
+    )
 
 
 def test_the_27_published_consistency_figures(mtbench: pd.DataFrame, real_data: Path):

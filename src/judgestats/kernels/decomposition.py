@@ -93,7 +93,7 @@ def pair_orders(
 
 
 def pair_table(
-    answers: NDArray[np.int8], group: NDArray[np.integer[Any]], weight: NDArray[np.float64], n_groups: int
+    answers: NDArray[np.int8], group: NDArray[np.integer[Any]], weight: NDArray[np.float64] | None, n_groups: int
 ) -> NDArray[np.float64]:
     """Count pairs by their two answers.
 
@@ -103,8 +103,8 @@ def pair_table(
         As in :class:`PairOrders`.
     group : (U,) int array
         Group of each pair, 0 to G - 1.
-    weight : (U,) float array
-        How many identical pairs a row stands for.
+    weight : (U,) float array or None
+        How many identical pairs a row stands for; None for one each.
     n_groups : int
         G.
 

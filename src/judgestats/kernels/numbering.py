@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 
 @njit(cache=True)
-def _by_appearance(code, size):  # type: ignore[no-untyped-def]
+def _by_appearance(code, size, first):  # type: ignore[no-untyped-def]
     table = np.full(size, -1, np.int32)
     number = np.empty(code.size, np.int32)
-    first = np.empty(min(size, code.size), np.int64)
     groups = 0
     for i in range(code.size):
         g = table[code[i]]
@@ -23,7 +22,7 @@ def _by_appearance(code, size):  # type: ignore[no-untyped-def]
             first[g] = i
             groups += 1
         number[i] = g
-    return number, first[:groups].copy()
+    return number, groups
 
 
 def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -43,5 +42,6 @@ def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np
     first : (G,) int64 array
         Where each number first appears.
     """
-    number, first = _by_appearance(np.asarray(code), size)
-    return number, first
+    first = np.empty(min(size, code.size), np.int32 if code.size < 2**31 else np.int64)
+    number, groups = _by_appearance(code, size, first)
+    return number, first[:groups].astype(np.int64)

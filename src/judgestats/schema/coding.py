@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from judgestats.kernels.numbering import by_appearance
@@ -56,8 +57,19 @@ def column_codes(values: pd.Series[Any]) -> Coded:
         return (np.where(code < 0, size, code), size + 1) if values.hasnans else (code, size)
     if _constant(values):  # a filtered stimulus, one criterion: no hashing
         return np.zeros(len(values), dtype=np.int16), 1
-    code, uniques = pd.factorize(values, use_na_sentinel=False)
-    return code.astype(np.int32), len(uniques)
+    code, labels = hashed(values)
+    missing = code < 0
+    return (np.where(missing, np.int32(len(labels)), code), len(labels) + 1) if missing.any() else (code, len(labels))
+
+
+def hashed(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
+    """Code of each value (-1 for a missing one) and the labels, in order of first appearance."""
+    dtype = values.dtype
+    if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
+        encoded = pa.chunked_array([pa.array(values, from_pandas=True)]).dictionary_encode().combine_chunks()
+        return encoded.indices.fill_null(-1).to_numpy(), encoded.dictionary.to_numpy(zero_copy_only=False)
+    code, labels = pd.factorize(values)
+    return code.astype(np.int32), np.asarray(labels)
 
 
 def combine(parts: Iterable[Coded], rows: int) -> Codes:
@@ -127,7 +139,7 @@ def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
     elif _constant(values):
         return np.zeros(len(values), dtype=np.int16), pd.Index([values.iloc[0]])
     else:
-        code, labels = pd.factorize(values)
+        code, labels = hashed(values)
         labels = pd.Index(labels)
     try:
         order = np.asarray(labels.argsort())

@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_orders, pair_table
-from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, tidy
+from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, hashed, tidy
 from judgestats.schema.patterns import SLOT_ANSWERS
 
 #: Columns that tell two pairs apart, besides judge, item and the candidates.
@@ -116,9 +116,10 @@ def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
     """Codes of the lower and the higher candidate id of each row, and whether the higher was shown first."""
     (code_1, names_1), (code_2, names_2) = each(_factorized, [table["first"], table["second"]])
     ranked = np.unique(np.concatenate([names_1, names_2]))
-    rank_1 = np.searchsorted(ranked, names_1).astype(np.int32)[code_1]
-    rank_2 = np.searchsorted(ranked, names_2).astype(np.int32)[code_2]
     size = len(ranked)
+    small = np.int16 if size < 2**15 else np.int32
+    rank_1 = np.searchsorted(ranked, names_1).astype(small)[code_1]
+    rank_2 = np.searchsorted(ranked, names_2).astype(small)[code_2]
     return (np.minimum(rank_1, rank_2), size), (np.maximum(rank_1, rank_2), size), rank_1 > rank_2
 
 
@@ -126,7 +127,7 @@ def _factorized(values: pd.Series[Any]) -> tuple[Any, Any]:
     """Codes and labels (as text) of a column without missing values."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), np.asarray(values.cat.categories, dtype=object).astype(str)
-    code, labels = pd.factorize(values)
+    code, labels = hashed(values)
     return code, np.asarray(labels, dtype=object).astype(str)
 
 
@@ -145,7 +146,7 @@ def _answer_codes(choice: pd.Series[Any]) -> Any:
 
 def _pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
     if "n" not in data.columns:
-        return np.ones(codes.size)
+        return None
     n = data["n"].to_pandas().to_numpy(dtype=float)
     weight = n[codes.first]
     if (n != weight[codes.code]).any():

@@ -82,7 +82,18 @@ def refuse_repeats(table: pd.DataFrame, groups: Groups, cells: Sequence[tuple[An
 
 
 _ANSWERS = (
-    "choice", "status", "strength", "score", "mean", "sd", "runs", "rationale", "cost", "latency", "n", "tie_kind",
+    "choice",
+    "status",
+    "strength",
+    "score",
+    "mean",
+    "sd",
+    "runs",
+    "rationale",
+    "cost",
+    "latency",
+    "n",
+    "tie_kind",
     "n_calls",
 )
 

@@ -30,7 +30,16 @@ _SLOTS = np.array(["first", "second", "tie", "invalid"], dtype=object)
 _VOTES = {"first": U, "second": V, "tie": TIE, "abstain": TIE, "invalid": INVALID}
 #: Columns of a call, not of its pair: made anew, added up, or left behind.
 _OF_THE_CALL = (
-    "choice", "status", "order_known", "strength", "rationale", "cost", "latency", "n", "tie_kind", "n_calls",
+    "choice",
+    "status",
+    "order_known",
+    "strength",
+    "rationale",
+    "cost",
+    "latency",
+    "n",
+    "tie_kind",
+    "n_calls",
 )
 _ADDED_UP = ("cost", "latency")
 _OF_THE_PAIR = ("gold", "better")

@@ -137,7 +137,8 @@ def _refuse_unknown_identity(ratings: pd.DataFrame, exclude_own: bool | Mapping[
     named = [("system", s, systems) for s in exclude_own] + [("judge", j, judges) for j in exclude_own.values()]
     problems = [
         f"{what} {name!r} is not in the ratings.{suggestion(str(name), known)}"
-        for what, name, known in named if name not in known
+        for what, name, known in named
+        if name not in known
     ]
     if problems:
         raise DesignError(f"exclude_own maps system to judge. {' '.join(problems)}")

@@ -153,9 +153,7 @@ def _with_unlabelled(table: pd.DataFrame, unlabelled: pd.DataFrame | None, group
     return result
 
 
-def _flagged(
-    rows: list[dict[str, Any]], unlabelled: pd.DataFrame | None, groups: list[str]
-) -> list[dict[str, Any]]:
+def _flagged(rows: list[dict[str, Any]], unlabelled: pd.DataFrame | None, groups: list[str]) -> list[dict[str, Any]]:
     if unlabelled is None:
         return rows
     told = {tuple(key): int(n) for *key, n in unlabelled[[*groups, "_without"]].itertuples(index=False)}

@@ -23,9 +23,7 @@ from judgestats.schema.pairing import refuse_unknown_order
 _METHOD = "Newcombe, two shares of one sample"
 
 
-def slot_lean(
-    calls: Any, *, by: By = (), cluster: str | None = None, conf_level: float = 0.95
-) -> pd.DataFrame:
+def slot_lean(calls: Any, *, by: By = (), cluster: str | None = None, conf_level: float = 0.95) -> pd.DataFrame:
     """Shares of the answers by slot, and the lean towards the first.
 
     Parameters
@@ -113,12 +111,22 @@ def _difference(counts: NDArray[np.float64], conf_level: float) -> dict[str, Any
     """Share of the first class minus share of the second, of a multinomial sample of three."""
     total = counts.sum()
     if not total > 0:
-        return {"estimate": math.nan, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan,
-                "method": _METHOD}
+        return {
+            "estimate": math.nan,
+            "std_error": math.nan,
+            "conf_low": math.nan,
+            "conf_high": math.nan,
+            "method": _METHOD,
+        }
     lean = (counts[0] - counts[1]) / total
     low, high = newcombe_paired(0.0, counts[0], counts[1], counts[2], conf_level)
-    return {"estimate": lean, "std_error": math.sqrt(_spread(counts) / total), "conf_low": low, "conf_high": high,
-            "method": _METHOD}
+    return {
+        "estimate": lean,
+        "std_error": math.sqrt(_spread(counts) / total),
+        "conf_low": low,
+        "conf_high": high,
+        "method": _METHOD,
+    }
 
 
 def _spread(counts: NDArray[np.float64]) -> float:

@@ -117,8 +117,9 @@ def consistency(
     }
     rows = []
     for term, hit in hits.items():
-        rows += rates(table, groups, term, hit, trial, conf_level=conf_level, cluster=cluster,
-                      calls_per_count=calls_per_count)
+        rows += rates(
+            table, groups, term, hit, trial, conf_level=conf_level, cluster=cluster, calls_per_count=calls_per_count
+        )
     return estimates(flag_forced(rows, calls, groups, ("both_tie", "one_sided")), groups)
 
 
@@ -145,8 +146,16 @@ def _of_repeats(calls: Any, missing: str, unit: str, by: By, cluster: str, conf_
     answered = table["relation"].map(_RELATIONS).to_numpy(dtype=int)
     trial, calls_per_count = _trials(answered, missing, unit)
     agree = _agreeing(answered, (table["relation"] == "equal").to_numpy(), missing)
-    rows = rates(table, groups, "consistency", agree, trial, conf_level=conf_level, cluster=cluster,
-                 calls_per_count=calls_per_count)
+    rows = rates(
+        table,
+        groups,
+        "consistency",
+        agree,
+        trial,
+        conf_level=conf_level,
+        cluster=cluster,
+        calls_per_count=calls_per_count,
+    )
     return estimates(rows, groups)
 
 
@@ -203,7 +212,9 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataF
     valid, invalid = c[:, :3].sum(axis=1), c[:, 3]
     equal = (c[:, :3] * (c[:, :3] - 1)).sum(axis=1) / 2
     pairs = {
-        "equal": equal, "different": valid * (valid - 1) / 2 - equal, "one valid": valid * invalid,
+        "equal": equal,
+        "different": valid * (valid - 1) / 2 - equal,
+        "one valid": valid * invalid,
         "none valid": invalid * (invalid - 1) / 2,
     }
     where = table[keys].iloc[codes.first]

@@ -137,7 +137,11 @@ def _side(data: Panel, where: list[dict[str, Any]], wanted: dict[str, Any]) -> N
 
 
 def _setting(
-    sure: Uncertainty, weights: Floats, sides: list[NDArray[np.bool_]], key: dict[str, Any], decimals: int | None,
+    sure: Uncertainty,
+    weights: Floats,
+    sides: list[NDArray[np.bool_]],
+    key: dict[str, Any],
+    decimals: int | None,
     conf_level: float,
 ) -> list[dict[str, Any]]:
     data = sure.data
@@ -174,8 +178,12 @@ def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -
     se, low, high = interval(x, spread.variance, spread.df, conf_level)
     rounded = f"rounded to {decimals} decimals" if decimals is not None else ""
     return {
-        "estimate": _rounded(x, decimals), "std_error": float(se), "conf_low": float(low), "conf_high": float(high),
-        "method": "; ".join(m for m in (spread.method, rounded) if m), "flag": _spread_flag(spread),
+        "estimate": _rounded(x, decimals),
+        "std_error": float(se),
+        "conf_low": float(low),
+        "conf_high": float(high),
+        "method": "; ".join(m for m in (spread.method, rounded) if m),
+        "flag": _spread_flag(spread),
     }
 
 
@@ -232,7 +240,12 @@ def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_l
 
 
 def _mean(
-    sure: Uncertainty, key: dict[str, Any], found: list[float], slope: Floats, left_out: int, unbounded: bool,
+    sure: Uncertainty,
+    key: dict[str, Any],
+    found: list[float],
+    slope: Floats,
+    left_out: int,
+    unbounded: bool,
     conf_level: float,
 ) -> dict[str, Any]:
     row = {**key, "judge": "", "term": "mean_attenuation", "n": len(found)}
@@ -246,6 +259,11 @@ def _mean(
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
     method = f"delta; {spread.method}" if spread.method else ""
     return {
-        **row, "estimate": estimate, "std_error": float(se), "conf_low": float(low), "conf_high": float(high),
-        "method": method, "flag": flags(*told),
+        **row,
+        "estimate": estimate,
+        "std_error": float(se),
+        "conf_low": float(low),
+        "conf_high": float(high),
+        "method": method,
+        "flag": flags(*told),
     }

@@ -158,8 +158,11 @@ def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: s
     half = normal_quantile(conf_level) * math.sqrt(variance)
     z = math.atanh(r)
     return {
-        **row, "std_error": (1 - r * r) * math.sqrt(variance), "conf_low": math.tanh(z - half),
-        "conf_high": math.tanh(z + half), "method": f"Fisher z; {_P_VALUES[method]}",
+        **row,
+        "std_error": (1 - r * r) * math.sqrt(variance),
+        "conf_low": math.tanh(z - half),
+        "conf_high": math.tanh(z + half),
+        "method": f"Fisher z; {_P_VALUES[method]}",
     }
 
 
@@ -204,7 +207,8 @@ def _kendall(x: Floats, y: Floats) -> tuple[float, float, float]:
 
 
 _STATISTICS: dict[Method, Callable[[Floats, Floats], tuple[float, float, float]]] = {
-    "spearman": _spearman, "kendall": _kendall,
+    "spearman": _spearman,
+    "kendall": _kendall,
 }
 _P_VALUES: dict[Method, str] = {"spearman": "p from t on n - 2", "kendall": "p exact or normal"}
 
@@ -221,11 +225,18 @@ def _misses(part: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
     rows = []
     for term, hits in (("off_by_one", int((off == 1).sum())), ("off_by_more", int((off > 1).sum()))):
         low, high = wilson(hits, n, conf_level)
-        rows.append({
-            "term": term, "estimate": hits, "n": n, "conf_low": n * float(low), "conf_high": n * float(high),
-            "std_error": math.sqrt(hits * (n - hits) / n), "method": "Wilson, times n",
-            "flag": SMALL_N if n < 30 else "",
-        })
+        rows.append(
+            {
+                "term": term,
+                "estimate": hits,
+                "n": n,
+                "conf_low": n * float(low),
+                "conf_high": n * float(high),
+                "std_error": math.sqrt(hits * (n - hits) / n),
+                "method": "Wilson, times n",
+                "flag": SMALL_N if n < 30 else "",
+            }
+        )
     return rows
 
 
@@ -234,7 +245,12 @@ def _renamed(scores: pd.DataFrame, identity: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _between(
-    ratings: Any, pair: Sequence[str], condition: str, by: By, identity: Mapping[str, str], level: Level,
+    ratings: Any,
+    pair: Sequence[str],
+    condition: str,
+    by: By,
+    identity: Mapping[str, str],
+    level: Level,
     final: str | None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """The judge's own scores in two conditions."""

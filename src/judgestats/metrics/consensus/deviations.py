@@ -135,9 +135,7 @@ def consensus_deviation(
     if peers and reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and mean.")
     source = None if peers else against(reference, level, final, identity)
-    data = panel(
-        ratings, by, level=level, final=final, cluster=cluster, exclude_self=exclude_self, reference=source
-    )
+    data = panel(ratings, by, level=level, final=final, cluster=cluster, exclude_self=exclude_self, reference=source)
     if peers and len(data.judges) < 2:
         raise DesignError(
             f"A consensus needs at least two judges; got {', '.join(map(str, data.judges)) or 'none'}. Give more "
@@ -189,19 +187,42 @@ def _pair_rows(sure: Uncertainty, own: Mask, doubts: Doubts, conf_level: float) 
     said = {m: _method(data, m) for m in set(method)}
     told = doubts.of_pairs()
     columns = zip(
-        order.tolist(), *(x[order].tolist() for x in (
-            data.pair_group, judge[data.pair_judge], system[data.pair_system], own, data.estimate, se, low, high,
-            data.items,
-        )), strict=True,
+        order.tolist(),
+        *(
+            x[order].tolist()
+            for x in (
+                data.pair_group,
+                judge[data.pair_judge],
+                system[data.pair_system],
+                own,
+                data.estimate,
+                se,
+                low,
+                high,
+                data.items,
+            )
+        ),
+        strict=True,
     )
     rows = []
     for p, group, j, s, mine, estimate, error, lower, upper, n in columns:
         doubt = [*told[p], *doubts.of_interval(p, variance[p], error, lower, df[p], method[p])] if n else told[p]
-        rows.append({
-            **keys[group], "judge": j, "system": s, "own": mine, "term": "deviation", "estimate": estimate,
-            "std_error": error, "conf_low": lower, "conf_high": upper, "n": n, "method": said[method[p]],
-            "flag": flags(*doubt),
-        })
+        rows.append(
+            {
+                **keys[group],
+                "judge": j,
+                "system": s,
+                "own": mine,
+                "term": "deviation",
+                "estimate": estimate,
+                "std_error": error,
+                "conf_low": lower,
+                "conf_high": upper,
+                "n": n,
+                "method": said[method[p]],
+                "flag": flags(*doubt),
+            }
+        )
     return rows
 
 
@@ -250,8 +271,13 @@ def _linear(
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
     told = doubts.of_interval(taken, spread.variance, float(se), float(low), spread.df, spread.method)
     return {
-        "estimate": estimate, "std_error": float(se), "conf_low": float(low), "conf_high": float(high),
-        "n": int(taken.sum()), "method": _method(data, spread.method), "flag": flags(*doubts.of(taken), *told),
+        "estimate": estimate,
+        "std_error": float(se),
+        "conf_low": float(low),
+        "conf_high": float(high),
+        "n": int(taken.sum()),
+        "method": _method(data, spread.method),
+        "flag": flags(*doubts.of(taken), *told),
     }
 
 
@@ -274,9 +300,17 @@ def _overall_rows(sure: Uncertainty, doubts: Doubts, conf_level: float) -> list[
         rows.append({**key, "term": "mean_deviation", **mean})
         positive = int((data.estimate[taken] > 0).sum())
         low, high = wilson(positive, n, conf_level)
-        rows.append({
-            **key, "term": "share_positive", "estimate": positive / n, "n": n, "method": "Wilson",
-            "std_error": math.sqrt(positive * (n - positive) / n**3), "conf_low": float(low), "conf_high": float(high),
-            "flag": flags(DEPENDENT_PAIRS, SMALL_N if n < 30 else "", *doubts.of(taken)),
-        })
+        rows.append(
+            {
+                **key,
+                "term": "share_positive",
+                "estimate": positive / n,
+                "n": n,
+                "method": "Wilson",
+                "std_error": math.sqrt(positive * (n - positive) / n**3),
+                "conf_low": float(low),
+                "conf_high": float(high),
+                "flag": flags(DEPENDENT_PAIRS, SMALL_N if n < 30 else "", *doubts.of(taken)),
+            }
+        )
     return rows

@@ -45,9 +45,9 @@ class Doubts:
             AVERAGED: self._any(data, runs > 1),
             **{f"pooled over {c}": np.ones(data.n_pairs, dtype=bool) for c in table.pooled},
             ASIDE: self._any(data, missing > 0),
-            INCOMPLETE: np.zeros(data.n_pairs, bool) if data.reference.used else (
-                self._any(data, short[cell] & scored) if short.any() else np.zeros(data.n_pairs, bool)
-            ),
+            INCOMPLETE: np.zeros(data.n_pairs, bool)
+            if data.reference.used
+            else (self._any(data, short[cell] & scored) if short.any() else np.zeros(data.n_pairs, bool)),
         }
         self.data = data
         self.many_criteria = self._any(data, data.share < 1) if data.share.size else np.zeros(data.n_pairs, dtype=bool)

@@ -190,8 +190,22 @@ def panel(
     share = _shares(table, pair, deviation, groups)
     estimate, items = weighted_means(pair, deviation, share, pair_group.size)
     return Panel(
-        table, groups, cluster, exclude_self, source, deviation, peers.present, share, pair, pair_group, pair_judge,
-        pair_system, group_cell, group_first, estimate, np.round(items) if share.size else items,
+        table,
+        groups,
+        cluster,
+        exclude_self,
+        source,
+        deviation,
+        peers.present,
+        share,
+        pair,
+        pair_group,
+        pair_judge,
+        pair_system,
+        group_cell,
+        group_first,
+        estimate,
+        np.round(items) if share.size else items,
     )
 
 

@@ -58,8 +58,14 @@ def ranks(
     scores["rank"] = grouped.rank(method="average", ascending=ascending)
     scores["count"] = grouped.transform("count")
     rows = [
-        {**{k: row[k] for k in [*keys, "system"]}, "term": "rank", "estimate": row["rank"], "n": row["count"],
-         "method": "average ranks", "flag": NO_DATA if math.isnan(row["rank"]) else ""}
+        {
+            **{k: row[k] for k in [*keys, "system"]},
+            "term": "rank",
+            "estimate": row["rank"],
+            "n": row["count"],
+            "method": "average ranks",
+            "flag": NO_DATA if math.isnan(row["rank"]) else "",
+        }
         for row in scores.to_dict("records")
     ]
     return estimates(rows, [*keys, "system"])
@@ -121,7 +127,11 @@ def _concordance(scores: Floats, doubt: str) -> dict[str, Any]:
     w = 12 * squares / most
     chi2 = k * (n - 1) * w
     return {
-        **row, "estimate": w, "chi2": chi2, "p_value": float(chdtrc(n - 1, chi2)), "method": "chi-square p",
+        **row,
+        "estimate": w,
+        "chi2": chi2,
+        "p_value": float(chdtrc(n - 1, chi2)),
+        "method": "chi-square p",
         "flag": doubt,
     }
 

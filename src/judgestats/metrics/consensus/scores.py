@@ -145,9 +145,11 @@ def _final(data: Any, table: pd.DataFrame, by: Sequence[str], ddof: int) -> pd.D
 def _mean_of_criteria(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Means of criterion means: the sd of the final score needs the runs."""
     total = table["criterion"].nunique()
-    result = table.groupby(list(keys), dropna=False, sort=False).agg(
-        mean=("mean", "mean"), runs=("runs", "min"), n_missing=("n_missing", "sum"), _criteria=("mean", "count")
-    ).reset_index()
+    result = (
+        table.groupby(list(keys), dropna=False, sort=False)
+        .agg(mean=("mean", "mean"), runs=("runs", "min"), n_missing=("n_missing", "sum"), _criteria=("mean", "count"))
+        .reset_index()
+    )
     return result.assign(sd=np.nan, _unequal=result["_criteria"].between(1, total - 1), _no_sd=True)
 
 
@@ -157,8 +159,10 @@ def _with_gap(final: pd.DataFrame, criteria: pd.DataFrame, by: Sequence[str]) ->
         return final
     keys = [*by, "judge", "system", "item"]
     means = _mean_of_criteria(criteria, keys)[[*keys, "mean", "_unequal"]].rename(columns={"mean": "mean_of_criteria"})
-    return final.drop(columns="_unequal").merge(means, on=keys, how="left").assign(
-        _unequal=lambda t: t["_unequal"].eq(True)
+    return (
+        final.drop(columns="_unequal")
+        .merge(means, on=keys, how="left")
+        .assign(_unequal=lambda t: t["_unequal"].eq(True))
     )
 
 
@@ -170,15 +174,32 @@ def _over_items(
     runs = scores["runs"].where(scores["mean"].notna())
     free = (runs - ddof).clip(lower=0).where(scores["sd"].notna())
     scores = scores.assign(
-        runs=runs, _free=free, _squares=free * scores["sd"] ** 2, _aside=scores["n_missing"] > 0,
+        runs=runs,
+        _free=free,
+        _squares=free * scores["sd"] ** 2,
+        _aside=scores["n_missing"] > 0,
         _paired=scores["mean"].where(scores["mean_of_criteria"].notna()),
     )
-    table = scores.groupby(groups, dropna=False, sort=True).agg(
-        estimate=("mean", "mean"), items=("mean", "count"), between=("mean", "std"), runs=("runs", "min"),
-        most=("runs", "max"), total=("runs", "sum"), free=("_free", "sum"), squares=("_squares", "sum"),
-        sd_of_one=("sd", "max"), mean_of_criteria=("mean_of_criteria", "mean"), paired=("_paired", "mean"),
-        unequal=("_unequal", "any"), no_sd=("_no_sd", "any"), aside=("_aside", "any"),
-    ).reset_index()
+    table = (
+        scores.groupby(groups, dropna=False, sort=True)
+        .agg(
+            estimate=("mean", "mean"),
+            items=("mean", "count"),
+            between=("mean", "std"),
+            runs=("runs", "min"),
+            most=("runs", "max"),
+            total=("runs", "sum"),
+            free=("_free", "sum"),
+            squares=("_squares", "sum"),
+            sd_of_one=("sd", "max"),
+            mean_of_criteria=("mean_of_criteria", "mean"),
+            paired=("_paired", "mean"),
+            unequal=("_unequal", "any"),
+            no_sd=("_no_sd", "any"),
+            aside=("_aside", "any"),
+        )
+        .reset_index()
+    )
     table["gap"] = table["paired"] - table["mean_of_criteria"]
     with np.errstate(divide="ignore", invalid="ignore"):
         pooled = np.sqrt(table["squares"] / table["free"])
@@ -213,9 +234,14 @@ def _row(row: dict[str, Any], tolerance: float) -> dict[str, Any]:
     known = row["std_error"] >= 0
     method = (f"t over items (G = {row['items']})" if several else "t over runs") if known else ""
     told = {
-        NO_DATA: row["items"] == 0, SINGLE_RUN: row["runs"] == 1, UNEQUAL_RUNS: row["most"] > row["runs"],
-        UNEQUAL_CRITERIA: row["unequal"], SD_UNKNOWN: row["no_sd"] and row["items"] > 0, ASIDE: row["aside"],
-        FEW_CLUSTERS: 1 < row["items"] < 10, CONSTANT: known and np.isnan(row["conf_low"]),
+        NO_DATA: row["items"] == 0,
+        SINGLE_RUN: row["runs"] == 1,
+        UNEQUAL_RUNS: row["most"] > row["runs"],
+        UNEQUAL_CRITERIA: row["unequal"],
+        SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
+        ASIDE: row["aside"],
+        FEW_CLUSTERS: 1 < row["items"] < 10,
+        CONSTANT: known and np.isnan(row["conf_low"]),
         GAP: abs(row["gap"]) > tolerance,
     }
     return {**row, "term": "score", "method": method, "flag": flags(*(name for name, true in told.items() if true))}

@@ -126,8 +126,16 @@ class Uncertainty:
         self, owner: NDArray[np.int64], owners: int, weights: Floats
     ) -> tuple[Floats, NDArray[np.bool_]]:
         return cluster_scores(
-            self.data.pair, self.data.table.cell, owner, self._clusters, self.data.deviation, self.data.estimate,
-            self._scale(weights), self.data.share, owners, self._n_clusters,
+            self.data.pair,
+            self.data.table.cell,
+            owner,
+            self._clusters,
+            self.data.deviation,
+            self.data.estimate,
+            self._scale(weights),
+            self.data.share,
+            owners,
+            self._n_clusters,
         )
 
     def _sparse_sums(self, owner: NDArray[np.int64], owners: int, scale: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,67 @@
+"""Peak memory of ours and of the pandas peer, each in a process of its own: ``python benchmarks/memory.py``.
+
+Memory is counted as the system counts it (pages), so that Arrow's and numba's is in it. Linux only.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import peer_consensus
+import peer_delta0
+
+from judgestats import consensus_deviation, delta0
+
+TASKS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[[bool], Any]]] = {
+    "Δ0 of 1,000,000 calls": (delta0, peer_delta0.delta0, lambda c: peer_delta0.made_calls(categories=c)),
+    "consensus deviation of 1,000,000 ratings": (
+        consensus_deviation,
+        peer_consensus.consensus_deviation,
+        lambda c: peer_consensus.made_ratings(categories=c),
+    ),
+}
+
+
+def peak_megabytes(call: Callable[[], Any]) -> float:
+    """Highest resident memory during the call over that before it, in MB."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")  # resets the high-water mark
+    before = _status("VmRSS")
+    call()
+    return (_status("VmHWM") - before) / 1024
+
+
+def _status(key: str) -> int:
+    return int(Path("/proc/self/status").read_text().split(f"{key}:")[1].split()[0])
+
+
+def _one(task: str, who: str, kind: str) -> None:
+    ours, peer, made = TASKS[task]
+    function = ours if who == "ours" else peer
+    data = made(kind == "categories")
+    function(data.head(2000))  # compile
+    print(peak_megabytes(lambda: function(data)))
+
+
+def main() -> None:
+    """Print the median of five processes for each task, kind of column and side."""
+    for task in TASKS:
+        for kind in ("strings", "categories"):
+            peak = {}
+            for who in ("ours", "peer"):
+                command = [sys.executable, __file__, task, who, kind]
+                runs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(5)]
+                peak[who] = statistics.median(map(float, runs))
+            print(
+                f"{task}, {kind}: {peak['ours']:.0f} MB against {peak['peer']:.0f} MB ({peak['ours'] / peak['peer']:.2f})"
+            )
+
+
+if __name__ == "__main__":
+    _one(*sys.argv[1:]) if len(sys.argv) > 1 else main()
