@@ -280,8 +280,10 @@ def test_faults_are_refused(tmp_path):
     assert not (tmp_path / "report.html").exists()
 
 
-def test_pooling_over_prompts_is_said_unless_they_are_told_apart(tmp_path):
-    calls = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
-    assert "Each datasheet pools over prompt (2 levels)" in Page(made(calls, tmp_path)).text
-    assert "Each datasheet pools" not in Page(made(calls, tmp_path, by="prompt")).text
+def test_pooling_over_strategies_is_said_unless_they_are_told_apart(tmp_path):
+    calls = pd.concat([plain_verdicts(["a"]).assign(strategy=s) for s in ("swap", "plain")], ignore_index=True)
+    assert "Each datasheet pools over strategy (2 levels)" in Page(made(calls, tmp_path)).text
+    assert "Each datasheet pools" not in Page(made(calls, tmp_path, by="strategy")).text
+    prompts = dark_current_design(["Qwen32B"], prompts=("base", "strict"))  # never pooled
+    assert "Each datasheet pools" not in Page(made(prompts, tmp_path)).text
     assert "Each datasheet pools" not in Page(made(plain_verdicts(["a"]), tmp_path)).text

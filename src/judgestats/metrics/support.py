@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -36,13 +36,15 @@ RATING_MEASURES = {
 }
 
 
-def supported(data: Any) -> pd.DataFrame:
+def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFrame:
     """List the measures, whether the data support them, and what is missing.
 
     Parameters
     ----------
     data : frame
         Preferences or ratings.
+    identity : mapping, optional
+        For ratings: which system is which judge.
 
     Returns
     -------
@@ -66,7 +68,10 @@ def supported(data: Any) -> pd.DataFrame:
     measures = RATING_MEASURES if ratings else PREFERENCE_MEASURES
     rows = []
     for measure, question in measures.items():
-        why = (_missing_ratings if ratings else _missing_preferences)(data, present, measure)
+        if ratings:
+            why = _missing_ratings(data, present, measure, identity or {})
+        else:
+            why = _missing_preferences(data, present, measure)
         rows.append((measure, question, not why, why))
     return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])
 
@@ -103,12 +108,12 @@ _EXTRA: dict[str, Callable[[pd.DataFrame], str]] = {
 }
 
 
-def _missing_ratings(data: Any, present: list[str], measure: str) -> str:
+def _missing_ratings(data: Any, present: list[str], measure: str, identity: Mapping[str, str]) -> str:
     judges = _values(data, present, "judge")
     if measure in ("consensus_deviation", "rank_correlation") and judges < 2:
         return "there is one judge: a second one, or a reference, is needed"
     if measure == "self_excess":
-        names = _labels(data, "judge") & _labels(data, "system")
+        names = _labels(data, "judge") & {identity.get(s, s) for s in _labels(data, "system")}
         return (
             "" if names else "no judge bears the name of a system: say which is which with identity={'system': 'judge'}"
         )

@@ -119,8 +119,10 @@ def report(
         "What was read": _read(source, findings),
         "At a glance": overview(sheet, conf_level) if whose(sheet).nunique() > 1 else Markup(""),
         "Pictures": pictures(measured, kind, sheet, renamed, identity, conf_level),
-        "Datasheets": join([pooled(frame, kind, groups), _datasheets(sheet, conf_level)]),
-        "What this page does not show": _not_shown(frame, kind, sheet),
+        "Datasheets": join(
+            [pooled(frame, kind, [*groups, *sheet.columns.intersection(["prompt"])]), _datasheets(sheet, conf_level)]
+        ),
+        "What this page does not show": _not_shown(frame, kind, sheet, identity),
         "How it was made": _made(options),
     }
     sections = {k: v for k, v in sections.items() if v}
@@ -211,8 +213,8 @@ def _sketch(r: Mapping[str, Any]) -> Markup:
     )
 
 
-def _not_shown(frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame) -> Markup:
-    measures = supported(frame)
+def _not_shown(frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame, identity: Mapping[str, str] | None) -> Markup:
+    measures = supported(frame, identity)
     absent = measures[~measures["supported"]]
     parts = []
     if len(absent):

@@ -145,6 +145,8 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
     missing = values.isna().to_numpy()
     if column.required and name not in ("choice", "score") and missing.any():
         yield Finding("fault", name, f"{name!r} is missing", _where(missing), cure=f"Every call needs its {name}.")
+    if column.type == "boolean" and set(values.dropna().unique()) <= {True, False}:
+        return
     if column.type in ("number", "integer", "boolean") and not (
         pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
     ):

@@ -95,7 +95,10 @@ def _as_sheet(data: Any, conf_level: float) -> tuple[pd.DataFrame, Any]:
         raise SchemaError(
             "compare_datasheets takes preferences frames or datasheets; for ratings compare score_matrix()."
         )
-    return datasheet(data, n_resamples=200, conf_level=conf_level), data
+    sheet = datasheet(data, n_resamples=200, conf_level=conf_level)
+    if "prompt" in sheet.columns:
+        raise DesignError("One side has several prompts. Compare one prompt with another: filter each side to one.")
+    return sheet, data
 
 
 def _independent(record: dict[str, Any], conf_level: float) -> dict[str, Any]:

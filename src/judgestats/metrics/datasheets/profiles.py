@@ -30,8 +30,8 @@ def profile(
     Returns
     -------
     pandas.DataFrame
-        ``judge``, ``profile`` and ``because``: the numbers behind it. A judge without both measurements is
-        ``not determined``.
+        ``judge`` (and ``prompt``, where the rows have it), ``profile`` and ``because``: the numbers behind it. A judge
+        without both measurements is ``not determined``.
 
     Examples
     --------
@@ -41,26 +41,23 @@ def profile(
     'Class B / Presentation-conflicted'
     """
     pooled = estimates
-    if "vacuum_kind" in pooled.columns:
-        pooled = pooled[
-            ~(
-                pooled["term"].eq("dark_current")
-                & ~pooled["vacuum_kind"].isin(["all", ""])
-                & pooled["vacuum_kind"].notna()
-            )
-        ]
+    if "section" in pooled.columns:
+        pooled = pooled[pooled["section"] != "Δ0, different subset"]
+    for kind in {"vacuum_kind", "detail"} & set(pooled.columns):
+        pooled = pooled[(pooled["term"] != "dark_current") | pooled[kind].isin(["all", ""]) | pooled[kind].isna()]
     rows = []
-    for judge, here in pooled.groupby("judge", sort=True):
+    groups = ["judge", *(["prompt"] if "prompt" in pooled.columns else [])]
+    for judge, here in pooled.groupby(groups, sort=True):
         value = here.drop_duplicates("term").set_index("term")["estimate"]
         needed = ("dark_current", "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference")
         if not set(needed) <= set(value.index) or value[list(needed)].isna().any():
             missing = ", ".join(t for t in needed if t not in value.index or pd.isna(value[t]))
-            rows.append((judge, "not determined", f"not measured: {missing}"))
+            rows.append((*judge, "not determined", f"not measured: {missing}"))
             continue
         dc, raw, stable, positional = (float(value[t]) for t in needed)
         because = f"DC = {dc:.3f}, RFP0 = {raw:.3f}, SCS = {stable:.3f}, PFP = {positional:.3f}"
-        rows.append((judge, _sketch(dc, raw, stable, positional, dark, high, dominant), because))
-    return pd.DataFrame(rows, columns=["judge", "profile", "because"])
+        rows.append((*judge, _sketch(dc, raw, stable, positional, dark, high, dominant), because))
+    return pd.DataFrame(rows, columns=[*groups, "profile", "because"])
 
 
 def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float, high: float, dominant: float) -> str:

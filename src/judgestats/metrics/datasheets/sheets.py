@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -48,7 +49,8 @@ def datasheet(
         Preferences or ratings. Preferences with a column ``stimulus`` get the dark_current paper's datasheet; without
         it, swap consistency, slot lean, ties, invalid and repeat rates, and accuracy where there is gold.
     by : str or sequence of str
-        Further grouping columns.
+        Further grouping columns. In a datasheet design ``prompt`` is always one where it has several values: another
+        prompt is another operating point, and pooling the two would describe neither.
     cluster : str, optional
         Column of calls that are not independent, for the call-level proportions that take one.
     identity : dict, optional
@@ -81,11 +83,16 @@ def datasheet(
     1     g    swap  consistency       0.5  2.0
     """
     present = list(nw.from_native(data).collect_schema().names())
-    groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
+    asked = list(dict.fromkeys(["judge", *grouping(by, present)]))
+    prompts = _prompts(data) if {"prompt", "stimulus"} <= set(present) else []
+    groups = list(dict.fromkeys([*asked, *(["prompt"] if len(prompts) > 1 else [])]))
     if kind_of(present) == "ratings":
         parts = _ratings_sections(data, groups, identity, conf_level)
     else:
         parts = _preference_sections(data, groups, present, cluster, n_resamples, seed, conf_level)
+    if len(prompts) == 2 and asked == ["judge"]:
+        base, strict = prompts
+        parts = chain(parts, _criterion_section(data, base, strict, n_resamples, seed, conf_level))
     sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
     sheet = pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)
     return sheet[[*groups, *BEFORE, *COLUMNS, *AFTER]]
@@ -145,15 +152,16 @@ def _instrument_sections(
         yield from _if_possible("d'", lambda: d_prime(data, **level))
     if "target" in present:
         yield from _if_possible("filler", lambda: filler_preference(data, **level))
-    prompts = _prompts(data) if "prompt" in present else []
-    if len(prompts) == 2 and not level["by"]:
-        base, strict = prompts
-        yield from _if_possible(
-            f"criterion, {base} to {strict}",
-            lambda: criterion_shift(
-                data, base, strict, n_resamples=n_resamples, seed=seed, conf_level=level["conf_level"]
-            ),
-        )
+
+
+def _criterion_section(
+    data: Any, base: str, strict: str, n_resamples: int, seed: int, conf_level: float
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    def measure() -> pd.DataFrame:
+        table = criterion_shift(data, base, strict, n_resamples=n_resamples, seed=seed, conf_level=conf_level)
+        return table.assign(prompt=f"{base} to {strict}")
+
+    yield from _if_possible(f"criterion, {base} to {strict}", measure)
 
 
 def _prompts(data: Any) -> list[str]:

@@ -72,7 +72,7 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     if len(first):
         keep_legend(ax)
         _size_legend(ax)
-    absent = [j for j in order_of(sheet) if j not in judges]
+    absent = [j for j in order_of(sheet) if (j in dark.index) != (j in stable.index)]
     if absent:
         note(ax, f"Not shown, for want of one of the two rates: {', '.join(shortened(absent))}.")
     return ax
