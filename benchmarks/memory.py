@@ -56,11 +56,10 @@ def main() -> None:
             peak = {}
             for who in ("ours", "peer"):
                 command = [sys.executable, __file__, task, who, kind]
-                runs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(5)]
-                peak[who] = statistics.median(map(float, runs))
-            print(
-                f"{task}, {kind}: {peak['ours']:.0f} MB against {peak['peer']:.0f} MB ({peak['ours'] / peak['peer']:.2f})"
-            )
+                runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(5)]
+                peak[who] = statistics.median(float(r.stdout) for r in runs)
+            ours, peer = peak["ours"], peak["peer"]
+            print(f"{task}, {kind}: {ours:.0f} MB against {peer:.0f} MB ({ours / peer:.2f})")
 
 
 if __name__ == "__main__":

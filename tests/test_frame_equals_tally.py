@@ -16,6 +16,7 @@ MEASURES = {
     "delta0": (psychometrics.delta0, []),
     "consistency": (bias.consistency, []),
     "slot_lean": (bias.slot_lean, []),
+    "answer_rates": (bias.answer_rates, []),
     "target_sensitivity": (psychometrics.target_sensitivity, []),
     # the interval resamples tasks where the frame has them, and calls in a tally without them
     "detection_threshold": (psychometrics.detection_threshold, ["conf_low", "conf_high"]),

@@ -23,7 +23,7 @@ _HOMES = {
         ["score_matrix", "consensus_deviation", "attenuation", "rank_correlation", "ranks", "kendall_w"],
         "judgestats.metrics.consensus",
     ),
-    **dict.fromkeys(["consistency", "slot_lean", "gold_agreement"], "judgestats.metrics.bias"),
+    **dict.fromkeys(["answer_rates", "consistency", "gold_agreement", "slot_lean"], "judgestats.metrics.bias"),
     **dict.fromkeys(
         [
             "dark_current",
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from judgestats.ingest import propose as propose
     from judgestats.ingest import read as read
     from judgestats.ingest import sniff as sniff
+    from judgestats.metrics.bias import answer_rates as answer_rates
     from judgestats.metrics.bias import (
         consistency as consistency,
     )

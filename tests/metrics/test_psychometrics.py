@@ -12,7 +12,7 @@ from design import instrument_calls
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics import psychometrics as js
 from judgestats.metrics.datasheets import compare_datasheets, datasheet, profile
-from judgestats.metrics.psychometrics.ladder import crossing
+from judgestats.metrics.psychometrics.threshold import crossing
 
 
 @pytest.fixture(scope="module")
@@ -262,10 +262,59 @@ def test_an_end_of_the_interval_may_be_censored():
     assert math.isfinite(row["conf_high"])
 
 
-def test_an_interval_without_width_is_not_given():
+def test_an_interval_without_width_is_not_given_and_says_why():
     row = js.detection_threshold(ladder(1.0, 1.0, 1.0)).iloc[0]
     assert math.isnan(row["conf_low"])
     assert math.isnan(row["conf_high"])
+    assert "resamples agree" in row["flag"]
+
+
+def test_a_resample_without_the_first_step_is_not_left_censored():
+    """Step 1 was missed 20 times of 20: no resample of tasks may say that it was reached."""
+    rows = [(f"t{t}", 1, "wrong", 10) for t in range(2)]
+    rows += [(f"t{t}", d, o, n) for t in range(12) for d in (2, 3) for o, n in (("correct", 9), ("wrong", 1))]
+    table = pd.DataFrame(rows, columns=["task", "delta", "outcome", "n"]).assign(judge="g")
+    row = js.detection_threshold(table).iloc[0]
+    assert row["conf_low"] > 1
+
+
+def test_calls_without_a_step_and_empty_steps_are_left_out_aloud():
+    table = pd.concat([ladder(0.5, 0.9), ladder(0.5).assign(delta=np.nan), ladder(0.5).assign(delta=3, n=0)])
+    row = js.detection_threshold(table).iloc[0]
+    assert row["n"] == 80
+    assert "40 calls without a step" in row["flag"]
+
+
+def test_another_judge_does_not_change_the_interval():
+    one = js.detection_threshold(ladder(0.5, 0.7, 0.9))
+    two = js.detection_threshold(pd.concat([ladder(0.5, 0.7, 0.9), ladder(0.6, 0.8, 0.9).assign(judge="a")]))
+    pd.testing.assert_frame_equal(two[two["judge"] == "g"].reset_index(drop=True), one)
+
+
+def test_a_missing_group_is_a_group_of_its_own(calls):
+    filler = calls.assign(size=np.where(calls["task"] == "t0", np.nan, 1.0))
+    got = js.filler_preference(filler, by="size")
+    assert got["n"].tolist() == [36, 4]
+    assert got["estimate"].notna().all()
+    assert js.delta0(filler, by="size")["n_dropped"].notna().all()
+
+
+def test_repeats_of_a_pair_are_not_independent(calls):
+    again = pd.concat([calls.assign(replicate=r) for r in range(3)], ignore_index=True)
+    stable = js.delta0(again).set_index("term").loc["stable_cross_sensitivity"]
+    assert stable["n"] == 180
+    assert "calls not independent" in stable["flag"]
+    assert "calls not independent" not in js.delta0(calls).set_index("term").loc["stable_cross_sensitivity", "flag"]
+    assert "calls not independent" in js.delta0(calls).set_index("term").loc["raw_false_preference", "flag"]
+
+
+def test_pooled_prompts_and_counted_rows_are_not_independent(calls):
+    vacuum = calls[(calls["stimulus"] == "vacuum")].drop_duplicates("item")
+    assert not js.dark_current(vacuum)["flag"].str.contains("not independent").any()
+    both = pd.concat([vacuum, vacuum.assign(prompt="strict")])
+    assert js.dark_current(both)["flag"].str.contains("not independent").all()
+    assert not js.dark_current(both, by="prompt")["flag"].str.contains("not independent").any()
+    assert js.dark_current(vacuum.assign(n=50))["flag"].str.contains("not independent").all()
 
 
 def test_d_prime_at_ceiling_is_the_printed_number_and_flagged():
@@ -295,10 +344,27 @@ def test_d_prime_counts_a_tie_half_to_each_side():
     assert got.loc["slot_criterion", "estimate"] == pytest.approx(0)
 
 
-def test_d_prime_needs_the_target_in_both_slots():
-    counts = pd.DataFrame({"judge": "g", "delta": 1, "target_slot": "first", "choice": ["first"], "n": [20]})
-    with pytest.raises(DesignError, match="second"):
-        js.d_prime(counts)
+def test_d_prime_of_a_judge_with_one_slot_is_no_number_and_spares_the_others():
+    counts = pd.DataFrame(
+        {
+            "judge": ["g", "h", "h", "i"],
+            "delta": 1,
+            "target_slot": ["first", "first", "second", "first"],
+            "choice": ["first", "first", "second", "invalid"],
+            "n": [40, 40, 40, 40],
+        }
+    )
+    got = js.d_prime(counts)
+    got = got[got["term"] == "d_prime"].set_index("judge")
+    assert math.isnan(got.loc["g", "estimate"])
+    assert got.loc["g", "flag"] == "target in one slot only"
+    assert got.loc["h", "estimate"] > 4
+    assert (got.loc["i", "n"], got.loc["i", "flag"]) == (0, "no data; n < 30")
+
+
+def test_d_prime_refuses_an_unknown_order(calls):
+    with pytest.raises(DesignError, match="order_known"):
+        js.d_prime(calls.assign(order_known=False))
 
 
 # ---------------------------------------------------------------- criterion, filler, gates
@@ -408,7 +474,9 @@ def test_datasheet_of_two_prompts_has_the_criterion_section(calls):
     criterion = sheet[sheet["section"] == "criterion, base to strict"]
     assert set(criterion["prompt"]) == {"base to strict"}
     for prompt, one in (("base", calls), ("strict", instrument_calls(prompt="strict", criterion=0.9))):
-        own = sheet[(sheet["prompt"] == prompt) & (sheet["term"] == "raw_false_preference") & (sheet["section"] == "Δ0")]
+        own = sheet[
+            (sheet["prompt"] == prompt) & (sheet["term"] == "raw_false_preference") & (sheet["section"] == "Δ0")
+        ]
         assert own["estimate"].item() == value(js.delta0(one), "raw_false_preference")
     with pytest.raises(DesignError, match="several prompts"):
         compare_datasheets(both, calls)
@@ -440,6 +508,29 @@ def test_two_datasheets_without_calls_are_independent_samples(calls):
     got = compare_datasheets(*sheets)
     assert (got["method"] == "Newcombe, independent").all()
     assert {"Δ0", "ladder", "dark current"} <= set(got["section"])
+
+
+@pytest.mark.parametrize(
+    ("dc", "stable", "positional", "one_sided", "sketch"),
+    [
+        (0.0, 0.05, 0.0, 0.95, "Class A-delta0 / One-sided"),
+        (0.0, 0.9, 0.05, 0.0, "Class A-delta0 / Stable cross-sensitive"),
+        (0.4, 0.03, 0.97, 0.0, "Class B / Presentation-conflicted"),
+        (0.0, 0.0, 0.1, 0.3, "Clean Class A"),
+        (0.4, 0.0, 0.1, 0.3, "Class B"),
+    ],
+)
+def test_profile_is_named_after_the_mechanism_that_dominates(dc, stable, positional, one_sided, sketch):
+    terms = ["dark_current", "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference"]
+    raw = stable + positional + one_sided / 2
+    rows = pd.DataFrame({"judge": "g", "term": terms, "estimate": [dc, raw, stable, positional]})
+    assert profile(rows)["profile"].item() == sketch
+
+
+def test_profile_of_a_datasheet_has_no_row_for_a_comparison_of_prompts(calls):
+    both = pd.concat([calls, instrument_calls(prompt="strict", criterion=0.9)])
+    got = profile(datasheet(both, n_resamples=20))
+    assert got[["judge", "prompt"]].to_numpy().tolist() == [["g", "base"], ["g", "strict"]]
 
 
 def test_profile_needs_both_measurements(calls):

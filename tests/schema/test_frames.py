@@ -81,6 +81,12 @@ def test_no_answer_is_an_invalid_one_with_a_reason(calls):
     assert list(got["status"]) == ["ok", "parse", "parse", "ok"]
 
 
+def test_a_call_that_failed_a_gate_has_no_valid_answer(calls):
+    got = preferences(calls.assign(status=["ok", "leak", "", None]))
+    assert list(got["choice"]) == ["first", "invalid", "tie", "invalid"]
+    assert list(got["status"]) == ["ok", "leak", "ok", "parse"]
+
+
 def test_a_column_that_bears_our_name_can_be_set_aside(calls):
     got = preferences(calls.assign(n="some text"), n=None)
     assert "n" not in got.columns
@@ -207,6 +213,16 @@ def test_check_names_a_lone_order_and_an_abstention(calls):
     got = check(calls.assign(choice="abstain").head(3))
     counted = got[got["level"] == "counted"].set_index("what")["rows"].to_dict()
     assert counted == {"choice is abstain": (0, 1, 2), "only one order of the pair": (2,)}
+
+
+def test_check_lists_rows_that_no_stimulus_measure_can_use(calls):
+    design = calls.assign(
+        stimulus=["ladder", "ladder", None, "vacuum"], delta=[1.0, None, None, None], better="x", choice="tie"
+    )
+    got = check(design)
+    aside = got[got["level"] == "set aside"].set_index("what")["rows"].to_dict()
+    assert aside == {"no stimulus": (2,), "ladder call without a step": (1,)}
+    assert got[got["what"] == "rows used"]["n"].item() == 2
 
 
 def test_check_lists_a_missing_score_and_why(scores):

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+
+def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> np.random.Generator:
+    """Generator of one group, so that another group in the data does not change its draws.
+
+    Parameters
+    ----------
+    seed : int, Generator or None
+        A Generator is used as it is.
+    key : tuple of str
+        What names the group.
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    if seed is None or isinstance(seed, np.random.Generator):
+        return np.random.default_rng(seed)
+    return np.random.default_rng([seed, zlib.crc32("\x1f".join(key).encode())])
 
 
 def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -> NDArray[np.int64]:

@@ -63,7 +63,7 @@ def rates(
     k = np.bincount(codes.code, weights=hits, minlength=codes.size)
     total = np.bincount(codes.code, weights=trials, minlength=codes.size)
     keys = table[list(groups)].iloc[codes.first].to_dict("records")
-    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and calls_depend(calls_per_count, table) else ""
+    dependent = NOT_INDEPENDENT if calls_per_count > 1 or table.attrs.get(SHARED_PAIRS) else ""
     low, high = wilson(k, total, conf_level)
     rows = []
     for g, key in enumerate(keys):
@@ -84,11 +84,6 @@ def rates(
             row.update(_clustered(table, codes.code == g, hits, trials, cluster, conf_level, flag, total[g]))
         rows.append(row)
     return rows
-
-
-def calls_depend(calls_per_count: int, table: pd.DataFrame) -> bool:
-    """Whether the trials are calls that may share a pair, and not pairs themselves."""
-    return calls_per_count > 1 or "forward" not in table.columns
 
 
 def _size_flag(total: float) -> str:

@@ -9,6 +9,8 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import JudgestatsError
+from judgestats.metrics import bias, consensus, psychometrics
+from judgestats.schema.cells import cells
 from judgestats.schema.columns import CHOICES, VOCABULARY, kind_of
 from judgestats.schema.counting import tally
 
@@ -37,7 +39,7 @@ RATING_MEASURES = {
 
 
 def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """List the measures, whether the data support them, and what is missing.
+    """List the measures, whether the data support them, and what is missing: each is tried.
 
     Parameters
     ----------
@@ -49,7 +51,8 @@ def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFr
     Returns
     -------
     pandas.DataFrame
-        ``measure``, ``question``, ``supported`` (bool) and ``missing``: why not, empty where it is supported.
+        ``measure``, ``question``, ``supported`` (bool: some estimate is a number) and ``missing``: why not, empty where
+        it is supported.
 
     Raises
     ------
@@ -65,72 +68,81 @@ def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFr
     """
     present = list(nw.from_native(data).collect_schema().names())
     ratings = kind_of(present) == "ratings"
-    measures = RATING_MEASURES if ratings else PREFERENCE_MEASURES
-    rows = []
-    for measure, question in measures.items():
-        if ratings:
-            why = _missing_ratings(data, present, measure, identity or {})
-        else:
-            why = _missing_preferences(data, present, measure)
-        rows.append((measure, question, not why, why))
+    tried = _rating_trials(data, identity) if ratings else _preference_trials(data, present)
+    questions = RATING_MEASURES if ratings else PREFERENCE_MEASURES
+    missing = {measure: _missing(tried[measure]) for measure in questions}
+    rows = [(measure, question, not missing[measure], missing[measure]) for measure, question in questions.items()]
     return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])
 
 
-def _missing_preferences(data: Any, present: list[str], measure: str) -> str:
-    if measure == "consistency, over repeats":
-        return (
-            ""
-            if _values(data, present, "replicate") > 1
-            else "no call is repeated: there is no second value in 'replicate'"
-        )
-    if measure == "criterion_shift" and _values(data, present, "prompt") < 2:
-        return "needs two values in a column 'prompt'"
+def _missing(trial: Callable[[], pd.DataFrame | str]) -> str:
+    """Why a measure gives no number; empty where it gives one."""
     try:
-        table = tally(data, measure)
+        result = trial()
     except JudgestatsError as error:
         return str(error).partition(" Columns: ")[0]
-    return _EXTRA.get(measure, lambda _: "")(table)
+    if isinstance(result, str):
+        return result
+    if result["estimate"].notna().any():
+        return ""
+    doubts = "; ".join(dict.fromkeys(f for f in result["flag"] if f))
+    return f"no number comes out: {doubts or 'no row is of use'}"
 
 
-def _one_order(table: pd.DataFrame) -> str:
-    both = ~table[["forward", "reverse"]].isin(["missing"]).any(axis=1)
-    return "" if table.loc[both, "n"].sum() else "every pair was judged in one order only: run each pair in both orders"
+def _preference_trials(data: Any, present: list[str]) -> dict[str, Callable[[], pd.DataFrame | str]]:
+    def both_orders(table: pd.DataFrame) -> pd.DataFrame | str:
+        one = table["estimate"].isna().all()
+        return "every pair was judged in one order only: run each pair in both orders" if one else table
+
+    def repeats() -> pd.DataFrame | str:
+        if len(_labels(data, "replicate") if "replicate" in present else ()) < 2:
+            return "no call is repeated: there is no second value in 'replicate'"
+        return bias.consistency(data, over="replicate")
+
+    def shift() -> pd.DataFrame | str:
+        prompts = sorted(_labels(data, "prompt")) if "prompt" in present else []
+        if len(prompts) < 2:
+            return "needs two values in a column 'prompt'"
+        return psychometrics.criterion_shift(data, prompts[0], prompts[1])
+
+    return {
+        "consistency": lambda: both_orders(bias.consistency(data)),
+        "consistency, over repeats": repeats,
+        "slot_lean": lambda: bias.slot_lean(data),
+        "gold_agreement": lambda: bias.gold_agreement(data),
+        "dark_current": lambda: psychometrics.dark_current(data),
+        "delta0": lambda: both_orders(psychometrics.delta0(data)),
+        "target_sensitivity": lambda: psychometrics.target_sensitivity(data),
+        "detection_threshold": lambda: psychometrics.detection_threshold(data, n_resamples=1),
+        "d_prime": lambda: psychometrics.d_prime(data),
+        "filler_preference": lambda: psychometrics.filler_preference(data),
+        "criterion_shift": shift,
+    }
 
 
-def _one_step(table: pd.DataFrame) -> str:
-    return "" if table["delta"].nunique() > 1 else "the ladder has one step: a threshold needs two or more"
+def _rating_trials(data: Any, identity: Mapping[str, str] | None) -> dict[str, Callable[[], pd.DataFrame | str]]:
+    def of_terms(table: pd.DataFrame, *terms: str) -> pd.DataFrame:
+        return table[table["term"].isin(terms)]
 
+    def excess() -> pd.DataFrame | str:
+        known = dict(identity or {})
+        if not _labels(data, "judge") & {known.get(s, s) for s in _labels(data, "system")}:
+            return "no judge bears the name of a system: say which is which with identity={'system': 'judge'}"
+        return of_terms(consensus.consensus_deviation(data, identity=identity), "self_excess")
 
-_EXTRA: dict[str, Callable[[pd.DataFrame], str]] = {
-    "consistency": _one_order,
-    "delta0": _one_order,
-    "detection_threshold": _one_step,
-}
-
-
-def _missing_ratings(data: Any, present: list[str], measure: str, identity: Mapping[str, str]) -> str:
-    judges = _values(data, present, "judge")
-    if measure in ("consensus_deviation", "rank_correlation") and judges < 2:
-        return "there is one judge: a second one, or a reference, is needed"
-    if measure == "self_excess":
-        names = _labels(data, "judge") & {identity.get(s, s) for s in _labels(data, "system")}
-        return (
-            "" if names else "no judge bears the name of a system: say which is which with identity={'system': 'judge'}"
-        )
-    if measure == "attenuation" and _values(data, present, "condition") < 2:
-        return "needs two values in a column 'condition', e.g. attributed and anonymized"
-    if measure == "run_sd" and not ({"sd", "runs"} <= set(present) or _values(data, present, "replicate") > 1):
-        return "no rating is repeated: there is no second value in 'replicate'"
-    return ""
+    return {
+        "score_matrix": lambda: consensus.score_matrix(data),
+        "consensus_deviation": lambda: of_terms(consensus.consensus_deviation(data, identity=identity), "deviation"),
+        "self_excess": excess,
+        "attenuation": lambda: of_terms(consensus.attenuation(data, identity=identity), "attenuation"),
+        "rank_correlation": lambda: consensus.rank_correlation(data),
+        "run_sd": lambda: cells(data).rename(columns={"sd": "estimate"}).assign(flag="no rating is repeated"),
+    }
 
 
 def _labels(data: Any, column: str) -> set[str]:
     values = nw.from_native(data).lazy().select(nw.col(column).cast(nw.String)).unique().collect(backend="pandas")
     return {v for v in values.to_native()[column] if isinstance(v, str)}
-
-
-def _values(data: Any, present: list[str], column: str) -> int:
-    return len(_labels(data, column)) if column in present else 0
 
 
 def design(data: Any) -> pd.DataFrame:

@@ -12,14 +12,16 @@ import pandas as pd
 from judgestats.errors import SchemaError, choose
 from judgestats.schema.cells import cells
 from judgestats.schema.coding import count, tidy
-from judgestats.schema.columns import By, grouping, names, required
+from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     count_pairs,
+    distinct_pairs,
     labelled,
     matched,
+    pair_weights,
     refuse_unknown_order,
-    share_pairs,
+    unit_columns,
 )
 from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.selection import selected
@@ -77,17 +79,15 @@ def tally(
     data = nw.from_native(frame)
     present = list(data.collect_schema().names())
     if is_tally(present, pattern):
-        shared = pattern.unit == "pair" or bool(getattr(frame, "attrs", {}).get(SHARED_PAIRS, False))
         result = _recount(data, pattern, _groups(by, cluster, present, pattern, "tally"))
+        shared = bool(getattr(frame, "attrs", {}).get(SHARED_PAIRS, False))
     else:
         data = selected(data, pattern, measure, stimulus)
         groups = _groups(by, cluster, present, pattern, "frame")
-        if pattern.unit == "pair":
-            shared = True
-            result = count_pairs(data, groups)
-        else:
-            shared = share_pairs(data)
-            result = _count_calls(data, groups, pattern)
+        if pattern.ordered:
+            refuse_unknown_order(data, present)
+        result = count_pairs(data, groups) if pattern.unit == "pair" else _count_calls(data, groups, pattern)
+        shared = _share_pairs(data, groups, pattern, float(result["n"].sum()))
     _refuse_unknown_values(result, pattern)
     result.attrs[SHARED_PAIRS] = shared
     return result
@@ -115,7 +115,7 @@ def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFr
     -------
     pandas.DataFrame
         ``judge``, ``item``, the conditions, the candidates (as shown for a call; ``first`` the lower id for a pair) and
-        the pattern columns. What two judges, prompts or versions share is matched on these.
+        the pattern columns, and ``n``: how many identical calls, or pairs, a row stands for.
 
     Raises
     ------
@@ -124,15 +124,28 @@ def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFr
     """
     pattern = PATTERNS[choose(measure, PATTERNS, "measure")]
     data = selected(nw.from_native(frame).lazy().collect(backend="pandas"), pattern, measure, stimulus)
-    keys = ["judge", "item", *(c for c in UNIT_COLUMNS if c in data.columns)]
+    if "n" not in data.columns:
+        data = data.with_columns(nw.lit(1).alias("n"))
+    keys = unit_columns(data.columns, [])
     if pattern.unit == "call":
-        return data.select(*dict.fromkeys([*keys, "first", "second", *pattern.columns])).to_pandas()
+        return data.select(*dict.fromkeys([*keys, "first", "second", *pattern.columns, "n"])).to_pandas()
     refuse_unknown_order(data, list(data.columns))
     pairs = matched(data, keys)
-    result = data.select(*keys, "first", "second").to_pandas().iloc[pairs.codes.first].reset_index(drop=True)
+    pair_weights(data, pairs.codes)  # refuses orders that stand for different numbers of calls
+    result = data.select(*keys, "first", "second", "n").to_pandas().iloc[pairs.codes.first].reset_index(drop=True)
     one, two = result["first"].astype(str), result["second"].astype(str)
     result["first"], result["second"] = one.where(one <= two, two), two.where(one <= two, one)
     return result.assign(**labelled(pairs.answers))
+
+
+def _share_pairs(data: Any, groups: list[str], pattern: Pattern, counted: float) -> bool:
+    """Whether more calls, or pairs, were counted than there are pairs: some of them are then not independent."""
+    present = list(data.collect_schema().names())
+    groups = [*groups, *(c for c in pattern.columns if c in UNIT_COLUMNS and c in present)]
+    apart = [c for c in unit_columns(present, groups) if c not in {"judge", "item", *groups}]
+    if pattern.unit == "pair" and "n" not in present and not apart:
+        return False  # each pair is one
+    return counted > distinct_pairs(data, groups)
 
 
 def _groups(by: By, cluster: str | None, present: list[str], pattern: Pattern, what: str) -> list[str]:
@@ -168,5 +181,10 @@ def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:
         if allowed is None:
             continue
         unknown = [v for v in pd.unique(result[name].astype(object)) if v not in allowed]
+        if unknown and name == "outcome" and "choice" not in pattern.columns:
+            raise SchemaError(
+                f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)} (in a tally, 'outcome': "
+                f"{', '.join(allowed)}). Map the table with preferences(frame, labels={{{unknown[0]!r}: ...}})."
+            )
         if unknown:
             raise SchemaError(f"{name!r} has {unknown[0]!r}. Allowed: {', '.join(allowed)}.")

@@ -61,7 +61,7 @@ def preferences(frame: Any, *, labels: Mapping[Any, str] | None = None, **column
     if winner is not None:
         mapped = mapped.with_columns(_choice_of_winner())
     mapped = mapped.with_columns(_answers(dict(labels or {}), from_winner=winner is not None))
-    mapped = _invalid_has_status(mapped)
+    mapped = _status(mapped)
     return _finish(mapped, "preferences")
 
 
@@ -188,12 +188,18 @@ def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
     ]
     casts = [nw.col(n).cast(nw.Float64) for n in floats]
     if not isinstance(data, nw.DataFrame):
-        casts += [nw.col(n).cast(nw.String) for n in ids]
+        casts += [_id_text(n, d) for n, (_, d) in ours.items() if n in ids]
         return data.with_columns(*casts) if casts else data
     new = {n: _as_text(data[n].to_pandas()) for n in ids}
     new |= {n: v for n in texts if (v := _from_text(data[n].to_pandas(), vocabulary[n])) is not None}
     series = [nw.new_series(n, v, backend=data.implementation) for n, v in new.items()]
     return data.with_columns(*casts, *series) if casts or series else data
+
+
+def _id_text(name: str, dtype: Any) -> Any:
+    """An id of a lazy frame as text; see :func:`_as_text`."""
+    text = nw.col(name).cast(nw.String)
+    return text.str.replace_all(r"\.0$", "").alias(name) if dtype.is_float() else text
 
 
 _YES_NO = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
@@ -246,13 +252,16 @@ def _answers(labels: dict[Any, str], *, from_winner: bool) -> Any:
     return nw.when(missing & nw.lit("" not in table)).then(nw.lit("invalid")).otherwise(expression).alias("choice")
 
 
-def _invalid_has_status(data: Any) -> Any:
-    """An invalid answer without a reason was not parsed."""
-    invalid = nw.col("choice") == "invalid"
+def _status(data: Any) -> Any:
+    """A call that failed a gate has no valid answer, and an invalid answer without a reason was not parsed."""
     if "status" in data.collect_schema().names():
-        status = nw.col("status").cast(nw.String)
-        bare = invalid & (status.is_null() | (status == "ok") | (status == ""))
-        return data.with_columns(nw.when(bare).then(nw.lit("parse")).otherwise(status).alias("status"))
+        said = nw.col("status").cast(nw.String)
+        passed = said.is_null() | (said == "ok") | (said == "")
+        choice = nw.when(passed).then(nw.col("choice")).otherwise(nw.lit("invalid"))
+        invalid = nw.col("choice") == "invalid"
+        reason = nw.when(passed & invalid).then(nw.lit("parse")).when(passed).then(nw.lit("ok")).otherwise(said)
+        return data.with_columns(choice.alias("choice"), reason.alias("status"))
+    invalid = nw.col("choice") == "invalid"
     if isinstance(data, nw.DataFrame) and not data.select(invalid.any()).item():
         return data
     return data.with_columns(nw.when(invalid).then(nw.lit("parse")).otherwise(nw.lit("ok")).alias("status"))

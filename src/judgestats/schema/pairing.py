@@ -30,15 +30,22 @@ UNIT_COLUMNS = (
     "prompt",
     "temperature",
 )
+_UNEVEN = "The two orders of a pair have different counts 'n': pairs cannot be matched. Give one row a call."
 _LABELS = np.array(SLOT_ANSWERS, dtype=object)
 _ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
+
+
+def unit_columns(present: Iterable[str], groups: Iterable[str]) -> list[str]:
+    """Columns that tell two pairs apart, besides the candidates."""
+    present = list(present)
+    return list(dict.fromkeys(["judge", "item", *(c for c in UNIT_COLUMNS if c in present), *groups]))
 
 
 def count_pairs(data: Any, groups: list[str]) -> pd.DataFrame:
     """Count pairs by their two answers: the `groups`, ``forward``, ``reverse`` and ``n``."""
     present = list(data.collect_schema().names())
     refuse_unknown_order(data, present)
-    unit = list(dict.fromkeys(["judge", "item", *(c for c in UNIT_COLUMNS if c in present), *groups]))
+    unit = unit_columns(present, groups)
     if isinstance(data, nw.DataFrame):
         return _pairs_here(data, unit, groups)
     return _pairs_there(data, unit, groups)
@@ -103,7 +110,7 @@ def _pairs_here(data: nw.DataFrame[Any], unit: list[str], groups: list[str]) -> 
     pairs = matched(data, unit)
     first = pairs.codes.first
     grouped = combine([(pairs.coded[g][0][first], pairs.coded[g][1]) for g in groups], first.size)
-    weight = _pair_weights(data, pairs.codes)
+    weight = pair_weights(data, pairs.codes)
     counts = pair_table(pairs.answers, grouped.code, weight, grouped.size)
     where = np.argwhere(counts > 0)
     rows = first[grouped.first[where[:, 0]]]
@@ -144,15 +151,20 @@ def _answer_codes(choice: pd.Series[Any]) -> Any:
     return answers
 
 
-def _pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
+def pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
+    """How many identical pairs each pair stands for, None for one each.
+
+    Raises
+    ------
+    DesignError
+        If the two orders of a pair carry different counts.
+    """
     if "n" not in data.columns:
         return None
     n = data["n"].to_pandas().to_numpy(dtype=float)
     weight = n[codes.first]
     if (n != weight[codes.code]).any():
-        raise DesignError(
-            "The two orders of a pair have different counts 'n': pairs cannot be matched. Give one row a call."
-        )
+        raise DesignError(_UNEVEN)
     return weight
 
 
@@ -178,22 +190,38 @@ def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
         nw.when(forward).then(answer).alias("_forward"),
         nw.when(~forward).then(answer).alias("_reverse"),
     )
-    paired = data.group_by(*unit, "_low", "_high").agg(
-        nw.col("_forward").max().alias("forward"),
-        nw.col("_reverse").max().alias("reverse"),
-        nw.col("_forward").count().alias("_times_forward"),
-        nw.col("_reverse").count().alias("_times_reverse"),
+    weight = nw.col("n") if "n" in data.collect_schema().names() else nw.lit(1)
+    paired = (
+        data.with_columns(weight.alias("_n"))
+        .group_by(*unit, "_low", "_high")
+        .agg(
+            nw.col("_forward").max().alias("forward"),
+            nw.col("_reverse").max().alias("reverse"),
+            nw.col("_forward").count().alias("_times_forward"),
+            nw.col("_reverse").count().alias("_times_reverse"),
+            nw.col("_n").min().alias("_least"),
+            nw.col("_n").max().alias("_n"),
+        )
     )
-    times = paired.select(nw.col("_times_forward").max(), nw.col("_times_reverse").max()).collect(backend="pandas")
-    if times.to_native().to_numpy(dtype=float).max(initial=0) > 1:
+    _refuse_unmatched(paired)
+    filled = paired.with_columns(nw.col("forward").fill_null("missing"), nw.col("reverse").fill_null("missing"))
+    columns = [*groups, "forward", "reverse"]
+    counted = filled.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
+    return tidy(counted.assign(n=counted["n"].astype(float)), columns)
+
+
+def _refuse_unmatched(paired: Any) -> None:
+    """Refuse pairs of a lazy frame that were judged twice in one order, or whose orders carry different counts."""
+    uneven = (nw.col("_n") != nw.col("_least")).cast(nw.Int64).max().alias("uneven")
+    most = paired.select(nw.col("_times_forward").max(), nw.col("_times_reverse").max(), uneven)
+    found = most.collect(backend="pandas").to_native().fillna(0).iloc[0]
+    if max(found["_times_forward"], found["_times_reverse"]) > 1:
         raise DesignError(
             "Some calls repeat a call of the same pair in the same order. Number repeats in 'replicate', or name the "
             "column that tells them apart in by=."
         )
-    filled = paired.with_columns(nw.col("forward").fill_null("missing"), nw.col("reverse").fill_null("missing"))
-    columns = [*groups, "forward", "reverse"]
-    counted = filled.group_by(*columns).agg(nw.len().alias("n")).collect(backend="pandas").to_native()
-    return tidy(counted.assign(n=counted["n"].astype(float)), columns)
+    if found["uneven"]:
+        raise DesignError(_UNEVEN)
 
 
 def _low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
@@ -203,15 +231,16 @@ def _low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
     return low.alias(names[0]), high.alias(names[1])
 
 
-def share_pairs(data: Any, keys: Iterable[str] = ("prompt", "strategy", "scheme", "probe")) -> bool:
-    """Whether any two calls of a judge are about the same pair of the same item."""
-    present = list(data.collect_schema().names())
-    known = ["judge", "item", *(c for c in keys if c in present)]
+def distinct_pairs(data: Any, groups: Iterable[str]) -> int:
+    """How many pairs there are within the `groups`, whatever their order, repeat and further conditions.
+
+    Calls, or pairs, that are more than this are not independent: some share the item and the two candidates.
+    """
+    known = list(dict.fromkeys(["judge", "item", *groups]))
     if isinstance(data, nw.DataFrame):
         table = data.select(*known, "first", "second").to_pandas()
         low, high, _ = candidates(table)
-        return combine([*(column_codes(table[c]) for c in known), low, high], len(table)).size < len(table)
-    calls = data.select(nw.len().alias("calls")).collect(backend="pandas").to_native()["calls"].iloc[0]
+        return combine([*each(column_codes, [table[c] for c in known]), low, high], len(table)).size
     pairs = data.with_columns(*_low_and_high(("_low", "_high"))).select(*known, "_low", "_high").unique()
     found = pairs.select(nw.len().alias("pairs")).collect(backend="pandas").to_native()["pairs"].iloc[0]
-    return int(found) < int(calls)
+    return int(found)

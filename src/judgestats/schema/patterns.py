@@ -36,6 +36,8 @@ class Pattern:
         Further columns of the frame that the pattern columns are made from.
     optional : tuple of str
         Columns that join the pattern where the frame has them.
+    ordered : bool
+        Whether it needs the order in which the candidates were shown.
     """
 
     frame: Kind
@@ -45,6 +47,7 @@ class Pattern:
     stimulus: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     optional: tuple[str, ...] = field(default=())
+    ordered: bool = False
 
 
 _BOTH_ORDERS: Mapping[str, tuple[str, ...] | None] = {"judge": None, "forward": SLOT_ANSWERS, "reverse": SLOT_ANSWERS}
@@ -57,7 +60,8 @@ PATTERNS: dict[str, Pattern] = {
     ),
     "delta0": Pattern("preferences", "pair", _BOTH_ORDERS, "task", ("same_subset",)),
     "consistency": Pattern("preferences", "pair", _BOTH_ORDERS, "item"),
-    "slot_lean": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item"),
+    "slot_lean": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item", ordered=True),
+    "answer_rates": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item"),
     "target_sensitivity": Pattern("preferences", "call", _LADDER, "task", ("ladder",), needs=("better",)),
     "detection_threshold": Pattern("preferences", "call", _LADDER, "task", ("ladder",), needs=("better",)),
     "d_prime": Pattern(
@@ -67,6 +71,7 @@ PATTERNS: dict[str, Pattern] = {
         "task",
         ("ladder",),
         needs=("better",),
+        ordered=True,
     ),
     "criterion_shift": Pattern(
         "preferences",

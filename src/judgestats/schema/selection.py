@@ -58,8 +58,8 @@ def _of_stimuli(data: Any, wanted: tuple[str, ...], measure: str) -> Any:
 def _refuse_strangers(data: Any, pattern: Pattern) -> None:
     """The better, the target or the gold candidate must be one of the two that were shown."""
     for name in pattern.needs:
-        known = nw.col(name)
-        shown = (known == nw.col("first")) | (known == nw.col("second"))
+        known = _text(name)
+        shown = (known == _text("first")) | (known == _text("second"))
         if name == "gold":
             shown = shown | (known == "tie")
         stray = data.filter(known.is_null() | ~shown).select("item", "first", "second", name).head(1)
@@ -75,63 +75,58 @@ def _refuse_strangers(data: Any, pattern: Pattern) -> None:
 
 def _derived(pattern: Pattern, present: list[str]) -> list[Any]:
     """Pattern columns that are made from the frame's columns: the answer against a known candidate."""
-    choice = nw.col("choice").cast(nw.String)
-    no_preference = (choice == "tie") | (choice == "abstain")
     if "target_slot" in pattern.columns:
-        slot = nw.when(nw.col("better") == nw.col("first")).then(nw.lit("first")).otherwise(nw.lit("second"))
+        slot = nw.when(_text("better") == _text("first")).then(nw.lit("first")).otherwise(nw.lit("second"))
         return [slot.alias("target_slot")]
     if "outcome" not in pattern.columns:
         return []
     allowed = pattern.columns["outcome"] or ()
     if "preference" in allowed:
-        return [_against_if_known(choice, no_preference, present).alias("outcome")]
+        return [_against_if_known(present).alias("outcome")]
     if "filler" in allowed:
-        return [_against("target", choice, no_preference, "filler", "clean").alias("outcome")]
+        return [_against("target", "filler", "clean").alias("outcome")]
     if "gold" in pattern.needs:
-        return [_against_gold(choice, no_preference).alias("outcome")]
-    return [_against("better", choice, no_preference, "correct", "wrong").alias("outcome")]
+        return [_against_gold().alias("outcome")]
+    return [_against("better", "correct", "wrong").alias("outcome")]
 
 
-def _against(column: str, choice: Any, no_preference: Any, hit: str, miss: str) -> Any:
-    chosen_first, target_first = choice == "first", nw.col(column) == nw.col("first")
-    agree = (chosen_first & target_first) | (~chosen_first & ~target_first)
+def _text(column: str) -> Any:
+    """A column as text, so that categories of two columns can be compared."""
+    return nw.col(column).cast(nw.String)
+
+
+def _settled(decided: Any) -> Any:
+    """What an answer comes to: `decided` where it is a side; an unknown label stays, and is refused when counted."""
+    choice = _text("choice")
     return (
-        nw.when(choice == "invalid")
+        nw.when(choice.is_null() | (choice == "invalid"))
         .then(nw.lit("invalid"))
-        .when(no_preference)
+        .when((choice == "tie") | (choice == "abstain"))
         .then(nw.lit("tie"))
-        .when(agree)
-        .then(nw.lit(hit))
-        .otherwise(nw.lit(miss))
+        .when((choice == "first") | (choice == "second"))
+        .then(decided)
+        .otherwise(choice)
     )
 
 
-def _against_if_known(choice: Any, no_preference: Any, present: list[str]) -> Any:
+def _against(column: str, hit: str, miss: str) -> Any:
+    agree = (_text("choice") == "first") == (_text(column) == _text("first"))
+    return _settled(nw.when(agree).then(nw.lit(hit)).otherwise(nw.lit(miss)))
+
+
+def _against_if_known(present: list[str]) -> Any:
     """Right or wrong where one candidate is better, a bare preference where none is."""
-    preference = (
-        nw.when(choice == "invalid")
-        .then(nw.lit("invalid"))
-        .when(no_preference)
-        .then(nw.lit("tie"))
-        .otherwise(nw.lit("preference"))
-    )
+    preference = _settled(nw.lit("preference"))
     if "better" not in present:
         return preference
     known = ~nw.col("better").is_null()
-    return nw.when(known).then(_against("better", choice, no_preference, "correct", "wrong")).otherwise(preference)
+    return nw.when(known).then(_against("better", "correct", "wrong")).otherwise(preference)
 
 
-def _against_gold(choice: Any, no_preference: Any) -> Any:
+def _against_gold() -> Any:
     """A tie is correct only where the gold is a tie; elsewhere it is a tie."""
-    gold_tie = nw.col("gold") == "tie"
-    return (
-        nw.when(choice == "invalid")
-        .then(nw.lit("invalid"))
-        .when(no_preference & gold_tie)
-        .then(nw.lit("correct"))
-        .when(no_preference)
-        .then(nw.lit("tie"))
-        .when(gold_tie)
-        .then(nw.lit("wrong"))
-        .otherwise(_against("gold", choice, no_preference, "correct", "wrong"))
-    )
+    outcome = _against("gold", "correct", "wrong")
+    answered_tie = nw.when(outcome == "tie").then(nw.lit("correct")).otherwise(outcome)
+    took_side = (_text("choice") == "first") | (_text("choice") == "second")
+    where_tie = nw.when(took_side).then(nw.lit("wrong")).otherwise(answered_tie)
+    return nw.when(_text("gold") == "tie").then(where_tie).otherwise(outcome)

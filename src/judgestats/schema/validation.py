@@ -286,6 +286,7 @@ def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
                     cure="Such rows count in no mean.",
                 )
         return
+    yield from _without_stimulus(data)
     choice = data["choice"].to_pandas().astype(object)
     status = (
         data["status"].to_pandas().astype(object) if "status" in data.columns else pd.Series("ok", index=choice.index)
@@ -300,6 +301,21 @@ def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
             _where(rows),
             cure="invalid='wrong' or 'tie' counts them instead, where a measure offers it.",
         )
+
+
+def _without_stimulus(data: Any) -> Iterator[Finding]:
+    """Rows of a datasheet design that no measure of it can use."""
+    if "stimulus" not in data.columns:
+        return
+    stimulus = data["stimulus"].to_pandas().astype(object)
+    none = stimulus.isna().to_numpy()
+    if none.any():
+        yield Finding("set aside", "stimulus", "no stimulus", _where(none), cure="Say what the judge was shown.")
+    for name, what in (("delta", "ladder call without a step"), ("better", "ladder call without a better candidate")):
+        if name in data.columns:
+            rows = (stimulus == "ladder").to_numpy() & data[name].to_pandas().isna().to_numpy()
+            if rows.any():
+                yield Finding("set aside", name, what, _where(rows), cure=f"Fill in {name!r}.")
 
 
 def _counted(data: Any, kind: Kind) -> Iterator[Finding]:

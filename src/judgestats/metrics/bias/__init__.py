@@ -4,7 +4,7 @@ May import what ``metrics`` may.
 """
 
 from judgestats.metrics.bias.gold import gold_agreement
-from judgestats.metrics.bias.slots import slot_lean
+from judgestats.metrics.bias.slots import answer_rates, slot_lean
 from judgestats.metrics.bias.stability import consistency
 
-__all__ = ["consistency", "gold_agreement", "slot_lean"]
+__all__ = ["answer_rates", "consistency", "gold_agreement", "slot_lean"]

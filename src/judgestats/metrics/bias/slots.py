@@ -84,6 +84,41 @@ def slot_lean(calls: Any, *, by: By = (), cluster: str | None = None, conf_level
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
 
 
+def answer_rates(calls: Any, *, by: By = (), cluster: str | None = None, conf_level: float = 0.95) -> pd.DataFrame:
+    """Tie and invalid rates, which need no order.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences, or a tally: ``judge, choice, n``.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : str, optional
+        Column of calls that are not independent: Wilson with an effective n.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge ``tie`` (abstentions among them) and ``invalid``, as shares of all calls.
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"judge": "g", "choice": ["first", "tie", "abstain", "invalid"], "n": [5, 2, 1, 2]})
+    >>> answer_rates(counts)[["term", "estimate", "n"]]
+          term  estimate     n
+    0      tie       0.3  10.0
+    1  invalid       0.2  10.0
+    """
+    table = tally(calls, "answer_rates", by, cluster=cluster)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
+    rows = rates(table, groups, "tie", table["choice"].isin(["tie", "abstain"]), **options)
+    rows += rates(table, groups, "invalid", table["choice"] == "invalid", **options)
+    return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
+
+
 def _lean(
     table: pd.DataFrame, groups: list[str], choice: NDArray[Any], conf_level: float, cluster: str | None
 ) -> list[dict[str, Any]]:

@@ -10,18 +10,34 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, JudgestatsError, SchemaError
-from judgestats.kernels.proportions import newcombe, newcombe_paired
+from judgestats.kernels.proportions import wilson
 from judgestats.metrics.datasheets.sheets import datasheet
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.metrics.psychometrics.operating_point import (
+    Answers,
+    independent_difference,
+    paired_difference,
+    size_flag,
+)
+from judgestats.results import NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.columns import kind_of
 from judgestats.schema.counting import units
 from judgestats.schema.pairing import UNIT_COLUMNS
 
+#: Flag of a judge whom only one of the two datasheets has.
+ONE_SIDE = "judge on one side only"
 #: What two judges or prompts need not share for a stimulus to be the same.
 _MAY_DIFFER = ("prompt", "strategy", "scheme", "temperature")
-_Marks = tuple[Any, Any]
+_STIMULUS = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c not in _MAY_DIFFER)]
+_PROPORTIONS = "Wilson|Goodman"
+_CLUSTERED = "Wilson, clustered"
+_ESTIMATE = ["estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag"]
+_Row = dict[str, Any]
+#: Hits and trials of each unit.
+_Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+_Marker = Callable[[pd.DataFrame], _Marks]
 
 
 def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> pd.DataFrame:
@@ -31,22 +47,41 @@ def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> 
     ----------
     first, second : frame
         Preferences (then stimuli that both judged are paired), or results of :func:`datasheet` (then the two are
-        independent samples; so do published tables with a denominator). One judge is compared with the other where each
-        side has one, and judges of the same name where there are several.
+        independent samples). One judge is compared with the other where each side has one, and judges of the same name
+        where there are several.
     conf_level : float
-        Coverage of the intervals.
+        Coverage of the intervals. Clustered intervals of a datasheet that is given keep the level they were made at.
 
     Returns
     -------
     pandas.DataFrame
-        ``section``, ``detail``, ``first`` and ``second`` (the two estimates), and the columns of every estimate, for
-        ``second - first`` of each proportion: Newcombe's interval, paired where the data name the same stimuli (``n``
-        is then what they share), else for independent samples.
+        ``judge`` where there are several, ``section``, ``detail``, ``first`` and ``second`` (the two estimates), and
+        the columns of every estimate, for ``second - first`` of each proportion that both datasheets have, with the
+        flags of both. A judge whom only one side has keeps its rows, with no difference, last and flagged ``judge on
+        one side only``.
 
     Raises
     ------
+    SchemaError
+        If a side is neither preferences nor a datasheet.
     DesignError
-        If the two have no row in common.
+        If the two have no row or, where there are several, no judge in common; or if a side has several rows for the
+        same proportion, as with several prompts.
+
+    Notes
+    -----
+    Paired where both sides are frames that name the same stimuli, once each: Newcombe's paired interval on the stimuli
+    where both count, which are ``n`` (calls, or pairs for a measure of pairs). ``first`` and ``second`` are then of all
+    stimuli of their side, and the flag says ``k of m stimuli shared`` where that is more (m counts those of either).
+    Where a stimulus is repeated within a side (``not paired: repeated stimuli``) or shared stimuli have different
+    counts (``not paired: different counts``), and for a rate whose denominator depends on the answers (accuracy among
+    non-ties), the two are independent samples: Newcombe's interval; or, where a side has a clustered interval, MOVER
+    (square-and-add) from that and Wilson's of the other.
+
+    References
+    ----------
+    Newcombe, R. G. (1998). Statistics in Medicine 17, 873-890 and 2635-2650.
+    Zou, G. Y. and Donner, A. (2008). Statistics in Medicine 27, 1693-1702 (MOVER).
 
     Examples
     --------
@@ -60,37 +95,30 @@ def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> 
     1    0.5     1.0       0.5  Newcombe, paired
     """
     (sheet_1, calls_1), (sheet_2, calls_2) = (_as_sheet(data, conf_level) for data in (first, second))
-    one_judge = sheet_1["judge"].nunique() == 1 and sheet_2["judge"].nunique() == 1
+    one_judge = all(s["judge"].nunique(dropna=False) == 1 for s in (sheet_1, sheet_2))
+    if not one_judge:
+        _require_shared_judge(sheet_1, sheet_2)
     keys = [*([] if one_judge else ["judge"]), "section", "detail", "term"]
-    columns = [*keys, "estimate", "n", "method"]
-    both = sheet_1[columns].merge(sheet_2[columns], on=keys, suffixes=("_1", "_2"), sort=False)
-    both = both[both["method_1"].str.match("Wilson|Goodman") & both["method_2"].str.match("Wilson|Goodman")]
-    if both.empty:
-        raise DesignError("The two datasheets have no proportion in common: compare data of the same design.")
-    joint = _Joint(calls_1, calls_2, one_judge)
-    rows = []
-    for record in both.to_dict("records"):
-        row = {k: record[k] for k in keys}
-        marks = joint.marks(record)
-        rows.append(
-            {
-                **row,
-                "first": record["estimate_1"],
-                "second": record["estimate_2"],
-                **(_independent(record, conf_level) if marks is None else _paired(*marks, conf_level, record)),
-            }
-        )
-    result = estimates(rows, keys[:-1], extra=["first", "second"], sort=False)
-    return result[
-        [*keys[:-1], "first", "second", *(c for c in result.columns if c not in {*keys[:-1], "first", "second"})]
+    both = _joined(sheet_1, sheet_2, keys)
+    joint = _Joint(calls_1, calls_2)
+    rows = [
+        {**record, "first": record["estimate_1"], "second": record["estimate_2"], **_compared(record, joint, conf_level)}
+        for record in both.to_dict("records")
     ]
+    if not one_judge:
+        rows += [*_alone(sheet_1, sheet_2, "first"), *_alone(sheet_2, sheet_1, "second")]
+    before = [*keys[:-1], "first", "second"]
+    return estimates(rows, before, sort=False)
+
+
+# ---------------------------------------------------------------- sheets
 
 
 def _as_sheet(data: Any, conf_level: float) -> tuple[pd.DataFrame, Any]:
-    """A datasheet, and the calls behind it where they are given."""
+    """The proportions of a datasheet, and the calls behind it where they are given."""
     columns = list(nw.from_native(data).collect_schema().names())
     if {"section", "term", "estimate", "n"} <= set(columns):
-        return pd.DataFrame(data), None
+        return _proportions(nw.from_native(data).lazy().collect(backend="pandas").to_native()), None
     if kind_of(columns) != "preferences":
         raise SchemaError(
             "compare_datasheets takes preferences frames or datasheets; for ratings compare score_matrix()."
@@ -98,147 +126,226 @@ def _as_sheet(data: Any, conf_level: float) -> tuple[pd.DataFrame, Any]:
     sheet = datasheet(data, n_resamples=200, conf_level=conf_level)
     if "prompt" in sheet.columns:
         raise DesignError("One side has several prompts. Compare one prompt with another: filter each side to one.")
-    return sheet, data
+    return _proportions(sheet), data
 
 
-def _independent(record: dict[str, Any], conf_level: float) -> dict[str, Any]:
+def _proportions(sheet: pd.DataFrame) -> pd.DataFrame:
+    """Rows that are proportions; what a file leaves empty is text again."""
+    sheet = sheet.reindex(columns=list(dict.fromkeys([*sheet.columns, "judge", "detail", *_ESTIMATE])))
+    text = {c: sheet[c].astype(object).where(sheet[c].notna(), "") for c in ("section", "detail", "method", "flag")}
+    sheet = sheet.assign(**text, judge=sheet["judge"].astype(object))
+    sheet = sheet[sheet["method"].astype(str).str.match(_PROPORTIONS)]
+    again = sheet.duplicated(["judge", "section", "detail", "term"])
+    if again.any():
+        row = sheet[again].iloc[0]
+        raise DesignError(
+            f"One side has several rows for {row['term']!r} of judge {row['judge']!r} in section {row['section']!r}, as "
+            "with several prompts, or with by=. Compare one with another: filter each side to one."
+        )
+    return sheet
+
+
+def _require_shared_judge(one: pd.DataFrame, two: pd.DataFrame) -> None:
+    if one["judge"].isin(two["judge"]).any():
+        return
+    names = [", ".join(sorted({str(j) for j in s["judge"]})) or "none" for s in (one, two)]
+    raise DesignError(
+        f"The two datasheets share no judge. The first has: {names[0]}. The second has: {names[1]}. Judges are compared "
+        "by name; to compare two of different names, filter each side to one."
+    )
+
+
+def _joined(one: pd.DataFrame, two: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    columns = [*keys, *_ESTIMATE]
+    both = one[columns].merge(two[columns], on=keys, suffixes=("_1", "_2"), sort=False, validate="one_to_one")
+    if both.empty:
+        raise DesignError("The two datasheets have no proportion in common: compare data of the same design.")
+    return both
+
+
+def _alone(sheet: pd.DataFrame, other: pd.DataFrame, side: str) -> list[_Row]:
+    """Rows of the judges whom the other side lacks."""
+    alone = sheet[~sheet["judge"].isin(other["judge"])]
+    return [
+        {
+            **{k: r[k] for k in ("judge", "section", "detail", "term")},
+            side: r["estimate"],
+            "estimate": math.nan,
+            "n": 0.0,
+            "flag": flags(*_told(r["flag"]), ONE_SIDE),
+        }
+        for r in alone.to_dict("records")
+    ]
+
+
+# ---------------------------------------------------------------- differences
+
+
+def _compared(record: _Row, joint: _Joint, conf_level: float) -> _Row:
+    """Second minus first, with the doubts about each and about the pairing."""
+    row, doubt = joint.difference(record, conf_level)
+    if row is None:
+        row = _independent(record, conf_level)
+    told = [*_told(record["flag_1"]), *_told(record["flag_2"])]
+    return {**row, "flag": flags(*told, doubt, size_flag(row["n"]))}
+
+
+def _told(flag: str) -> list[str]:
+    """Flags of a row, but for those of its size."""
+    return [f for f in flag.split("; ") if f not in (SMALL_N, NO_DATA)]
+
+
+def _independent(record: _Row, conf_level: float) -> _Row:
     p1, n1, p2, n2 = (float(record[c]) for c in ("estimate_1", "n_1", "estimate_2", "n_2"))
-    if not n1 or not n2:
-        return {"estimate": math.nan, "n": 0, "flag": NO_DATA}
-    low, high = newcombe(p2 * n2, n2, p1 * n1, n1, conf_level)
-    error = math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2)
+    row = independent_difference(p2 * n2, n2, p1 * n1, n1, conf_level)
+    if not row["n"] or not any(record[m].startswith(_CLUSTERED) for m in ("method_1", "method_2")):
+        return row
+    (se1, l1, u1), (se2, l2, u2) = (_own_interval(record, side, conf_level) for side in "12")
     return {
         "estimate": p2 - p1,
-        "std_error": error,
-        "conf_low": low,
-        "conf_high": high,
-        "n": min(n1, n2),
-        "method": "Newcombe, independent",
-        "flag": flags(SMALL_N if min(n1, n2) < 30 else ""),
+        "std_error": math.hypot(se1, se2),
+        "conf_low": p2 - p1 - math.hypot(p2 - l2, u1 - p1),
+        "conf_high": p2 - p1 + math.hypot(u2 - p2, p1 - l1),
+        "n": row["n"],
+        "method": "MOVER, from both intervals",
     }
 
 
-def _paired(before: Any, after: Any, conf_level: float, record: dict[str, Any]) -> dict[str, Any]:
-    a, b, c, d = (float(x.sum()) for x in (after & before, after & ~before, ~after & before, ~after & ~before))
-    n = a + b + c + d
-    if not n:
-        return _independent(record, conf_level)
-    low, high = newcombe_paired(a, b, c, d, conf_level)
-    dependent = NOT_INDEPENDENT if record["term"] not in _PAIR_TERMS else ""
-    return {
-        "estimate": (b - c) / n,
-        "std_error": math.sqrt(max(b + c - (b - c) ** 2 / n, 0.0)) / n,
-        "conf_low": low,
-        "conf_high": high,
-        "n": n,
-        "method": "Newcombe, paired",
-        "flag": flags(dependent, SMALL_N if n < 30 else ""),
-    }
+def _own_interval(record: _Row, side: str, conf_level: float) -> tuple[float, float, float]:
+    """Standard error and limits of one side: its clustered ones, or Wilson's (Goodman's are of four at once)."""
+    if record[f"method_{side}"].startswith(_CLUSTERED):
+        se, low, high = (float(record[f"{c}_{side}"]) for c in ("std_error", "conf_low", "conf_high"))
+        return se, low, high
+    p, n = float(record[f"estimate_{side}"]), float(record[f"n_{side}"])
+    low, high = (float(x) for x in wilson(p * n, n, conf_level))
+    return math.sqrt(p * (1 - p) / n), low, high
 
 
 class _Joint:
-    """What both sides judged, matched once per measure."""
+    """The calls of both sides, read once per measure."""
 
-    def __init__(self, first: Any, second: Any, one_judge: bool) -> None:
+    def __init__(self, first: Any, second: Any) -> None:
         self._sides = (first, second)
-        self._keys = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c not in _MAY_DIFFER)]
-        self._keys += [] if one_judge else ["judge"]
-        self._table = cache(self._match)
+        self._units = cache(self._read)
 
-    def marks(self, record: dict[str, Any]) -> _Marks | None:
-        """Hits of both sides on the stimuli they share, or None where they cannot be paired."""
-        spec = _SPECS.get(record["term"])
-        if spec is None or self._sides[0] is None or self._sides[1] is None:
-            return None
-        measure, marker, condition = spec
+    def difference(self, record: _Row, conf_level: float) -> tuple[_Row | None, str]:
+        """Paired difference of a row and what is to be said of it; None where it cannot be paired."""
+        term = f"{record['section']} {record['term']}" if record["section"] == "gold" else record["term"]
+        spec = _SPECS.get(term)
+        if spec is None or any(s is None for s in self._sides) or record["section"] not in spec[0]:
+            return None, ""
+        _, measure, marks, condition = spec
         stimulus = "different_subset" if record["section"].endswith("different subset") else None
-        table = self._table(measure, stimulus)
-        if table is None or record["section"].startswith("criterion"):
-            return None
-        if "judge" in record:
-            table = table[table["judge"] == record["judge"]]
-        if condition == "delta":
-            table = table[("Δ = " + table["delta"].map("{:g}".format)) == record["detail"]]
-        elif condition and condition in table.columns and record["detail"] not in ("", "all"):
-            table = table[table[condition] == record["detail"]]
-        sides = [marker(table.rename(columns={f"{c}_{s}": c for c in _ANSWERS})) for s in ("1", "2")]
-        (hit_1, trial_1), (hit_2, trial_2) = sides
-        kept = np.asarray(trial_1 & trial_2, dtype=bool)
-        return np.asarray(hit_1, dtype=bool)[kept], np.asarray(hit_2, dtype=bool)[kept]
+        answers = []
+        for side in (1, 0):
+            table = self._units(side, measure, stimulus)
+            if table is None:
+                return None, ""
+            table = _rows_of(table, record, condition)
+            answers.append(Answers(table, *marks(table)))
+        keys = [k for k in _STIMULUS if all(k in a.units.columns for a in answers)]
+        return paired_difference(answers[0], answers[1], keys, conf_level)
 
-    def _match(self, measure: str, stimulus: str | None) -> pd.DataFrame | None:
+    def _read(self, side: int, measure: str, stimulus: str | None) -> pd.DataFrame | None:
+        data = nw.from_native(self._sides[side])
+        if measure == "gold_agreement":
+            data = data.filter(~(nw.col("gold").is_null() | (nw.col("gold") == "")))
         try:
-            one, two = (units(s, measure, stimulus=stimulus) for s in self._sides)
+            return units(data.to_native(), measure, stimulus=stimulus)
         except JudgestatsError:
             return None
-        keys = [k for k in self._keys if k in one.columns and k in two.columns]
-        shared = one.merge(two, on=keys, suffixes=("_1", "_2"))
-        return shared if len(shared) else None
 
 
-_ANSWERS = ("choice", "forward", "reverse", "outcome", "target_slot")
+def _rows_of(table: pd.DataFrame, record: _Row, condition: str | None) -> pd.DataFrame:
+    """Units behind one row of a datasheet: of its judge, and of the condition that its detail names."""
+    if "judge" in record:
+        table = table[table["judge"].isna() if pd.isna(record["judge"]) else table["judge"] == record["judge"]]
+    if condition is None or condition not in table.columns or record["detail"] == "all":
+        return table
+    told = "Δ = {:g}" if condition == "delta" else "{}"
+    detail = [told.format(v) if pd.notna(v) and v != "" else "" for v in table[condition]]
+    return table[np.array(detail, dtype=object) == record["detail"]]
+
+
+# ---------------------------------------------------------------- what a unit is to a term
 
 
 def _preference(table: pd.DataFrame) -> _Marks:
-    return table["choice"].isin(["first", "second"]), table["choice"] != "invalid"
+    choice = table["choice"].to_numpy(dtype=object)
+    return np.isin(choice, ["first", "second"]), choice != "invalid"
 
 
-def _choice(answer: str) -> Callable[[pd.DataFrame], _Marks]:
+def _choice(*answers: str) -> _Marker:
+    """A share of all calls."""
+
     def marks(table: pd.DataFrame) -> _Marks:
-        choice = table["choice"].astype(object).replace("abstain", "tie")
-        return choice == answer, choice != "invalid"
+        return np.isin(table["choice"].to_numpy(dtype=object), answers), np.ones(len(table), dtype=bool)
 
     return marks
 
 
-def _outcome(answer: str) -> Callable[[pd.DataFrame], _Marks]:
+def _outcome(answer: str, *, of_all: bool = False) -> _Marker:
+    """A share of the valid calls, or of all."""
+
     def marks(table: pd.DataFrame) -> _Marks:
-        return table["outcome"] == answer, table["outcome"] != "invalid"
+        outcome = table["outcome"].to_numpy(dtype=object)
+        return outcome == answer, (outcome != "invalid") | of_all
 
     return marks
 
 
-def _pair(rule: Callable[[pd.Series[Any], pd.Series[Any]], Any]) -> Callable[[pd.DataFrame], _Marks]:
+def _pair(rule: Callable[[NDArray[Any], NDArray[Any]], Any]) -> _Marker:
+    """A share of the pairs with two valid answers; two columns of hits are the two calls of a pair."""
+
     def marks(table: pd.DataFrame) -> _Marks:
-        one, two = table["forward"], table["reverse"]
-        return rule(one, two), ~(one.isin(["invalid", "missing"]) | two.isin(["invalid", "missing"]))
+        one, two = (table[c].to_numpy(dtype=object) for c in ("forward", "reverse"))
+        hit = np.asarray(rule(one, two), dtype=bool)
+        valid = ~(np.isin(one, ["invalid", "missing"]) | np.isin(two, ["invalid", "missing"]))
+        return hit, np.broadcast_to(valid if hit.ndim == 1 else valid[:, None], hit.shape)
 
     return marks
+
+
+def _twice(answer: str) -> _Marker:
+    return _pair(lambda one, two: (one == answer) & (two == answer))
 
 
 def _stable(one: Any, two: Any) -> Any:
     return (one != two) & (one != "tie") & (two != "tie")
 
 
-def _twice(answer: str) -> Callable[[pd.DataFrame], _Marks]:
-    return _pair(lambda one, two: (one == answer) & (two == answer))
-
-
 _positional = _pair(lambda one, two: (one == two) & (one != "tie"))
 _one_sided = _pair(lambda one, two: (one == "tie") != (two == "tie"))
 _agreeing = _pair(lambda one, two: _stable(one, two) | ((one == "tie") & (two == "tie")))
+_call_ties = _pair(lambda one, two: np.column_stack([one == "tie", two == "tie"]))
+_call_preferences = _pair(lambda one, two: np.column_stack([one != "tie", two != "tie"]))
 
+_EQUALS, _ANSWERED = ("Δ0", "Δ0, different subset"), ("slots", "answers")
 # A rate among non-ties has another denominator on each side: it is compared as two independent samples.
-#: Term -> measure whose units are matched, how a unit is marked, and the column that the detail names.
-_SPECS: dict[str, tuple[str, Callable[[pd.DataFrame], _Marks], str | None]] = {
-    "dark_current": ("dark_current", _preference, "vacuum_kind"),
-    "stable_cross_sensitivity": ("delta0", _pair(_stable), None),
-    "positional_false_preference": ("delta0", _positional, None),
-    "one_sided_commit": ("delta0", _one_sided, None),
-    "no_preference": ("delta0", _twice("tie"), None),
-    "target_sensitivity": ("target_sensitivity", _outcome("correct"), "delta"),
-    "wrong_choice_rate": ("target_sensitivity", _outcome("wrong"), "delta"),
-    "miss_by_tie": ("target_sensitivity", _outcome("tie"), "delta"),
-    "consistency": ("consistency", _agreeing, None),
-    "first_twice": ("consistency", _twice("first"), None),
-    "second_twice": ("consistency", _twice("second"), None),
-    "both_tie": ("consistency", _twice("tie"), None),
-    "one_sided": ("consistency", _one_sided, None),
-    "first": ("slot_lean", _choice("first"), None),
-    "second": ("slot_lean", _choice("second"), None),
-    "tie": ("slot_lean", _choice("tie"), None),
-    "accuracy": ("gold_agreement", _outcome("correct"), None),
-    "gold_tie": ("gold_agreement", _outcome("tie"), None),
-    "gold_wrong": ("gold_agreement", _outcome("wrong"), None),
+#: Term (after ``gold`` where it is of that section) -> sections it is paired in, measure whose units are matched, how a
+#: unit is marked, and the column that the detail names. The trials are those of the section's own rows.
+_SPECS: dict[str, tuple[tuple[str, ...], str, _Marker, str | None]] = {
+    "dark_current": (("dark current",), "dark_current", _preference, "vacuum_kind"),
+    "raw_false_preference": (_EQUALS, "delta0", _call_preferences, None),
+    "tie_rate": (_EQUALS, "delta0", _call_ties, None),
+    "stable_cross_sensitivity": (_EQUALS, "delta0", _pair(_stable), None),
+    "positional_false_preference": (_EQUALS, "delta0", _positional, None),
+    "one_sided_commit": (_EQUALS, "delta0", _one_sided, None),
+    "no_preference": (_EQUALS, "delta0", _twice("tie"), None),
+    "target_sensitivity": (("ladder",), "target_sensitivity", _outcome("correct"), "delta"),
+    "wrong_choice_rate": (("ladder",), "target_sensitivity", _outcome("wrong"), "delta"),
+    "miss_by_tie": (("ladder",), "target_sensitivity", _outcome("tie"), "delta"),
+    "consistency": (("swap",), "consistency", _agreeing, None),
+    "first_twice": (("swap",), "consistency", _twice("first"), None),
+    "second_twice": (("swap",), "consistency", _twice("second"), None),
+    "both_tie": (("swap",), "consistency", _twice("tie"), None),
+    "one_sided": (("swap",), "consistency", _one_sided, None),
+    "first": (_ANSWERED, "slot_lean", _choice("first"), None),
+    "second": (_ANSWERED, "slot_lean", _choice("second"), None),
+    "tie": (_ANSWERED, "slot_lean", _choice("tie", "abstain"), None),
+    "invalid": (_ANSWERED, "slot_lean", _choice("invalid"), None),
+    "gold accuracy": (("gold",), "gold_agreement", _outcome("correct"), None),
+    "gold gold_tie": (("gold",), "gold_agreement", _outcome("tie", of_all=True), None),
+    "gold gold_wrong": (("gold",), "gold_agreement", _outcome("wrong", of_all=True), None),
+    "gold invalid": (("gold",), "gold_agreement", _outcome("invalid", of_all=True), None),
 }
-_PAIR_TERMS = {t for t, (measure, _, _) in _SPECS.items() if measure in ("delta0", "consistency")}

@@ -25,7 +25,8 @@ def profile(
     high : float
         Raw false preference from which it is called high.
     dominant : float
-        Share of the two-order commitments from which one mechanism names the whole.
+        Share of the committing pairs from which one-sided ones, or of the two-order ones from which one mechanism,
+        name the whole.
 
     Returns
     -------
@@ -42,12 +43,12 @@ def profile(
     """
     pooled = estimates
     if "section" in pooled.columns:
-        pooled = pooled[pooled["section"] != "Δ0, different subset"]
+        pooled = pooled[pooled["section"].isin(["dark current", "Δ0"])]
     for kind in {"vacuum_kind", "detail"} & set(pooled.columns):
         pooled = pooled[(pooled["term"] != "dark_current") | pooled[kind].isin(["all", ""]) | pooled[kind].isna()]
     rows = []
     groups = ["judge", *(["prompt"] if "prompt" in pooled.columns else [])]
-    for judge, here in pooled.groupby(groups, sort=True):
+    for judge, here in pooled.groupby(groups, sort=True, dropna=False):
         value = here.drop_duplicates("term").set_index("term")["estimate"]
         needed = ("dark_current", "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference")
         if not set(needed) <= set(value.index) or value[list(needed)].isna().any():
@@ -61,13 +62,17 @@ def profile(
 
 
 def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float, high: float, dominant: float) -> str:
+    clean = dc <= dark
     if raw < high:
-        return "Clean Class A" if dc <= dark else "Class B"
-    share = positional / (stable + positional) if stable + positional else 0.0
-    if share >= dominant:
+        return "Clean Class A" if clean else "Class B"
+    one_sided = 2 * (raw - stable - positional)  # by the identity
+    both = stable + positional
+    if one_sided >= dominant * (both + one_sided):
+        mechanism = "One-sided"
+    elif positional >= dominant * both:
         mechanism = "Presentation-conflicted"
-    elif share <= 1 - dominant:
-        mechanism = "Stable cross-sensitive" if stable + positional else "One-sided"
+    elif stable >= dominant * both:
+        mechanism = "Stable cross-sensitive"
     else:
         mechanism = "Mixed stable-positional"
-    return f"{'Class A-delta0' if dc <= dark else 'Class B'} / {mechanism}"
+    return f"{'Class A-delta0' if clean else 'Class B'} / {mechanism}"

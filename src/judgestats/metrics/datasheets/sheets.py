@@ -12,18 +12,18 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError
-from judgestats.metrics.bias import consistency, gold_agreement, slot_lean
+from judgestats.metrics.bias import answer_rates, consistency, gold_agreement, slot_lean
 from judgestats.metrics.consensus import consensus_deviation
 from judgestats.metrics.datasheets.glossary import GLOSSARY
-from judgestats.metrics.psychometrics.ladder import d_prime, detection_threshold, target_sensitivity
+from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.psychometrics.surface import delta0, filler_preference
+from judgestats.metrics.psychometrics.threshold import detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.rates import rates
 from judgestats.results import COLUMNS, SINGLE_RUN, estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import By, grouping, kind_of
-from judgestats.schema.counting import tally
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
 BEFORE, AFTER = ("section", "detail"), ("symbol", "level", "denominator", "bad_direction", "meaning")
@@ -92,7 +92,7 @@ def datasheet(
         parts = _preference_sections(data, groups, present, cluster, n_resamples, seed, conf_level)
     if len(prompts) == 2 and asked == ["judge"]:
         base, strict = prompts
-        parts = chain(parts, _criterion_section(data, base, strict, n_resamples, seed, conf_level))
+        parts = chain(parts, _criterion_section(data, base, strict, conf_level))
     sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
     sheet = pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)
     return sheet[[*groups, *BEFORE, *COLUMNS, *AFTER]]
@@ -116,7 +116,7 @@ def _preference_sections(
     else:
         yield from _if_possible("swap", lambda: consistency(data, **clustered))
         slots = list(_if_possible("slots", lambda: slot_lean(data, **level)))
-        yield from slots or [("answers", _answer_rows(data, groups, conf_level))]
+        yield from slots or [("answers", answer_rates(data, **level))]
     if "replicate" in present:
         yield from _if_possible("repeats", lambda: consistency(data, over="replicate", **level))
     if "gold" in present:
@@ -127,15 +127,6 @@ def _failed_gates(gates: pd.DataFrame) -> pd.DataFrame:
     """Only the gates that some call failed: one that all passed may never have been checked."""
     failed = gates.loc[gates["estimate"] < 1, "term"].unique()
     return gates[gates["term"].isin([*failed, "valid"])]
-
-
-def _answer_rows(data: Any, groups: list[str], conf_level: float) -> pd.DataFrame:
-    """Tie and invalid rates, which need no order."""
-    table = tally(data, "slot_lean", [g for g in groups if g != "judge"])
-    tie = table["choice"].isin(["tie", "abstain"])
-    rows = rates(table, groups, "tie", tie, conf_level=conf_level)
-    rows += rates(table, groups, "invalid", table["choice"] == "invalid", conf_level=conf_level)
-    return estimates(rows, groups)
 
 
 def _instrument_sections(
@@ -155,10 +146,10 @@ def _instrument_sections(
 
 
 def _criterion_section(
-    data: Any, base: str, strict: str, n_resamples: int, seed: int, conf_level: float
+    data: Any, base: str, strict: str, conf_level: float
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     def measure() -> pd.DataFrame:
-        table = criterion_shift(data, base, strict, n_resamples=n_resamples, seed=seed, conf_level=conf_level)
+        table = criterion_shift(data, base, strict, conf_level=conf_level)
         return table.assign(prompt=f"{base} to {strict}")
 
     yield from _if_possible(f"criterion, {base} to {strict}", measure)

@@ -1,38 +1,24 @@
-"""The controlled quality ladder: sensitivity per step, detection threshold, d'."""
+"""The controlled quality ladder: sensitivity per step, and d'."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
-import narwhals.stable.v2 as nw
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
-from scipy.stats import norm
 
-from judgestats.errors import DesignError, choose
-from judgestats.kernels.resampling import cluster_index, percentile_interval, resampled_totals
+from judgestats.errors import choose
 from judgestats.metrics.rates import rates
-from judgestats.results import (
-    CEILING,
-    FEW_CLUSTERS,
-    LEFT_CENSORED,
-    NO_DATA,
-    NOT_INDEPENDENT,
-    RIGHT_CENSORED,
-    SMALL_N,
-    estimates,
-    flags,
-)
+from judgestats.results import CEILING, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import SHARED_PAIRS, tally
 from judgestats.schema.patterns import Invalid
 
-Interpolation = Literal["linear", "step"]
+#: Flag of a step whose target stood in one slot only: hits or false alarms are missing.
+ONE_SLOT = "target in one slot only"
+_SIGNAL_TERMS = ("d_prime", "slot_criterion")
 
 
 def target_sensitivity(
@@ -75,7 +61,7 @@ def target_sensitivity(
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
     table = tally(calls, "target_sensitivity", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
-    outcome = _settled(table["outcome"], invalid)
+    outcome = settled(table["outcome"], invalid)
     valid = outcome != "invalid"
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
     rows = rates(table, groups, "target_sensitivity", outcome == "correct", valid, **options)
@@ -83,194 +69,6 @@ def target_sensitivity(
     rows += rates(table, groups, "wrong_choice_rate", outcome == "wrong", valid, **options)
     rows += rates(table, groups, "miss_by_tie", outcome == "tie", valid, **options)
     return estimates(rows, groups)
-
-
-def detection_threshold(
-    calls: Any,
-    *,
-    by: By = (),
-    level: float = 0.75,
-    interpolation: Interpolation = "linear",
-    cluster: str | None = "task",
-    invalid: Invalid = "drop",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
-) -> pd.DataFrame:
-    """Smallest step of the ladder at which an isotonic fit of the sensitivity reaches a level (Eq. 10).
-
-    Parameters
-    ----------
-    calls : frame
-        As for :func:`target_sensitivity`.
-    by : str or sequence of str
-        Further grouping columns.
-    level : float
-        The sensitivity to be reached.
-    interpolation : {'linear', 'step'}
-        Between the steps: the fitted curve is joined by lines, or the first step that reaches the level counts.
-    cluster : str or None
-        Column that is resampled as a whole; where the data do not have it, calls are resampled as independent.
-    invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is.
-    n_resamples : int
-        Bootstrap resamples.
-    seed : int or numpy.random.Generator
-        The same seed gives the same interval.
-    conf_level : float
-        Coverage of the percentile interval.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Term ``detection_threshold`` per judge; ``n`` is calls. Reached at the first step: that step, flagged
-        ``left-censored`` (read: at most). Never reached: NaN, flagged ``right-censored``. A censored *end* of the
-        interval is ``-inf`` (at most the first step) or ``inf`` (above the last).
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> counts = pd.DataFrame({"judge": "Llama8B", "delta": [1, 1, 2, 2, 3, 3, 4, 4, 5],
-    ...                        "outcome": ["correct", "wrong"] * 4 + ["correct"],
-    ...                        "n": [61, 39, 52, 28, 43, 17, 30, 10, 20]})
-    >>> detection_threshold(counts)[["estimate", "flag"]]
-       estimate    flag
-    0       4.0
-    """
-    choose(interpolation, ("linear", "step"), "interpolation")
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
-    if cluster not in nw.from_native(calls).collect_schema().names():
-        cluster = None
-    table = tally(calls, "detection_threshold", by, cluster=cluster)
-    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    rng = np.random.default_rng(seed)
-    codes = codes_of(table, groups)
-    outcome = _settled(table["outcome"], invalid).to_numpy()
-    rows = []
-    for g, first in enumerate(codes.first):
-        here = table[(codes.code == g) & (outcome != "invalid")].assign(
-            hit=outcome[(codes.code == g) & (outcome != "invalid")] == "correct"
-        )
-        key = table.iloc[first][groups].to_dict()
-        rows.append(
-            {
-                **key,
-                **_threshold_row(here, level, interpolation, cluster, n_resamples, rng, conf_level),
-                "term": "detection_threshold",
-            }
-        )
-    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and cluster is None else ""
-    for row in rows:
-        row["flag"] = flags(row["flag"], dependent)
-    return estimates(rows, groups)
-
-
-def _threshold_row(
-    calls: pd.DataFrame,
-    level: float,
-    interpolation: Interpolation,
-    cluster: str | None,
-    n_resamples: int,
-    rng: np.random.Generator,
-    conf_level: float,
-) -> dict[str, Any]:
-    steps = np.sort(calls["delta"].to_numpy(dtype=float))
-    steps = np.unique(steps[~np.isnan(steps)])
-    steps = steps[steps > 0]
-    if steps.size < 2:
-        return {"estimate": math.nan, "n": calls["n"].sum(), "flag": NO_DATA if not steps.size else "one step"}
-    counts, clusters = _step_counts(calls, steps, cluster)
-    total = counts.sum(axis=0)
-    n = total[: steps.size] + total[steps.size :]
-    value = crossing(steps, total[: steps.size] / n, n, level, interpolation)
-    if cluster is None:
-        hits = rng.binomial(n.astype(np.int64), total[: steps.size] / n, size=(n_resamples, steps.size))
-        draws_of, method = np.hstack([hits, n - hits]), "isotonic; percentile bootstrap of calls"
-    else:
-        draws_of = resampled_totals(counts, cluster_index(rng, clusters, n_resamples))
-        method = f"isotonic; percentile bootstrap by {cluster} (G = {clusters})"
-    draws = np.array([_crossing_of(steps, d, level, interpolation) for d in draws_of])
-    low, high = percentile_interval(draws, conf_level)
-    if low == high:
-        low = high = math.nan  # every resample says the same: the interval would have no width
-    censor = LEFT_CENSORED if value == -math.inf else RIGHT_CENSORED if value == math.inf else ""
-    few = FEW_CLUSTERS if cluster is not None and clusters < 10 else ""
-    estimate = steps[0] if value == -math.inf else math.nan if value == math.inf else value
-    return {
-        "estimate": estimate,
-        "conf_low": low,
-        "conf_high": high,
-        "n": n.sum(),
-        "method": method,
-        "flag": flags(censor, few, SMALL_N if n.sum() < 30 else ""),
-    }
-
-
-def _step_counts(
-    calls: pd.DataFrame, steps: NDArray[np.float64], cluster: str | None
-) -> tuple[NDArray[np.float64], int]:
-    """Correct and other calls per step, a row a cluster."""
-    group = codes_of(calls, [cluster]) if cluster else None
-    clusters = group.size if group else 1
-    code = group.code if group else np.zeros(len(calls), dtype=np.int64)
-    step = np.searchsorted(steps, calls["delta"].to_numpy(dtype=float))
-    known = calls["delta"].to_numpy(dtype=float) > 0
-    counts = np.zeros((clusters, 2 * steps.size))
-    column = np.where(calls["hit"].to_numpy(), step, step + steps.size)
-    np.add.at(counts, (code[known], column[known]), calls["n"].to_numpy(dtype=float)[known])
-    return counts, clusters
-
-
-def _crossing_of(
-    steps: NDArray[np.float64], counts: NDArray[np.float64], level: float, interpolation: Interpolation
-) -> float:
-    hits, n = counts[: steps.size], counts[: steps.size] + counts[steps.size :]
-    there = n > 0
-    if there.sum() < 2:
-        return math.nan
-    return crossing(steps[there], hits[there] / n[there], n[there], level, interpolation)
-
-
-def crossing(
-    steps: NDArray[np.float64],
-    p: NDArray[np.float64],
-    n: NDArray[np.float64],
-    level: float,
-    interpolation: Interpolation = "linear",
-) -> float:
-    """Where the isotonic fit of `p`, weighted by `n`, reaches `level`.
-
-    Parameters
-    ----------
-    steps, p, n : (L,) float arrays
-        Steps in increasing order, the share correct and the calls of each.
-    level : float
-        Level to be reached.
-    interpolation : {'linear', 'step'}
-        How the fit runs between steps.
-
-    Returns
-    -------
-    float
-        ``-inf`` if the first step reaches it already, ``inf`` if none does.
-
-    Examples
-    --------
-    >>> value = crossing(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.7, 0.8]), np.array([10.0, 10.0, 10.0]), 0.75)
-    >>> print(f"{value:.6f}")
-    2.500000
-    """
-    fit = isotonic_regression(p, weights=n).x
-    reached = np.flatnonzero(fit >= level - 1e-12)
-    if not reached.size:
-        return math.inf
-    at = int(reached[0])
-    if at == 0:
-        return -math.inf
-    if interpolation == "step":
-        return float(steps[at])
-    rise = (level - fit[at - 1]) / (fit[at] - fit[at - 1])
-    return float(steps[at - 1] + rise * (steps[at] - steps[at - 1]))
 
 
 def d_prime(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFrame:
@@ -296,7 +94,7 @@ def d_prime(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFram
     Raises
     ------
     DesignError
-        If the target was only ever shown in one slot.
+        If the order in which the candidates were shown is not known.
 
     References
     ----------
@@ -315,38 +113,36 @@ def d_prime(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFram
     """
     table = tally(calls, "d_prime", by)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
-    table = table[table["choice"] != "invalid"]
     toward_first = table["choice"].map({"first": 1.0, "second": 0.0}).fillna(0.5).to_numpy(dtype=float)
-    rows = []
-    codes = codes_of(table, groups)
-    n = table["n"].to_numpy(dtype=float)
+    n = table["n"].to_numpy(dtype=float) * (table["choice"] != "invalid").to_numpy()
     in_first = (table["target_slot"] == "first").to_numpy()
+    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
+    codes = codes_of(table, groups)
+    rows = []
     for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
         here = codes.code == g
-        sums = [
-            (float((n * toward_first)[here & slot].sum()), float(n[here & slot].sum()))
-            for slot in (in_first, ~in_first)
+        hits, n1 = (float(x[here & in_first].sum()) for x in (n * toward_first, n))
+        alarms, n2 = (float(x[here & ~in_first].sum()) for x in (n * toward_first, n))
+        rows += [
+            {**key, **row, "flag": flags(row["flag"], dependent)}
+            for row in _detectability(hits, n1, alarms, n2, conf_level)
         ]
-        rows += [{**key, **row} for row in _detectability(*sums[0], *sums[1], conf_level)]
     return estimates(rows, groups)
 
 
 def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level: float) -> list[dict[str, Any]]:
+    method, small = "log-linear, Gourevitch-Galanter", SMALL_N if n1 + n2 < 30 else ""
     if not n1 or not n2:
-        raise DesignError(
-            "d' needs calls with the target in the first slot and calls with it in the second; one is missing."
-        )
+        doubt = flags(ONE_SLOT if n1 + n2 else NO_DATA, small)
+        return [{"term": t, "estimate": math.nan, "n": n1 + n2, "method": method, "flag": doubt} for t in _SIGNAL_TERMS]
     h, f = (hits + 0.5) / (n1 + 1), (alarms + 0.5) / (n2 + 1)
     zh, zf = float(ndtri(h)), float(ndtri(f))
     ceiling = hits == n1 and alarms == 0
-    variance = h * (1 - h) / (n1 * norm.pdf(zh) ** 2) + f * (1 - f) / (n2 * norm.pdf(zf) ** 2)
+    variance = h * (1 - h) / (n1 * _density(zh) ** 2) + f * (1 - f) / (n2 * _density(zf) ** 2)
     z = float(ndtri(0.5 + conf_level / 2))
     rows = []
-    for term, value, se in (
-        ("d_prime", zh - zf, math.sqrt(variance)),
-        ("slot_criterion", -(zh + zf) / 2, math.sqrt(variance) / 2),
-    ):
-        error = math.nan if ceiling else se
+    for term, value, scale in zip(_SIGNAL_TERMS, (zh - zf, -(zh + zf) / 2), (1.0, 0.5), strict=True):
+        error = math.nan if ceiling else scale * math.sqrt(variance)
         rows.append(
             {
                 "term": term,
@@ -355,13 +151,17 @@ def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level:
                 "conf_low": value - z * error,
                 "conf_high": value + z * error,
                 "n": n1 + n2,
-                "method": "log-linear, Gourevitch-Galanter",
-                "flag": flags(CEILING if ceiling else "", SMALL_N if n1 + n2 < 30 else ""),
+                "method": method,
+                "flag": flags(CEILING if ceiling else "", small),
             }
         )
     return rows
 
 
-def _settled(outcome: pd.Series[Any], invalid: Invalid) -> pd.Series[Any]:
+def _density(z: float) -> float:
+    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+
+
+def settled(outcome: pd.Series[Any], invalid: Invalid) -> pd.Series[Any]:
     """Outcomes with the invalid ones counted as asked for."""
     return outcome if invalid == "drop" else outcome.replace({"invalid": invalid})

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.errors import choose
 from judgestats.kernels.decomposition import DROPPED, NO_PREFERENCE, ONE_SIDED, POSITIONAL, STABLE, decompose
 from judgestats.kernels.proportions import goodman, newcombe_paired
 from judgestats.metrics.rates import rates
-from judgestats.results import BY_STRUCTURE, NO_DATA, SMALL_N, estimates, flags
+from judgestats.results import BY_STRUCTURE, NO_DATA, estimates
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import tally
@@ -99,29 +100,34 @@ def delta0(
     pair_class = _pair_class(table)
     kept = pair_class != DROPPED
     commits = (table["forward"] != "tie").astype(float) + (table["reverse"] != "tie").astype(float)
-    rows = rates(table, groups, "raw_false_preference", commits / 2, kept, calls_per_count=2, **options)
-    rows += rates(table, groups, "tie_rate", 1 - commits / 2, kept, calls_per_count=2, **options)
     classes = _classes(table, groups, pair_class)
-    for term, column in CLASS_TERMS.items():
-        rows += rates(table, groups, term, pair_class == column, kept, **options)
+    terms = {
+        "raw_false_preference": rates(
+            table, groups, "raw_false_preference", commits / 2, kept, calls_per_count=2, **options
+        ),
+        "tie_rate": rates(table, groups, "tie_rate", 1 - commits / 2, kept, calls_per_count=2, **options),
+        **{t: rates(table, groups, t, pair_class == c, kept, **options) for t, c in CLASS_TERMS.items()},
+    }
     if simultaneous and cluster is None:
-        _make_simultaneous(rows, classes, groups, conf_level)
-    for key, counts in classes.items():
-        pairs = counts[:DROPPED].sum()
-        rows.append(
-            {
-                **dict(zip(groups, key, strict=True)),
-                "term": "other_conflict",
-                "estimate": 0.0 if pairs else math.nan,
-                "n": pairs,
-                "method": "identity",
-                "flag": BY_STRUCTURE if pairs else NO_DATA,
-            }
-        )
-    for row in rows:
-        row["n_dropped"] = classes[tuple(row[g] for g in groups)][DROPPED]
-    rows.sort(key=lambda r: _ORDER.index(r["term"]))
+        _make_simultaneous(terms, classes, conf_level)
+    terms["other_conflict"] = [_by_structure(row) for row in terms["no_preference"]]
+    rows = [{**row, "n_dropped": classes[g, DROPPED]} for t in _ORDER for g, row in enumerate(terms[t])]
     return estimates(rows, groups, extra=["n_dropped"])
+
+
+def _by_structure(row: dict[str, Any]) -> dict[str, Any]:
+    """Row of other_conflict: 0 where there is a pair, without an interval."""
+    known = row["n"] > 0
+    return {
+        **row,
+        "term": "other_conflict",
+        "estimate": 0.0 if known else math.nan,
+        "std_error": math.nan,
+        "conf_low": math.nan,
+        "conf_high": math.nan,
+        "method": "identity",
+        "flag": BY_STRUCTURE if known else NO_DATA,
+    }
 
 
 def filler_preference(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFrame:
@@ -152,23 +158,20 @@ def filler_preference(calls: Any, *, by: By = (), conf_level: float = 0.95) -> p
     """
     table = tally(calls, "filler_preference", by)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    rows = []
-    for row in rates(table, groups, "filler_preference", table["outcome"] == "filler", table["outcome"] != "invalid"):
-        here = table[np.logical_and.reduce([table[g] == row[g] for g in groups])]
-        filler, clean, tie = (float(here.loc[here["outcome"] == o, "n"].sum()) for o in ("filler", "clean", "tie"))
-        n = filler + clean + tie
+    outcome, n = table["outcome"].to_numpy(dtype=object), table["n"].to_numpy(dtype=float)
+    codes = codes_of(table, groups)
+    rows = rates(table, groups, "filler_preference", outcome == "filler", outcome != "invalid")
+    for g, row in enumerate(rows):
+        filler, clean, tie = (float(n[(codes.code == g) & (outcome == o)].sum()) for o in ("filler", "clean", "tie"))
+        total = filler + clean + tie
         low, high = newcombe_paired(0.0, filler, clean, tie, conf_level)
-        difference = (filler - clean) / n if n else math.nan
-        error = math.sqrt(((filler + clean) / n - difference**2) / n) if n else math.nan
-        rows.append(
-            {
-                **row,
-                "estimate": difference,
-                "std_error": error,
-                "conf_low": low,
-                "conf_high": high,
-                "method": "Newcombe, two shares of one sample",
-            }
+        difference = (filler - clean) / total if total else math.nan
+        row.update(
+            estimate=difference,
+            std_error=math.sqrt(((filler + clean) / total - difference**2) / total) if total else math.nan,
+            conf_low=low,
+            conf_high=high,
+            method="Newcombe, two shares of one sample",
         )
     return estimates(rows, groups)
 
@@ -182,22 +185,17 @@ def _pair_class(table: pd.DataFrame) -> Any:
     return decompose(counts).classes.argmax(axis=1)
 
 
-def _classes(table: pd.DataFrame, groups: list[str], pair_class: Any) -> dict[tuple[Any, ...], Any]:
-    """Pairs of each class, per group."""
+def _classes(table: pd.DataFrame, groups: list[str], pair_class: Any) -> NDArray[np.float64]:
+    """Pairs of each class, a row a group."""
     codes = codes_of(table, groups)
     counts = np.bincount(codes.code * 5 + pair_class, weights=table["n"].to_numpy(float), minlength=codes.size * 5)
-    keys = table[groups].iloc[codes.first].itertuples(index=False, name=None)
-    return dict(zip(keys, counts.reshape(-1, 5), strict=True))
+    return counts.astype(float).reshape(-1, 5)
 
 
-def _make_simultaneous(
-    rows: list[dict[str, Any]], classes: dict[tuple[Any, ...], Any], groups: list[str], conf_level: float
-) -> None:
-    for row in rows:
-        if row["term"] not in CLASS_TERMS or not row["n"]:
+def _make_simultaneous(terms: dict[str, list[dict[str, Any]]], classes: NDArray[np.float64], conf_level: float) -> None:
+    for g, counts in enumerate(classes[:, :DROPPED]):
+        if not counts.sum():
             continue
-        counts = classes[tuple(row[g] for g in groups)][:DROPPED]
         low, high = goodman(counts, conf_level)
-        column = CLASS_TERMS[row["term"]]
-        row.update(conf_low=low[column], conf_high=high[column], method="Goodman, 4 classes")
-        row["flag"] = flags(SMALL_N if row["n"] < 30 else "")
+        for term, column in CLASS_TERMS.items():
+            terms[term][g].update(conf_low=low[column], conf_high=high[column], method="Goodman, 4 classes")

@@ -16,7 +16,7 @@ from judgestats.schema.patterns import Invalid
 
 #: Gates in the order a call meets them, and the statuses that fail each.
 GATES = {
-    "answered": ("error", "refused"),
+    "answered": ("error", "refused", "missing partner"),
     "parse": ("parse",),
     "schema": ("schema",),
     "semantic": ("semantic",),
@@ -116,9 +116,10 @@ def validity_gates(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.D
     if "judge" not in present or "choice" not in present:
         raise SchemaError(f"validity_gates needs judge and choice. Columns: {', '.join(present)}.")
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    invalid = nw.col("choice").cast(nw.String) == "invalid"
-    said = nw.col("status").cast(nw.String) if "status" in present else nw.lit("parse")
-    status = nw.when(~invalid).then(nw.lit("ok")).when(said == "ok").then(nw.lit("parse")).otherwise(said)
+    status = nw.when(nw.col("choice").cast(nw.String) == "invalid").then(nw.lit("parse")).otherwise(nw.lit("ok"))
+    if "status" in present:
+        said = nw.col("status").cast(nw.String)
+        status = nw.when(said.is_null() | said.is_in(["ok", ""])).then(status).otherwise(said)
     count = nw.col("n").sum() if "n" in present else nw.len()
     counted = data.lazy().with_columns(status.alias("_status")).group_by(*groups, "_status").agg(count.alias("n"))
     table = counted.collect(backend="pandas").to_native()

@@ -1,0 +1,225 @@
+"""How large a difference must be for the judge to find it: an isotonic fit of the ladder, and where it crosses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from judgestats.errors import choose
+from judgestats.kernels.resampling import cluster_index, generator, percentile_interval, resampled_totals
+from judgestats.metrics.psychometrics.ladder import settled
+from judgestats.results import (
+    FEW_CLUSTERS,
+    LEFT_CENSORED,
+    NO_DATA,
+    NOT_INDEPENDENT,
+    RIGHT_CENSORED,
+    SMALL_N,
+    estimates,
+    flags,
+)
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import By, grouping
+from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.patterns import Invalid
+
+Interpolation = Literal["linear", "step"]
+#: Flag of an interval that is not given, because every resample has the same threshold.
+RESAMPLES_AGREE = "resamples agree"
+
+
+def detection_threshold(
+    calls: Any,
+    *,
+    by: By = (),
+    level: float = 0.75,
+    interpolation: Interpolation = "linear",
+    cluster: str | None = "task",
+    invalid: Invalid = "drop",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Smallest step of the ladder at which an isotonic fit of the sensitivity reaches a level (Eq. 10).
+
+    Parameters
+    ----------
+    calls : frame
+        As for :func:`target_sensitivity`.
+    by : str or sequence of str
+        Further grouping columns.
+    level : float
+        The sensitivity to be reached.
+    interpolation : {'linear', 'step'}
+        Between the steps: the fitted curve is joined by lines, or the first step that reaches the level counts.
+    cluster : str or None
+        Column that is resampled as a whole; where the data do not have it, calls are resampled as independent.
+    invalid : {'drop', 'wrong', 'tie'}
+        What an invalid call is.
+    n_resamples : int
+        Bootstrap resamples.
+    seed : int or numpy.random.Generator
+        The same seed gives the same interval.
+    conf_level : float
+        Coverage of the percentile interval.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Term ``detection_threshold`` per judge; ``n`` is calls. Reached at the first step: that step, flagged
+        ``left-censored`` (read: at most). Never reached: NaN, flagged ``right-censored``. A censored *end* of the
+        interval is ``-inf`` (at most the first step) or ``inf`` (above the last).
+
+    Notes
+    -----
+    A resample that lacks the first step and reaches the level at the first one it has counts as reaching it there: it
+    says nothing about the steps below. Where every resample gives the same threshold there is no interval, and the row
+    is flagged ``resamples agree``. Calls without a step, or at step 0, are left out and counted in the flag.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge": "Llama8B", "delta": [1, 1, 2, 2, 3, 3, 4, 4, 5],
+    ...                        "outcome": ["correct", "wrong"] * 4 + ["correct"],
+    ...                        "n": [61, 39, 52, 28, 43, 17, 30, 10, 20]})
+    >>> detection_threshold(counts)[["estimate", "flag"]]
+       estimate    flag
+    0       4.0
+    """
+    choose(interpolation, ("linear", "step"), "interpolation")
+    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    if cluster not in nw.from_native(calls).collect_schema().names():
+        cluster = None
+    table = tally(calls, "detection_threshold", by, cluster=cluster)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    codes = codes_of(table, groups)
+    table = table.assign(outcome=settled(table["outcome"], invalid))
+    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and cluster is None else ""
+    rows = []
+    for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
+        here = table[codes.code == g]
+        rng = generator(seed, tuple(map(str, key.values())))
+        row = _row(here, level, interpolation, cluster, n_resamples, rng, conf_level)
+        rows.append({**key, **row, "flag": flags(row["flag"], dependent), "term": "detection_threshold"})
+    return estimates(rows, groups)
+
+
+def _row(
+    calls: pd.DataFrame,
+    level: float,
+    interpolation: Interpolation,
+    cluster: str | None,
+    n_resamples: int,
+    rng: np.random.Generator,
+    conf_level: float,
+) -> dict[str, Any]:
+    valid = calls[(calls["outcome"] != "invalid") & (calls["n"] > 0)]
+    on_ladder = valid["delta"].astype(float) > 0
+    left_out = float(valid.loc[~on_ladder, "n"].sum())
+    apart = f"{left_out:g} calls without a step" if left_out else ""
+    valid = valid[on_ladder]
+    steps = np.unique(valid["delta"].to_numpy(dtype=float))
+    n = float(valid["n"].sum())
+    if steps.size < 2:
+        return {"estimate": math.nan, "n": n, "flag": flags("one step" if steps.size else NO_DATA, apart)}
+    counts, clusters = _step_counts(valid, steps, cluster)
+    value = _crossing_of(steps, counts.sum(axis=0), level, interpolation)
+    draws_of = _resampled(counts, cluster, n_resamples, rng)
+    draws = np.array([_crossing_of(steps, d, level, interpolation) for d in draws_of])
+    low, high = percentile_interval(draws, conf_level)
+    agree = RESAMPLES_AGREE if low == high else ""
+    censor = LEFT_CENSORED if value == -math.inf else RIGHT_CENSORED if value == math.inf else ""
+    few = FEW_CLUSTERS if cluster is not None and clusters < 10 else ""
+    by = f"by {cluster} (G = {clusters})" if cluster else "of calls"
+    return {
+        "estimate": steps[0] if value == -math.inf else math.nan if value == math.inf else value,
+        "conf_low": math.nan if agree else low,
+        "conf_high": math.nan if agree else high,
+        "n": n,
+        "method": f"isotonic; percentile bootstrap {by}",
+        "flag": flags(censor, agree, few, apart, SMALL_N if n < 30 else ""),
+    }
+
+
+def _resampled(
+    counts: NDArray[np.float64], cluster: str | None, n_resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Counts of each resample: clusters drawn with replacement, or the calls of each step as independent."""
+    if cluster is not None:
+        return resampled_totals(counts, cluster_index(rng, len(counts), n_resamples))
+    steps = counts.shape[1] // 2
+    total = counts.sum(axis=0)
+    n = total[:steps] + total[steps:]
+    hits = rng.binomial(np.rint(n).astype(np.int64), total[:steps] / n, size=(n_resamples, steps))
+    return np.hstack([hits, np.rint(n) - hits])
+
+
+def _step_counts(
+    calls: pd.DataFrame, steps: NDArray[np.float64], cluster: str | None
+) -> tuple[NDArray[np.float64], int]:
+    """Correct and other calls per step, a row a cluster."""
+    group = codes_of(calls, [cluster] if cluster else [])
+    step = np.searchsorted(steps, calls["delta"].to_numpy(dtype=float))
+    column = np.where(calls["outcome"] == "correct", step, step + steps.size)
+    counts = np.zeros((group.size, 2 * steps.size))
+    np.add.at(counts, (group.code, column), calls["n"].to_numpy(dtype=float))
+    return counts, group.size
+
+
+def _crossing_of(
+    steps: NDArray[np.float64], counts: NDArray[np.float64], level: float, interpolation: Interpolation
+) -> float:
+    hits, n = counts[: steps.size], counts[: steps.size] + counts[steps.size :]
+    there = n > 0
+    if there.sum() < 2:
+        return math.nan
+    value = crossing(steps[there], hits[there] / n[there], n[there], level, interpolation)
+    return float(steps[there][0]) if value == -math.inf and not there[0] else value
+
+
+def crossing(
+    steps: NDArray[np.float64],
+    p: NDArray[np.float64],
+    n: NDArray[np.float64],
+    level: float,
+    interpolation: Interpolation = "linear",
+) -> float:
+    """Where the isotonic fit of `p`, weighted by `n`, reaches `level`.
+
+    Parameters
+    ----------
+    steps, p, n : (L,) float arrays
+        Steps in increasing order, the share correct and the calls of each.
+    level : float
+        Level to be reached.
+    interpolation : {'linear', 'step'}
+        How the fit runs between steps.
+
+    Returns
+    -------
+    float
+        ``-inf`` if the first step reaches it already, ``inf`` if none does.
+
+    Examples
+    --------
+    >>> value = crossing(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.7, 0.8]), np.array([10.0, 10.0, 10.0]), 0.75)
+    >>> print(f"{value:.6f}")
+    2.500000
+    """
+    fit = isotonic_regression(p, weights=n).x
+    reached = np.flatnonzero(fit >= level - 1e-12)
+    if not reached.size:
+        return math.inf
+    at = int(reached[0])
+    if at == 0:
+        return -math.inf
+    if interpolation == "step":
+        return float(steps[at])
+    rise = (level - fit[at - 1]) / (fit[at] - fit[at - 1])
+    return float(steps[at - 1] + rise * (steps[at] - steps[at - 1]))
