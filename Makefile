@@ -18,8 +18,10 @@ reproduce: $(READY)
 	$(BIN)/judgestats reproduce --out build/report/index.html
 
 # Lint, types, the import contract, then the whole suite; the last lines say what was skipped and why.
+# DuckDB's binding writes to standard error when the interpreter ends; it is shown where something failed.
 test: $(READY) lint
-	$(BIN)/python -m pytest --quiet
+	@mkdir -p build
+	$(BIN)/python -m pytest --quiet 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .
@@ -30,7 +32,8 @@ lint: $(READY)
 # The tests on public verdicts; fails where JUDGESTATS_REAL_DATA does not name their folder.
 test-real: $(READY)
 	@test -d "$(JUDGESTATS_REAL_DATA)" || { echo "make test-real: set JUDGESTATS_REAL_DATA to the folder of the public verdicts"; exit 1; }
-	$(BIN)/python -m pytest --quiet -m real
+	@mkdir -p build
+	$(BIN)/python -m pytest --quiet -m real 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
 # Times are reports, never assertions: docs/benchmarks.md says which machine the committed ones came from.
 bench: $(READY)

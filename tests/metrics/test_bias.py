@@ -598,3 +598,24 @@ def test_the_level_of_the_interval():
         wide, narrow = (measure(calls, conf_level=level) for level in (0.99, 0.8))
         width = [r["conf_high"] - r["conf_low"] for r in (wide, narrow)]
         assert (width[0] > width[1]).all()
+
+
+def test_the_steadiest_judge_has_the_narrowest_clustered_lean():
+    """Every pair answered once in each slot: no cluster leans, and the interval does not jump to that of single calls."""
+    pairs = 200
+    calls = pd.DataFrame(
+        {
+            "judge": "g",
+            "item": np.repeat(np.arange(pairs), 2).astype(str),
+            "first": ["x", "y"] * pairs,
+            "second": ["y", "x"] * pairs,
+            "choice": ["first", "second"] * pairs,
+        }
+    )
+    steady = slot_lean(calls, cluster="item").set_index("term").loc["lean"]
+    one_off = calls.copy()
+    one_off.loc[1, "choice"] = "first"
+    nearly = slot_lean(one_off, cluster="item").set_index("term").loc["lean"]
+    assert steady["estimate"] == 0
+    assert 0 < steady["conf_high"] < 0.03
+    assert nearly["conf_high"] - nearly["conf_low"] < 0.06

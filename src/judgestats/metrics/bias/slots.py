@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from judgestats.kernels.proportions import newcombe_paired
+from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.bias.ties import flag_forced
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates
@@ -180,10 +180,11 @@ def _clustered_difference(counts: NDArray[np.float64], conf_level: float) -> dic
     residual = counts[:, 0] - counts[:, 1] - lean * counts.sum(axis=1)
     variance = clusters / (clusters - 1) * float((residual**2).sum()) / total**2
     spread = _spread(sums)
-    if spread == 0:
-        effective = float(clusters)
-    else:
-        effective = spread / variance if variance > 0 else float(total)
+    if variance == 0 and spread > 0:  # every cluster leans alike: what may hide is a cluster that does not
+        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(lean))
+        low, high = max(lean - unlike, -1.0), min(lean + unlike, 1.0)
+        return {"estimate": lean, "std_error": 0.0, "conf_low": low, "conf_high": high}
+    effective = float(clusters) if spread == 0 else spread / variance
     level = 2 * float(ndtr(stdtrit(clusters - 1, 0.5 + conf_level / 2))) - 1
     first, second, tie = sums / total * effective
     low, high = newcombe_paired(0.0, first, second, tie, level)

@@ -101,10 +101,7 @@ def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> 
     keys = [*([] if one_judge else ["judge"]), "section", "detail", "term"]
     both = _joined(sheet_1, sheet_2, keys)
     joint = _Joint(calls_1, calls_2)
-    rows = [
-        {**record, "first": record["estimate_1"], "second": record["estimate_2"], **_compared(record, joint, conf_level)}
-        for record in both.to_dict("records")
-    ]
+    rows = [{**r, **_compared(r, joint, conf_level)} for r in both.to_dict("records")]
     if not one_judge:
         rows += [*_alone(sheet_1, sheet_2, "first"), *_alone(sheet_2, sheet_1, "second")]
     before = [*keys[:-1], "first", "second"]
@@ -139,8 +136,8 @@ def _proportions(sheet: pd.DataFrame) -> pd.DataFrame:
     if again.any():
         row = sheet[again].iloc[0]
         raise DesignError(
-            f"One side has several rows for {row['term']!r} of judge {row['judge']!r} in section {row['section']!r}, as "
-            "with several prompts, or with by=. Compare one with another: filter each side to one."
+            f"One side has several rows for {row['term']!r} of judge {row['judge']!r} in section {row['section']!r}, "
+            "as with several prompts, or with by=. Compare one with another: filter each side to one."
         )
     return sheet
 
@@ -150,8 +147,8 @@ def _require_shared_judge(one: pd.DataFrame, two: pd.DataFrame) -> None:
         return
     names = [", ".join(sorted({str(j) for j in s["judge"]})) or "none" for s in (one, two)]
     raise DesignError(
-        f"The two datasheets share no judge. The first has: {names[0]}. The second has: {names[1]}. Judges are compared "
-        "by name; to compare two of different names, filter each side to one."
+        f"The two datasheets share no judge. The first has: {names[0]}. The second has: {names[1]}. Judges are "
+        "compared by name; to compare two of different names, filter each side to one."
     )
 
 
@@ -182,12 +179,13 @@ def _alone(sheet: pd.DataFrame, other: pd.DataFrame, side: str) -> list[_Row]:
 
 
 def _compared(record: _Row, joint: _Joint, conf_level: float) -> _Row:
-    """Second minus first, with the doubts about each and about the pairing."""
+    """Both estimates and second minus first, with the doubts about each and about the pairing."""
     row, doubt = joint.difference(record, conf_level)
     if row is None:
         row = _independent(record, conf_level)
     told = [*_told(record["flag_1"]), *_told(record["flag_2"])]
-    return {**row, "flag": flags(*told, doubt, size_flag(row["n"]))}
+    both = {"first": record["estimate_1"], "second": record["estimate_2"]}
+    return {**both, **row, "flag": flags(*told, doubt, size_flag(row["n"]))}
 
 
 def _told(flag: str) -> list[str]:

@@ -174,7 +174,9 @@ GLOSSARY: dict[str, Entry] = {
     "gold_wrong": Entry(
         "—", "call", "valid calls with a gold answer", "higher", "The judge gives another answer than the gold one."
     ),
-    "mean_score": Entry("—", "score", "scores", "no universal direction", "The judge's mean score."),
+    "mean_score": Entry(
+        "—", "score", "systems x items scored", "no universal direction", "The judge's mean score; systems weigh alike."
+    ),
     "missing": Entry("—", "score", "scores asked for", "higher", "No score could be read."),
     "run_sd": Entry(
         "σ", "score", "scores with repeats", "higher", "Standard deviation of the judge's repeats of one rating."

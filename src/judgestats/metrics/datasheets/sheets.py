@@ -8,21 +8,19 @@ from itertools import chain
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError
 from judgestats.metrics.bias import answer_rates, consistency, gold_agreement, slot_lean
 from judgestats.metrics.consensus import consensus_deviation
 from judgestats.metrics.datasheets.glossary import GLOSSARY
+from judgestats.metrics.datasheets.ratings import score_rows
 from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
-from judgestats.metrics.rates import rates
-from judgestats.results import COLUMNS, SINGLE_RUN, estimates
-from judgestats.schema.cells import cells
+from judgestats.results import COLUMNS
 from judgestats.schema.columns import By, grouping, kind_of
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
@@ -145,9 +143,7 @@ def _instrument_sections(
         yield from _if_possible("filler", lambda: filler_preference(data, **level))
 
 
-def _criterion_section(
-    data: Any, base: str, strict: str, conf_level: float
-) -> Iterator[tuple[str, pd.DataFrame]]:
+def _criterion_section(data: Any, base: str, strict: str, conf_level: float) -> Iterator[tuple[str, pd.DataFrame]]:
     def measure() -> pd.DataFrame:
         table = criterion_shift(data, base, strict, conf_level=conf_level)
         return table.assign(prompt=f"{base} to {strict}")
@@ -172,61 +168,15 @@ def _ratings_sections(
     data: Any, groups: list[str], identity: dict[str, str] | None, conf_level: float
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     by = [g for g in groups if g != "judge"]
-    table = cells(data, by)
-    yield "scores", _score_rows(table, groups, conf_level)
-    if table["judge"].nunique() > 1:
+    yield "scores", score_rows(data, groups, conf_level)
+    judges = nw.from_native(data).lazy().select("judge").unique().collect(backend="pandas")
+    if len(judges) > 1:
         deviations = consensus_deviation(data, by=by, identity=identity, conf_level=conf_level)
         deviations = deviations[deviations["term"] != "deviation"]
         yield (
             "consensus",
             deviations[~(deviations["term"].isin(["mean_own", "self_excess"]) & deviations["estimate"].isna())],
         )
-
-
-def _score_rows(table: pd.DataFrame, groups: list[str], conf_level: float) -> pd.DataFrame:
-    """Mean score, missing share and spread over runs."""
-    from scipy.stats import t as student
-
-    rows: list[dict[str, Any]] = []
-    for key, here in table.groupby(groups, sort=True, observed=True, dropna=False):
-        named = dict(zip(groups, key if isinstance(key, tuple) else (key,), strict=True))
-        mean = here["mean"].dropna()
-        n = len(mean)
-        error = float(mean.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-        half = float(student.ppf(0.5 + conf_level / 2, n - 1)) * error if n > 1 else math.nan
-        value = float(mean.mean()) if n else math.nan
-        rows.append(
-            {
-                **named,
-                "term": "mean_score",
-                "estimate": value,
-                "std_error": error,
-                "conf_low": value - half,
-                "conf_high": value + half,
-                "n": n,
-                "method": "t over things rated",
-                "flag": "calls not independent",
-            }
-        )
-        gone = float(here["n_missing"].sum())
-        asked = pd.DataFrame({"n": [float(here["n"].sum()) - gone, gone], "gone": [False, True]})
-        rows += [
-            {**named, **r}
-            for r in rates(asked.assign(_all=""), ["_all"], "missing", asked["gone"], conf_level=conf_level)
-        ]
-        repeated = here["sd"].dropna()
-        spread = float(np.sqrt((repeated**2).mean())) if len(repeated) else math.nan
-        rows.append(
-            {
-                **named,
-                "term": "run_sd",
-                "estimate": spread,
-                "n": len(repeated),
-                "method": "root mean square",
-                "flag": "" if len(repeated) else SINGLE_RUN,
-            }
-        )
-    return estimates(rows, groups)
 
 
 def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
