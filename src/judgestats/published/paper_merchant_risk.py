@@ -123,9 +123,8 @@ def _range_check(r: dict[str, str], pairs: pd.DataFrame) -> Check:
     """An end of the ranges of Section 7.2: the lower or the higher of the two conditions."""
     own = pairs[(pairs["judge"] == _MODEL_OF[r["quantity"]]) & pairs["own"].eq(True)]["estimate"]
     end = own.min() if r["condition"] == "range_low" else own.max()
-    return Check(
-        "Section 7.2", f"{r['quantity']} against people, {r['condition'].replace('_', ' ')}", r["value"], float(end)
-    )
+    which = f"{r['quantity']} against people, {r['condition'].replace('_', ' ')}"
+    return Check("Section 7.2", which, r["value"], float(end), "the range is printed without its conditions")
 
 
 def _correlation_checks() -> Iterator[Check]:
