@@ -21,7 +21,7 @@ MEASURES = {
     # the interval resamples tasks where the frame has them, and calls in a tally without them
     "detection_threshold": (psychometrics.detection_threshold, ["conf_low", "conf_high"]),
     "d_prime": (psychometrics.d_prime, []),
-    # the frame names the calls that both prompts judged: its interval is the paired one; the ratio is resampled
+    # the frame names the calls that both prompts judged: its interval is the paired one; the ratio takes its spread from them
     "criterion_shift": (
         lambda data: psychometrics.criterion_shift(data, "base", "strict"),
         ["std_error", "conf_low", "conf_high"],

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+
 from judgestats.metrics.consensus import score_matrix
 from judgestats.metrics.datasheets import datasheet
 

@@ -17,11 +17,10 @@ from judgestats.metrics.consensus.deviations import NO_OWN, own_and_others, own_
 from judgestats.metrics.consensus.doubts import NO_SD
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.consensus.uncertainty import Spread, Uncertainty, interval
-from judgestats.results import CONSTANT, FEW_CLUSTERS, SIGN_CHANGED, ZERO_BASE, estimates, flags
+from judgestats.results import CONSTANT, FEW_CLUSTERS, SIGN_CHANGED, UNBOUNDED, ZERO_BASE, estimates, flags
 from judgestats.schema.columns import By, names
 
 Floats = NDArray[np.float64]
-UNBOUNDED = "base not told from zero"
 LEFT_OUT = "judges left out"
 
 

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, JudgestatsError, SchemaError
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.datasheets.sheets import datasheet
-from judgestats.metrics.psychometrics.operating_point import (
-    Answers,
+from judgestats.metrics.differences import (
+    Marks,
+    Sides,
     independent_difference,
+    matched_sides,
     paired_difference,
     size_flag,
 )
@@ -34,10 +36,10 @@ _STIMULUS = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c not in _M
 _PROPORTIONS = "Wilson|Goodman"
 _CLUSTERED = "Wilson, clustered"
 _ESTIMATE = ["estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag"]
+#: In place of a judge's name, where each side has one judge.
+_ANY = object()
 _Row = dict[str, Any]
-#: Hits and trials of each unit.
-_Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
-_Marker = Callable[[pd.DataFrame], _Marks]
+_Marker = Callable[[pd.DataFrame], Marks]
 
 
 def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> pd.DataFrame:
@@ -220,29 +222,33 @@ def _own_interval(record: _Row, side: str, conf_level: float) -> tuple[float, fl
 
 
 class _Joint:
-    """The calls of both sides, read once per measure."""
+    """The calls of both sides, read once per measure and matched once per condition."""
 
     def __init__(self, first: Any, second: Any) -> None:
         self._sides = (first, second)
         self._units = cache(self._read)
+        self._matched = cache(self._match)
 
     def difference(self, record: _Row, conf_level: float) -> tuple[_Row | None, str]:
         """Paired difference of a row and what is to be said of it; None where it cannot be paired."""
-        term = f"{record['section']} {record['term']}" if record["section"] == "gold" else record["term"]
-        spec = _SPECS.get(term)
-        if spec is None or any(s is None for s in self._sides) or record["section"] not in spec[0]:
+        section, detail = record["section"], record["detail"]
+        spec = _SPECS.get(f"gold {record['term']}" if section == "gold" else record["term"])
+        if spec is None or any(s is None for s in self._sides) or section not in spec[0]:
             return None, ""
         _, measure, marks, condition = spec
-        stimulus = "different_subset" if record["section"].endswith("different subset") else None
-        answers = []
-        for side in (1, 0):
-            table = self._units(side, measure, stimulus)
-            if table is None:
-                return None, ""
-            table = _rows_of(table, record, condition)
-            answers.append(Answers(table, *marks(table)))
-        keys = [k for k in _STIMULUS if all(k in a.units.columns for a in answers)]
-        return paired_difference(answers[0], answers[1], keys, conf_level)
+        stimulus = "different_subset" if section.endswith("different subset") else None
+        sides = self._matched(measure, stimulus, condition, detail, record.get("judge", _ANY))
+        if sides is None:
+            return None, ""
+        second, first = (marks(table) for table in sides.units)
+        return paired_difference(sides, second, first, conf_level)
+
+    def _match(
+        self, measure: str, stimulus: str | None, condition: str | None, detail: str, judge: Any
+    ) -> Sides | None:
+        tables = [self._units(side, measure, stimulus) for side in (1, 0)]
+        second, first = (None if t is None else _rows_of(t, condition, detail, judge) for t in tables)
+        return None if second is None or first is None else matched_sides(second, first, _STIMULUS)
 
     def _read(self, side: int, measure: str, stimulus: str | None) -> pd.DataFrame | None:
         data = nw.from_native(self._sides[side])
@@ -254,21 +260,22 @@ class _Joint:
             return None
 
 
-def _rows_of(table: pd.DataFrame, record: _Row, condition: str | None) -> pd.DataFrame:
+def _rows_of(table: pd.DataFrame, condition: str | None, detail: str, judge: Any) -> pd.DataFrame:
     """Units behind one row of a datasheet: of its judge, and of the condition that its detail names."""
-    if "judge" in record:
-        table = table[table["judge"].isna() if pd.isna(record["judge"]) else table["judge"] == record["judge"]]
-    if condition is None or condition not in table.columns or record["detail"] == "all":
+    if judge is not _ANY:
+        table = table[table["judge"].isna() if pd.isna(judge) else table["judge"] == judge]
+    if condition is None or condition not in table.columns or detail == "all":
         return table
     told = "Δ = {:g}" if condition == "delta" else "{}"
-    detail = [told.format(v) if pd.notna(v) and v != "" else "" for v in table[condition]]
-    return table[np.array(detail, dtype=object) == record["detail"]]
+    names = {v: told.format(v) for v in table[condition].dropna().unique()}
+    named = table[condition].astype(object).map(names).astype(object)
+    return table[named.where(named.notna(), "") == detail]
 
 
 # ---------------------------------------------------------------- what a unit is to a term
 
 
-def _preference(table: pd.DataFrame) -> _Marks:
+def _preference(table: pd.DataFrame) -> Marks:
     choice = table["choice"].to_numpy(dtype=object)
     return np.isin(choice, ["first", "second"]), choice != "invalid"
 
@@ -276,7 +283,7 @@ def _preference(table: pd.DataFrame) -> _Marks:
 def _choice(*answers: str) -> _Marker:
     """A share of all calls."""
 
-    def marks(table: pd.DataFrame) -> _Marks:
+    def marks(table: pd.DataFrame) -> Marks:
         return np.isin(table["choice"].to_numpy(dtype=object), answers), np.ones(len(table), dtype=bool)
 
     return marks
@@ -285,7 +292,7 @@ def _choice(*answers: str) -> _Marker:
 def _outcome(answer: str, *, of_all: bool = False) -> _Marker:
     """A share of the valid calls, or of all."""
 
-    def marks(table: pd.DataFrame) -> _Marks:
+    def marks(table: pd.DataFrame) -> Marks:
         outcome = table["outcome"].to_numpy(dtype=object)
         return outcome == answer, (outcome != "invalid") | of_all
 
@@ -295,7 +302,7 @@ def _outcome(answer: str, *, of_all: bool = False) -> _Marker:
 def _pair(rule: Callable[[NDArray[Any], NDArray[Any]], Any]) -> _Marker:
     """A share of the pairs with two valid answers; two columns of hits are the two calls of a pair."""
 
-    def marks(table: pd.DataFrame) -> _Marks:
+    def marks(table: pd.DataFrame) -> Marks:
         one, two = (table[c].to_numpy(dtype=object) for c in ("forward", "reverse"))
         hit = np.asarray(rule(one, two), dtype=bool)
         valid = ~(np.isin(one, ["invalid", "missing"]) | np.isin(two, ["invalid", "missing"]))

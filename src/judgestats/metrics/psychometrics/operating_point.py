@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, suggestion
-from judgestats.kernels.proportions import newcombe, newcombe_paired, normal_quantile
+from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.differences import (
+    Marks,
+    Sides,
+    independent_difference,
+    matched_sides,
+    paired_difference,
+    size_flag,
+)
 from judgestats.metrics.rates import rates
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, ZERO_BASE, estimates, flags
+from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, UNBOUNDED, ZERO_BASE, estimates, flags
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import PREFERENCES, required
 from judgestats.schema.counting import SHARED_PAIRS, tally, units
 
-#: Why two sides that name their stimuli are compared as independent samples all the same.
-REPEATED = "not paired: repeated stimuli"
-UNEQUAL_COUNTS = "not paired: different counts"
 #: Why a ratio has no interval, or a term no value.
-UNBOUNDED = "base not told from zero"
 NO_SPREAD = "no spread"
 BETTER_UNKNOWN = "better candidate unknown"
 
 _KEYS = ["judge", "stimulus", "delta"]
+#: What names a call, but for the prompt.
+_CALL = [c.name for c in PREFERENCES if c.key and c.name != "prompt"]
 _Key = tuple[Any, ...]
 _Row = dict[str, Any]
 
@@ -103,132 +108,6 @@ def criterion_shift(calls: Any, base: str, strict: str, *, conf_level: float = 0
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What one side of a comparison answered, unit by unit.
-
-    Attributes
-    ----------
-    units : pandas.DataFrame
-        A row a call or a pair, with the columns that name it and its count ``n``, as from ``units()``.
-    hit, trial : (N,) or (N, 2) bool arrays
-        Whether each unit, or each of the two calls of a pair, is a hit and counts at all.
-    """
-
-    units: pd.DataFrame
-    hit: NDArray[np.bool_]
-    trial: NDArray[np.bool_]
-
-    def at(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
-        """Hits, trials and counts of some units, each (M, 1) or (M, 2)."""
-        trial, hit = (np.asarray(x, dtype=bool).reshape(len(self.units), -1)[rows] for x in (self.trial, self.hit))
-        n = self.units["n"].to_numpy(dtype=float)[rows]
-        return hit, trial, np.broadcast_to(n[:, None], hit.shape)
-
-
-def paired_difference(
-    one: Answers, two: Answers, keys: Sequence[str], conf_level: float = 0.95
-) -> tuple[_Row | None, str]:
-    """Proportion of one side minus that of the other on the units that both name.
-
-    Parameters
-    ----------
-    one, two : Answers
-        The two sides.
-    keys : sequence of str
-        Columns of both that name a unit; a missing value equals itself.
-    conf_level : float
-        Coverage of Newcombe's paired interval.
-
-    Returns
-    -------
-    row : dict or None
-        Cells of an estimate; None where the sides cannot be paired.
-    flag : str
-        Why they cannot, or ``k of m stimuli shared`` where a side has units that the other lacks.
-    """
-    if not len(one.units) or not len(two.units):
-        return None, ""
-    shared = _one_to_one(one.units, two.units, keys)
-    if shared is None:
-        return None, REPEATED
-    (hit_1, trial_1, n_1), (hit_2, trial_2, n_2) = one.at(shared[0]), two.at(shared[1])
-    both = trial_1 & trial_2
-    if not n_1[both].sum() > 0:
-        return None, ""
-    if (n_1 != n_2)[both].any():
-        return None, UNEQUAL_COUNTS
-    hits, n = (hit_1[both], hit_2[both]), n_1[both]
-    judged = sum(float((w * t).sum()) for _, t, w in (s.at(np.arange(len(s.units))) for s in (one, two)))
-    judged -= float(n.sum())
-    return _paired(*hits, n, conf_level), "" if judged == n.sum() else f"{n.sum():g} of {judged:g} stimuli shared"
-
-
-def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = 0.95) -> _Row:
-    """Proportion k1/n1 minus k2/n2 of two independent samples.
-
-    Parameters
-    ----------
-    k1, n1, k2, n2 : float
-        Hits and trials.
-    conf_level : float
-        Coverage of Newcombe's interval.
-
-    Returns
-    -------
-    dict
-        Cells of an estimate, ``n`` the smaller sample; NaN where a sample is empty.
-    """
-    if not (n1 > 0 and n2 > 0):
-        return {"estimate": math.nan, "n": 0.0}
-    low, high = newcombe(k1, n1, k2, n2, conf_level)
-    p1, p2 = k1 / n1, k2 / n2
-    return {
-        "estimate": p1 - p2,
-        "std_error": math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2),
-        "conf_low": low,
-        "conf_high": high,
-        "n": min(n1, n2),
-        "method": "Newcombe, independent",
-    }
-
-
-def size_flag(n: float) -> str:
-    """Flag of a small sample, or of none."""
-    return NO_DATA if not n > 0 else SMALL_N if n < 30 else ""
-
-
-def _paired(one: NDArray[np.bool_], two: NDArray[np.bool_], n: NDArray[np.float64], conf_level: float) -> _Row:
-    a, b, c, d = (float(n[x].sum()) for x in (one & two, one & ~two, ~one & two, ~one & ~two))
-    total = a + b + c + d
-    low, high = newcombe_paired(a, b, c, d, conf_level)
-    return {
-        "estimate": (b - c) / total,
-        "std_error": math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total,
-        "conf_low": low,
-        "conf_high": high,
-        "n": total,
-        "method": "Newcombe, paired",
-    }
-
-
-def _one_to_one(
-    one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-    """Rows of the units in both tables, in the same order; None if some are and a table has a unit twice."""
-    stacked = {k: pd.concat([one[k].astype(object), two[k].astype(object)], ignore_index=True) for k in keys}
-    code = codes_of(pd.DataFrame(stacked), list(keys)).code
-    left, right = code[: len(one)], code[len(one) :]
-    repeated = np.unique(left).size < left.size or np.unique(right).size < right.size
-    if repeated and np.isin(left, right).any():
-        return None
-    _, rows_1, rows_2 = np.intersect1d(left, right, return_indices=True)
-    return rows_1, rows_2
-
-
-# ---------------------------------------------------------------- cells
-
-
-@dataclass(frozen=True)
 class _Cell:
     """A judge, stimulus and step under the two prompts, base first.
 
@@ -238,7 +117,7 @@ class _Cell:
         The key columns.
     counts : (2,) tuple of pandas.DataFrame
         Tallies.
-    calls : (2,) tuple of pandas.DataFrame or None
+    calls : Sides or None
         The calls, where they are named.
     dependent : str
         Flag of calls that share a pair.
@@ -246,7 +125,7 @@ class _Cell:
 
     named: dict[str, Any]
     counts: tuple[pd.DataFrame, pd.DataFrame]
-    calls: tuple[pd.DataFrame, pd.DataFrame] | None
+    calls: Sides | None
     dependent: str
 
     def share(self, side: int, outcome: str) -> tuple[float, float]:
@@ -268,7 +147,8 @@ def _cells(calls: Any, base: str, strict: str) -> dict[_Key, _Cell]:
         for side in here:
             side.attrs[SHARED_PAIRS] = shared
         columns = dict(zip(_KEYS, here[0].iloc[0][_KEYS], strict=True))
-        cells[key] = _Cell(columns, here, single.get(key), NOT_INDEPENDENT if shared else "")
+        calls_here = matched_sides(*single[key], _CALL) if key in single else None
+        cells[key] = _Cell(columns, here, calls_here, NOT_INDEPENDENT if shared else "")
     return cells
 
 
@@ -320,21 +200,21 @@ def _signal(cell: _Cell, conf_level: float) -> _Row:
 
 
 def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss: bool = False) -> _Row:
-    """Share of an outcome under the strict prompt minus that under the base, or the other way round."""
-    order = (0, 1) if loss else (1, 0)
+    """Share of an outcome under the strict prompt minus that under the base; the other way round for a loss."""
     row, doubt = None, ""
     if cell.calls is not None:
-        one, two = (_answers(cell.calls[side], outcome) for side in order)
-        names = [c.name for c in PREFERENCES if c.key and c.name != "prompt"]
-        row, doubt = paired_difference(one, two, [c for c in names if c in one.units.columns], conf_level)
+        sides = cell.calls if loss else cell.calls.swapped()
+        one, two = (_marks(side, outcome) for side in sides.units)
+        row, doubt = paired_difference(sides, one, two, conf_level)
     if row is None:
-        row = independent_difference(*cell.share(order[0], outcome), *cell.share(order[1], outcome), conf_level)
+        before, after = (cell.share(side, outcome) for side in (0, 1))
+        row = independent_difference(*(before + after if loss else after + before), conf_level)
     return {"term": term, **row, "flag": flags(cell.dependent, doubt, size_flag(row["n"]))}
 
 
-def _answers(calls: pd.DataFrame, outcome: str) -> Answers:
+def _marks(calls: pd.DataFrame, outcome: str) -> Marks:
     said = calls["outcome"].to_numpy(dtype=object)
-    return Answers(calls, said == outcome, said != "invalid")
+    return said == outcome, said != "invalid"
 
 
 def _price(saved: Mapping[str, Any], lost: Mapping[str, Any], conf_level: float) -> _Row:

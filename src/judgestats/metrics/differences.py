@@ -1,0 +1,167 @@
+"""The difference of two proportions, paired where both sides name the same units, else as independent samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.kernels.proportions import newcombe, newcombe_paired
+from judgestats.results import NO_DATA, SMALL_N
+from judgestats.schema.coding import codes_of
+
+#: Why two sides that name their stimuli are compared as independent samples all the same.
+REPEATED = "not paired: repeated stimuli"
+UNEQUAL_COUNTS = "not paired: different counts"
+#: Hits and trials of the units of a side.
+Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+_Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Units of two sides, and which of them are the same.
+
+    Attributes
+    ----------
+    units : (2,) tuple of pandas.DataFrame
+        A row a call or a pair, with the columns that name it and its count ``n``, as from ``units()``.
+    shared : (2,) tuple of (M,) int arrays, or None
+        Rows of the units that both sides name, in the same order; None where a side names one twice.
+    """
+
+    units: tuple[pd.DataFrame, pd.DataFrame]
+    shared: tuple[NDArray[np.intp], NDArray[np.intp]] | None
+
+    def swapped(self) -> Sides:
+        """Return the second side first."""
+        return Sides(self.units[::-1], None if self.shared is None else self.shared[::-1])
+
+
+def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> Sides:
+    """Match the units of two sides one to one.
+
+    Parameters
+    ----------
+    one, two : pandas.DataFrame
+        Units of the sides.
+    keys : sequence of str
+        Columns that name a unit, those that both sides have; a missing value equals itself.
+
+    Returns
+    -------
+    Sides
+    """
+    keys = [k for k in keys if k in one.columns and k in two.columns]
+    code = codes_of(pd.DataFrame({k: _stacked(one[k], two[k]) for k in keys}), keys).code
+    left, right = code[: len(one)], code[len(one) :]
+    _, rows_1, rows_2 = np.intersect1d(left, right, return_indices=True)
+    repeated = any(len(side) and np.bincount(side).max() > 1 for side in (left, right))
+    return Sides((one, two), None if repeated and rows_1.size else (rows_1, rows_2))
+
+
+def paired_difference(sides: Sides, one: Marks, two: Marks, conf_level: float = 0.95) -> tuple[_Row | None, str]:
+    """Proportion of one side minus that of the other on the units that both name.
+
+    Parameters
+    ----------
+    sides : Sides
+        The units.
+    one, two : (2,) tuple of bool arrays
+        Hits and trials of the units of each side, (N,), or (N, 2) where a unit is a pair and its two calls count.
+    conf_level : float
+        Coverage of Newcombe's paired interval.
+
+    Returns
+    -------
+    row : dict or None
+        Cells of an estimate; None where the sides cannot be paired.
+    flag : str
+        Why they cannot, or ``k of m stimuli shared`` where a side has units that the other lacks.
+    """
+    if sides.shared is None:
+        return None, REPEATED
+    (hit_1, trial_1, n_1), (hit_2, trial_2, n_2) = (
+        _weighed(table, *marks) for table, marks in zip(sides.units, (one, two), strict=True)
+    )
+    rows_1, rows_2 = sides.shared
+    both = trial_1[rows_1] & trial_2[rows_2]
+    n = n_1[rows_1][both]
+    if not n.sum() > 0:
+        return None, ""
+    if (n != n_2[rows_2][both]).any():
+        return None, UNEQUAL_COUNTS
+    judged = n_1[trial_1].sum() + n_2[trial_2].sum() - n.sum()
+    left_out = "" if judged == n.sum() else f"{n.sum():,.0f} of {judged:,.0f} stimuli shared"
+    return _paired(hit_1[rows_1][both], hit_2[rows_2][both], n, conf_level), left_out
+
+
+def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = 0.95) -> _Row:
+    """Proportion k1/n1 minus k2/n2 of two independent samples.
+
+    Parameters
+    ----------
+    k1, n1, k2, n2 : float
+        Hits and trials.
+    conf_level : float
+        Coverage of Newcombe's interval.
+
+    Returns
+    -------
+    dict
+        Cells of an estimate, ``n`` the smaller sample; NaN where a sample is empty.
+    """
+    if not (n1 > 0 and n2 > 0):
+        return {"estimate": math.nan, "n": 0.0}
+    low, high = newcombe(k1, n1, k2, n2, conf_level)
+    p1, p2 = k1 / n1, k2 / n2
+    return {
+        "estimate": p1 - p2,
+        "std_error": math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2),
+        "conf_low": low,
+        "conf_high": high,
+        "n": min(n1, n2),
+        "method": "Newcombe, independent",
+    }
+
+
+def size_flag(n: float) -> str:
+    """Flag of a small sample, or of none."""
+    return NO_DATA if not n > 0 else SMALL_N if n < 30 else ""
+
+
+def _paired(one: NDArray[np.bool_], two: NDArray[np.bool_], n: NDArray[np.float64], conf_level: float) -> _Row:
+    a, b, c, d = (float(n[x].sum()) for x in (one & two, one & ~two, ~one & two, ~one & ~two))
+    total = a + b + c + d
+    low, high = newcombe_paired(a, b, c, d, conf_level)
+    return {
+        "estimate": (b - c) / total,
+        "std_error": math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total,
+        "conf_low": low,
+        "conf_high": high,
+        "n": total,
+        "method": "Newcombe, paired",
+    }
+
+
+def _weighed(
+    table: pd.DataFrame, hit: NDArray[np.bool_], trial: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+    """Hits, trials and counts of the units, (N, 1), or (N, 2) for the calls of pairs."""
+    shape = (len(table), 2 if hit.ndim == 2 else 1)
+    n = table["n"].to_numpy(dtype=float)
+    return hit.reshape(shape), trial.reshape(shape), np.broadcast_to(n[:, None], shape)
+
+
+def _stacked(one: pd.Series[Any], two: pd.Series[Any]) -> pd.Series[Any]:
+    """Both columns in one; columns of different types, as where one side is empty, meet as objects."""
+    sides = [one, two] if one.dtype == two.dtype else [one.astype(object), two.astype(object)]
+    return pd.concat(sides, ignore_index=True)
+
+
+# ---------------------------------------------------------------- cells
