@@ -94,7 +94,11 @@ def test_the_proposed_options_work_as_printed(unknown):
         ("label.csv", "judge,item,first,second,choice\ng,1,x,y,left\n", "'choice' has 'left'"),
         ("twice.csv", "judge,item,first,second,choice\ng,1,x,y,tie\ng,1,x,y,tie\n", "more than once"),
         ("latin.csv", b"judge,item,first,second,choice\nJos\xe9,1,x,y,tie\n", "encoding"),
-        ("n.csv", "judge,item,first,second,choice,n\ng,1,x,y,tie,many\n", "pass n=None"),
+        ("n.csv", "judge,item,first,second,choice,n\ng,1,x,y,tie,many\n", "On the command line: --map n="),
+        ("cp.csv", b"judge,item,first,second,choice\nJos\xe9,1,x,y,tie\n", "--encoding cp1252"),
+        ("answer.csv", "judge,item,first,second,choice\ng,1,x,y,B\n", "--labels 'B=first'"),
+        ("comma.csv", 'judge,system,item,score\ng,s,1,"3,5"\n', "--decimal ,"),
+        ("na.csv", "judge,system,item,score\ng,s,1,NA\n", "'NA' in 1 row (row 0). Leave the cell empty"),
     ],
 )
 @pytest.mark.parametrize("command", ["check", "report"])
@@ -168,3 +172,141 @@ def test_a_folder_of_calls_is_mapped_by_its_paths(tmp_path):
     result = run.invoke(app, ["check", str(tmp_path / "runs"), *options])
     assert result.exit_code == 0, result.output
     assert "both orders every pair" in plain(result)
+
+
+def test_the_cures_can_be_typed(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'judge,system,item,score,runs\nJos\xe9,s,1,"3,5",many\nJos\xe9,t,1,9,few\n')
+    cured = ["check", str(path), "--encoding", "cp1252", "--decimal", ","]
+    for setting in ("runs=", "runs=None"):
+        result = run.invoke(app, [*cured, "--map", setting])
+        assert result.exit_code == 0, result.output
+        assert "2 rows in = 2 used + 0 set aside" in plain(result)
+    result = run.invoke(app, [*cured, "--map", "runs=", "--scale", "1,5"])
+    assert result.exit_code == 2
+    assert "off the scale 1 to 5 in 1 row" in plain(result)
+    assert "On the command line: --off-scale missing" in plain(result)
+    result = run.invoke(app, [*cured, "--map", "runs=", "--scale", "1,5", "--off-scale", "missing"])
+    assert result.exit_code == 0, result.output
+    assert "2 rows in = 1 used + 1 set aside" in plain(result)
+
+
+def test_options_that_do_not_fit_are_one_message(canonical):
+    for options, told in (
+        (["--scale", "5"], "--scale '5' is not LOW,HIGH"),
+        (["--scale", "1,5"], "scale are for ratings"),
+        (["--off-scale", "drop"], "off_scale are for ratings"),
+        (["--decimal", ";"], "decimal=';' is not known"),
+    ):
+        result = run.invoke(app, ["check", str(canonical), *options])
+        assert result.exit_code == 2
+        assert told in plain(result)
+        assert "Traceback" not in result.output
+
+
+@pytest.fixture
+def scores(tmp_path):
+    rows = [(j, s, i, 1 + (n * 7 + m * 3 + i) % 5)
+            for n, j in enumerate("gh") for m, s in enumerate("xyz") for i in range(4)]  # fmt: skip
+    path = tmp_path / "scores.csv"
+    pd.DataFrame(rows, columns=["judge", "system", "item", "score"]).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("identity", "told"),
+    [
+        ("x", "--identity 'x' has no '='. Write SYSTEM=JUDGE"),
+        ("x=g,x=h", "--identity says 'x' twice: x=g and x=h"),
+        ("x=g,y=g", "'x', 'y' are all mapped to 'g'"),
+        ("q=g", "'q' is no system. Systems: x, y, z. Judges: g, h."),
+        ("x=q", "'x' is mapped to 'q', which is no judge"),
+    ],
+)
+def test_identity_is_checked(scores, tmp_path, identity, told):
+    result = run.invoke(app, ["report", str(scores), "--out", str(tmp_path / "o.html"), "--identity", identity])
+    assert result.exit_code == 2
+    assert told in plain(result)
+    assert "--identity" in plain(result)
+
+
+def test_identity_of_a_single_judge_and_of_pairs_is_checked(scores, canonical, tmp_path):
+    table = pd.read_csv(scores)
+    table[table["judge"] == "g"].to_csv(scores, index=False)
+    out = str(tmp_path / "o.html")
+    result = run.invoke(app, ["report", str(scores), "--out", out, "--identity", "q=g"])
+    assert result.exit_code == 2
+    assert "'q' is no system" in plain(result)
+    result = run.invoke(app, ["report", str(canonical), "--out", out, "--identity", "x=g"])
+    assert result.exit_code == 2
+    assert "these are pairwise verdicts" in plain(result)
+
+
+def test_a_path_that_cannot_be_written_is_one_message(canonical, tmp_path):
+    folder = tmp_path / "emptydir"
+    folder.mkdir()
+    for out in (folder, canonical / "page.html"):
+        for command in (["report", str(canonical)], ["reproduce", "dark_current"]):
+            result = run.invoke(app, [*command, "--out", str(out)])
+            assert result.exit_code == 2, result.output
+            assert isinstance(result.exception, SystemExit)
+            assert "judgestats: " in result.output
+            assert re.search("directory|exists|folder", plain(result))
+
+
+def test_the_next_command_is_quoted_and_on_one_line(unknown, tmp_path):
+    import shlex
+
+    table = pd.read_csv(unknown).rename(columns={"question_id": "question id", "model_a": "response model a"})
+    path = tmp_path / ("a folder with spaces and a long name " * 3).strip() / "my table.csv"
+    path.parent.mkdir()
+    table.rename(columns={"response model a": "model_a"}).assign(**{"question_id": table["question id"]}).to_csv(
+        path, index=False, encoding="utf-16"
+    )
+    result = run.invoke(app, ["check", str(path), "--encoding", "utf-16"])
+    (line,) = [row for row in result.output.splitlines() if row.startswith("Next: ")]
+    (said,) = [row for row in result.output.splitlines() if "If it is right: " in row]
+    words = shlex.split(line.removeprefix("Next: "))
+    assert words[:3] == ["judgestats", "check", str(path)]
+    assert words[-2:] == ["--encoding", "utf-16"]
+    assert shlex.split(said.partition("If it is right: ")[2]) == words[3:-2]
+    again = run.invoke(app, words[1:])
+    assert again.exit_code == 0, again.output
+
+
+def test_check_and_report_say_what_a_folder_leaves_unread(canonical, tmp_path):
+    folder = tmp_path / "mixdir"
+    folder.mkdir()
+    canonical.rename(folder / "a.csv")
+    (folder / "b.csv.bak").write_text("x")
+    told = "1 of 2 files read; not read: b.csv.bak (not a format we read)"
+    out = tmp_path / "o.html"
+    for command in (
+        ["check", str(folder)],
+        ["check", str(folder), "--format", "csv"],
+        ["check", str(folder), "--map", "judge=judge"],
+        ["report", str(folder), "--out", str(out)],
+    ):
+        result = run.invoke(app, command)
+        assert result.exit_code == 0, result.output
+        assert result.output.splitlines().count(told) == 1
+    assert "b.csv.bak" in out.read_text(encoding="utf-8")
+
+
+def test_the_page_says_how_the_table_was_read(unknown, tmp_path):
+    out = tmp_path / "o.html"
+    mapping = "judge=evaluator,item=question_id,first=model_a,second=model_b,choice=verdict,replicate=repetition"
+    result = run.invoke(
+        app, ["report", str(unknown), "--out", str(out), "--map", mapping, "--labels", "A=first,B=second,C=tie"]
+    )
+    assert result.exit_code == 0, result.output
+    page = out.read_text(encoding="utf-8")
+    for told in ("<dt>format</dt><dd>csv</dd>", mapping, "A=first,B=second,C=tie", "table.csv"):
+        assert told in page
+
+
+def test_the_notes_of_a_proposal_are_said_as_options(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("rater,model,item,score\ng,x,1,3\ng,y,1,4\n")
+    text = plain(run.invoke(app, ["check", str(path)]))
+    assert "On the command line: --off-scale missing; --scale LOW,HIGH" in text

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+import shlex
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -15,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from judgestats.errors import JudgestatsError
+from judgestats.errors import JudgestatsError, SchemaError
 
 app = typer.Typer(
     help="Statistics for the verdicts of LLM judges. Begin with: judgestats check FILE",
@@ -29,7 +33,12 @@ R = TypeVar("R")
 Source = Annotated[str, typer.Argument(help="File, glob or folder of cached verdicts.", show_default=False)]
 Map = Annotated[
     str,
-    typer.Option("--map", metavar="NAME=COLUMN,...", help="Which column is what: judge=evaluator,item=question_id,..."),
+    typer.Option(
+        "--map",
+        metavar="NAME=COLUMN,...",
+        help="Which column is what: judge=evaluator,item=question_id,... item=subset+item joins two columns, judge==g "
+        "is a constant, n= (or n=None) says that the column n is something else and not ours.",
+    ),
 ]
 Labels = Annotated[
     str, typer.Option("--labels", metavar="LABEL=ANSWER,...", help="What the answers mean: A=first,B=second,C=tie")
@@ -39,41 +48,83 @@ Format = Annotated[
 ]
 
 
+Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the files, if not UTF-8: cp1252, utf-16.")]
+Scale = Annotated[
+    str,
+    typer.Option("--scale", metavar="LOW,HIGH", help="Lowest and highest score; a score off the scale is an error."),
+]
+OffScale = Annotated[
+    str, typer.Option("--off-scale", metavar="error|missing", help="What a score off the scale is; error by default.")
+]
+Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers, if it is a comma: ','.")]
+
+#: A cure in a message, as an argument of the library -> the option that does the same.
+_OPTIONS = (
+    (r"\bencoding='([\w-]+)'", r"--encoding \1"),
+    (r"\bdecimal=','", "--decimal ,"),
+    (r"\boff_scale='missing'", "--off-scale missing"),
+    (r"\bscale=\(low, high\)", "--scale LOW,HIGH"),
+    (r"\b(?!columns|labels)(\w+)=None\b", r"--map \1="),
+    (r"\blabels=\{'([^']*)': \.\.\.\}", r"--labels '\1=first' (or second, tie, abstain, invalid)"),
+    (r"\bidentity= or family=", "--identity SYSTEM=JUDGE,..."),
+)
+
+
 def _console() -> Console:
     """A console as wide as the terminal; wide enough for a table where there is none."""
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 
 
 def _readable(command: Callable[P, R]) -> Callable[P, R]:
-    """One readable message and exit code 2 in place of a traceback, for every error that we raise on purpose."""
+    """One readable message and exit code 2 in place of a traceback: our own errors, and files that do not open."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return command(*args, **kwargs)
         except JudgestatsError as error:
-            Console(stderr=True, highlight=False, soft_wrap=True).print(Text(f"judgestats: {error}"))
-            raise typer.Exit(2) from None
+            told = f"{error}{_cures(str(error))}"
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            told = f"{error.filename or 'a file'}: {error.strerror or error}."
+        Console(stderr=True, highlight=False, soft_wrap=True).print(Text(f"judgestats: {told}"))
+        raise typer.Exit(2)
 
     return run
 
 
+def _cures(message: str) -> str:
+    """Say the cures that a message names as options of the command line."""
+    found = [match.expand(option) for cure, option in _OPTIONS for match in re.finditer(cure, message)]
+    return f"\nOn the command line: {'; '.join(dict.fromkeys(found))}" if found else ""
+
+
 @app.command()
 @_readable
-def check(source: Source, map: Map = "", labels: Labels = "", format: Format = "") -> None:
+def check(
+    source: Source,
+    map: Map = "",
+    labels: Labels = "",
+    format: Format = "",
+    encoding: Encoding = "",
+    scale: Scale = "",
+    off_scale: OffScale = "",
+    decimal: Decimal = "",
+) -> None:
     """Say what a file is, account for its rows, and list what can be measured. The first step."""
     from judgestats.ingest import sniff
 
     console = _console()
-    found = sniff(source) if not format else None
+    found = sniff(source, encoding=encoding or None) if not format else None
     if found is not None and found.confidence == "needs a mapping" and not map:
-        _show_proposal(console, source, found)
+        _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal))
         raise typer.Exit(2)
-    data = _read(source, map, labels, format)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal)
     if found is not None:
-        console.print(
-            Text(f"{source}: {found.format} ({found.why})" if not map else f"{source}: {found.format}, mapped by you")
-        )
+        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map else ", mapped by you"
+        console.print(Text(f"{source}: {found.format}{why}"))
+    _show_unread(console, source, encoding)
     _show_design(console, data)
     _show_account(console, data)
     _show_support(console, data)
@@ -87,6 +138,10 @@ def report(
     map: Map = "",
     labels: Labels = "",
     format: Format = "",
+    encoding: Encoding = "",
+    scale: Scale = "",
+    off_scale: OffScale = "",
+    decimal: Decimal = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Column of calls that are not independent.")] = "",
     identity: Annotated[
@@ -95,21 +150,26 @@ def report(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")] = 0,
 ) -> None:
     """Write the datasheet of each judge as one self-contained HTML page."""
-    from judgestats.ingest import parse_mapping, source_info
+    from judgestats.ingest import parse_identity
     from judgestats.reporting import report as write
 
-    data = _read(source, map, labels, format)
+    if out.is_dir():
+        raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal)
+    known = parse_identity(identity)
+    _check_identity(data, known)
     console = _console()
     with console.status("Measuring ..."):
         path = write(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=source_info(source),
+            source=_account_of(source, map, labels, format, encoding),
             cluster=cluster or None,
-            identity={k: v for k, v in parse_mapping(identity).items() if v} if identity else None,
+            identity=known or None,
             seed=seed,
         )
+    _show_unread(console, source, encoding)
     _show_account(console, data)
     console.print(Text(f"Report: {path}"))
 
@@ -148,29 +208,77 @@ def reproduce(
         console.print(Text(f"Page: {reproduction_page(result, out)}"))
 
 
-def _read(source: str, map: str, labels: str, format: str) -> Any:
-    from judgestats.ingest import parse_labels, parse_mapping, read
+def _read(
+    source: str, map: str, labels: str, format: str, encoding: str, scale: str, off_scale: str, decimal: str
+) -> Any:
+    from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
+    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
+    options = {name: value for name, value in options.items() if value}
+    if scale:
+        options["scale"] = parse_scale(scale)
     return read(
         source,
         format=format or None,
         columns=parse_mapping(map) if map else None,
         labels=parse_labels(labels) if labels else None,
+        **options,
     )
 
 
-def _show_proposal(console: Console, source: str, found: Any) -> None:
-    from judgestats.ingest import preview
+def _given(encoding: str, scale: str, off_scale: str, decimal: str) -> str:
+    """Options that were given, to be typed again."""
+    pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
+    return "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
+
+
+def _account_of(source: str, map: str, labels: str, format: str, encoding: str) -> dict[str, Any]:
+    """How a source was read, for the page."""
+    from judgestats.ingest import format_of, source_info
+
+    told = {
+        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map)),
+        "mapping": map or "none: the columns bear our names, or the format needs none",
+        "labels": labels,
+        "encoding": encoding,
+    }
+    return {k: v for k, v in told.items() if v} | {"files": source_info(source, encoding=encoding or None)}
+
+
+def _check_identity(data: Any, identity: dict[str, str]) -> None:
+    """Refuse names that are no system or no judge before anything is measured."""
+    from judgestats.metrics.consensus.identity import identities
+
+    if not identity:
+        return
+    if "system" not in data.columns:
+        raise SchemaError(
+            "--identity says which rated system is which judge; these are pairwise verdicts. Leave it out."
+        )
+    identities([[s] for s in data["system"].astype(str).unique()], list(data["judge"].astype(str).unique()), identity)
+
+
+def _show_unread(console: Console, source: str, encoding: str) -> None:
     from judgestats.ingest.sources import resolve
-    from judgestats.ingest.tables import plain_table
+
+    told = resolve(source, encoding or None).told
+    if told:
+        console.print(Text(told), soft_wrap=True)
+
+
+def _show_proposal(console: Console, source: str, found: Any, encoding: str, given: str) -> None:
+    from judgestats.ingest import preview
+    from judgestats.ingest.tables import as_table
 
     proposal = found.proposal
-    console.print(Text(f"{source}: a table of unknown shape. Nothing has been computed."))
-    console.print(Text(str(proposal)))
+    console.print(Text(f"{source}: a table of unknown shape. Nothing has been computed."), soft_wrap=True)
+    if found.unread:
+        console.print(Text(found.unread), soft_wrap=True)
+    console.print(Text(f"{proposal}{_cures(' '.join(proposal.notes))}"), soft_wrap=True)
     if proposal.complete:
-        shown = preview(plain_table(resolve(source)), proposal.mapping, proposal.labels)
+        shown = preview(as_table(source, encoding or None), proposal.mapping, proposal.labels)
         _print_table(console, "Its first rows, as that mapping would read them", shown)
-        console.print(Text(f"\nNext: judgestats check {source} {proposal.options}"))
+        console.print(Text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True)
 
 
 def _show_design(console: Console, data: Any) -> None:

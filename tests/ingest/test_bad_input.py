@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,11 @@ RECORD = {"judge": "g", "item": "1", "first": "x", "second": "y", "choice": "fir
         ("t.eval", b"PK\x03\x04rest", r"t\.eval is a zip archive"),
         ("t.txt", "q1 0 p1 3\n", r"t\.txt is none of CSV, TSV, JSON, JSONL and Parquet"),
         ("t.csv", SCORES + "g,s,1,\"3,5\"\n", r"t\.csv: column 'score' .*decimal comma in 1 rows.*decimal=','"),
-        ("t.csv", SCORES + "g,s,1,good\n", r"t\.csv: 1 fault in ratings .*'score'"),
+        ("t.csv", SCORES + "g,s,1,good\n", r"t\.csv: column 'score' .*'good' in 1 row \(row 0\)\. Leave .*score=\.\.\."),
+        ("t.csv", SCORES + "g,s,1,NA\ng,s,2,3\ng,s,3,NaN\n",
+         r"t\.csv: column 'score' .*'NA' in 1 row, 'NaN' in 1 row \(rows 0, 2\)\. Leave the cell empty"),
+        ("t.csv", SCORES.replace("score", "mean") + "g,s,1,n/a\n", r"column 'mean' .*'n/a' in 1 row .*Leave the cell empty"),
+        ("t.csv", HEADER.rstrip() + ",delta\ng,1,x,y,first,NA\n", r"column 'delta' .*'NA' in 1 row .*Leave the cell empty"),
         ("t.csv", HEADER + "g,1,x,y,C\n", r"t\.csv: .*'choice' has 'C'"),
         ("t.csv", HEADER + ROW + ROW, r"t\.csv: .*more than once"),
         ("t.csv", HEADER + ",1,x,y,first\n", r"t\.csv: .*'judge' is missing"),
@@ -160,6 +165,24 @@ def test_folders(write: Write, tmp_path: Path) -> None:
     write("mixed/b.json", json.dumps([RECORD]))
     with pytest.raises(SchemaError, match=r"mixes kinds of files \(csv: a\.csv; json: b\.json\)"):
         read(tmp_path / "mixed")
+    write("packed/a.csv", HEADER + ROW)
+    write("packed/b.jsonl.gz", [RECORD])
+    write("packed/c.jsonl.gz", [{**RECORD, "item": "2"}])
+    write("packed/d.csv.gz", HEADER + ROW)
+    with pytest.raises(SchemaError) as caught:
+        read(tmp_path / "packed")
+    proposed = re.search(r"such as '(.+)'", str(caught.value))
+    assert proposed is not None
+    assert proposed.group(1).endswith("*.jsonl.gz")
+    assert len(read(proposed.group(1))) == 2
+    write("[deep]/one/a.json", json.dumps([RECORD]))
+    write("[deep]/b.json", json.dumps(RECORD) + "\n" + json.dumps(RECORD))
+    write("[deep]/one/c.csv", HEADER + ROW)
+    with pytest.raises(SchemaError) as caught:
+        read(tmp_path / "[deep]")
+    proposed = re.search(r"such as '(.+)'", str(caught.value))
+    assert proposed is not None
+    assert len(read(proposed.group(1))) == 1
     write("calls/a.json", json.dumps(RECORD))
     write("calls/b.json", json.dumps([RECORD, RECORD]))
     with pytest.raises(SchemaError, match=r"one judge call per file, but b\.json holds a table"):
@@ -253,3 +276,19 @@ def test_odd_values_never_escape_as_a_traceback(write: Write, name: str, value: 
                 assert len(read(path, format=form, **options)) in (1, 2)
             except SchemaError as problem:
                 assert "n.jsonl" in str(problem)  # noqa: PT017
+
+
+def test_the_words_in_place_of_numbers_come_along_as_faults(write: Write) -> None:
+    path = write("t.csv", SCORES + "g,s,1,NA\ng,s,2,3\n")
+    with pytest.raises(SchemaError) as caught:
+        read(path)
+    assert "=None" not in str(caught.value)
+    assert caught.value.faults is not None
+    assert caught.value.faults[["column", "rows", "example"]].to_numpy().tolist() == [["score", (0,), "NA"]]
+    path.write_text(SCORES + "g,s,1,\ng,s,2,3\n")
+    assert read(path)["score"].isna().tolist() == [True, False]
+
+
+def test_a_zip_of_inspect_is_named(write: Write) -> None:
+    with pytest.raises(SchemaError, match="looks like an inspect_ai log; it is not read yet: see judgestats formats"):
+        read(write("t.eval", b"PK\x03\x04rest"))

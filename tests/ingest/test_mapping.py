@@ -11,7 +11,17 @@ import pandas as pd
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import formats, parse_labels, parse_mapping, preview, propose, read, sniff
+from judgestats.ingest import (
+    formats,
+    parse_identity,
+    parse_labels,
+    parse_mapping,
+    parse_scale,
+    preview,
+    propose,
+    read,
+    sniff,
+)
 
 Write = Callable[..., Path]
 
@@ -48,7 +58,7 @@ WHAT_IS_PROPOSED: dict[str, tuple[str, dict[str, str], dict[str, str], int]] = {
     ),
     "llmbar/verdicts.csv.gz": (
         "preferences",
-        {"judge": "evaluator", "item": "item", "first": "=1", "second": "=2", "winner": "winner", "swapped": "swapped",
+        {"judge": "evaluator", "item": "subset+item", "first": "=1", "second": "=2", "winner": "winner", "swapped": "swapped",
          "gold": "label", "task": "subset", "strategy": "strategy"},
         {}, 61_926,
     ),
@@ -234,6 +244,22 @@ def test_command_line_texts() -> None:
     }  # fmt: skip
     assert parse_labels("A>B=first,A=B=tie") == {"A>B": "first", "A=B": "tie"}
     assert parse_mapping("") == {}
+    assert parse_mapping("n=,delta=None") == {"n": None, "delta": None}
+    assert parse_identity("Expert 1=g") == {"Expert 1": "g"}
+    assert parse_scale("1, 5") == (1.0, 5.0)
+    for wrong in ("1", "5,1", "a,b", "1,2,3", "nan,1"):
+        with pytest.raises(SchemaError, match=r"--scale .* is not LOW,HIGH"):
+            parse_scale(wrong)
+    with pytest.raises(SchemaError, match=r"--identity 'x' has no '='\. Write SYSTEM=JUDGE"):
+        parse_identity("x")
+    with pytest.raises(SchemaError, match=r"--identity 'x=' names no judge"):
+        parse_identity("x=")
+    with pytest.raises(SchemaError, match=r"--identity says 'x' twice: x=g and x=h"):
+        parse_identity("x=g,x=h")
+    with pytest.raises(SchemaError, match=r"--map says 'item' twice"):
+        parse_mapping("item=a,item=b")
+    with pytest.raises(SchemaError, match=r"--labels says 'A' twice"):
+        parse_labels("A=first,A=second")
     with pytest.raises(SchemaError, match="has no '='"):
         parse_mapping("judge")
     with pytest.raises(SchemaError, match="has no '='"):

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats.ingest import guesses
-from judgestats.ingest.guesses import plain
+from judgestats.ingest.guesses import NAMES_SOMETHING, plain
 
 _MOST_LABELS = 60
 
@@ -207,20 +207,27 @@ def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes
 
 
 def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
-    """Columns that look like one judge each: the same few answers under several names."""
-    found = []
-    for column in map(str, table.columns):
-        name = plain(column)
-        if (
-            column in taken
-            or name.startswith(("has_", "is_", "n_"))
-            or name in (*guesses.GOLD, *guesses.SWAPPED, "turn")
-        ):
-            continue
-        values = {v.lower() for v in distinct(table[column])}
-        if 2 <= len(values) <= 10 and any(pair <= values for pair in ({"1", "2"}, {"a", "b"}, {"first", "second"})):
-            found.append(column)
-    return found if len(found) > 1 else []
+    """Columns that look like one judge each: the same few answers under several names.
+
+    A column that uses only some of the others' answers is one of them, unless its name says that it is something else.
+    """
+    values = {c: {v.lower() for v in distinct(table[c])} for c in map(str, table.columns) if _may_be_judge(c, taken)}
+    pairs = ({"1", "2"}, {"a", "b"}, {"first", "second"})
+    found = {c for c, v in values.items() if 2 <= len(v) <= 10 and any(pair <= v for pair in pairs)}
+    if len(found) < 2:
+        return []
+    labels = set().union(*(values[c] for c in found))
+    return [c for c, v in values.items() if c in found or (v and v <= labels)]
+
+
+def _may_be_judge(column: str, taken: set[str]) -> bool:
+    """Whether no name says that a column is an id, a right answer, a repeat or a condition."""
+    name = plain(column)
+    lists = (guesses.GOLD, guesses.SWAPPED, guesses.ITEM, guesses.SYSTEM, guesses.CRITERION, guesses.REPLICATE)
+    known = {"turn", *(n for names in lists for n in names)}
+    known |= {n for kind in guesses.OTHERS.values() for names in kind.values() for n in names}
+    said = name in known or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
+    return column not in taken and not said
 
 
 __all__ = ["Answer", "Pair", "candidates", "distinct", "find_answer", "find_pair", "wide_judges"]

@@ -129,6 +129,11 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"PK\x03\x04"):
+        if path.suffix.lower() == ".eval":
+            raise SchemaError(
+                f"{path.name} is a zip archive that looks like an inspect_ai log; it is not read yet: see judgestats "
+                "formats. Write its samples out as a table."
+            )
         raise SchemaError(
             f"{path.name} is a zip archive, or a format built on one. Unpack it and give the file inside."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 JUDGE = (
     "judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator",
@@ -74,6 +75,9 @@ POSITIONS = {
 }  # fmt: skip
 INVALID = ("invalid", "error", "garbage", "unparsed")
 
+#: Columns that name something stay text, whatever they look like.
+NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^path_\d+$", re.IGNORECASE)
+
 
 def plain(name: str) -> str:
     """Return a column name as the lists here spell it.
@@ -85,3 +89,10 @@ def plain(name: str) -> str:
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-.]+", "_", spaced).lower()
+
+
+def few(names: Iterable[str], most: int) -> str:
+    """List the first names, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

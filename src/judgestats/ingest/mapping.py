@@ -10,13 +10,15 @@ Beyond the names of :func:`judgestats.preferences` and :func:`judgestats.ratings
 ``swapped``
     a column of yes and no: where yes, `first` and `second` were shown the other way round. Applied once, to them alone;
 ``"=text"``
-    in place of a column: a constant, such as ``judge="=gpt-4"`` or ``order_known="=false"``.
+    in place of a column: a constant, such as ``judge="=gpt-4"`` or ``order_known="=false"``;
+``"one+two"``
+    for an id (judge, item, system, first, second, task): the columns joined with " / ", such as
+    ``item="subset+item"`` where the items of each subset are numbered anew. A column that bears that very name wins.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -33,6 +35,8 @@ _YES = ("1", "true", "yes", "y", "t", "1.0")
 _NO = ("0", "false", "no", "n", "f", "0.0")
 #: Names in a mapping that are no canonical columns; all lead to a preferences frame.
 PSEUDO = ("winner", "graded", "swapped")
+#: Ids that may be joined from several columns: ``item=subset+item``.
+JOINABLE = ("judge", "item", "system", "first", "second", "task")
 
 
 def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> Kind:
@@ -99,6 +103,7 @@ def canonical(
     1     g    1     y      x  second
     """
     data, mapped = _constants(nw.from_native(table), dict(columns or {}), kind)
+    data, mapped = _joins(data, mapped)
     if kind == "ratings":
         if labels:
             raise SchemaError(
@@ -141,6 +146,42 @@ def _constants(data: Any, mapped: dict[str, str | None], kind: Kind) -> tuple[An
         column = name if name not in present else f"_constant_{name}"
         data = data.with_columns(nw.lit(_typed(name, source[1:], types.get(name, "text"))).alias(column))
         mapped[name] = column
+    return data, mapped
+
+
+def source_columns(columns: Mapped, present: Collection[str]) -> set[str]:
+    """Columns of a table that a mapping takes from it, those of a join one by one.
+
+    Examples
+    --------
+    >>> sorted(source_columns({"judge": "rater", "item": "subset+item", "task": None}, ["rater", "subset", "item"]))
+    ['item', 'rater', 'subset']
+    """
+    taken: set[str] = set()
+    for name, source in columns.items():
+        if source is not None:
+            taken.update(_parts_of(name, source, present) or [source])
+    return taken
+
+
+def _parts_of(name: str, source: str, present: Collection[str]) -> list[str]:
+    """Columns that a source joins; none where it is a column itself, or a constant."""
+    if name not in JOINABLE or source in present or source.startswith("=") or "+" not in source:
+        return []
+    return [part.strip() for part in source.split("+")]
+
+
+def _joins(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str | None]]:
+    """Join ids that take several columns to be one; an empty cell in any leaves the id empty."""
+    present = _present(data)
+    for name, source in list(mapped.items()):
+        parts = _parts_of(name, source, present) if source is not None else []
+        for part in parts:
+            _source({name: part}, name, data)
+        if parts:
+            joined = nw.concat_str([nw.col(p).cast(nw.String) for p in parts], separator=" / ")
+            mapped[name] = f"_joined_{name}"
+            data = data.with_columns(joined.alias(f"_joined_{name}"))
     return data, mapped
 
 
@@ -249,75 +290,4 @@ def _as_number(data: Any, column: str) -> Any:
     return data.with_columns(nw.col(column).cast(nw.Float64))
 
 
-def parse_mapping(text: str) -> dict[str, str | None]:
-    """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it.
-
-    Parameters
-    ----------
-    text : str
-        Pairs ``canonical=column``, separated by commas; ``canonical==constant`` gives a constant, ``canonical=`` sets a
-        column that bears our name aside. A pair with a comma in it is put into double quotes.
-
-    Returns
-    -------
-    dict
-        For ``columns=`` of :func:`judgestats.read`.
-
-    Raises
-    ------
-    SchemaError
-        If a pair has no ``=``.
-
-    Examples
-    --------
-    >>> parse_mapping("judge=evaluator,order_known==false,task=")
-    {'judge': 'evaluator', 'order_known': '=false', 'task': None}
-    """
-    pairs = {}
-    for part in _parts(text):
-        name, sign, source = part.partition("=")
-        if not sign:
-            raise SchemaError(
-                f"--map {part!r} has no '='. Write canonical=column, such as judge=evaluator,item=question_id."
-            )
-        pairs[name.strip()] = source.strip() or None
-    return pairs
-
-
-def parse_labels(text: str) -> dict[str, str]:
-    """Read ``A=first,B=second,C=tie`` as the command line takes it.
-
-    Parameters
-    ----------
-    text : str
-        Pairs ``label=answer``; the last ``=`` divides, so that ``A=B=tie`` reads the label ``A=B``.
-
-    Returns
-    -------
-    dict
-        For ``labels=`` of :func:`judgestats.read`.
-
-    Raises
-    ------
-    SchemaError
-        If a pair has no ``=``.
-
-    Examples
-    --------
-    >>> parse_labels("A>B=first,A=B=tie")
-    {'A>B': 'first', 'A=B': 'tie'}
-    """
-    pairs = {}
-    for part in _parts(text):
-        label, sign, answer = part.rpartition("=")
-        if not sign:
-            raise SchemaError(f"--labels {part!r} has no '='. Write label=answer, such as A=first,B=second,C=tie.")
-        pairs[label.strip()] = answer.strip()
-    return pairs
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in next(csv.reader([text], skipinitialspace=True), []) if part.strip()]
-
-
-__all__ = ["Mapped", "canonical", "kind_of_mapping", "parse_labels", "parse_mapping"]
+__all__ = ["JOINABLE", "Mapped", "canonical", "kind_of_mapping", "source_columns"]

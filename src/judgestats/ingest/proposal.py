@@ -13,6 +13,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.guesses import few
 from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping
 from judgestats.ingest.tables import as_table
 from judgestats.schema.columns import VOCABULARY, Kind
@@ -39,6 +40,8 @@ class Proposal:
         What to make sure of, and what cannot be mapped.
     columns : tuple of str
         Columns of the table.
+    looks_like : str
+        Name of a tool whose logs are not read yet, where it looks like one of them.
     """
 
     kind: Kind | None
@@ -48,6 +51,7 @@ class Proposal:
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    looks_like: str = ""
 
     @property
     def complete(self) -> bool:
@@ -70,7 +74,13 @@ class Proposal:
 
     def __str__(self) -> str:
         lines = [f"Columns: {few(self.columns, 30) or 'none'}."]
-        if self.kind is None:
+        if self.looks_like:
+            article = "an" if self.looks_like[0] in "aeioul" else "a"
+            lines.append(
+                f"This looks like {article} {self.looks_like} log; it is not read yet: see judgestats formats. Write "
+                "its verdicts or scores out as a table, one row per call (pandas.json_normalize opens nested records)."
+            )
+        elif self.kind is None:
             lines.append("Nothing in it can be told to be a verdict or a score.")
         else:
             lines.append(f"It might be read as {self.kind}:")
@@ -113,13 +123,6 @@ def _joined(pairs: Iterable[str]) -> str:
 def _told(mapping: Mapped) -> list[tuple[str, str | None]]:
     """Pairs that must be said: a column that has our name already maps itself."""
     return [(name, source) for name, source in mapping.items() if name != source or name in PSEUDO]
-
-
-def few(names: Iterable[str], most: int) -> str:
-    """List the first names, and how many more there are."""
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def preview(

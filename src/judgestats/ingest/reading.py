@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -48,7 +49,8 @@ def read(
     columns : mapping, optional
         For tables of unknown shape: canonical name -> column, ``"=constant"``, or None for a column that bears our name
         and is something else. Further names: ``winner`` (a column with the winning candidate), ``graded`` (numbers
-        whose ends `labels` name), ``swapped`` (yes where the candidates were shown the other way round).
+        whose ends `labels` name), ``swapped`` (yes where the candidates were shown the other way round). An id (judge,
+        item, system, first, second, task) may join columns, ``"subset+item"``, with " / " between them.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional
@@ -142,9 +144,9 @@ def _as_asked(files: Files, name: str | None) -> Files:
     if name == "calls":
         if not all(f.container == "json" for f in files.files):
             raise SchemaError(f"{files.label}: format='calls' wants a folder with one JSON per call.")
-        return Files(files.files, files.root, True, files.label)
+        return replace(files, calls=True)
     forced = tuple(File(f.path, name, f.encoding) for f in files.files)  # type: ignore[arg-type]
-    return Files(forced, files.root, False, files.label)
+    return replace(files, files=forced, calls=False)
 
 
 def _scanned(files: Files, frame: Kind | None, columns: Mapped | None, labels: Any, options: dict[str, Any]) -> Any:

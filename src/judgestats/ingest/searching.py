@@ -9,11 +9,11 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import guesses
+from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair, wide_judges
 from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import PSEUDO, Mapped, canonical
-from judgestats.ingest.proposal import Proposal, few
+from judgestats.ingest.proposal import Proposal
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.schema.columns import VOCABULARY, Column, Kind, required
 
@@ -49,6 +49,9 @@ def propose(table: Any) -> Proposal:
     --labels A=first,C=tie
     """
     frame = _sample(table)
+    tool = hints.foreign(frame)
+    if tool:
+        return Proposal(None, columns=tuple(frame.columns), looks_like=tool)
     names = {plain(c): c for c in reversed(list(frame.columns))}
     pair = find_pair(frame)
     swapped = _named(names, guesses.SWAPPED)
@@ -63,7 +66,8 @@ def propose(table: Any) -> Proposal:
     }:
         return _ratings(frame, names, None, notes)
     wide = wide_judges(frame, set())
-    notes += [_melt(frame, wide)] if wide else []
+    notes += [hints.melt(frame, wide, value=hints.value_name(frame, wide, paired=False))] if wide else []
+    notes += [*hints.nested(frame), *hints.errors(frame)]
     return Proposal(None, notes=tuple(notes), columns=tuple(frame.columns), missing=())
 
 
@@ -96,6 +100,7 @@ def _preferences(
     found: Found = {}
     _by_name(found, "judge", names, guesses.JUDGE)
     _by_name(found, "item", names, guesses.ITEM)
+    _join_items(found, frame, names, notes)
     if pair is not None:
         shown = "shown first" if pair.order_known else f"candidate {pair.ends[0]}"
         other = "shown second" if pair.order_known else f"candidate {pair.ends[1]}"
@@ -123,7 +128,8 @@ def _preferences(
     have = set(found) | ({"choice"} if {"winner", "graded"} & set(found) else set())
     if "judge" not in found or not have & {"choice"}:
         wide = wide_judges(frame, {s for s, _ in found.values() if s})
-        notes += [_melt(frame, wide)] if wide and "choice" not in have else []
+        value = hints.value_name(frame, wide, paired=pair is not None)
+        notes += [hints.melt(frame, wide, value=value)] if wide and "choice" not in have else []
     return _proposal("preferences", found, answer.labels if answer else {}, have, notes, frame)
 
 
@@ -145,6 +151,7 @@ def _ratings(frame: pd.DataFrame, names: Mapping[str, str], score: str | None, n
             continue
         found["item"] = (item, "named like an item" + (f", and met by several of {system!r}" if system else ""))
         break
+    _join_items(found, frame, names, notes)
     _by_name(found, "criterion", names, guesses.CRITERION)
     if score is not None:
         values = pd.to_numeric(frame[score], errors="coerce")
@@ -155,7 +162,7 @@ def _ratings(frame: pd.DataFrame, names: Mapping[str, str], score: str | None, n
         )
     else:
         wide = [c for c in frame.columns if plain(c).startswith(("score", "rating")) and _score(frame, {"score": c})]
-        notes += [_melt(frame, wide, "criterion", "score")] if wide else []
+        notes += [hints.melt(frame, wide, "criterion", "score")] if wide else []
     _common(found, "ratings", frame, names)
     return _proposal("ratings", found, {}, set(found), notes, frame)
 
@@ -164,6 +171,15 @@ def _by_name(found: Found, name: str, names: Mapping[str, str], wanted: Iterable
     column = _named(names, wanted)
     if column is not None and column not in {s for s, _ in found.values()}:
         found[name] = (column, "has our name" if column == name else f"named like {_a(name)}")
+
+
+def _join_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str], notes: list[str]) -> None:
+    """Join the item with the subset in which it is numbered."""
+    item = found.get("item", (None, ""))[0]
+    group, note = hints.numbered_anew(frame, names, item) if item is not None else (None, "")
+    if group is not None and "+" not in f"{group}{item}":
+        found["item"] = (f"{group}+{item}", f"{item!r} alone repeats across {group!r}")
+        notes.append(note)
 
 
 def _a(name: str) -> str:
@@ -212,15 +228,6 @@ def _whole(values: pd.Series[Any]) -> bool:
     return bool(numbers.notna().all() and (numbers % 1 == 0).all() and (numbers >= 0).all())
 
 
-def _melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str = "verdict") -> str:
-    rest = [c for c in frame.columns if c not in wide]
-    return (
-        f"It looks wide, one column per {what}: {few(wide, 6)}. That cannot be mapped as it stands. Make it long "
-        "first: "
-        f"table.melt(id_vars={rest!r}, var_name='{what}', value_name='{value}')."
-    )
-
-
 def _proposal(
     kind: Kind,
     found: Found,
@@ -236,6 +243,9 @@ def _proposal(
     if not missing:
         refused = _refusal(frame, kind, mapping, labels)
         notes += [f"With this mapping the table would still be refused: {refused}"] if refused else []
+    else:
+        notes += hints.nested(frame)
+    notes += hints.errors(frame)
     sides = ["first", "second", "tie", "abstain", "invalid"]
     labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))
     return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, tuple(notes), tuple(frame.columns))

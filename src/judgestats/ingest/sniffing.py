@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -39,6 +39,8 @@ class Sniff:
         How many files it is.
     proposal : Proposal or None
         For a table that needs a mapping.
+    unread : str
+        How many files of a folder are read and which are not, with the reason; empty where all are. `why` ends so too.
     """
 
     format: str
@@ -47,6 +49,7 @@ class Sniff:
     why: str
     files: int = 0
     proposal: Proposal | None = None
+    unread: str = ""
 
 
 def sniff(source: Any, *, encoding: str | None = None) -> Sniff:
@@ -82,9 +85,42 @@ def sniff(source: Any, *, encoding: str | None = None) -> Sniff:
     files = resolve(source, encoding)
     found, why = native_reader(files)
     if found is not None:
-        return Sniff(found.name, _kind(found), "native", why, len(files.files))
-    name = plain_name(files)
-    return _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
+        result = Sniff(found.name, _kind(found), "native", why, len(files.files))
+    else:
+        name = plain_name(files)
+        result = _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
+    if not files.told:
+        return result
+    return replace(result, why=f"{result.why}; {files.told}", unread=files.told)
+
+
+def format_of(source: Any, *, encoding: str | None = None, mapped: bool = False) -> str:
+    """Name of the reader that :func:`judgestats.read` takes for a source, without reading it all.
+
+    Parameters
+    ----------
+    source : path, glob, folder, list of paths, or table
+        As for :func:`judgestats.read`.
+    encoding : str, optional
+        Encoding of the files, if not UTF-8.
+    mapped : bool
+        Whether a mapping is given: it is then read as a plain table.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> format_of(pd.DataFrame({"judge": ["g"]}))
+    'table'
+    """
+    if is_table(source):
+        return "table"
+    files = resolve(source, encoding)
+    found = None if mapped else native_reader(files)[0]
+    return found.name if found is not None else plain_name(files)
 
 
 def _kind(found: Reader) -> Kind | None:

@@ -20,6 +20,8 @@ from judgestats.ingest.files import SUFFIXES, Container, container_of
 from judgestats.ingest.structured import Record, is_single_record, json_lines, json_records, parquet_table, table_of
 
 _WILD = "*?["
+#: Unread files that are named.
+_MOST_UNREAD = 8
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,26 @@ class Files:
         Whether each file holds a single judge call.
     label : str
         Name for messages.
+    unread : tuple of (name, why)
+        Files of the folder that are not among them.
     """
 
     files: tuple[File, ...]
     root: Path
     calls: bool
     label: str
+    unread: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def told(self) -> str:
+        """How many files of a folder are read, and which are not; empty where all are."""
+        if not self.unread:
+            return ""
+        shown = [f"{name} ({why})" for name, why in self.unread[:_MOST_UNREAD]]
+        more = len(self.unread) - len(shown)
+        listed = ", ".join(shown) + (f" and {more} more" if more else "")
+        n = len(self.files)
+        return f"{n} of {n + len(self.unread)} files read; not read: {listed}"
 
     def parts(self, file: File) -> dict[str, str]:
         """Path of a file below the root, as columns: ``path_1``, ``path_2``, ..., ``file`` (without its suffixes)."""
@@ -136,7 +152,8 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
         files = [f for p in parts for f in p.files]
         root = Path(os.path.commonpath([f.path.absolute().parent for f in files]))
         calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
-        return Files(tuple(files), root, calls, f"{len(files)} files")
+        unread = tuple(u for p in parts for u in p.unread)
+        return Files(tuple(files), root, calls, f"{len(files)} files", unread)
     raise SchemaError(
         f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, an SQL query with "
         "connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
@@ -167,10 +184,10 @@ def _glob(pattern: str, encoding: str | None) -> Files:
 
 
 def _folder(folder: Path, encoding: str | None) -> Files:
-    every = sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("."))
-    found = [p for p in every if _suffix(p.name) in SUFFIXES]
+    every = sorted(p for p in folder.rglob("*") if p.is_file())
+    found = [p for p in every if not _why_not(p, folder)]
     if not found:
-        names = ", ".join(p.name for p in every[:5]) or "nothing"
+        names = ", ".join(p.name for p in every if not _hidden(p, folder))[:200] or "nothing"
         raise SchemaError(
             f"The folder {folder.name!r} holds no {', '.join(SUFFIXES)} file (plain or .gz), here or below. It holds: "
             f"{names}."
@@ -181,7 +198,7 @@ def _folder(folder: Path, encoding: str | None) -> Files:
         listed = "; ".join(f"{k}: {next(f.path.name for f in result.files if f.container == k)}" for k in kinds)
         raise SchemaError(
             f"The folder {folder.name!r} mixes kinds of files ({listed}). Give a glob that takes one kind, such as "
-            f"'{folder.name}/*.{kinds[-1]}'."
+            f"{_one_kind(result, folder)!r}."
         )
     single = [_is_call(f) for f in result.files]
     if any(single) and not all(single) and len(single) > 1:
@@ -190,7 +207,35 @@ def _folder(folder: Path, encoding: str | None) -> Files:
             f"The folder {folder.name!r} holds one judge call per file, but {result.relative(odd)} holds a table. "
             "Give a glob that takes one kind."
         )
-    return Files(result.files, folder, all(single), result.label)
+    unread = tuple((p.relative_to(folder).as_posix(), why) for p in every if (why := _why_not(p, folder)))
+    return Files(result.files, folder, all(single), result.label, unread)
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _why_not(path: Path, folder: Path) -> str:
+    """Why a file of a folder is not read; empty where it is."""
+    if _hidden(path, folder):
+        return "hidden"
+    return "" if _suffix(path.name) in SUFFIXES else "not a format we read"
+
+
+def _one_kind(files: Files, folder: Path) -> str:
+    """Glob that takes most files of one kind only; the name of a file, where no ending tells the kinds apart."""
+    endings = [_ending(f.path.name) for f in reversed(files.files)]
+    for ending in sorted(dict.fromkeys(endings), key=endings.count, reverse=True):
+        same = [f for f in files.files if f.path.name.endswith(ending)]
+        if len({f.container for f in same}) == 1:
+            below = "" if all(f.path.parent == folder for f in same) else "**/"
+            return f"{glob.escape(str(folder))}/{below}*{ending}"
+    return str(files.files[0].path)
+
+
+def _ending(name: str) -> str:
+    """Suffix as it is written, with ``.gz``."""
+    return "".join(Path(name).suffixes[-2:] if name.lower().endswith(".gz") else Path(name).suffixes[-1:])
 
 
 def _is_query(text: str) -> bool:
@@ -234,7 +279,7 @@ def is_table(source: Any) -> bool:
     return True
 
 
-def source_info(source: Any, *, connection: Any = None) -> pd.DataFrame:
+def source_info(source: Any, *, connection: Any = None, encoding: str | None = None) -> pd.DataFrame:
     """Say what a source is, for the record: names, sizes, hashes, rows.
 
     Parameters
@@ -243,13 +288,17 @@ def source_info(source: Any, *, connection: Any = None) -> pd.DataFrame:
         As for :func:`judgestats.read`.
     connection : object, optional
         Given when `source` is an SQL query.
+    encoding : str, optional
+        Encoding of the files, if not UTF-8.
 
     Returns
     -------
     pandas.DataFrame
         One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as it lies,
-        packed or not), ``rows`` (rows or records in it, before any mapping). For a table or a query there is one row,
-        its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is lazy.
+        packed or not), ``rows`` (rows or records in it, before any mapping), ``note`` (why a file of the folder was
+        not read, else empty; its ``sha256`` is empty and its ``rows`` are missing). For a table or a query there is
+        one row, its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is
+        lazy.
 
     Raises
     ------
@@ -260,19 +309,20 @@ def source_info(source: Any, *, connection: Any = None) -> pd.DataFrame:
     --------
     >>> import pandas as pd
     >>> source_info(pd.DataFrame({"judge": ["a", "b"]}))
-            name  bytes sha256  rows
+            name  bytes sha256  rows note
     0  DataFrame   <NA>            2
     """
-    rows: list[tuple[str, int | None, str, int | None]]
+    rows: list[tuple[str, int | None, str, int | None, str]]
     if connection is not None:
-        rows = [(" ".join(str(source).split()), None, "", None)]
+        rows = [(" ".join(str(source).split()), None, "", None, "")]
     elif is_table(source):
         data = nw.from_native(source)
-        rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None)]
+        rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None, "")]
     else:
-        files = resolve(source)
-        rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f)) for f in files.files]
-    table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows"])
+        files = resolve(source, encoding)
+        rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f), "") for f in files.files]
+        rows += [(name, None, "", None, f"not read: {why}") for name, why in files.unread]
+    table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows", "note"])
     return table.astype({"bytes": "Int64", "rows": "Int64"})
 
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.mapping import Mapped
+from judgestats.ingest.guesses import NAMES_SOMETHING
+from judgestats.ingest.mapping import Mapped, source_columns
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.structured import Record, table_of
 from judgestats.schema.columns import VOCABULARY, Kind
+from judgestats.schema.validation import Finding, as_frame
 
 #: A plain number as text; ``007`` is none.
 NUMBER = re.compile(r"[+-]?(0|[1-9]\d{0,14})(\.\d*)?([eE][+-]?\d{1,3})?")
+#: Numbers that a frame cannot do without.
+_NEEDED = ("score", "mean", "graded")
+_NO_VALUE = ("na", "n/a", "nan", "null", "none", "missing", "-", ".")
 _COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
-#: Columns that name something stay text, whatever they look like.
-_NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^path_\d+$", re.IGNORECASE)
 
 
 def call_records(files: Files) -> list[Record]:
@@ -65,8 +68,9 @@ def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
     tables = []
     for file in files.files:
         table = file.table()
+        taken = source_columns(columns or {}, list(table.columns))
         for name, part in files.parts(file).items():
-            if columns and name in columns.values() and name not in table.columns:
+            if name in taken and name not in table.columns:
                 table[name] = part
         tables.append(table)
     if len(tables) == 1:
@@ -75,9 +79,9 @@ def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def as_table(source: Any) -> Any:
+def as_table(source: Any, encoding: str | None = None) -> Any:
     """Return a table as it is, and anything else :func:`judgestats.read` takes as a plain table of text."""
-    return source if is_table(source) else plain_table(resolve(source))
+    return source if is_table(source) else plain_table(resolve(source, encoding))
 
 
 def _same_columns(files: Iterable[File], tables: list[pd.DataFrame]) -> None:
@@ -135,10 +139,10 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
     return table.assign(**new) if new else table
 
 
-def conditions(names: Iterable[str], kind: Kind, columns: Mapped) -> list[str]:
+def conditions(names: Collection[str], kind: Kind, columns: Mapped) -> list[str]:
     """Columns that are neither canonical, nor mapped, nor names of something: they may be numbers."""
-    spoken_for = {c.name for c in VOCABULARY[kind]} - set(columns) | {s for s in columns.values() if s is not None}
-    return [n for n in names if n not in spoken_for and not _NAMES_SOMETHING.search(str(n))]
+    spoken_for = {c.name for c in VOCABULARY[kind]} - set(columns) | source_columns(columns, names)
+    return [n for n in names if n not in spoken_for and not NAMES_SOMETHING.search(str(n))]
 
 
 def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFrame:
@@ -156,7 +160,10 @@ def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataF
 
 
 def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str = ".") -> pd.DataFrame:
-    """Refuse a decimal comma where a number is expected, or read it where ``decimal=","`` says so.
+    """Refuse a decimal comma or a word where a number is expected; read the comma where ``decimal=","`` says so.
+
+    A word is refused in the columns that a frame cannot do without; in any other only if it says that there is no
+    value (``NA``, ``NaN``): the frame itself refuses the rest, with all else that is wrong.
 
     Parameters
     ----------
@@ -185,18 +192,44 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
     for name, source in sources.items():
         if source is None or source not in table.columns or pd.api.types.is_numeric_dtype(table[source]):
             continue
-        comma = table[source].map(_has_comma).to_numpy(dtype=bool)
-        if not comma.any():
-            continue
-        if decimal == ",":
-            table = table.assign(**{source: table[source].str.replace(",", ".", regex=False)})
-            continue
-        row = int(comma.argmax())
-        raise SchemaError(
-            f"column {source!r} ({name}) has a decimal comma in {int(comma.sum())} rows (first: row {row}, "
-            f"{table[source].iloc[row]!r}). Pass decimal=',' if 3,5 means three and a half."
-        )
+        table = _commas(table, name, source, decimal)
+        _refuse_words(table[source], name, source)
     return table
+
+
+def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.DataFrame:
+    comma = table[source].map(_has_comma).to_numpy(dtype=bool)
+    if not comma.any():
+        return table
+    if decimal == ",":
+        return table.assign(**{source: table[source].str.replace(",", ".", regex=False)})
+    row = int(comma.argmax())
+    raise SchemaError(
+        f"column {source!r} ({name}) has a decimal comma in {int(comma.sum())} rows (first: row {row}, "
+        f"{table[source].iloc[row]!r}). Pass decimal=',' if 3,5 means three and a half."
+    )
+
+
+def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
+    """Only the empty cell is missing: show the text that stands in place of a number."""
+    text = values.astype("string")
+    wrong = pd.to_numeric(text, errors="coerce").isna() & text.notna()
+    if name not in _NEEDED:
+        wrong &= text.str.strip().str.lower().isin(_NO_VALUE)
+    if not wrong.any():
+        return
+    rows = tuple(int(r) for r in wrong.to_numpy(dtype=bool).nonzero()[0])
+    words = text[wrong].value_counts()
+    told = ", ".join(f"{str(w)[:40]!r} in {n} row{'s' * (n != 1)}" for w, n in words.head(3).items())
+    told += ", ..." if len(words) > 3 else ""
+    where = f"row{'s' * (len(rows) != 1)} {', '.join(map(str, rows[:3]))}" + (", ..." if len(rows) > 3 else "")
+    cure = "Leave the cell empty where there is no value: only the empty cell is missing."
+    if name in _NEEDED and not text[wrong].str.strip().str.lower().isin(_NO_VALUE).all():
+        cure += f" If the numbers stand elsewhere, map that column: {name}=..."
+    raise SchemaError(
+        f"column {source!r} ({name}) should hold numbers; it has {told} ({where}). {cure}",
+        faults=as_frame([Finding("fault", name, f"{source!r} holds text", rows, str(words.index[0])[:80], cure)]),
+    )
 
 
 def _has_comma(value: Any) -> bool:

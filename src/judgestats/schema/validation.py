@@ -160,8 +160,13 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
                 f"{name!r} holds text where a number is expected",
                 _where(wrong),
                 _example(values, wrong),
-                f"{name!r} is read as: {column.meaning}. If yours is something else, pass {name}=None to keep it as "
-                f"'{name}_source', or map another column.",
+                f"{name!r} is read as: {column.meaning}. "
+                + (
+                    "Leave the cell empty where there is none, or map another column."
+                    if column.required or name == "mean"
+                    else f"If yours is something else, pass {name}=None to keep it as '{name}_source', or map another "
+                    "column."
+                ),
             )
         return
     if column.type == "integer":

@@ -1,0 +1,154 @@
+"""What a user should know of an unknown table besides its mapping: wide, nested, numbered anew, or another tool's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from judgestats.ingest.answers import distinct
+from judgestats.ingest.guesses import few, plain
+
+#: Tools whose logs are known by sight but not read -> sets of top-level keys, any of which gives them away.
+_FOREIGN: dict[str, tuple[frozenset[str], ...]] = {
+    "inspect_ai": (frozenset({"version", "status", "eval", "plan"}),),
+    "promptfoo": (frozenset({"evalId", "results"}),),
+    "deepeval": (frozenset({"testCases", "metricsScores"}), frozenset({"testCases", "testPassed"})),
+    "helm": (
+        frozenset({"instance_id", "train_trial_index", "stats"}),
+        frozenset({"scenario_spec", "adapter_spec", "metric_specs"}),
+    ),
+    "lm_eval": (
+        frozenset({"doc_id", "doc", "resps", "filtered_resps"}),
+        frozenset({"results", "configs", "versions", "n-shot"}),
+    ),
+    "ragas": (frozenset({"metric_input", "metric_output"}),),
+}
+_RAGAS = '[{"metric_input"'
+_ERRORS = ("error", "errors", "error_message", "exception")
+_NO_ERROR = ("false", "0", "none", "null", "no", "ok", "{}", "[]")
+#: Columns that may number their items anew.
+_COLLECTIONS = ("subset", "task", "category", "benchmark", "dataset", "domain", "topic", "split")
+_MOST_LEVELS = 60
+
+
+def foreign(frame: pd.DataFrame) -> str:
+    """Name of the tool whose log this looks like, by the top-level keys of its records; empty where it is none.
+
+    Examples
+    --------
+    >>> foreign(pd.DataFrame({"evalId": ["e"], "results.version": ["3"]}))
+    'promptfoo'
+    """
+    keys = set(map(str, frame.columns)) | {str(c).partition(".")[0] for c in frame.columns}
+    for tool, signs in _FOREIGN.items():
+        if any(sign <= keys for sign in signs):
+            return tool
+    first = frame.head(1).astype(str).to_numpy().ravel()
+    return "ragas" if any(str(v).startswith(_RAGAS) for v in first) else ""
+
+
+def nested(frame: pd.DataFrame) -> list[str]:
+    """Note the columns whose cells are lists of records."""
+    found = [c for c in frame.columns if frame[c].dropna().head(5).astype(str).str.match(r"\s*\[\s*\{").any()]
+    if not found:
+        return []
+    return [
+        f"{few(map(repr, found), 4)} holds nested records. Open them first, one row each: pandas.json_normalize("
+        f"records, record_path={found[0].split('.') if '.' in found[0] else found[0]!r}, meta=[...]), and give that "
+        "table."
+    ]
+
+
+def errors(frame: pd.DataFrame) -> list[str]:
+    """Note a column of errors that is filled."""
+    notes = []
+    for column in frame.columns:
+        if plain(column) in _ERRORS:
+            text = frame[column].dropna().astype(str).str.strip().str.lower()
+            n = int((~text.isin(["", *_NO_ERROR])).sum())
+            if n:
+                notes.append(
+                    f"{column!r} is filled in {n} row{'s' * (n != 1)}: such calls failed. Make sure that their answer "
+                    "or score is empty (or 'invalid'), not a default."
+                )
+    return notes
+
+
+def numbered_anew(frame: pd.DataFrame, names: Mapping[str, str], item: str) -> tuple[str | None, str]:
+    """Find the column within which the items are numbered anew.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table.
+    names : mapping
+        Plain name -> column.
+    item : str
+        Column taken for the item.
+
+    Returns
+    -------
+    column : str or None
+        A subset, task, dataset ... of few values across which an item comes back with other contents: something that
+        is the same wherever both meet, but not for the item alone.
+    note : str
+        What was seen.
+    """
+    for wanted in _COLLECTIONS:
+        group = names.get(wanted)
+        if group is None or group == item or not 2 <= frame[group].nunique() <= _MOST_LEVELS:
+            continue
+        if frame.groupby(item)[group].nunique().max() < 2:
+            continue
+        content = _content(frame, item, group)
+        if content:
+            pairs, items = frame.groupby([group, item]).ngroups, frame[item].nunique()
+            return group, (
+                f"{item!r} is numbered anew in each {group!r}: the same number comes with other contents "
+                f"({few(map(repr, content), 3)}). Joined with it there are {pairs:,} items, not {items:,}."
+            )
+    return None, ""
+
+
+def _content(frame: pd.DataFrame, item: str, group: str) -> list[str]:
+    """Columns that group and item tell together, and neither does alone."""
+    found = []
+    for column in frame.columns:
+        if column in (item, group):
+            continue
+        values = frame[column].astype("string")
+        if (
+            values.groupby([frame[group], frame[item]]).nunique().max() == 1
+            and values.groupby(frame[item]).nunique().max() > 1
+            and values.groupby(frame[group]).nunique().max() > 1
+        ):
+            found.append(str(column))
+    return found
+
+
+def melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str = "verdict") -> str:
+    """Say how a wide table is made long."""
+    rest = [c for c in frame.columns if c not in wide]
+    return (
+        f"It looks wide, one column per {what}: {few(wide, 6)}. That cannot be mapped as it stands. Make it long "
+        "first: "
+        f"table.melt(id_vars={rest!r}, var_name='{what}', value_name='{value}')."
+    )
+
+
+def value_name(frame: pd.DataFrame, wide: Iterable[str], *, paired: bool) -> str:
+    """Name for what the judges of a wide table gave: grades of single answers are scores."""
+    labels: set[str] = set().union(*(distinct(frame[c]) for c in wide))
+    return "score" if not paired and all(_is_whole(v) for v in labels) else "verdict"
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        return float(value).is_integer()
+    except ValueError:
+        return False
+
+
+__all__ = ["errors", "foreign", "melt", "nested", "numbered_anew", "value_name"]

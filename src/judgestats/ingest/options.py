@@ -1,0 +1,147 @@
+"""The options of the command line, as text -> the arguments of :func:`judgestats.read`."""
+
+from __future__ import annotations
+
+import csv
+
+from judgestats.errors import SchemaError
+
+
+def parse_mapping(text: str) -> dict[str, str | None]:
+    """Read ``judge=evaluator,item=q,order_known==false`` as the command line takes it.
+
+    Parameters
+    ----------
+    text : str
+        Pairs ``canonical=column``, separated by commas; ``canonical==constant`` gives a constant, ``canonical=`` (or
+        ``canonical=None``) sets a column that bears our name aside. A pair with a comma in it is put into double
+        quotes.
+
+    Returns
+    -------
+    dict
+        For ``columns=`` of :func:`judgestats.read`.
+
+    Raises
+    ------
+    SchemaError
+        If a pair has no ``=``, or a name comes twice.
+
+    Examples
+    --------
+    >>> parse_mapping("judge=evaluator,order_known==false,task=,n=None")
+    {'judge': 'evaluator', 'order_known': '=false', 'task': None, 'n': None}
+    """
+    pairs = _pairs(text, "--map", "canonical=column, such as judge=evaluator,item=question_id", last=False)
+    return {name: None if source in ("", "None") else source for name, source in pairs.items()}
+
+
+def parse_labels(text: str) -> dict[str, str]:
+    """Read ``A=first,B=second,C=tie`` as the command line takes it.
+
+    Parameters
+    ----------
+    text : str
+        Pairs ``label=answer``; the last ``=`` divides, so that ``A=B=tie`` reads the label ``A=B``.
+
+    Returns
+    -------
+    dict
+        For ``labels=`` of :func:`judgestats.read`.
+
+    Raises
+    ------
+    SchemaError
+        If a pair has no ``=``, or a label comes twice.
+
+    Examples
+    --------
+    >>> parse_labels("A>B=first,A=B=tie")
+    {'A>B': 'first', 'A=B': 'tie'}
+    """
+    return _pairs(text, "--labels", "label=answer, such as A=first,B=second,C=tie", last=True)
+
+
+def parse_identity(text: str) -> dict[str, str]:
+    """Read ``SYSTEM=JUDGE,...`` as the command line takes it.
+
+    Parameters
+    ----------
+    text : str
+        Pairs ``system=judge``.
+
+    Returns
+    -------
+    dict
+        For ``identity=`` of :func:`judgestats.report`.
+
+    Raises
+    ------
+    SchemaError
+        If a pair has no ``=`` or names no judge, or a system comes twice.
+
+    Examples
+    --------
+    >>> parse_identity("Expert 1=GPT-5.1,Expert 2=Claude")
+    {'Expert 1': 'GPT-5.1', 'Expert 2': 'Claude'}
+    """
+    form = "SYSTEM=JUDGE, such as 'Expert 1=GPT-5.1'"
+    pairs = _pairs(text, "--identity", form, last=False)
+    for system, judge in pairs.items():
+        if not system or not judge:
+            raise SchemaError(
+                f"--identity '{system}={judge}' names no {'judge' if system else 'system'}. Write {form}."
+            )
+    return pairs
+
+
+def parse_scale(text: str) -> tuple[float, float]:
+    """Read ``LOW,HIGH`` as the command line takes it.
+
+    Parameters
+    ----------
+    text : str
+        Two numbers, the lowest and the highest score.
+
+    Returns
+    -------
+    (float, float)
+        For ``scale=`` of :func:`judgestats.read`.
+
+    Raises
+    ------
+    SchemaError
+        If it is anything else.
+
+    Examples
+    --------
+    >>> parse_scale("1,5")
+    (1.0, 5.0)
+    """
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        low = high = 0.0
+    if not low < high:
+        raise SchemaError(f"--scale {text!r} is not LOW,HIGH. Write two numbers, the lower first, such as --scale 1,5.")
+    return low, high
+
+
+def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for part in next(csv.reader([text], skipinitialspace=True), []):
+        if not part.strip():
+            continue
+        name, sign, value = part.rpartition("=") if last else part.partition("=")
+        name, value = name.strip(), value.strip()
+        if not sign:
+            raise SchemaError(f"{option} {part!r} has no '='. Write {form}.")
+        if name in pairs:
+            raise SchemaError(
+                f"{option} says {name!r} twice: {name}={pairs[name]} and {name}={value}. Say it once, as {form}."
+            )
+        pairs[name] = value
+    return pairs
+
+
+__all__ = ["parse_identity", "parse_labels", "parse_mapping", "parse_scale"]
