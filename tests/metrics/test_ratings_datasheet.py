@@ -76,3 +76,11 @@ def test_missing_counts_what_was_asked_for(scores):
     gone.loc[gone.index[:4], "score"] = np.nan
     got = row(datasheet(gone), "missing")
     assert (round(got["estimate"] * got["n"]), got["n"]) == (4, (scores["judge"] == "g").sum())
+
+
+def test_a_missing_group_has_a_mean(scores):
+    some = scores.assign(language=np.where(scores["item"] == "0", None, "en"))
+    sheet = datasheet(some, by="language")
+    means = sheet[(sheet["term"] == "mean_score") & (sheet["judge"] == "g")]
+    assert len(means) == 2
+    assert means["estimate"].notna().all()

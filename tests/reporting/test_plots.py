@@ -153,7 +153,7 @@ def test_stable_positional_points(design, sheet):
 def test_operating_point_runs_from_the_base_to_the_strict_prompt():
     calls = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
     shift, sensitivity = (
-        criterion_shift(calls, "base", "strict", n_resamples=100),
+        criterion_shift(calls, "base", "strict"),
         target_sensitivity(calls, by="prompt"),
     )
     ax = drawn(plots.operating_point(shift, sensitivity))
@@ -174,7 +174,7 @@ def test_operating_point_runs_from_the_base_to_the_strict_prompt():
 
 def test_operating_point_is_the_same_from_a_datasheet():
     calls = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
-    shift = criterion_shift(calls, "base", "strict", n_resamples=100)
+    shift = criterion_shift(calls, "base", "strict")
     whole = datasheet(calls, n_resamples=100)
     rows = whole[whole["section"].str.startswith("criterion")]
     one, two = (plots.operating_point(s) for s in (shift, rows))

@@ -8,7 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from judgestats.errors import JudgestatsError
+from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics import bias, consensus, psychometrics
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import CHOICES, VOCABULARY, kind_of
@@ -181,8 +181,7 @@ def design(data: Any) -> pd.DataFrame:
             ("criteria", _several(table["criterion"]) if "criterion" in table else "one"),
             ("scores", _span(table["score" if "score" in table else "mean"])),
         ]
-    repeats = table["replicate"].nunique() if "replicate" in table else 1
-    rows.append(("repeats", f"{repeats} of each call" if repeats > 1 else "none"))
+    rows.append(("repeats", _repeats(data, table)))
     known = {c.name for c in VOCABULARY[kind] if c.name not in _CONDITIONS}
     conditions = [
         c
@@ -209,6 +208,18 @@ _CONDITIONS = (
     "domain",
     "tier",
 )
+
+
+def _repeats(data: Any, table: pd.DataFrame) -> str:
+    numbered = table["replicate"].nunique() if "replicate" in table else 1
+    if numbered > 1:
+        return f"{numbered} of each call"
+    try:
+        if "choice" in table:
+            tally(data, "consistency")
+    except DesignError as error:
+        return "some, without a number in 'replicate'" if "repeat a call" in str(error) else "none"
+    return "none"
 
 
 def _pairwise_design(data: Any, table: pd.DataFrame) -> list[tuple[str, str]]:

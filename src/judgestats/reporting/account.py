@@ -7,8 +7,10 @@ from typing import Any
 
 import pandas as pd
 
+from judgestats.errors import DesignError
 from judgestats.reporting.markup import Markup, facts, join, row, table, tag
 from judgestats.reporting.words import NONE, count, noun, number
+from judgestats.schema import tally
 from judgestats.schema.columns import VOCABULARY, Kind
 
 #: Files listed one by one.
@@ -29,6 +31,8 @@ _CONDITIONS = (
 )
 #: Those that are ways of judging: pooled over, they hide a difference between instruments.
 _WAYS = ("strategy", "scheme", "probe", "prompt", "temperature", "condition")
+#: In the message of a tally that refuses calls that repeat others.
+_REPEATED = "repeat a call of the same pair"
 #: A further column with more values than this is no condition but an id.
 _MOST_LEVELS = 30
 
@@ -38,9 +42,38 @@ def sources(source: Any) -> Markup:
     if source is None:
         return tag("p", "The data were given as a table in memory; nothing is known of a file.", class_="muted")
     pairs = dict(source) if isinstance(source, Mapping) else {"files": source}
-    told = {str(k): v for k, v in pairs.items() if not isinstance(v, pd.DataFrame)}
+    told = readings(source)
     tables = [v for v in pairs.values() if isinstance(v, pd.DataFrame)]
     return join([*([facts(told)] if told else []), *(_files(t) for t in tables)])
+
+
+def readings(source: Any) -> dict[str, str]:
+    """Say how the data were read, as far as `source` tells: text for each name, tables left out.
+
+    Examples
+    --------
+    >>> readings({"format": "csv", "mapping": {"judge": "rater"}, "labels": {"A": "first"}, "rows": 8})
+    {'format': 'csv', 'mapping': 'judge = rater', 'labels': 'A = first', 'rows': '8'}
+    """
+    pairs = source if isinstance(source, Mapping) else {}
+    return {str(k): _reading(v) for k, v in pairs.items() if not isinstance(v, pd.DataFrame)}
+
+
+def _reading(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} = {'not there' if v is None else v}" for k, v in value.items()) or NONE
+    if isinstance(value, list | tuple):
+        shown = ", ".join(map(str, value[:MOST_FILES]))
+        return f"{shown}, and {count(len(value) - MOST_FILES)} more" if len(value) > MOST_FILES else shown or NONE
+    return NONE if value is None or value == "" else str(value)
+
+
+def how_read(source: Any) -> str:
+    """One sentence about the format and the mapping; empty where `source` tells neither."""
+    told = {k: v for k, v in readings(source).items() if k in ("format", "mapping", "labels") and v != NONE}
+    parts = [f"as {told['format']}"] if "format" in told else []
+    parts += [f"{k}: {told[k]}" for k in ("mapping", "labels") if k in told]
+    return f"Read {'; '.join(parts)}." if parts else ""
 
 
 def _files(files: pd.DataFrame) -> Markup:
@@ -115,9 +148,9 @@ def _first_rows(rows: tuple[int, ...], most: int = 3) -> str:
     return ", ".join(count(r) for r in rows[:most]) + (", …" if len(rows) > most else "")
 
 
-def design(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame) -> str:
-    """Say the design of a data set in a few sentences."""
-    told = _pairwise(data, findings) if kind == "preferences" else _scored(data)
+def design(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, by: Sequence[str] = ()) -> str:
+    """Say the design of a data set in a few sentences; `by` tells calls apart that are else repeats."""
+    told = _pairwise(data, findings, by) if kind == "preferences" else _scored(data)
     varying = _varying(data, kind)
     for said, names in (
         ("Conditions that vary", [n for n in varying if n in _CONDITIONS]),
@@ -138,7 +171,7 @@ def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> Markup:
     return tag("p", tag("b", "Pooled. "), text, tag("code", f"by={list(varying)!r}"), ".", class_="note")
 
 
-def _pairwise(data: pd.DataFrame, findings: pd.DataFrame) -> str:
+def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> str:
     calls = float(pd.to_numeric(data["n"]).sum()) if "n" in data.columns else float(len(data))
     judges, items = data["judge"].nunique(), data["item"].nunique()
     parts = [
@@ -155,8 +188,7 @@ def _pairwise(data: pd.DataFrame, findings: pd.DataFrame) -> str:
         if ties
         else "No judge called a tie."
     )
-    repeats = data["replicate"].nunique() if "replicate" in data.columns else 1
-    parts.append(f"Up to {repeats} repeats of a call." if repeats > 1 else "No call is repeated.")
+    parts.append(_repeats(data, by))
     known = int(data["gold"].notna().sum()) if "gold" in data.columns else 0
     parts.append(f"The right answer is known in {noun(known, 'row')}." if known else "No right answer is known.")
     if "stimulus" in data.columns:
@@ -167,6 +199,30 @@ def _pairwise(data: pd.DataFrame, findings: pd.DataFrame) -> str:
             + "."
         )
     return " ".join(parts)
+
+
+def _repeats(data: pd.DataFrame, by: Sequence[str]) -> str:
+    """Say what is repeated, as a tally of pairs sees it."""
+    numbered = data["replicate"].nunique() if "replicate" in data.columns else 1
+    told = [f"Up to {numbered} repeats of a call."] if numbered > 1 else []
+    if _has_repeats(data):
+        if by and not _has_repeats(data, by):
+            told.append(f"Some calls repeat others, and only {', '.join(by)} tells them apart.")
+        else:
+            told.append("Some calls repeat others without a number in replicate.")
+    if "n" in data.columns and (pd.to_numeric(data["n"]) > 1).any():
+        told.append("Some rows stand for several identical calls.")
+    return " ".join(told) or "No call is repeated."
+
+
+def _has_repeats(data: pd.DataFrame, by: Sequence[str] = ()) -> bool:
+    """Whether pairs cannot be counted because calls repeat; an order that is not known is taken as it stands."""
+    columns = [c for c in data.columns if c != "order_known"]
+    try:
+        tally(data[columns], "consistency", by=list(by))
+    except DesignError as error:
+        return _REPEATED in str(error)
+    return False
 
 
 def _orders(data: pd.DataFrame, findings: pd.DataFrame) -> str:

@@ -11,14 +11,15 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats import __version__
+from judgestats.errors import DesignError
 from judgestats.metrics.datasheets import datasheet, profile
 from judgestats.metrics.datasheets.sheets import BEFORE
 from judgestats.metrics.support import supported
-from judgestats.reporting.account import account_section, design, head, pooled, sources
+from judgestats.reporting.account import account_section, design, head, how_read, pooled, readings, sources
 from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
 from judgestats.reporting.pictures import pictures
 from judgestats.reporting.plots.rows import whose
-from judgestats.reporting.sheets import datasheet_table, overview
+from judgestats.reporting.sheets import datasheet_table, overview, shown_measures
 from judgestats.reporting.words import FLAGS, count, noun
 from judgestats.schema import check, kind_of
 from judgestats.schema.columns import By, Kind, grouping
@@ -27,8 +28,8 @@ from judgestats.schema.validation import raise_faults
 #: With more judges than this, their datasheets are folded.
 OPEN = 3
 LIMITS = (
-    "Intervals of rates over calls take calls as independent; where two calls share a pair they are flagged, and "
-    "are likely too narrow.",
+    "Intervals of rates over calls take calls as independent; where calls share a pair, the flag says in which "
+    "direction that is wrong.",
     "Nothing here is corrected for the number of judges or measures compared.",
     "A judge is measured under the prompt, the model version and the items that were run, and nowhere else.",
     "A sketch of a judge (“Class A”, …) is a description by thresholds, not a test.",
@@ -70,7 +71,8 @@ def report(
         Title of the page.
     source : frame or mapping, optional
         What was read, for the record: a result of :func:`judgestats.ingest.source_info`, or a mapping of names to
-        values, among which there may be such a table.
+        values: ``format``, ``mapping`` (canonical column -> column), ``labels`` and ``files`` (such a table), and
+        whatever else is to stand on the page.
     cluster : str, optional
         Column of calls that are not independent.
     identity : mapping of str to str, optional
@@ -89,6 +91,8 @@ def report(
     ------
     SchemaError
         If `data` is no canonical frame, or has faults.
+    DesignError
+        If `path` is a folder, or cannot be written.
 
     Examples
     --------
@@ -99,6 +103,7 @@ def report(
     >>> "same verdict in both orders" in page.read_text(encoding="utf-8")
     True
     """
+    refuse_folder(path)
     frame = nw.from_native(data).lazy().collect(backend="pandas").to_native()
     kind = kind_of(frame.columns)
     raise_faults(nw.from_native(frame, eager_only=True), kind)
@@ -123,10 +128,11 @@ def report(
             [pooled(frame, kind, [*groups, *sheet.columns.intersection(["prompt"])]), _datasheets(sheet, conf_level)]
         ),
         "What this page does not show": _not_shown(frame, kind, sheet, identity),
-        "How it was made": _made(options),
+        "How it was made": _made(options, source),
     }
     sections = {k: v for k, v in sections.items() if v}
-    top = head("judge datasheet", title, design(frame, kind, findings))
+    told = " ".join(t for t in (design(frame, kind, findings, groups), how_read(source)) if t)
+    top = head("judge datasheet", title, told)
     return write(path, document(title, top, _contents(sections), _body(sections), foot()))
 
 
@@ -138,10 +144,20 @@ def _apart(frame: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, list[s
 
 def write(path: str | os.PathLike[str], page: str) -> Path:
     """Write a page, and make its folder."""
+    refuse_folder(path)
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise DesignError(f"path={str(path)!r} cannot be written: {error.strerror or error}. Name another.") from None
     return path
+
+
+def refuse_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a folder in place of a file, before anything is measured."""
+    if Path(path).is_dir():
+        raise DesignError(f"path={str(path)!r} is a folder; name a file, such as {str(Path(path) / 'report.html')!r}.")
 
 
 def _contents(sections: Mapping[str, Markup]) -> Markup:
@@ -215,7 +231,7 @@ def _sketch(r: Mapping[str, Any]) -> Markup:
 
 def _not_shown(frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame, identity: Mapping[str, str] | None) -> Markup:
     measures = supported(frame, identity)
-    absent = measures[~measures["supported"]]
+    absent = measures[~measures["supported"] & ~measures["measure"].isin(shown_measures(sheet))]
     parts = []
     if len(absent):
         rows = [
@@ -226,7 +242,7 @@ def _not_shown(frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame, identity: M
             table(["measure", "question", "what is missing"], rows),
         ]
     else:
-        parts.append(tag("p", "Every measure of this kind of data is supported."))
+        parts.append(tag("p", "Every measure of this kind of data is supported, or shown here."))
     limits = [
         *LIMITS,
         _RATING_LIMIT if kind == "ratings" else _PREFERENCE_LIMIT if "stimulus" not in frame.columns else "",
@@ -239,8 +255,9 @@ def _not_shown(frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame, identity: M
     return join(parts)
 
 
-def _made(options: Mapping[str, Any]) -> Markup:
+def _made(options: Mapping[str, Any], source: Any) -> Markup:
     shown = {
+        **{f"read: {name}": told for name, told in readings(source).items()},
         "judgestats": __version__,
         "seed": str(options["seed"]),
         "interval": f"{100 * options['conf_level']:g} %",

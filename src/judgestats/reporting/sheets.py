@@ -33,6 +33,24 @@ SECTIONS = {
     "scores": "What it scores, and how steadily",
     "consensus": "Against its peers",
 }
+#: Measure -> section of a datasheet that shows it, and the one term of it that does, if not all.
+_SHOWN_BY = {
+    "consistency": ("swap", ""),
+    "consistency, over repeats": ("repeats", ""),
+    "slot_lean": ("slots", ""),
+    "gold_agreement": ("gold", ""),
+    "dark_current": ("dark current", ""),
+    "delta0": ("Δ0", ""),
+    "target_sensitivity": ("ladder", ""),
+    "detection_threshold": ("threshold", ""),
+    "d_prime": ("d'", ""),
+    "filler_preference": ("filler", ""),
+    "criterion_shift": ("criterion", ""),
+    "score_matrix": ("scores", "mean_score"),
+    "run_sd": ("scores", "run_sd"),
+    "consensus_deviation": ("consensus", "mean_others"),
+    "self_excess": ("consensus", "self_excess"),
+}
 #: Terms of the table of all judges, where they are there: term, whether at the first, the last or no step.
 OVERVIEW = (
     ("valid", ""),
@@ -58,6 +76,26 @@ OVERVIEW = (
     ("mean_own", ""),
     ("self_excess", ""),
 )
+
+
+def shown_measures(sheet: pd.DataFrame) -> set[str]:
+    """Measures of :func:`judgestats.supported` of which a datasheet shows some number, or some bound.
+
+    Parameters
+    ----------
+    sheet : pandas.DataFrame
+        A result of :func:`judgestats.datasheet`.
+
+    Returns
+    -------
+    set of str
+    """
+    known = sheet[sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(RIGHT_CENSORED, regex=False)]
+    sections = known["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
+    there = set(sections) | set(zip(sections, known["term"], strict=True))
+    return {
+        measure for measure, (section, term) in _SHOWN_BY.items() if ((section, term) if term else section) in there
+    }
 
 
 def datasheet_table(rows: pd.DataFrame, conf_level: float) -> Markup:

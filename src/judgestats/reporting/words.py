@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from judgestats.metrics.consensus.scores import ASIDE, GAP, SD_UNKNOWN, UNEQUAL_CRITERIA, UNEQUAL_RUNS
 from judgestats.results import (
     BY_STRUCTURE,
     CEILING,
@@ -100,8 +101,9 @@ NEUTRAL = {
 }
 #: What a flag says, in a sentence. A flag that is not here speaks for itself.
 FLAGS = {
-    NOT_INDEPENDENT: "Some calls share a pair, so they are not independent, and the interval takes them as if they "
-    "were: it is likely too narrow. An interval by cluster (cluster=) answers that.",
+    NOT_INDEPENDENT: "Some calls share a pair, and the interval takes the calls as independent. It is too narrow where "
+    "calls of a pair agree in the answer’s slot or outcome, and too wide for a lean when both orders of each pair were "
+    "judged; an interval by cluster (cluster=) knows.",
     SMALL_N: "Fewer than 30 in the denominator: the interval is wide for a reason.",
     NO_DATA: "Nothing to divide by. Not zero: unknown.",
     LEFT_CENSORED: "Reached at the first step already: the true value may be smaller. Read “at most”.",
@@ -115,6 +117,11 @@ FLAGS = {
     ZERO_BASE: "A ratio to zero.",
     BY_STRUCTURE: "Zero by the way pairs are classed; not a finding.",
     CONSTANT: "All scores are the same.",
+    UNEQUAL_CRITERIA: "Some things were not scored on every criterion: the mean is over those that are there.",
+    UNEQUAL_RUNS: "Some means are over fewer runs than others.",
+    SD_UNKNOWN: "The spread of the final score needs the runs, which are not there.",
+    GAP: "The final score given differs from the mean of its criteria.",
+    ASIDE: "Scores that are missing were set aside.",
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from judgestats.metrics.consensus import score_matrix
 from judgestats.metrics.rates import rates
 from judgestats.results import FEW_CLUSTERS, NO_DATA, ONE_UNIT, SINGLE_RUN, estimates, flags
 from judgestats.schema.cells import CONDITIONS, cells
@@ -47,17 +48,19 @@ def score_rows(data: Any, groups: list[str], conf_level: float) -> pd.DataFrame:
     spread = cells(data, [*by, *within]) if numbered else table.assign(sd=math.nan)
     codes, of_spread = codes_of(table, groups), codes_of(spread, groups)
     rows: list[dict[str, Any]] = []
-    for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
+    rows_of_matrix = score_matrix(data, by=by).groupby(groups, dropna=False)["estimate"].mean().reset_index()
+    means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
+    for g, key in enumerate(means[groups].to_dict("records")):
         here = table[codes.code == g]
         averaged = AVERAGED if not numbered and (here["runs"] > 1).any() else ""
-        rows.append({**key, **_mean_score(here, conf_level, averaged)})
+        rows.append({**key, **_mean_score(here, float(means["estimate"].iloc[g]), conf_level, averaged)})
         rows += [{**key, **row} for row in _missing(here, conf_level)]
     for g, key in enumerate(spread[groups].iloc[of_spread.first].to_dict("records")):
         rows.append({**key, **_run_sd(spread.loc[of_spread.code == g, "sd"].dropna())})
     return estimates(rows, groups)
 
 
-def _mean_score(here: pd.DataFrame, conf_level: float, averaged: str) -> dict[str, Any]:
+def _mean_score(here: pd.DataFrame, value: float, conf_level: float, averaged: str) -> dict[str, Any]:
     scored = (
         here.dropna(subset=["mean"]).groupby(["system", "item"], dropna=False, sort=False)["mean"].mean().reset_index()
     )
@@ -67,7 +70,6 @@ def _mean_score(here: pd.DataFrame, conf_level: float, averaged: str) -> dict[st
     of_system = scored.groupby("system", dropna=False)["mean"]
     systems = scored["system"].nunique(dropna=False)
     weight = 1 / (systems * of_system.transform("size"))
-    value = float((weight * scored["mean"]).sum())
     influence = (weight * (scored["mean"] - of_system.transform("mean"))).groupby(scored["item"], dropna=False).sum()
     clusters = len(influence)
     if clusters < 2:

@@ -21,7 +21,7 @@ from judgestats.reporting.plots.canvas import (
     new_axes,
     shortened,
 )
-from judgestats.reporting.plots.rows import one_each, order_of, terms
+from judgestats.reporting.plots.rows import one_each, order_of, require, terms
 
 #: Classes of a pair of equals: label and colour, in stacking order.
 CLASSES = {
@@ -104,6 +104,7 @@ def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     matplotlib.axes.Axes
         Shares of all calls.
     """
+    require(estimates, "judge", "term", "estimate")
     table = estimates[estimates["section"] == "slots"] if "section" in estimates.columns else estimates
     table = terms(table, *ANSWERS).drop_duplicates(["who", "term"])
     wide = table.pivot_table(index="who", columns="term", values="estimate", sort=False)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
+from judgestats.errors import DesignError
 from judgestats.reporting.plots.canvas import (
     DIRECT,
     MUTED,
@@ -22,7 +23,7 @@ from judgestats.reporting.plots.canvas import (
     spread,
     style_of,
 )
-from judgestats.reporting.plots.rows import order_of, terms
+from judgestats.reporting.plots.rows import order_of, require, terms
 
 
 def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = None, title: str | None = None) -> Any:
@@ -42,8 +43,16 @@ def psychometric_curves(sheet: pd.DataFrame, *, level: float = 0.75, ax: Any = N
     Returns
     -------
     matplotlib.axes.Axes
+
+    Raises
+    ------
+    DesignError
+        If there is no target sensitivity, or its columns or steps are not there.
     """
     table = terms(sheet, "target_sensitivity").dropna(subset=["step", "estimate"])
+    require(sheet, "judge", "term", "estimate", "conf_low", "conf_high")
+    if table.empty:
+        raise DesignError("The picture needs the step of each rate, in a column delta or as 'Δ = 1' in detail.")
     judges = [j for j in order_of(sheet) if j in set(table["who"])]
     ax = new_axes(ax, 5.1 + 0.3 + label_width(shortened(judges)), 4.5)
     grid(ax, "y")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,8 +24,12 @@ from judgestats.reporting.plots.canvas import (
     new_axes,
     shortened,
 )
-from judgestats.reporting.plots.rows import order_of, terms
+from judgestats.reporting.plots.rows import order_of, require, terms
 from judgestats.reporting.words import NEUTRAL, in_words
+
+#: What tells the rows of a term apart as a panel of its own, and as a row of its own (with what stands before it).
+_FACETS = ("section", "vacuum_kind", "stimulus", "delta", "detail")
+_ROWS = {"system": " on ", "item": " · ", "criterion": " · "}
 
 
 def forest(
@@ -32,13 +37,15 @@ def forest(
 ) -> Any:
     """Draw estimates with their intervals, a row a judge, a panel a term.
 
+    Where that leaves several points that nothing tells apart, there is a panel for each section, step, kind of vacuum
+    or other detail of a term, and a row for each system, item or criterion of a judge (``judge on system``).
+
     Parameters
     ----------
     estimates : pandas.DataFrame
-        Tidy estimates with a column ``judge``; each row of a judge and a term is drawn (several where there are
-        conditions).
+        Tidy estimates, or a datasheet; every row is drawn.
     ax : matplotlib.axes.Axes or sequence of Axes, optional
-        Axes to draw on, one a term.
+        Axes to draw on, one a panel.
     labels : mapping, optional
         Term -> text above its panel, in place of the package's words.
     title : str, optional
@@ -47,12 +54,12 @@ def forest(
     Returns
     -------
     matplotlib.axes.Axes or list of Axes
-        One for one term, else a list, a panel a term in the order in which they come.
+        One for one panel, else a list, the terms in the order in which they come.
 
     Raises
     ------
     DesignError
-        If there is nothing to draw, or `ax` does not have one for each term.
+        If there is nothing to draw, the columns are not there, or `ax` does not have one for each panel.
 
     Examples
     --------
@@ -61,19 +68,52 @@ def forest(
     >>> [t.get_text() for t in forest(rows).get_yticklabels()]
     ['a', 'b']
     """
-    shown = list(dict.fromkeys(estimates["term"]))
-    if not shown:
+    require(estimates, "judge", "term", "estimate")
+    table = terms(estimates, *dict.fromkeys(estimates["term"]), needed=False)
+    if table.empty:
         raise DesignError("There is no estimate to draw. Give at least one row.")
-    table = terms(estimates, *shown, needed=False)
-    judges = order_of(table)
-    panels = _panels(ax, shown, judges)
-    for i, (panel, term) in enumerate(zip(panels, shown, strict=True)):
-        _panel(panel, table[table["term"] == term], judges, term, first=i == 0)
-        text = (labels or {}).get(term, in_words(term))
-        panel.set_title(literal(text), fontsize=TEXT, color=INK, loc="left")
+    table = _told_apart(table)
+    rows = [label for judge in order_of(estimates) for label in dict.fromkeys(table.loc[table["who"] == judge, "row"])]
+    texts = {
+        (term, facet): (labels or {}).get(term, in_words(term)) + (f": {facet}" if facet else "")
+        for term, here in table.groupby("term", sort=False)
+        for facet in dict.fromkeys(here["facet"])
+    }
+    panels = _panels(ax, list(texts.values()), rows)
+    for i, (panel, ((term, facet), text)) in enumerate(zip(panels, texts.items(), strict=True)):
+        here = table[(table["term"] == term) & (table["facet"] == facet)]
+        _panel(panel, here, rows, str(term), first=i == 0)
+        text = "\n".join(textwrap.wrap(text, 30)) if len(texts) > 1 else text
+        panel.set_title(literal(text, lines=True), fontsize=TEXT, color=INK, loc="left")
     if title:
         panels[0].figure.suptitle(literal(title), fontsize=TEXT + 1.5, fontweight="bold", color=INK, x=0.01, ha="left")
     return panels[0] if len(panels) == 1 else list(panels)
+
+
+def _told_apart(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the label of their line and the rest of the name of their panel, for each term."""
+    row, facet = table["who"].astype(object).copy(), pd.Series("", index=table.index, dtype=object)
+    for _, here in table.groupby("term", sort=False):
+        for column, between in _ROWS.items():
+            if _varies(here, column):
+                row.loc[here.index] = _appended(row.loc[here.index], here[column], between)
+        for column in _FACETS:
+            if _varies(here, column):
+                values = (
+                    here[column].map(lambda v: f"Δ = {v:g}", na_action="ignore") if column == "delta" else here[column]
+                )
+                facet.loc[here.index] = _appended(facet.loc[here.index], values, ", ")
+    return table.assign(row=row, facet=facet)
+
+
+def _varies(table: pd.DataFrame, column: str) -> bool:
+    return column in table.columns and table[column].nunique(dropna=False) > 1
+
+
+def _appended(texts: pd.Series[Any], values: pd.Series[Any], between: str) -> list[str]:
+    """Each text with its value, where it has one."""
+    known = values.notna() & (values.astype(object) != "")
+    return [(f"{t}{between}{v}" if t else str(v)) if k else t for t, v, k in zip(texts, values, known, strict=True)]
 
 
 def _panels(ax: Any, shown: list[str], judges: list[str]) -> list[Any]:
@@ -85,7 +125,7 @@ def _panels(ax: Any, shown: list[str], judges: list[str]) -> list[Any]:
     panels = list(np.ravel(np.asarray(ax, dtype=object)))
     if len(panels) != len(shown):
         raise DesignError(
-            f"forest has {len(shown)} terms ({', '.join(shown)}) and got {len(panels)} axes. Give one for each term."
+            f"forest has {len(shown)} panels ({', '.join(shown)}) and got {len(panels)} axes. Give one for each."
         )
     return [new_axes(p, 0, 0) for p in panels]
 
@@ -95,8 +135,8 @@ def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first:
     if term in NEUTRAL:
         ax.axvline(NEUTRAL[term], color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     for row, judge in enumerate(judges):
-        here = table[table["who"] == judge]
-        offsets = np.linspace(-0.22, 0.22, len(here)) if len(here) > 1 else [0.0]
+        here = table[table["row"] == judge]
+        offsets = np.linspace(-0.22, 0.22, len(here)) if len(here) > 1 else np.zeros(len(here))
         for offset, r in zip(offsets, here.to_dict("records"), strict=True):
             _whisker(ax, r, row + offset, low, high)
     grid(ax)

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from judgestats.errors import DesignError
 from judgestats.metrics import consensus
 from judgestats.reporting.plots.canvas import INK, MUTED, SMALL, TEXT, is_dark, label_width, named, new_axes, shortened
-from judgestats.reporting.plots.rows import whose
+from judgestats.reporting.plots.rows import require, whose
 from judgestats.reporting.words import number, signed
 
 #: Below (blue), at (near white) and above (red); the ends as in ColorBrewer's RdBu, safe for colour-blind readers.
@@ -108,8 +108,9 @@ def deviation_matrix(
     DesignError
         If there is no deviation, or two of one judge and system: pass one condition or criterion at a time.
     """
+    require(deviations, "judge", "system", "term", "estimate")
     here = deviations[deviations["term"] == "deviation"]
-    if "system" not in here.columns or not here["estimate"].notna().any():
+    if not here["estimate"].notna().any():
         raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
     values = _wide(here, "estimate")
     reach = limit or float(np.nanmax(np.abs(values.to_numpy()))) or 1.0
@@ -125,12 +126,17 @@ def deviation_matrix(
 
 def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | None, dict[str, str]]:
     """Wide scores, wide sds where they are known, and the judge of each row."""
-    if "judge" not in scores.columns:
-        if not all(pd.api.types.is_numeric_dtype(t) for t in scores.dtypes) or scores.empty:
+    if "judge" not in getattr(scores, "columns", ()):
+        if (
+            not isinstance(scores, pd.DataFrame)
+            or not all(pd.api.types.is_numeric_dtype(t) for t in scores.dtypes)
+            or scores.empty
+        ):
             raise DesignError("score_matrix draws a result of score_matrix(), ratings, or a wide matrix of numbers.")
         return scores.astype(float), None, {}
     if "estimate" not in scores.columns:
         scores = consensus.score_matrix(scores)
+    require(scores, "judge", "system", "estimate")
     here = scores[scores["term"] == "score"] if "term" in scores.columns else scores
     spread = _wide(here, "sd") if "sd" in here.columns and here["sd"].notna().any() else None
     judges = dict(zip(whose(here), here["judge"].astype(str), strict=True))

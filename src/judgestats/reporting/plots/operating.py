@@ -17,7 +17,7 @@ from judgestats.reporting.plots.canvas import (
     style_of,
     unit_square,
 )
-from judgestats.reporting.plots.rows import step, terms
+from judgestats.reporting.plots.rows import require, step, terms
 
 
 def operating_point(
@@ -50,6 +50,9 @@ def operating_point(
         A segment for each judge and step of the ladder, from the first prompt (open) to the second (filled).
     """
     table = terms(shift, "criterion_base", "criterion_strict")
+    require(shift, "judge", "term", "estimate", "conf_low", "conf_high")
+    if sensitivity is not None:
+        require(sensitivity, "judge", "term", "estimate", "conf_low", "conf_high", "prompt")
     equal = table[table["step"].isna() & _on_equals(table)]
     ladder = table[table["step"].notna()]
     judges = list(dict.fromkeys(equal["who"]))

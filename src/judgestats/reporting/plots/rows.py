@@ -16,6 +16,34 @@ _NOT_WHOSE = {"section", "vacuum_kind", "stimulus", "delta", "system", "item", "
 _STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
 
 
+def require(frame: Any, *columns: str) -> None:
+    """Refuse what is no table of estimates with these columns.
+
+    Parameters
+    ----------
+    frame : object
+        What a picture was given.
+    *columns : str
+        Columns that the picture reads.
+
+    Raises
+    ------
+    DesignError
+        It names what is needed and what there is.
+
+    Examples
+    --------
+    >>> require(pd.DataFrame({"judge": ["g"], "term": ["x"]}), "judge", "term")
+    """
+    wanted = ", ".join(columns)
+    if not isinstance(frame, pd.DataFrame):
+        raise DesignError(f"The picture needs a pandas table of estimates with {wanted}, and got: {type(frame)!r}.")
+    absent = [c for c in columns if c not in frame.columns]
+    if absent:
+        have = ", ".join(map(str, frame.columns)) or "none"
+        raise DesignError(f"The picture needs the columns {wanted}. Missing: {', '.join(absent)}. Columns: {have}.")
+
+
 def whose(frame: pd.DataFrame) -> pd.Series[Any]:
     """Label of each row: its judge, and the values of the further grouping columns.
 
@@ -78,8 +106,9 @@ def terms(frame: pd.DataFrame, *wanted: str, needed: bool = True) -> pd.DataFram
     Raises
     ------
     DesignError
-        If there is none, and one is needed.
+        If there is none, and one is needed; or if `frame` lacks ``judge``, ``term`` or ``estimate``.
     """
+    require(frame, "judge", "term", "estimate")
     here = frame[frame["term"].isin(wanted)]
     if "section" in here.columns:
         here = here[~here["section"].astype(str).str.endswith("different subset")]
