@@ -118,3 +118,15 @@ def test_count_is_a_counter(rows):
     codes = codes_of(table, ["x", "y"])
     assert codes.size == len(want)
     assert (codes.code[codes.first] == np.arange(codes.size)).all()
+
+
+@pytest.mark.parametrize("rows", [50, 150_000])
+def test_codes_of_small_and_large_tables_name_their_first_rows(rows):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.integers(0, 5, rows).astype(str), "y": rng.integers(0, 4, rows)})
+    codes = codes_of(table, ["x", "y"])
+    want = table.drop_duplicates()
+    assert codes.size == len(want)
+    np.testing.assert_array_equal(codes.first, want.index)
+    named = table.iloc[codes.first].reset_index(drop=True).iloc[codes.code].reset_index(drop=True)
+    pd.testing.assert_frame_equal(named, table)

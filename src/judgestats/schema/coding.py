@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from judgestats.kernels.numbering import by_appearance
 
 R = TypeVar("R")
+#: Rows from which a kernel, or a thread, is worth its start.
+MANY = 100_000
 
 #: A coded column: the code of each row, and how many codes there are.
 Coded = tuple[NDArray[np.integer[Any]], int]
@@ -44,7 +46,7 @@ class Codes:
 
 def each(function: Callable[[pd.Series[Any]], R], columns: Sequence[pd.Series[Any]]) -> list[R]:
     """Apply a function to long columns side by side: hashing text leaves the interpreter free."""
-    if not columns or len(columns[0]) < 200_000:
+    if not columns or len(columns[0]) < MANY:
         return [function(c) for c in columns]
     with ThreadPoolExecutor(min(len(columns), os.cpu_count() or 1)) as pool:
         return list(pool.map(function, columns))
@@ -55,7 +57,7 @@ def column_codes(values: pd.Series[Any]) -> Coded:
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, size = values.cat.codes.to_numpy(), len(values.cat.categories)
         return (np.where(code < 0, size, code), size + 1) if values.hasnans else (code, size)
-    if _constant(values):  # a filtered stimulus, one criterion: no hashing
+    if is_constant(values):  # a filtered stimulus, one criterion: no hashing
         return np.zeros(len(values), dtype=np.int16), 1
     code, labels = hashed(values)
     missing = code < 0
@@ -75,10 +77,10 @@ def hashed(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
 def combine(parts: Iterable[Coded], rows: int) -> Codes:
     """Combine coded columns into one code for each distinct combination."""
     code, size = joint(parts, rows)
-    if not _small(size, rows):
-        code, uniques = pd.factorize(code)
-        size = len(uniques)
-    return Codes(*by_appearance(code, size))
+    if rows >= MANY and _small(size, rows):
+        return Codes(*by_appearance(code, size))
+    number, _ = pd.factorize(code)
+    return Codes(number.astype(np.int32), np.unique(number, return_index=True)[1].astype(np.int64))
 
 
 def joint(parts: Iterable[Coded], rows: int) -> Coded:
@@ -136,7 +138,7 @@ def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, labels = values.cat.codes.to_numpy(), values.cat.categories
         code, labels = _used(code, labels)
-    elif _constant(values):
+    elif is_constant(values):
         return np.zeros(len(values), dtype=np.int16), pd.Index([values.iloc[0]])
     else:
         code, labels = hashed(values)
@@ -156,7 +158,8 @@ def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
     return ranked, labels
 
 
-def _constant(values: pd.Series[Any]) -> bool:
+def is_constant(values: pd.Series[Any]) -> bool:
+    """Whether a column holds one value and no other, told without hashing it."""
     if len(values) < 2 or pd.isna(values.iloc[0]) or pd.isna(values.iloc[-1]) or values.iloc[0] != values.iloc[-1]:
         return False
     return not values.hasnans and bool((values == values.iloc[0]).all())

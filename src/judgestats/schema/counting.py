@@ -11,7 +11,7 @@ import pandas as pd
 
 from judgestats.errors import SchemaError, choose
 from judgestats.schema.cells import cells
-from judgestats.schema.coding import count, tidy
+from judgestats.schema.coding import count, is_constant, tidy
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
@@ -84,6 +84,8 @@ def tally(
     else:
         data = selected(data, pattern, measure, stimulus)
         groups = _groups(by, cluster, present, pattern, "frame")
+        if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
+            data = data.drop("stimulus")  # one value is left: nothing to tell apart
         if pattern.ordered:
             refuse_unknown_order(data, present)
         result = count_pairs(data, groups) if pattern.unit == "pair" else _count_calls(data, groups, pattern)
@@ -143,6 +145,8 @@ def _share_pairs(data: Any, groups: list[str], pattern: Pattern, counted: float)
     present = list(data.collect_schema().names())
     groups = [*groups, *(c for c in pattern.columns if c in UNIT_COLUMNS and c in present)]
     apart = [c for c in unit_columns(present, groups) if c not in {"judge", "item", *groups}]
+    if isinstance(data, nw.DataFrame):
+        apart = [c for c in apart if not is_constant(data[c].to_pandas())]
     if pattern.unit == "pair" and "n" not in present and not apart:
         return False  # each pair is one
     return counted > distinct_pairs(data, groups)

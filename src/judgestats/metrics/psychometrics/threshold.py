@@ -9,7 +9,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from judgestats.errors import choose
 from judgestats.kernels.resampling import cluster_index, generator, percentile_interval, resampled_totals
@@ -212,6 +211,8 @@ def crossing(
     >>> print(f"{value:.6f}")
     2.500000
     """
+    from scipy.optimize import isotonic_regression  # a quarter of a second that only a threshold should cost
+
     fit = isotonic_regression(p, weights=n).x
     reached = np.flatnonzero(fit >= level - 1e-12)
     if not reached.size:
