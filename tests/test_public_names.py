@@ -1,0 +1,59 @@
+"""The public names: all there, documented, and loaded only when used."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import judgestats
+
+#: What the design promises so far, by name.
+PROMISED = [
+    "read",
+    "formats",
+    "preferences",
+    "ratings",
+    "check",
+    "tally",
+    "aggregate",
+    "score_matrix",
+    "consensus_deviation",
+    "attenuation",
+    "rank_correlation",
+    "consistency",
+    "gold_agreement",
+    "dark_current",
+    "delta0",
+    "target_sensitivity",
+    "detection_threshold",
+    "d_prime",
+    "criterion_shift",
+    "datasheet",
+    "published",
+    "report",
+    "plot",
+]
+
+
+@pytest.mark.parametrize("name", sorted({*PROMISED, *judgestats.__all__} - {"__version__"}))
+def test_every_public_name_is_there_and_documented(name):
+    thing = getattr(judgestats, name)
+    assert name in judgestats.__all__
+    assert name in dir(judgestats)
+    if inspect.isfunction(thing):
+        assert thing.__doc__
+        assert ">>>" in thing.__doc__, "a public docstring has a running example"
+        assert "Returns" in thing.__doc__
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'delta1'"):
+        judgestats.delta1  # noqa: B018
+
+
+def test_import_is_light():
+    heavy = ["matplotlib", "numba", "scipy", "duckdb", "statsmodels", "sklearn", "typer", "pandas", "narwhals"]
+    code = f"import sys, judgestats; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
