@@ -248,15 +248,12 @@ def test_flags_of_the_score_matrix_and_of_mean_scores_are_on_the_page(tmp_path):
     assert "unequal criteria" not in made(data, tmp_path)
 
 
-def test_the_mean_score_is_said_to_be_the_mean_of_its_row_where_it_is(tmp_path):
-    told = "mean score is the mean of its row."
-    uneven = scored().iloc[3:]
-    assert told in Page(made(uneven, tmp_path)).text
-    matrix = consensus.score_matrix(uneven).groupby("judge")["estimate"].mean()
-    means = datasheet(uneven).query("term == 'mean_score'").set_index("judge")["estimate"]
+@pytest.mark.parametrize("ratings", [scored().iloc[3:], scored(criteria=("style", "final"))], ids=["uneven", "final"])
+def test_the_mean_score_is_the_mean_of_its_row_and_the_page_says_so(ratings, tmp_path):
+    assert "A judge's mean score is the mean of its row." in Page(made(ratings, tmp_path)).text
+    matrix = consensus.score_matrix(ratings).groupby("judge")["estimate"].mean()
+    means = datasheet(ratings).query("term == 'mean_score'").set_index("judge")["estimate"]
     np.testing.assert_allclose(means, matrix.loc[means.index])
-    final = scored(criteria=("style", "final"))
-    assert told not in Page(made(final, tmp_path)).text
 
 
 # ---------------------------------------------------------------- how the data were read

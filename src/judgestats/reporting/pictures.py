@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from judgestats.errors import JudgestatsError
@@ -15,7 +14,7 @@ from judgestats.metrics import consensus
 from judgestats.metrics.psychometrics import target_sensitivity
 from judgestats.reporting import plots
 from judgestats.reporting.markup import Markup, figure, join, tag
-from judgestats.reporting.plots.rows import step, whose
+from judgestats.reporting.plots.rows import step
 from judgestats.reporting.vectors import inline
 from judgestats.reporting.words import FLAGS, count, noun
 
@@ -152,9 +151,7 @@ def _of_ratings(data: Any, sheet: pd.DataFrame, by: list[str], identity: Mapping
     wide = scores["system"].nunique() > 5 or len(scores) > 40
     if scores["system"].nunique() > 1:
         draw: _Drawing = partial(plots.score_matrix, scores, identity=identity)
-        yield from drawing(
-            "score-matrix", "Score matrix", f"{_SCORES}{_row_means(scores, sheet)}{_doubts(scores)}", draw, wide=wide
-        )
+        yield from drawing("score-matrix", "Score matrix", f"{_SCORES}{_doubts(scores)}", draw, wide=wide)
     if scores["judge"].nunique() > 1:
         deviations = consensus.consensus_deviation(data, by=by, identity=identity)
         draw = partial(plots.deviation_matrix, deviations)
@@ -167,19 +164,6 @@ def _of_ratings(data: Any, sheet: pd.DataFrame, by: list[str], identity: Mapping
         yield from drawing("forest", title, told, partial(plots.forest, rows), wide=True)
 
 
-def _row_means(scores: pd.DataFrame, sheet: pd.DataFrame) -> str:
-    """How the mean scores of the datasheet follow from the rows of the matrix."""
-    rows = scores.groupby(whose(scores), sort=False)["estimate"].mean()
-    mean = sheet[sheet["term"] == "mean_score"]
-    means = mean.set_axis(whose(mean))["estimate"].reindex(rows.index)
-    if np.allclose(rows, means, rtol=1e-9, atol=1e-9, equal_nan=True):
-        return " A judge's mean score is the mean of its row."
-    return (
-        " A judge's mean score is not quite the mean of its row here: criteria or runs are unequal, or a final score "
-        "stands beside its criteria."
-    )
-
-
 def _doubts(scores: pd.DataFrame) -> str:
     """Flags of the cells of a matrix, with how many bear them and what they say."""
     marked = Counter(f for cell in scores["flag"] for f in str(cell).split("; ") if f)
@@ -189,7 +173,7 @@ def _doubts(scores: pd.DataFrame) -> str:
 
 _SCORES = (
     "Mean score of each judge for each system, ± the spread over runs where there are any. Colours rank the systems "
-    "within each judge."
+    "within each judge. A judge's mean score is the mean of its row."
 )
 _DEVIATIONS = (
     "How far each judge is from the mean of the other judges on the same things. In every column the cells of judges "
