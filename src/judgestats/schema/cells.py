@@ -17,8 +17,6 @@ from judgestats.schema.columns import By, grouping
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
-#: Columns of a cell, after its keys.
-SUMMARY = ("mean", "sd", "runs", "n", "n_missing")
 #: Conditions of a run: averaged over, they are told of.
 CONDITIONS = ("condition", "temperature")
 Ints = NDArray[np.int32]

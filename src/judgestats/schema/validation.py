@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
+from judgestats.schema.coding import column_codes, combine
 from judgestats.schema.columns import VOCABULARY, Column, Kind, kind_of
+from judgestats.schema.pairing import candidates, unit_columns
 
 #: Columns of :func:`check`.
 CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "cure")
@@ -343,34 +345,15 @@ def _counted(data: Any, kind: Kind) -> Iterator[Finding]:
 
 def _lone_orders(data: Any) -> Any:
     """Rows whose pair was not judged in the other order (where the order is known)."""
-    table = data.select(
-        *[
-            c
-            for c in (
-                "judge",
-                "item",
-                "first",
-                "second",
-                "replicate",
-                "strategy",
-                "scheme",
-                "probe",
-                "prompt",
-                "temperature",
-                "stimulus",
-                "delta",
-                "task",
-            )
-            if c in data.columns
-        ]
-    ).to_pandas()
-    forward = table["first"].astype(str) <= table["second"].astype(str)
-    low = table["first"].astype(object).where(forward, table["second"].astype(object))
-    high = table["second"].astype(object).where(forward, table["first"].astype(object))
-    unit = table.drop(columns=["first", "second"]).assign(_low=low, _high=high)
-    group = unit.groupby(list(unit.columns), dropna=False, observed=True, sort=False).ngroup()
-    orders = pd.DataFrame({"g": group, "f": forward}).drop_duplicates().groupby("g").size()
-    lone = (group.map(orders) < 2).to_numpy() & (low != high).to_numpy()
+    unit = unit_columns(data.columns, [])
+    table = data.select(*unit, "first", "second").to_pandas()
+    table = table.assign(**{c: table[c].astype(object).where(table[c].notna(), "") for c in ("first", "second")})
+    low, high, reverse = candidates(table)
+    pair = combine([*(column_codes(table[c]) for c in unit), low, high], len(table))
+    orders = np.zeros((pair.size, 2), dtype=bool)
+    orders[pair.code, reverse.astype(int)] = True
+    complete = orders[:, 0] & orders[:, 1]
+    lone = ~complete[pair.code] & (low[0] != high[0])
     if "order_known" in data.columns:
         lone &= data["order_known"].to_pandas().fillna(True).astype(bool).to_numpy()
     return lone
