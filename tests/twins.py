@@ -56,3 +56,39 @@ def by_appearance(code):
     number = [seen.setdefault(c, len(seen)) for c in code]
     first = [number.index(g) for g in range(len(seen))]
     return np.array(number, dtype=np.int32), np.array(first, dtype=np.int64)
+
+
+def cluster_totals(counts, rng, n_resamples, strata=None):
+    """As many clusters from each stratum as it has, one list of clusters a resample."""
+    drawn = [[] for _ in range(n_resamples)]
+    strata = [0] * len(counts) if strata is None else list(strata)
+    for s in sorted(set(strata)):
+        members = [g for g, its in enumerate(strata) if its == s]
+        index = rng.integers(0, len(members), size=(n_resamples, len(members)))
+        for b in range(n_resamples):
+            drawn[b] += [members[i] for i in index[b]]
+    return np.array([sum((counts[g] for g in clusters), np.zeros(counts.shape[1])) for clusters in drawn])
+
+
+def multinomial_totals(counts, rng, n_resamples, strata=None):
+    """Rows written out, and drawn one by one within their strata: the same distribution, not the same draws."""
+    rows = [(p, 0 if strata is None else strata[p]) for p, c in enumerate(counts) for _ in range(int(c))]
+    totals = np.zeros((n_resamples, len(counts)))
+    for b in range(n_resamples):
+        for s in {s for _, s in rows}:
+            members = [p for p, its in rows if its == s]
+            for i in rng.integers(0, len(members), len(members)):
+                totals[b, members[i]] += 1
+    return totals
+
+
+def two_way_totals(row, column, counts, rng, n_resamples):
+    """Every drawn row crossed with every drawn column, written out."""
+    levels = [int(max(x)) + 1 for x in (row, column)]
+    rows, columns = (rng.integers(0, n, size=(n_resamples, n)) for n in levels)
+    totals = np.zeros((n_resamples, counts.shape[1]))
+    for b in range(n_resamples):
+        for r in rows[b]:
+            for c in columns[b]:
+                totals[b] += counts[(row == r) & (column == c)].sum(axis=0)
+    return totals

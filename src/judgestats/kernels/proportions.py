@@ -9,6 +9,9 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, stdtrit
 
+#: A variance between clusters up to this is rounding: that of counts is above n**-4, and 0 where all are alike.
+ROUNDING = 1e-30
+
 
 @njit(cache=True)
 def _wilson1(p, n, z):  # type: ignore[no-untyped-def]
@@ -92,7 +95,8 @@ def clustered_wilson(
     -------
     std_error, low, high : float
         The linearised standard error of the ratio, and the Wilson interval with
-        ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the number of clusters) and t on G - 1. All NaN for G < 2.
+        ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the number of clusters; the number of calls where all clusters
+        have the same share) and t on G - 1. All NaN for G < 2.
     """
     k, n = k[n > 0], n[n > 0]
     clusters = n.size
@@ -101,6 +105,7 @@ def clustered_wilson(
     total = n.sum()
     p = k.sum() / total
     variance = clusters / (clusters - 1) * float(((k - p * n) ** 2).sum()) / total**2
+    variance = 0.0 if variance <= ROUNDING else variance
     if p in (0.0, 1.0):
         effective = float(clusters)
     else:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.special import bdtr, bdtrik, ndtr, ndtri
+
+#: Draws held in memory at a time.
+_DRAWS = 2**22
 
 
 def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> np.random.Generator:
@@ -76,6 +81,146 @@ def resampled_totals(counts: NDArray[np.float64], index: NDArray[np.int64]) -> N
     return totals
 
 
+def cluster_totals(
+    counts: NDArray[np.float64],
+    rng: np.random.Generator,
+    n_resamples: int,
+    strata: NDArray[np.integer] | None = None,
+) -> NDArray[np.float64]:
+    """Counts of each resample of the clusters, drawn within their strata where there are any.
+
+    Parameters
+    ----------
+    counts : (G, P) float array
+        Counts of P patterns in G clusters.
+    rng : numpy.random.Generator
+        Source of randomness.
+    n_resamples : int
+        B.
+    strata : (G,) int array, optional
+        Stratum of each cluster, 0 to S - 1: as many clusters are drawn from each as it has.
+
+    Returns
+    -------
+    (B, P) float array
+        A few million draws are held at a time, however large B and G are.
+    """
+    members = [np.arange(len(counts))] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
+    totals = np.zeros((n_resamples, counts.shape[1]))
+    for group in members:
+        here = np.ascontiguousarray(counts[group], dtype=np.float64)
+        step = max(_DRAWS // max(len(here), 1), 1)
+        for start in range(0, n_resamples, step):
+            chunk = totals[start : start + step]
+            chunk += resampled_totals(here, cluster_index(rng, len(here), len(chunk)))
+    return totals
+
+
+def multinomial_totals(
+    counts: NDArray[np.float64],
+    rng: np.random.Generator,
+    n_resamples: int,
+    strata: NDArray[np.integer] | None = None,
+) -> NDArray[np.float64]:
+    """Counts of each resample of independent rows, of which `counts` are alike.
+
+    Parameters
+    ----------
+    counts : (P,) float array
+        How many rows show each pattern; whole numbers.
+    rng : numpy.random.Generator
+        Source of randomness.
+    n_resamples : int
+        B.
+    strata : (P,) int array, optional
+        Stratum of each pattern; the size of every stratum is kept.
+
+    Returns
+    -------
+    (B, P) float array
+        Exactly what drawing rows gives, at a cost that does not depend on their number.
+    """
+    whole = np.rint(counts).astype(np.int64)
+    totals = np.zeros((n_resamples, whole.size))
+    members = [np.arange(whole.size)] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
+    for group in members:
+        here = whole[group]
+        if here.sum() > 0:
+            totals[:, group] = rng.multinomial(here.sum(), here / here.sum(), size=n_resamples)
+    return totals
+
+
+@njit(cache=True)
+def _two_way(start, column, counts, row_weight, column_weight):  # type: ignore[no-untyped-def]
+    resamples, rows = row_weight.shape
+    width = counts.shape[1]
+    totals = np.zeros((resamples, width))
+    inner = np.empty(width)
+    for b in range(resamples):
+        for r in range(rows):
+            if row_weight[b, r] == 0:
+                continue
+            inner[:] = 0.0
+            for c in range(start[r], start[r + 1]):
+                w = column_weight[b, column[c]]
+                for p in range(width):
+                    inner[p] += w * counts[c, p]
+            for p in range(width):
+                totals[b, p] += row_weight[b, r] * inner[p]
+    return totals
+
+
+def two_way_totals(
+    row: NDArray[np.integer],
+    column: NDArray[np.integer],
+    counts: NDArray[np.float64],
+    rng: np.random.Generator,
+    n_resamples: int,
+) -> NDArray[np.float64]:
+    """Counts of each resample when both factors of a crossed design are drawn.
+
+    Parameters
+    ----------
+    row, column : (C,) int arrays
+        Level of each factor (item, judge, say) in each of C cells, from 0.
+    counts : (C, P) float array
+        Counts of P patterns in each cell.
+    rng : numpy.random.Generator
+        Source of randomness.
+    n_resamples : int
+        B.
+
+    Returns
+    -------
+    (B, P) float array
+        A cell counts as often as its row was drawn, times as often as its column was.
+
+    Notes
+    -----
+    The pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics 1, 386-411): conservative, its variance is at
+    most about that of the row effect, the column effect and three times the rest.
+    """
+    n_rows, n_columns = (int(x.max()) + 1 if x.size else 0 for x in (row, column))
+    order = np.argsort(row, kind="stable")
+    column = np.ascontiguousarray(column[order], dtype=np.int64)
+    counts = np.ascontiguousarray(counts[order], dtype=np.float64)
+    begin = np.searchsorted(row[order], np.arange(n_rows + 1))
+    step = max(_DRAWS // max(n_rows + n_columns, 1), 1)
+    totals = np.zeros((n_resamples, counts.shape[1]))
+    for start in range(0, n_resamples, step):
+        chunk = totals[start : start + step]
+        weights = [_times_drawn(rng, levels, len(chunk)) for levels in (n_rows, n_columns)]
+        chunk[:] = _two_way(begin, column, counts, *weights)
+    return totals
+
+
+def _times_drawn(rng: np.random.Generator, levels: int, n_resamples: int) -> NDArray[np.int32]:
+    """How often each level is drawn in each resample, (B, levels)."""
+    index = rng.integers(0, levels, size=(n_resamples, levels))
+    index += np.arange(n_resamples)[:, None] * levels
+    return np.bincount(index.ravel(), minlength=n_resamples * levels).reshape(n_resamples, levels).astype(np.int32)
+
+
 def percentile_interval(draws: NDArray[np.float64], conf_level: float = 0.95) -> tuple[float, float]:
     """Percentile interval of bootstrap draws, infinite ones (censored estimates) included.
 
@@ -97,3 +242,89 @@ def percentile_interval(draws: NDArray[np.float64], conf_level: float = 0.95) ->
     tail = (1 - conf_level) / 2
     low, high = np.quantile(kept, [tail, 1 - tail], method="inverted_cdf")
     return float(low), float(high)
+
+
+def bca_interval(
+    draws: NDArray[np.float64],
+    estimate: float,
+    influence: NDArray[np.float64],
+    conf_level: float = 0.95,
+    weight: NDArray[np.float64] | None = None,
+) -> tuple[float, float]:
+    """Bias-corrected and accelerated interval of bootstrap draws.
+
+    Parameters
+    ----------
+    draws : (B,) float array
+        Statistics of the resamples; NaN draws are left out.
+    estimate : float
+        The statistic of the data.
+    influence : (G,) float array
+        Influence of each unit that was drawn, on any scale, with mean 0: ``mean of the estimates without one unit -
+        estimate without it``. With strata, by stratum: times its size minus 1, over its size.
+    conf_level : float
+        Coverage aimed at.
+    weight : (G,) float array, optional
+        How many units each influence stands for.
+
+    Returns
+    -------
+    low, high : float
+        NaN where the draws do not vary, lie on one side of the estimate, or are too skewed for the correction. No
+        interpolation where a draw is infinite.
+
+    References
+    ----------
+    Efron, B. (1987). Journal of the American Statistical Association 82, 171-185; with strata: Davison and Hinkley
+    (1997), Bootstrap Methods and their Application, Section 5.3.
+    """
+    kept = draws[~np.isnan(draws)]
+    weight = np.ones(influence.size) if weight is None else weight
+    tied = np.abs(kept - estimate) <= 1e-12 * max(1.0, abs(estimate))  # the same units, added up in another order
+    below = ((kept < estimate)[~tied].sum() + tied.sum() / 2) / max(kept.size, 1)
+    spread = float((weight * influence**2).sum())
+    if not kept.size or not 0 < below < 1 or not spread > 0:
+        return math.nan, math.nan
+    acceleration = float((weight * influence**3).sum()) / (6 * spread**1.5)
+    bias = float(ndtri(below))
+    tail = (1 - conf_level) / 2
+    z = bias + ndtri(np.array([tail, 1 - tail]))
+    stretch = 1 - acceleration * z
+    if not (stretch > 0).all():
+        return math.nan, math.nan
+    levels = ndtr(bias + z / stretch)
+    whole = np.isfinite(kept).all()
+    low, high = np.quantile(kept, levels) if whole else np.quantile(kept, levels, method="inverted_cdf")
+    return float(low), float(high)
+
+
+def binomial_interval(k: float, n: float, conf_level: float = 0.95) -> tuple[float, float]:
+    """Percentile bootstrap interval of a proportion of independent rows, in closed form.
+
+    Parameters
+    ----------
+    k, n : float
+        Hits and trials, whole numbers. The bootstrap distribution of k/n is Binomial(n, k/n)/n.
+    conf_level : float
+        Coverage aimed at.
+
+    Returns
+    -------
+    low, high : float
+        What infinitely many resamples give; of zero width for k = 0 and k = n; NaN for n = 0.
+
+    Examples
+    --------
+    >>> binomial_interval(266, 400)
+    (0.6175, 0.71)
+    """
+    if not n > 0:
+        return math.nan, math.nan
+    p, tail, n = k / n, (1 - conf_level) / 2, round(n)
+    if p in (0.0, 1.0):
+        return p, p
+    ends = []
+    for q in (tail, 1 - tail):
+        x = math.ceil(bdtrik(q, n, p))
+        ends.append(x - 1 if x > 0 and bdtr(x - 1, n, p) >= q else x)
+    return ends[0] / n, ends[1] / n

@@ -1,0 +1,278 @@
+"""Correlations of many pairs of vectors in many resamples at once: sums first, weights after.
+
+A resample of items is a vector of weights (how often each item was drawn), so the sums of all resamples are one matrix
+product, and rows are never copied.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+#: A variance below this share of its sum of squares is rounding.
+_NOTHING = 1e-12
+#: Values nearer than this share of the largest are one: means of the same scores in another order differ by rounding.
+_TIED = 1e-12
+
+
+def midrange(x: Floats) -> Floats:
+    """Half-way between the extremes of the last axis: equal to the values, to the last bit, where all are one.
+
+    Parameters
+    ----------
+    x : (..., N) float array
+        With NaN for missing.
+
+    Returns
+    -------
+    (...) float array
+        NaN where all is missing.
+    """
+    low = np.where(np.isnan(x), np.inf, x).min(axis=-1, initial=np.inf)
+    high = np.where(np.isnan(x), -np.inf, x).max(axis=-1, initial=-np.inf)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(low), low / 2 + high / 2, np.nan)
+
+
+def grouped(values: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> Floats:
+    """Add up the rows of each owner.
+
+    Parameters
+    ----------
+    values : (N, ...) float array
+    owner : (N,) int array
+        From 0 to n_owners - 1.
+    n_owners : int
+
+    Returns
+    -------
+    (n_owners, ...) float array
+    """
+    result = np.zeros((n_owners, *values.shape[1:]))
+    if len(owner) == n_owners and (np.diff(owner) > 0).all():
+        result[owner] = values
+        return result
+    order = np.argsort(owner, kind="stable")
+    present, start = np.unique(owner[order], return_index=True)
+    if present.size:
+        result[present] = np.add.reduceat(values[order], start, axis=0)
+    return result
+
+
+def pair_sums(x: Floats, y: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> Floats:
+    """Sums behind the Pearson correlation of each pair of vectors, owner by owner.
+
+    Parameters
+    ----------
+    x, y : (K, N) float arrays
+        K pairs of vectors; a point with a NaN on either side is left out of its pair.
+    owner : (N,) int array
+        What each point belongs to: what is drawn in a bootstrap.
+    n_owners : int
+        O.
+
+    Returns
+    -------
+    (O, K, 6) float array
+        Count, and the sums of x, y, x², y², xy about the midrange of each vector.
+    """
+    both = ~(np.isnan(x) | np.isnan(y))
+    x, y = (np.where(both, v, np.nan) for v in (x, y))
+    x, y = (np.where(both, v - midrange(v)[:, None], 0.0) for v in (x, y))
+    sums = np.stack([both.astype(float), x, y, x * x, y * y, x * y], axis=-1)
+    return grouped(sums.transpose(1, 0, 2), owner, n_owners)
+
+
+def pearson_of(sums: Floats) -> Floats:
+    """Pearson correlations of sums.
+
+    Parameters
+    ----------
+    sums : (..., 6) float array
+        Added up over owners, as often as each was drawn.
+
+    Returns
+    -------
+    (...) float array
+        NaN for fewer than two points, or where a vector is constant.
+    """
+    n, x, y, xx, yy, xy = (sums[..., i] for i in range(6))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        vx, vy, cov = xx - x * x / n, yy - y * y / n, xy - x * y / n
+        defined = (n > 1) & (vx > _NOTHING * xx) & (vy > _NOTHING * yy)
+        return np.where(defined, np.clip(cov / np.sqrt(vx * vy), -1.0, 1.0), np.nan)
+
+
+def weighted_totals(weights: Floats, sums: Floats) -> Floats:
+    """Sums of each resample.
+
+    Parameters
+    ----------
+    weights : (B, O) float array
+        How often each owner was drawn.
+    sums : (O, ...) float array
+
+    Returns
+    -------
+    (B, ...) float array
+    """
+    flat: Floats = weights @ sums.reshape(len(sums), -1)
+    return flat.reshape(len(weights), *sums.shape[1:])
+
+
+def average_ranks(x: Floats) -> Floats:
+    """Ranks along the last axis from 1, ties sharing their mean rank; NaN stays NaN.
+
+    Parameters
+    ----------
+    x : (..., N) float array
+
+    Returns
+    -------
+    (..., N) float array
+    """
+    n = x.shape[-1]
+    if not n:
+        return x.copy()
+    order = np.argsort(x, axis=-1, kind="stable")  # NaN last
+    ordered = np.take_along_axis(x, order, axis=-1)
+    place = np.arange(n)
+    opens = np.ones(x.shape, dtype=bool)
+    opens[..., 1:] = _apart(ordered)
+    closes = np.ones(x.shape, dtype=bool)
+    closes[..., :-1] = opens[..., 1:]
+    first = np.maximum.accumulate(np.where(opens, place, 0), axis=-1)
+    last = np.minimum.accumulate(np.where(closes, place, n)[..., ::-1], axis=-1)[..., ::-1]
+    ranked = np.empty(x.shape)
+    np.put_along_axis(ranked, order, (first + last) / 2 + 1, axis=-1)
+    return np.where(np.isnan(x), np.nan, ranked)
+
+
+def _apart(ordered: Floats) -> NDArray[np.bool_]:
+    """Whether each value along the last axis, sorted with NaN last, differs from the one before it."""
+    largest = np.nanmax(np.abs(ordered), axis=-1, keepdims=True, initial=0.0)
+    result: NDArray[np.bool_] = ~(np.diff(ordered, axis=-1) <= _TIED * largest)
+    return result
+
+
+def rowwise(x: Floats, y: Floats, *, ranked: bool = False) -> Floats:
+    """Correlation of x and y along the last axis, over the points that both have.
+
+    Parameters
+    ----------
+    x, y : (..., N) float arrays
+    ranked : bool
+        Spearman's in place of Pearson's.
+
+    Returns
+    -------
+    (...) float array
+    """
+    both = ~(np.isnan(x) | np.isnan(y))
+    x, y = (np.where(both, v, np.nan) for v in (x, y))
+    if ranked:
+        x, y = average_ranks(x), average_ranks(y)
+    x, y = (np.where(both, v - midrange(v)[..., None], 0.0) for v in (x, y))
+    parts = (both.astype(float), x, y, x * x, y * y, x * y)
+    return pearson_of(np.stack([p.sum(axis=-1) for p in parts], axis=-1))
+
+
+def weighted_ranks(x: Floats, weights: Floats) -> Floats:
+    """Average rank of each value in each resample, were its points written out.
+
+    Parameters
+    ----------
+    x : (N,) float array
+        Without NaN.
+    weights : (B, N) float array
+        How often each point was drawn.
+
+    Returns
+    -------
+    (B, N) float array
+    """
+    order = np.argsort(x, kind="stable")
+    level = np.zeros(x.size, np.int64)
+    level[order[1:]] = np.cumsum(_apart(x[order]))
+    drawn = grouped(np.ascontiguousarray(weights.T), level, int(level.max(initial=-1)) + 1).T
+    rank = np.cumsum(drawn, axis=1) - drawn / 2 + 0.5
+    return rank[:, level]
+
+
+def weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Spearman correlation of one pair of vectors in each resample.
+
+    Parameters
+    ----------
+    x, y : (N,) float arrays
+        A point with a NaN on either side is left out.
+    weights : (B, N) float array
+        How often each point was drawn.
+
+    Returns
+    -------
+    (B,) float array
+        NaN where a vector is constant among the points drawn.
+    """
+    both = ~(np.isnan(x) | np.isnan(y))
+    w = np.ascontiguousarray(weights[:, both])
+    if not both.any():
+        return np.full(len(w), np.nan)
+    middle = (w.sum(axis=1, keepdims=True) + 1) / 2
+    rx, ry = (weighted_ranks(v[both], w) - middle for v in (x, y))
+    parts = (w, w * rx, w * ry, w * rx * rx, w * ry * ry, w * rx * ry)
+    return pearson_of(np.stack([p.sum(axis=1) for p in parts], axis=-1))
+
+
+def icc_sums(scores: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> Floats:
+    """Sums behind the ICC of one subjects x raters table, owner by owner.
+
+    Parameters
+    ----------
+    scores : (k, N) float array
+        k raters, N subjects; a subject with a NaN is left out.
+    owner : (N,) int array
+    n_owners : int
+        O.
+
+    Returns
+    -------
+    (O, k + 3) float array
+        Count, sum of squared subject means, sum of squares, and the sum of each rater, about the midrange.
+    """
+    complete = ~np.isnan(scores).any(axis=0)
+    centre = midrange(np.where(complete, scores, np.nan).reshape(-1))
+    x = np.where(complete, scores - centre, 0.0)
+    sums = np.stack([complete.astype(float), x.mean(axis=0) ** 2, (x * x).sum(axis=0), *x], axis=-1)
+    return grouped(sums, owner, n_owners)
+
+
+def icc_of(sums: Floats) -> Floats:
+    """ICC(2,1) of sums: two-way random effects, absolute agreement, one rater (Shrout and Fleiss 1979).
+
+    Parameters
+    ----------
+    sums : (..., k + 3) float array
+        As :func:`icc_sums` gives, added up over owners.
+
+    Returns
+    -------
+    (...) float array
+        Not clipped. NaN for fewer than two subjects or raters, or where all scores are one.
+    """
+    n, squared_means, squares, raters = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
+    k = raters.shape[-1]
+    if k < 2:
+        return np.full(n.shape, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = raters.sum(axis=-1) ** 2 / (n * k)
+        between = k * squared_means - middle
+        judges = (raters**2).sum(axis=-1) / n - middle
+        rest = squares - middle - between - judges
+        ms_r, ms_c, ms_e = between / (n - 1), judges / (k - 1), rest / ((n - 1) * (k - 1))
+        bottom = ms_r + (k - 1) * ms_e + k * (ms_c - ms_e) / n
+        defined = (n > 1) & (squares - middle > _NOTHING * squares)
+        return np.where(defined, (ms_r - ms_e) / bottom, np.nan)

@@ -1,0 +1,281 @@
+"""Subjects x raters -> mean squares -> the six intraclass correlations; mean squares -> variance components."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri, fdtrc, fdtri
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MeanSquares:
+    """Two-way analysis of variance of each group of subjects.
+
+    Attributes
+    ----------
+    subjects, raters, residual : (G,) float arrays
+        Mean squares between subjects, between raters, and of what is left. NaN without degrees of freedom.
+    within : (G,) float array
+        Mean square within subjects, raters and residual together.
+    n : (G,) float array
+        Subjects of each group.
+    k : int
+        Raters.
+    """
+
+    subjects: Floats
+    raters: Floats
+    residual: Floats
+    within: Floats
+    n: Floats
+    k: int
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """Intraclass correlations: rows ICC(1,1), ICC(2,1), ICC(3,1), ICC(1,k), ICC(2,k), ICC(3,k); a column per group.
+
+    Attributes
+    ----------
+    estimate, low, high : (6, G) float arrays
+        ``low`` is -inf where a mean of k ratings has no lower bound.
+    F, df1, df2, p : (6, G) float arrays
+        Test of a correlation of 0.
+    """
+
+    estimate: Floats
+    low: Floats
+    high: Floats
+    F: Floats
+    df1: Floats
+    df2: Floats
+    p: Floats
+
+
+def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
+    """Split the squares of complete subjects x raters tables.
+
+    Parameters
+    ----------
+    scores : (S, K) float array
+        A row per subject, no NaN; the subjects of a group stand together.
+    start : (G,) int array
+        First row of each group, rising; no group is empty.
+
+    Returns
+    -------
+    MeanSquares
+        A mean square below the rounding error of the scores is exactly 0.
+    """
+    rows, k = scores.shape
+    n = np.diff(np.append(start, rows)).astype(float)
+    count = n.astype(np.int64)
+    largest = np.maximum.reduceat(np.abs(scores), start, axis=0).max(axis=1) if rows else np.zeros(0)
+    y = scores - np.repeat(scores[start, :1], count, axis=0)  # near the origin: no cancellation
+    rater = np.add.reduceat(y, start, axis=0) / n[:, None]
+    grand = rater.mean(axis=1)
+    y -= np.repeat(rater, count, axis=0)
+    subject = np.einsum("sk->s", y) / k
+    y -= subject[:, None]
+    ss_subjects = k * np.add.reduceat(subject**2, start)
+    ss_raters = n * ((rater - grand[:, None]) ** 2).sum(axis=1)
+    ss_residual = np.add.reduceat(np.einsum("sk,sk->s", y, y), start)
+    noise = (16 * np.finfo(float).eps * largest) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result = [
+            ss_subjects / (n - 1),
+            ss_raters / np.where(k > 1, k - 1.0, np.nan),
+            ss_residual / ((n - 1) * (k - 1)),
+            (ss_raters + ss_residual) / (n * (k - 1)),
+        ]
+    clean = [np.where(ms <= noise, 0.0, np.where(np.isfinite(ms), ms, np.nan)) for ms in result]
+    return MeanSquares(clean[0], clean[1], clean[2], clean[3], n, k)
+
+
+def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
+    """Intraclass correlations of Shrout & Fleiss (1979) with the intervals of McGraw & Wong (1996, Table 7).
+
+    Parameters
+    ----------
+    ms : MeanSquares
+    conf_level : float
+
+    Returns
+    -------
+    Correlations
+        NaN where the mean squares do not tell; an F ratio over 0 is infinite, and has no interval.
+    """
+    b, j, e, w, n, k = ms.subjects, ms.raters, ms.residual, ms.within, ms.n, float(ms.k)
+    upper = (1 + conf_level) / 2
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        single = [
+            (b - w) / (b + (k - 1) * w),
+            (b - e) / (b + (k - 1) * e + k * (j - e) / n),
+            (b - e) / (b + (k - 1) * e),
+        ]
+        of_mean = [_over(b - w, b), _over(b - e, b + (j - e) / n), _over(b - e, b)]
+        df1, df_w, df_e = n - 1, n * (k - 1), (n - 1) * (k - 1)
+        f_w, f_e = b / w, b / e
+        ends_1 = _ends_of_ratio(f_w, df1, df_w, upper)
+        ends_3 = _ends_of_ratio(f_e, df1, df_e, upper)
+        bounds = [_single(ends_1, k), _agreement(ms, single[1], upper), _single(ends_3, k)]
+        bounds += [_mean(ends_1), _stepped_up(bounds[1], k), _mean(ends_3)]
+        F, df2 = (np.stack([x[0], x[1], x[1]] * 2) for x in ((f_w, f_e), (df_w, df_e)))
+        df1 = np.broadcast_to(df1, F.shape)
+        p = np.where(np.isnan(F) | (df2 <= 0), np.nan, fdtrc(df1, df2, F))
+    low, high = (np.stack([x[i] for x in bounds]) for i in (0, 1))
+    return Correlations(np.stack([*single, *of_mean]), low, high, F, df1, df2, p)
+
+
+def _over(top: Floats, bottom: Floats) -> Floats:
+    """Ratio, NaN where the denominator is not a variance."""
+    return np.where(bottom > 0, top / bottom, np.nan)
+
+
+def _ends_of_ratio(F: Floats, df1: Floats, df2: Floats, upper: float) -> tuple[Floats, Floats]:
+    F = np.where(np.isfinite(F), F, np.nan)
+    return F / fdtri(df1, df2, upper), F * fdtri(df2, df1, upper)
+
+
+def _single(ends: tuple[Floats, Floats], k: float) -> tuple[Floats, Floats]:
+    low, high = ((F - 1) / (F + k - 1) for F in ends)
+    return low, high
+
+
+def _mean(ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    low, high = (np.where(F > 0, 1 - 1 / F, np.nan) for F in ends)
+    return low, high
+
+
+def _agreement(ms: MeanSquares, rho: Floats, upper: float) -> tuple[Floats, Floats]:
+    """Ends of ICC(2,1), with Satterthwaite's degrees of freedom for raters and residual together."""
+    b, j, e, n, k = ms.subjects, ms.raters, ms.residual, ms.n, float(ms.k)
+    of_raters, of_residual = k * rho * j, (n * (1 - rho) + k * rho * (n - 1)) * e
+    df = (of_raters + of_residual) ** 2 / (of_raters**2 / (k - 1) + of_residual**2 / ((n - 1) * (k - 1)))
+    f_low, f_high = fdtri(n - 1, df, upper), fdtri(df, n - 1, upper)
+    other = k * j + (k * n - k - n) * e
+    low = n * (b - f_low * e) / (f_low * other + n * b)
+    high = n * (f_high * b - e) / (other + n * f_high * b)
+    return low, high
+
+
+def _stepped_up(ends: tuple[Floats, Floats], k: float) -> tuple[Floats, Floats]:
+    """Spearman-Brown: ends of a mean of k from those of one; below -1/(k - 1) there is no bound."""
+    low, high = (np.where(x * (k - 1) <= -1, -np.inf, x * k / (1 + x * (k - 1))) for x in ends)
+    return low, np.where(np.isinf(high), np.nan, high)
+
+
+def combination(
+    squares: Floats, df: Floats, weight: Floats, conf_level: float
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Linear combinations of independent mean squares, with modified large-sample intervals.
+
+    Parameters
+    ----------
+    squares, df : (M,) float arrays
+        Mean squares and their degrees of freedom.
+    weight : (C, M) float array
+        The coefficients of each combination, of either sign.
+    conf_level : float
+
+    Returns
+    -------
+    estimate, std_error, low, high : (C,) float arrays
+        The standard error has the divisor df + 2 (Brennan 2001, Eq. 6.1). The ends are those of Ting et al. (1990):
+        exact for one mean square, and allowed to be negative.
+    """
+    estimate = weight @ squares
+    std_error = np.sqrt((weight**2 * (2 * squares**2 / (df + 2))).sum(axis=1))
+    alpha = (1 - conf_level) / 2
+    bounds = [(_mls(squares, df, c, alpha), _mls(squares, df, -c, alpha)) for c in weight]
+    ends = np.array(bounds, dtype=float).reshape(len(weight), 2)
+    return estimate, std_error, estimate - ends[:, 0], estimate + ends[:, 1]
+
+
+def _mls(squares: Floats, df: Floats, weight: Floats, alpha: float) -> float:
+    """Distance from a combination to its lower end; its upper end is the lower one of its negative."""
+    plus, minus = (np.flatnonzero(s * weight > 0) for s in (1, -1))
+    size = np.abs(weight) * squares
+    G = 1 - df / chdtri(df, alpha)
+    H = df / chdtri(df, 1 - alpha) - 1
+    F = fdtri(df[plus][:, None], df[minus][None, :], 1 - alpha)
+    cross = ((F - 1) ** 2 - (G[plus][:, None] * F) ** 2 - H[minus][None, :] ** 2) / F
+    total = ((G * size)[plus] ** 2).sum() + ((H * size)[minus] ** 2).sum()
+    total += size[plus] @ cross @ size[minus]
+    for i, one in enumerate(plus):
+        for two in plus[i + 1 :]:
+            both = df[one] + df[two]
+            pooled = (1 - both / chdtri(both, alpha)) ** 2 * both**2 / (df[one] * df[two])
+            alone = G[one] ** 2 * df[one] / df[two] + G[two] ** 2 * df[two] / df[one]
+            total += (pooled - alone) / (len(plus) - 1) * size[one] * size[two]
+    return float(np.sqrt(max(total, 0.0)))
+
+
+def effect_squares(y: Floats, effects: Sequence[tuple[int, ...]]) -> tuple[Floats, Floats, Floats]:
+    """Mean squares of a complete design, and what they expect of the variance components.
+
+    Parameters
+    ----------
+    y : (L1, ..., Lp, R) float array
+        A score for each combination of the levels of p facets, R times; the runs of a cell have no order.
+    effects : sequence of tuple of int
+        Facets of each effect, main effects first, two-way interactions next. One that names all facets stands for
+        whatever the cells have beyond the others.
+
+    Returns
+    -------
+    squares, df : (E + 1,) float arrays
+        The residual last; a mean square without degrees of freedom is NaN.
+    expected : (E + 1, E + 1) float array
+        Row: expectation of a mean square; column: component.
+    """
+    left = y - y.mean()
+    p, total = y.ndim - 1, float(y.size)
+    squares: list[float] = []
+    df: list[float] = []
+    sizes: list[float] = []
+    for effect in effects:
+        mean = left.mean(axis=tuple(a for a in range(p + 1) if a not in effect), keepdims=True)
+        left = left - mean
+        levels = float(mean.size)
+        inside = sum(d for e, d in zip(effects, df, strict=False) if set(e) < set(effect))
+        squares.append(total / levels * float((mean**2).sum()))
+        df.append(levels - 1 - inside)
+        sizes.append(levels)
+    squares.append(float((left**2).sum()))
+    df.append(total - 1 - sum(df))
+    expected = np.ones((len(df), len(df)))
+    for i, one in enumerate(effects):
+        for j, two in enumerate(effects):
+            expected[i, j] = total / sizes[j] if set(one) <= set(two) else 0.0
+    expected[-1, :-1] = 0.0
+    free = np.array(df)
+    noise = (16 * np.finfo(float).eps * np.abs(y).max(initial=0.0)) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ms = np.where(free > 0, np.array(squares) / free, np.nan)
+    return np.where(ms <= noise, 0.0, ms), free, expected
+
+
+def satterthwaite(estimate: Floats, variance: Floats, conf_level: float) -> tuple[Floats, Floats, Floats]:
+    """Chi-square interval of a variance whose estimate has a known sampling variance.
+
+    Parameters
+    ----------
+    estimate, variance : (C,) float arrays
+    conf_level : float
+
+    Returns
+    -------
+    df, low, high : (C,) float arrays
+        ``df`` = 2 estimate² / variance.
+    """
+    alpha = (1 - conf_level) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = 2 * estimate**2 / variance
+        return df, df * estimate / chdtri(df, alpha), df * estimate / chdtri(df, 1 - alpha)

@@ -1,0 +1,103 @@
+"""The correlation kernels against their plain twins, SciPy and closed forms."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import twins_correlation as twins
+from judgestats.kernels import correlation as kernel
+
+SCORES = st.one_of(st.integers(1, 5).map(float), st.just(np.nan))
+
+
+@st.composite
+def pairs(draw, vectors=2):
+    """Vectors over points, the owner of each point, and how often each owner was drawn."""
+    n = draw(st.integers(1, 12))
+    rows = [draw(st.lists(SCORES, min_size=n, max_size=n)) for _ in range(vectors)]
+    owner = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    weights = draw(st.lists(st.integers(0, 3), min_size=4, max_size=4))
+    return np.array(rows), np.array(owner), np.array([weights], float)
+
+
+@given(pairs())
+def test_pearson_of_weighted_sums_equals_the_rows_written_out(data):
+    (x, y), owner, weights = data
+    sums = kernel.pair_sums(x[None], y[None], owner, 4)
+    got = kernel.pearson_of(kernel.weighted_totals(weights, sums))[0, 0]
+    expected = twins.pearson(*twins.written_out(np.array([x, y]), weights[0], owner))
+    assert got == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+@given(pairs())
+def test_weighted_spearman_equals_the_rows_written_out(data):
+    (x, y), owner, weights = data
+    got = kernel.weighted_spearman(x, y, weights[:, owner])[0]
+    expected = twins.spearman(*twins.written_out(np.array([x, y]), weights[0], owner))
+    assert got == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+@given(pairs())
+def test_rowwise_equals_its_twin(data):
+    (x, y), _, _ = data
+    assert kernel.rowwise(x, y) == pytest.approx(twins.pearson(x, y), abs=1e-9, nan_ok=True)
+    assert kernel.rowwise(x, y, ranked=True) == pytest.approx(twins.spearman(x, y), abs=1e-9, nan_ok=True)
+
+
+@given(pairs(vectors=3))
+def test_icc_of_weighted_sums_equals_the_rows_written_out(data):
+    scores, owner, weights = data
+    got = kernel.icc_of(kernel.weighted_totals(weights, kernel.icc_sums(scores, owner, 4)))[0]
+    written = twins.written_out(scores, weights[0], owner)
+    assert got == pytest.approx(twins.icc(written), abs=1e-7, nan_ok=True)
+
+
+@given(st.lists(SCORES, min_size=1, max_size=20))
+def test_average_ranks_are_scipys(values):
+    x = np.array(values)
+    known = ~np.isnan(x)
+    got = kernel.average_ranks(x)
+    np.testing.assert_array_equal(np.isnan(got), ~known)
+    np.testing.assert_allclose(got[known], stats.rankdata(x[known]))
+
+
+def test_against_scipy_on_continuous_scores():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 7, 50)) + rng.normal(size=(7, 50))
+    sums = kernel.pair_sums(x, y, np.arange(50), 50).sum(axis=0)
+    np.testing.assert_allclose(kernel.pearson_of(sums), [stats.pearsonr(a, b)[0] for a, b in zip(x, y, strict=True)])
+    ranked = [stats.spearmanr(a, b)[0] for a, b in zip(x, y, strict=True)]
+    np.testing.assert_allclose(kernel.rowwise(x, y, ranked=True), ranked)
+
+
+def test_icc_of_shrout_and_fleiss_is_published():
+    table = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    scores = np.array(table, float).T
+    got = kernel.icc_of(kernel.icc_sums(scores, np.arange(6), 6).sum(axis=0))
+    assert got == pytest.approx(0.28976378, abs=1e-8)
+
+
+def test_a_large_offset_does_not_disturb():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, 1, 40))
+    for offset in (0.0, 1e8):
+        sums = kernel.pair_sums(x + offset, y - offset, np.arange(40), 40).sum(axis=0)
+        assert kernel.pearson_of(sums)[0] == pytest.approx(twins.pearson(x[0], y[0]), abs=1e-6)
+
+
+def test_constant_and_short_vectors_have_no_correlation():
+    x = np.array([[0.1, 0.1, 0.1], [1.0, np.nan, np.nan], [1.0, 2.0, 3.0]])
+    y = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+    sums = kernel.pair_sums(x, y, np.arange(3), 3).sum(axis=0)
+    got = kernel.pearson_of(sums)
+    assert np.isnan(got[:2]).all()
+    assert got[2] == -1.0
+    assert np.isnan(kernel.weighted_spearman(np.array([np.nan]), np.array([1.0]), np.ones((2, 1)))).all()
+
+
+def test_grouped_adds_what_an_owner_has_and_leaves_the_others_empty():
+    got = kernel.grouped(np.array([[1.0], [2.0], [4.0]]), np.array([2, 0, 2]), 4)
+    np.testing.assert_array_equal(got[:, 0], [2, 0, 5, 0])
+    np.testing.assert_array_equal(kernel.grouped(np.array([1.0, 2.0]), np.array([0, 1]), 2), [1, 2])

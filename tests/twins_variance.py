@@ -1,0 +1,91 @@
+"""Plain twins of the kernels in ``judgestats.kernels.variance`` and ``judgestats.kernels.reml``."""
+
+from itertools import product
+
+import numpy as np
+
+
+def two_way(table):
+    """Mean squares of one subjects x raters table, by the definitions: subjects, raters, residual, within."""
+    n, k = len(table), len(table[0])
+    grand = sum(map(sum, table)) / (n * k)
+    rows = [sum(r) / k for r in table]
+    columns = [sum(table[i][j] for i in range(n)) / n for j in range(k)]
+    subjects = sum(k * (r - grand) ** 2 for r in rows) / (n - 1)
+    raters = sum(n * (c - grand) ** 2 for c in columns) / (k - 1)
+    places = list(product(range(n), range(k)))
+    residual = sum((table[i][j] - rows[i] - columns[j] + grand) ** 2 for i, j in places) / ((n - 1) * (k - 1))
+    within = sum((table[i][j] - rows[i]) ** 2 for i, j in places) / (n * (k - 1))
+    return subjects, raters, residual, within
+
+
+def shrout_fleiss(table):
+    """The six correlations by the formulas of the 1979 paper."""
+    bms, jms, ems, wms = two_way(table)
+    n, k = len(table), len(table[0])
+    return [
+        (bms - wms) / (bms + (k - 1) * wms),
+        (bms - ems) / (bms + (k - 1) * ems + k * (jms - ems) / n),
+        (bms - ems) / (bms + (k - 1) * ems),
+        (bms - wms) / bms,
+        (bms - ems) / (bms + (jms - ems) / n),
+        (bms - ems) / bms,
+    ]
+
+
+def _design(y, codes, ratio):
+    n = len(y)
+    Z = [(np.asarray(c)[:, None] == np.unique(c)[None, :]).astype(float) for c in codes]
+    V = np.eye(n) + sum(r * z @ z.T for r, z in zip(ratio, Z, strict=True))
+    one = np.ones((n, 1))
+    inverse = np.linalg.inv(V)
+    t = (one.T @ inverse @ one).item()
+    return n, Z, V, t, inverse - inverse @ one @ one.T @ inverse / t
+
+
+def reml(y, codes, ratio):
+    """Criterion, gradient, residual variance and its log slope, from V itself."""
+    n, Z, V, t, P = _design(y, codes, ratio)
+    squares = y @ P @ y
+    criterion = np.linalg.slogdet(V)[1] + np.log(t) + (n - 1) * (1 + np.log(2 * np.pi * squares / (n - 1)))
+    slope = np.array([-np.sum((z.T @ P @ y) ** 2) / squares for z in Z])
+    gradient = np.array([np.trace(P @ z @ z.T) for z in Z]) + (n - 1) * slope
+    return criterion, gradient, squares / (n - 1), slope
+
+
+def gram(y, codes):
+    """Normalised tr(Q V_f Q V_g), the residual last."""
+    _, Z, _, _, Q = _design(y, codes, np.zeros(len(codes)))
+    parts = [Q @ z @ z.T for z in Z] + [Q]
+    raw = np.array([[np.trace(a @ b) for b in parts] for a in parts])
+    size = np.sqrt(np.diag(raw))
+    return raw / np.outer(size, size)
+
+
+def effect_squares(y, effects):
+    """Mean squares of a complete design by projections; expectations by moments of each component's covariance."""
+    shape = y.shape
+    places = np.indices(shape).reshape(len(shape), -1)
+    n = y.size
+
+    def projection(axes):
+        same = np.ones((n, n), bool)
+        for a in axes:
+            same &= places[a][:, None] == places[a][None, :]
+        return same / same.sum(axis=1, keepdims=True)
+
+    done = projection(())
+    parts = []
+    for effect in effects:
+        whole = projection(effect)
+        inside = [p for e, p in parts if set(e) < set(effect)]
+        part = whole - projection(()) - sum(inside, np.zeros((n, n)))
+        parts.append((effect, part))
+        done = done + part
+    parts.append(((), np.eye(n) - done))
+    flat = y.ravel()
+    df = np.array([np.trace(p) for _, p in parts])
+    squares = np.array([flat @ p @ flat for _, p in parts]) / df
+    covariances = [projection(e) * (n / np.prod([shape[a] for a in e])) for e in effects] + [np.eye(n)]
+    expected = np.array([[np.trace(p @ c) for c in covariances] for _, p in parts]) / df[:, None]
+    return squares, df, expected
