@@ -53,3 +53,28 @@ def instrument_calls(
                     better="high",
                 )
     return pd.DataFrame(rows)
+
+
+def suited(calls: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Give the calls the columns that a measure needs beside a datasheet's: a target, a gold label, strategies, probes."""
+    named = calls[["first", "second"]].min(axis=1)
+    if measure == "bias_score":
+        return calls.assign(target=named, bias=np.where(calls["task"] < "t2", "style", "length"))
+    if measure == "gold_agreement":
+        tie = np.random.default_rng(5).random(len(calls)) < 0.2
+        return calls.assign(gold=np.where(tie, "tie", named))
+    column = {
+        "compare_strategies": "strategy",
+        "bias_change": "strategy",
+        "anchoring": "probe",
+        "revision": "probe",
+    }.get(measure)
+    if column is None:
+        return calls
+    values = ("B0", "S1") if column == "strategy" else ("blind", "truth")
+    answers = calls["choice"].to_numpy()
+    moved = np.roll(answers, 7)  # another answer for some, still one of those that occur
+    parts = [calls.assign(**{column: v, "choice": c}) for v, c in zip(values, (answers, moved), strict=True)]
+    low = pd.concat([named, named], ignore_index=True)
+    both = pd.concat(parts, ignore_index=True).assign(gold=low, target=low)
+    return both.assign(scheme="baseline") if column == "probe" else both

@@ -132,3 +132,35 @@ def choose(value: str, allowed: Iterable[str], argument: str) -> str:
         listed = ", ".join(repr(a) for a in allowed)
         raise DesignError(f"{argument}={value!r} is not known. Allowed: {listed}.{suggestion(str(value), allowed)}")
     return value
+
+
+def confidence(conf_level: float) -> float:
+    """Return `conf_level` if it is a coverage, else raise.
+
+    Parameters
+    ----------
+    conf_level : float
+        The coverage asked for.
+
+    Returns
+    -------
+    float
+        `conf_level`, unchanged.
+
+    Raises
+    ------
+    DesignError
+        If it does not lie between 0 and 1: of 95 an interval would come out that covers everything.
+
+    Examples
+    --------
+    >>> confidence(0.95)
+    0.95
+    """
+    try:
+        inside = 0 < conf_level < 1
+    except TypeError:
+        inside = False
+    if not inside:
+        raise DesignError(f"conf_level={conf_level!r} is no coverage. Allowed: above 0 and below 1; use 0.95, say.")
+    return conf_level

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.deviation import cell_means
-from judgestats.schema.coding import compact, joint, ranked_codes
+from judgestats.schema.coding import compact, joint, numbers_of, ranked_codes, refuse_infinite
 from judgestats.schema.columns import By, grouping
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
 #: Conditions of a run: averaged over, they are told of.
 CONDITIONS = ("condition", "temperature")
+#: Column of a lazy frame's averages: how many of the scores are infinite.
+_INFINITE = "_infinite"
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
@@ -103,7 +105,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     Raises
     ------
     SchemaError
-        If a column is missing or holds text where a number belongs.
+        If a column is missing, or holds text or an infinite value where a number belongs.
     DesignError
         If averaged ratings have two rows of one cell.
 
@@ -157,9 +159,11 @@ def cell_table(frame: Any, by: By = (), ddof: int = 1, *, judge: str | None = "j
     elif value == "score" and isinstance(data, nw.LazyFrame):
         data = data.group_by(*keys, "score").agg(nw.col("n").sum())
     given = _summaries(value, data.collect_schema().names())
-    table = _collect(data.select(*keys, *given), keys)
+    table = _collect(data.select(*keys, *given, *([_INFINITE] if averaged else [])), keys)
+    if averaged:
+        refuse_infinite("score", int(table[_INFINITE].sum()))
     coded = {k: ranked_codes(table[k]) for k in keys}
-    numbers = {c: _number(table[c]) for c in given}
+    numbers = {c: numbers_of(table[c]) for c in given}
     del table
     result = _raw(coded, numbers, ddof, judge) if value == "score" else _summarised(coded, numbers, judge)
     if averaged:
@@ -206,12 +210,14 @@ def _summaries(value: str, present: list[str]) -> list[str]:
 def _averaged_there(data: Any, keys: list[str]) -> Any:
     """Average a lazy frame in its own engine."""
     score = nw.col("score").cast(nw.Float64)
-    data = data.with_columns(nw.when(~score.is_nan()).then(score).alias("score"))
+    infinite = (~score.is_nan() & ~score.is_finite()).cast(nw.Int64)
+    data = data.with_columns(nw.when(score.is_finite()).then(score).alias("score"), infinite.alias(_INFINITE))
     return data.group_by(*keys).agg(
         nw.col("score").mean().alias("mean"),
         nw.col("score").std(ddof=1).alias("sd"),
         nw.col("score").count().alias("runs"),
         nw.col("score").is_null().sum().alias("n_missing"),
+        nw.col(_INFINITE).sum(),
     )
 
 
@@ -223,18 +229,6 @@ def _rescaled(sd: Floats, runs: Any, ddof: int) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled: Floats = np.where((runs > 1) & (runs > ddof), sd * np.sqrt((runs - 1) / (runs - ddof)), np.nan)
     return scaled
-
-
-def _number(values: pd.Series[Any]) -> Floats:
-    if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
-        wrong = pd.to_numeric(values.astype("string"), errors="coerce").isna() & values.notna()
-        rows = np.flatnonzero(wrong if wrong.any() else values.notna())
-        example = f" (first: row {rows[0]}, {values.iloc[rows[0]]!r})" if len(rows) else ""
-        raise SchemaError(
-            f"{values.name!r} holds text where a number is expected{example}. Read the table with ratings(frame), "
-            "which casts numbers and names every value that is none."
-        )
-    return np.asarray(values.to_numpy(dtype=float, na_value=np.nan), dtype=float)
 
 
 def _units(coded: dict[str, tuple[Ints, Any]], judge: str | None) -> tuple[Any, dict[str, Any], dict[str, Any]]:

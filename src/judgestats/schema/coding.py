@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from judgestats.errors import SchemaError
 from judgestats.kernels.numbering import by_appearance
 
 R = TypeVar("R")
@@ -68,7 +69,9 @@ def hashed(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
     """Code of each value (-1 for a missing one) and the labels, in order of first appearance."""
     dtype = values.dtype
     if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
-        encoded = pa.chunked_array([pa.array(values, from_pandas=True)]).dictionary_encode().combine_chunks()
+        array = pa.array(values, from_pandas=True)  # chunked already where the column was put together from several
+        chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+        encoded = chunked.dictionary_encode().combine_chunks()
         return encoded.indices.fill_null(-1).to_numpy(), encoded.dictionary.to_numpy(zero_copy_only=False)
     code, labels = pd.factorize(values)
     return code.astype(np.int32), np.asarray(labels)
@@ -179,6 +182,52 @@ def codes_of(table: pd.DataFrame, columns: Sequence[str]) -> Codes:
     return combine((column_codes(table[c]) for c in columns), len(table))
 
 
+def call_counts(values: pd.Series[Any]) -> NDArray[np.float64]:
+    """Column ``n`` as numbers; a SchemaError where a count is missing, negative, infinite or text."""
+    if values.isna().any() or not pd.api.types.is_numeric_dtype(values):
+        values = pd.to_numeric(values, errors="coerce")
+    n: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
+    wrong = ~((n >= 0) & np.isfinite(n))
+    if wrong.any():
+        rows = ", ".join(str(i) for i in np.flatnonzero(wrong)[:3])
+        raise SchemaError(
+            f"'n' is a count of calls: it is missing, negative or text in {wrong.sum():,} rows ({rows}). Give numbers "
+            "from 0, or leave the column out."
+        )
+    return n
+
+
+def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:
+    """A column as numbers, NaN where missing; a SchemaError where it holds text or an infinite value."""
+    if not (pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)):
+        wrong = pd.to_numeric(values.astype("string"), errors="coerce").isna() & values.notna()
+        rows = np.flatnonzero(wrong if wrong.any() else values.notna())
+        example = f" (first: row {rows[0]}, {values.iloc[rows[0]]!r})" if len(rows) else ""
+        raise SchemaError(
+            f"{values.name!r} holds text where a number is expected{example}. Read the table with ratings(frame), "
+            "which casts numbers and names every value that is none."
+        )
+    numbers: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
+    refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
+    return numbers
+
+
+def refuse_infinite(column: str, rows: int) -> None:
+    """Raise where a column is infinite in some rows."""
+    if rows:
+        raise SchemaError(
+            f"{column!r} is infinite in {rows:,} row{'s' * (rows != 1)}. Numbers must be finite: use an empty cell for "
+            "no value."
+        )
+
+
+def as_text(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Labels as text, so that item 7 and 7.0 are item '7'; a missing value stays missing."""
+    if pd.api.types.is_float_dtype(values) and (values.dropna() % 1 == 0).all():
+        values = values.astype("Int64")
+    return values.astype("string")
+
+
 def count(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None) -> pd.DataFrame:
     """Distinct combinations of `columns` with their counts ``n``, sorted; missing values are kept.
 
@@ -197,7 +246,7 @@ def count(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None
         `columns` and ``n`` (float).
     """
     codes = codes_of(table, columns)
-    weights = None if weight is None else table[weight].to_numpy(dtype=float)
+    weights = None if weight is None else call_counts(table[weight])
     n = np.bincount(codes.code, weights=weights, minlength=codes.size).astype(float)
     result = table[list(columns)].iloc[codes.first].reset_index(drop=True).assign(n=n)
     return tidy(result, columns)

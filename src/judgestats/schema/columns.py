@@ -10,8 +10,8 @@ from judgestats.errors import SchemaError, suggestion
 
 Kind = Literal["preferences", "ratings"]
 Type = Literal["text", "category", "integer", "number", "boolean"]
-#: A grouping argument: one column name, or several.
-By = str | Sequence[str]
+#: A grouping argument: one column name, or several, or none.
+By = str | Sequence[str] | None
 
 #: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is set aside.
 CHOICES = ("first", "second", "tie", "abstain", "invalid")
@@ -118,8 +118,8 @@ def key_columns(kind: Kind, present: Iterable[str]) -> list[str]:
 
 
 def names(by: By) -> list[str]:
-    """Return a ``by`` argument as a list of names."""
-    return [by] if isinstance(by, str) else list(by)
+    """Return a ``by`` argument as a list of names; None names nothing."""
+    return [by] if isinstance(by, str) else list(by or ())
 
 
 def grouping(by: By, present: Iterable[str], what: str = "frame") -> list[str]:

@@ -9,9 +9,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import SchemaError, choose
+from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.schema.cells import cells
-from judgestats.schema.coding import count, is_constant, tidy
+from judgestats.schema.changes import count_changes
+from judgestats.schema.coding import call_counts, codes_of, count, is_constant, tidy
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
@@ -24,14 +25,21 @@ from judgestats.schema.pairing import (
     unit_columns,
 )
 from judgestats.schema.patterns import PATTERNS, Pattern
-from judgestats.schema.selection import selected
+from judgestats.schema.rater_pairs import count_raters
+from judgestats.schema.selection import chosen, selected, sources, with_outcome
 
 #: Key in the ``attrs`` of a tally: whether two calls are known to share a pair, so that they are not independent.
 SHARED_PAIRS = "shared_pairs"
 
 
 def tally(
-    frame: Any, measure: str, by: By = (), *, cluster: str | None = None, stimulus: str | None = None
+    frame: Any,
+    measure: str,
+    by: By = (),
+    *,
+    cluster: By | None = None,
+    stimulus: str | None = None,
+    baseline: str | None = None,
 ) -> pd.DataFrame:
     """Count the patterns of a measure.
 
@@ -44,10 +52,13 @@ def tally(
         A name in :data:`PATTERNS`.
     by : str or sequence of str
         Further columns that split the counts; ``judge`` always does.
-    cluster : str, optional
-        A column to be kept beside the patterns, so that a clustered interval can be taken from the tally.
+    cluster : str or sequence of str, optional
+        Columns to be kept beside the patterns, so that a clustered interval can be taken from the tally.
     stimulus : str, optional
         Count this kind of stimulus in place of the measure's own.
+    baseline : str, optional
+        For a measure of changes: the strategy, or the probe, that the others are compared with. For one of pairs of
+        judges: the judge, or ``gold``, that the others are compared with; None compares all.
 
     Returns
     -------
@@ -81,18 +92,32 @@ def tally(
     if is_tally(present, pattern):
         result = _recount(data, pattern, _groups(by, cluster, present, pattern, "tally"))
         shared = bool(getattr(frame, "attrs", {}).get(SHARED_PAIRS, False))
+    elif pattern.unit == "raters":
+        result, shared = count_raters(frame, by, cluster, baseline)
     else:
-        data = selected(data, pattern, measure, stimulus)
         groups = _groups(by, cluster, present, pattern, "frame")
-        if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
-            data = data.drop("stimulus")  # one value is left: nothing to tell apart
-        if pattern.ordered:
-            refuse_unknown_order(data, present)
-        result = count_pairs(data, groups) if pattern.unit == "pair" else _count_calls(data, groups, pattern)
-        shared = _share_pairs(data, groups, pattern, float(result["n"].sum()))
+        result, shared = _count_frame(data, pattern, measure, groups, stimulus, baseline)
     _refuse_unknown_values(result, pattern)
     result.attrs[SHARED_PAIRS] = shared
     return result
+
+
+def _count_frame(
+    data: Any, pattern: Pattern, measure: str, groups: list[str], stimulus: str | None, baseline: str | None
+) -> tuple[pd.DataFrame, bool]:
+    """Count a preferences frame; and whether two counts share a pair."""
+    data = chosen(data, pattern, measure, stimulus)
+    if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
+        data = data.drop("stimulus")  # one value is left: nothing to tell apart
+    if pattern.ordered:
+        refuse_unknown_order(data, list(data.collect_schema().names()))
+    if pattern.unit == "change":
+        return count_changes(with_outcome(data, pattern), pattern, groups, baseline)
+    if pattern.unit == "side" and "choice" in groups:
+        raise DesignError(f"by='choice' is the answer, which {measure} counts by candidate: leave it out.")
+    result = count_pairs(data, groups) if pattern.unit == "pair" else _count_calls(data, groups, pattern)
+    calls = float(result["n"].sum()) / (2 if pattern.unit == "side" else 1)
+    return result, _share_pairs(data, groups, pattern, calls)
 
 
 def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
@@ -125,6 +150,8 @@ def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFr
         As in :func:`tally`.
     """
     pattern = PATTERNS[choose(measure, PATTERNS, "measure")]
+    if pattern.unit not in ("call", "pair"):
+        raise DesignError(f"{measure} counts {pattern.unit}s, and has no table of calls or pairs. Use tally().")
     data = selected(nw.from_native(frame).lazy().collect(backend="pandas"), pattern, measure, stimulus)
     if "n" not in data.columns:
         data = data.with_columns(nw.lit(1).alias("n"))
@@ -152,32 +179,70 @@ def _share_pairs(data: Any, groups: list[str], pattern: Pattern, counted: float)
     return counted > distinct_pairs(data, groups)
 
 
-def _groups(by: By, cluster: str | None, present: list[str], pattern: Pattern, what: str) -> list[str]:
-    asked = grouping([*names(by), *([cluster] if cluster else [])], present, what)
+def _groups(by: By, cluster: By | None, present: list[str], pattern: Pattern, what: str) -> list[str]:
+    asked = grouping([*names(by), *(names(cluster) if cluster else [])], present, what)
     return list(dict.fromkeys([*asked, *(c for c in pattern.optional if c in present), "judge"]))
 
 
 def _recount(data: Any, pattern: Pattern, groups: list[str]) -> pd.DataFrame:
-    columns = list(dict.fromkeys([*groups, *pattern.columns]))
+    beside = [c for c in pattern.beside if c in data.collect_schema().names()]
+    columns = list(dict.fromkeys([*groups, *pattern.columns, *beside]))
     table = data.lazy().select(*columns, "n").collect(backend="pandas").to_native()
-    n = pd.to_numeric(table["n"], errors="coerce")
-    wrong = n.isna() | (n < 0)
-    if wrong.any():
-        rows = ", ".join(str(i) for i in np.flatnonzero(wrong)[:3])
-        raise SchemaError(f"'n' of a tally is a count: it is missing, negative or text in {wrong.sum()} rows ({rows}).")
-    return count(table.assign(n=n.astype(float)), columns, "n")
+    return count(table, columns, "n")
+
+
+def _count_sides(data: Any, groups: list[str], columns: list[str]) -> pd.DataFrame:
+    """Each call twice, once for each candidate, with what it is to that candidate; split after counting."""
+    seen = list(dict.fromkeys([*(g for g in groups if g not in ("candidate", "outcome")), "first", "second", "choice"]))
+    calls = _counted(data.with_columns(*(nw.col(c).cast(nw.String) for c in ("first", "second", "choice"))), seen)
+    same = {"abstain": "tie", "tie": "tie", "invalid": "invalid"}
+    parts = []
+    for slot, other in (("first", "second"), ("second", "first")):
+        answer = calls["choice"].astype(object).where(calls["choice"].notna(), "invalid")
+        outcome = answer.map(lambda c, won=slot, lost=other: {won: "win", lost: "loss", **same}.get(c, c))
+        parts.append(calls.drop(columns=["first", "second", "choice"]).assign(candidate=calls[slot], outcome=outcome))
+    return count(pd.concat(parts, ignore_index=True), columns, "n")
 
 
 def _count_calls(data: Any, groups: list[str], pattern: Pattern) -> pd.DataFrame:
-    columns = list(dict.fromkeys([*groups, *pattern.columns]))
+    columns = list(dict.fromkeys([*groups, *pattern.columns, *pattern.beside]))
+    if pattern.unit == "side":
+        return _count_sides(data, groups, columns)
+    if isinstance(data, nw.DataFrame):
+        data = _distinct(data, groups, pattern)
+    return _counted(with_outcome(data, pattern), columns)
+
+
+def _distinct(data: Any, groups: list[str], pattern: Pattern) -> Any:
+    """Different calls with their counts: what is made of an answer need not be made of each call by itself."""
+    present = list(data.columns)
+    columns = list(dict.fromkeys([*(g for g in groups if g in present), *sources(pattern, present)]))
+    table = data.select(*dict.fromkeys([*columns, "item", *(["n"] if "n" in present else [])])).to_pandas()
+    codes = codes_of(table, columns)
+    weight = call_counts(table["n"]) if "n" in present else None
+    n = np.bincount(codes.code, weights=weight, minlength=codes.size).astype(float)
+    return nw.from_native(table.iloc[codes.first].assign(n=n), eager_only=True)
+
+
+def _counted(data: Any, columns: list[str]) -> pd.DataFrame:
     weight = "n" if "n" in data.collect_schema().names() else None
     if isinstance(data, nw.DataFrame):
         table = data.select(*columns, *([weight] if weight else [])).to_pandas()
         return count(table, columns, weight)
     total = nw.col(weight).sum() if weight else nw.len()
+    if weight:
+        _refuse_counts(data, weight)
     counted = data.group_by(*columns).agg(total.alias("_count")).collect(backend="pandas").to_native()
     counted = counted.rename(columns={"_count": "n"}).assign(n=lambda t: t["n"].astype(float))
     return tidy(counted, columns)
+
+
+def _refuse_counts(data: Any, weight: str) -> None:
+    """Raise where a count of a lazy frame is none: a sum there would pass over it."""
+    kept = nw.col(weight)
+    wrong = kept.is_null() | (kept < 0) | ~kept.is_finite() if data.collect_schema()[weight].is_numeric() else None
+    found = data.select(weight) if wrong is None else data.filter(wrong.fill_null(True)).select(weight)
+    call_counts(found.head(5).collect(backend="pandas").to_native()[weight])
 
 
 def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:

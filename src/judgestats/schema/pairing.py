@@ -12,7 +12,7 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_orders, pair_table
-from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, hashed, tidy
+from judgestats.schema.coding import Coded, Codes, call_counts, column_codes, combine, each, hashed, tidy
 from judgestats.schema.patterns import SLOT_ANSWERS
 
 #: Columns that tell two pairs apart, besides judge, item and the candidates.
@@ -124,6 +124,8 @@ def candidates(table: pd.DataFrame) -> tuple[Coded, Coded, Any]:
     (code_1, names_1), (code_2, names_2) = each(_factorized, [table["first"], table["second"]])
     ranked = np.unique(np.concatenate([names_1, names_2]))
     size = len(ranked)
+    if without := int(((np.asarray(code_1) < 0) | (np.asarray(code_2) < 0)).sum()):
+        raise SchemaError(f"'first' or 'second' is missing in {without:,} of {len(table):,} rows. Name both.")
     small = np.int16 if size < 2**15 else np.int32
     rank_1 = np.searchsorted(ranked, names_1).astype(small)[code_1]
     rank_2 = np.searchsorted(ranked, names_2).astype(small)[code_2]
@@ -161,7 +163,7 @@ def pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
     """
     if "n" not in data.columns:
         return None
-    n = data["n"].to_pandas().to_numpy(dtype=float)
+    n = call_counts(data["n"].to_pandas())
     weight = n[codes.first]
     if (n != weight[codes.code]).any():
         raise DesignError(_UNEVEN)

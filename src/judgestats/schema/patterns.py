@@ -14,6 +14,10 @@ Invalid = Literal["drop", "wrong", "tie"]
 SLOT_ANSWERS = ("first", "second", "tie", "invalid", "missing")
 #: What a call says about a known target.
 OUTCOMES = ("correct", "wrong", "tie", "invalid")
+#: The same under one of two conditions; ``missing`` where the pair was not judged under it.
+CHANGED = (*OUTCOMES, "missing")
+#: What a call is to one of its two candidates.
+SIDES = ("win", "loss", "tie", "invalid")
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,10 @@ class Pattern:
     ----------
     frame : {'preferences', 'ratings'}
         The canonical frame it is counted from.
-    unit : {'call', 'pair', 'cell'}
-        What one count is: a judge call, the two orders of one pair, or a judge's runs on one thing rated.
+    unit : {'call', 'side', 'pair', 'change', 'cell', 'raters'}
+        What one count is: a judge call, one candidate of a call, the two orders of one pair, one pair judged under a
+        baseline and under another value of `across`, a judge's runs on one thing rated, or the answers of two judges
+        on one thing (preferences or ratings).
     columns : mapping of str to tuple of str or None
         The pattern columns and their allowed values (None: any). A table with these columns and ``n`` is a tally.
     cluster : str
@@ -36,22 +42,32 @@ class Pattern:
         Further columns of the frame that the pattern columns are made from.
     optional : tuple of str
         Columns that join the pattern where the frame has them.
+    beside : tuple of str
+        Columns made from the frame that are counted beside the pattern; a tally may lack them.
     ordered : bool
         Whether it needs the order in which the candidates were shown.
+    against : tuple of str
+        Column of the candidate that the answers are read against, and what an answer for it and against it is called.
+    across : str
+        Unit ``change``: the column whose values are compared with a baseline.
     """
 
     frame: Kind
-    unit: Literal["call", "pair", "cell"]
+    unit: Literal["call", "side", "pair", "change", "cell", "raters"]
     columns: Mapping[str, tuple[str, ...] | None]
     cluster: str = "item"
     stimulus: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     optional: tuple[str, ...] = field(default=())
+    beside: tuple[str, ...] = ()
     ordered: bool = False
+    against: tuple[str, str, str] | None = None
+    across: str = ""
 
 
 _BOTH_ORDERS: Mapping[str, tuple[str, ...] | None] = {"judge": None, "forward": SLOT_ANSWERS, "reverse": SLOT_ANSWERS}
 _LADDER: Mapping[str, tuple[str, ...] | None] = {"judge": None, "delta": None, "outcome": OUTCOMES}
+_RIGHT = ("better", "correct", "wrong")
 
 #: Measure -> what it counts. A table with exactly a pattern's columns and ``n`` is taken in place of the frame.
 PATTERNS: dict[str, Pattern] = {
@@ -62,8 +78,12 @@ PATTERNS: dict[str, Pattern] = {
     "consistency": Pattern("preferences", "pair", _BOTH_ORDERS, "item"),
     "slot_lean": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item", ordered=True),
     "answer_rates": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item"),
-    "target_sensitivity": Pattern("preferences", "call", _LADDER, "task", ("ladder",), needs=("better",)),
-    "detection_threshold": Pattern("preferences", "call", _LADDER, "task", ("ladder",), needs=("better",)),
+    "target_sensitivity": Pattern(
+        "preferences", "call", _LADDER, "task", ("ladder",), needs=("better",), against=_RIGHT
+    ),
+    "detection_threshold": Pattern(
+        "preferences", "call", _LADDER, "task", ("ladder",), needs=("better",), against=_RIGHT
+    ),
     "d_prime": Pattern(
         "preferences",
         "call",
@@ -80,7 +100,57 @@ PATTERNS: dict[str, Pattern] = {
         "task",
         optional=("delta",),
     ),
-    "gold_agreement": Pattern("preferences", "call", {"judge": None, "outcome": OUTCOMES}, "item", needs=("gold",)),
+    "gold_agreement": Pattern(
+        "preferences",
+        "call",
+        {"judge": None, "outcome": OUTCOMES},
+        "item",
+        needs=("gold",),
+        beside=("answer", "gold_answer"),
+        against=("gold", "correct", "wrong"),
+    ),
+    "preference_rate": Pattern("preferences", "side", {"judge": None, "candidate": None, "outcome": SIDES}, "item"),
+    "bias_score": Pattern(
+        "preferences",
+        "call",
+        {"judge": None, "outcome": ("target", "other", "tie", "invalid")},
+        "item",
+        needs=("target",),
+        optional=("bias",),
+        against=("target", "target", "other"),
+    ),
+    "bias_change": Pattern(
+        "preferences",
+        "change",
+        {
+            "judge": None,
+            "strategy": None,
+            "baseline": ("target", "other", "tie", "invalid", "missing"),
+            "outcome": ("target", "other", "tie", "invalid", "missing"),
+        },
+        "item",
+        needs=("target",),
+        optional=("bias",),
+        against=("target", "target", "other"),
+        across="strategy",
+    ),
+    "compare_strategies": Pattern(
+        "preferences",
+        "change",
+        {"judge": None, "strategy": None, "baseline": CHANGED, "outcome": CHANGED},
+        "item",
+        needs=("gold",),
+        against=("gold", "correct", "wrong"),
+        across="strategy",
+    ),
+    "anchoring": Pattern("preferences", "call", {"judge": None, "probe": None, "outcome": None}, optional=("scheme",)),
+    "revision": Pattern(
+        "preferences",
+        "change",
+        {"judge": None, "probe": None, "baseline": None, "outcome": None},
+        optional=("scheme",),
+        across="probe",
+    ),
     "filler_preference": Pattern(
         "preferences",
         "call",
@@ -88,11 +158,38 @@ PATTERNS: dict[str, Pattern] = {
         "task",
         ("filler",),
         needs=("target",),
+        against=("target", "filler", "clean"),
+    ),
+    "kappa": Pattern(
+        "preferences", "raters", {"judge": None, "other": None, "answer": None, "other_answer": None}, "item"
     ),
     "consensus_deviation": Pattern(
+        "ratings", "cell", {"judge": None, "system": None, "mean": None}, optional=("item", "criterion", "sd", "runs")
+    ),
+    "icc": Pattern(
         "ratings", "cell", {"judge": None, "system": None, "mean": None}, optional=("item", "criterion", "sd", "runs")
     ),
 }
 
 #: Measures of whole score vectors or texts: they have no reduction to counts.
-UNIT_LEVEL: tuple[str, ...] = ("score_matrix", "rank_correlation", "attenuation")
+UNIT_LEVEL: tuple[str, ...] = (
+    "score_matrix",
+    "rank_correlation",
+    "attenuation",
+    "alpha",
+    "ac1",
+    "rationale_shift",
+    "rationale_alignment",
+    "variance_components",
+    "decision_study",
+    "correlation",
+    "agreement_levels",
+    "agreement_shift",
+    "agreement_slope",
+    "shift_heterogeneity",
+    "rubric_share",
+    "quality_agreement",
+    "ordering_accuracy",
+    "disagreement",
+    "score_distribution",
+)

@@ -14,14 +14,27 @@ from judgestats.schema.patterns import Pattern
 
 def selected(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> Any:
     """Return the rows that a measure counts, with its pattern columns; refuse data that cannot answer it."""
-    present = list(data.collect_schema().names())
-    _require(present, pattern, measure, stimulus)
+    return with_outcome(chosen(data, pattern, measure, stimulus), pattern)
+
+
+def chosen(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> Any:
+    """Return the rows that a measure counts; refuse data that cannot answer it."""
+    _require(list(data.collect_schema().names()), pattern, measure, stimulus)
     wanted = (stimulus,) if stimulus else pattern.stimulus
-    if wanted:
-        data = _of_stimuli(data, wanted, measure)
+    return _of_stimuli(data, wanted, measure) if wanted else data
+
+
+def with_outcome(data: Any, pattern: Pattern) -> Any:
+    """Return the rows with the pattern columns made from others; refuse a known candidate that was not shown."""
     _refuse_strangers(data, pattern)
-    derived = _derived(pattern, present) if pattern.unit == "call" else []
+    derived = _derived(pattern, list(data.collect_schema().names())) if pattern.unit in ("call", "change") else []
     return data.with_columns(*derived) if derived else data
+
+
+def sources(pattern: Pattern, present: list[str]) -> list[str]:
+    """Columns of a frame that the pattern columns of a call are, or are made from."""
+    made = [*pattern.needs, *(["better"] if "outcome" in pattern.columns else []), "first", "second", "choice"]
+    return [c for c in dict.fromkeys([*pattern.columns, *made]) if c in present]
 
 
 def _require(present: list[str], pattern: Pattern, measure: str, stimulus: str | None) -> None:
@@ -80,14 +93,11 @@ def _derived(pattern: Pattern, present: list[str]) -> list[Any]:
         return [slot.alias("target_slot")]
     if "outcome" not in pattern.columns:
         return []
-    allowed = pattern.columns["outcome"] or ()
-    if "preference" in allowed:
-        return [_against_if_known(present).alias("outcome")]
-    if "filler" in allowed:
-        return [_against("target", "filler", "clean").alias("outcome")]
-    if "gold" in pattern.needs:
-        return [_against_gold().alias("outcome")]
-    return [_against("better", "correct", "wrong").alias("outcome")]
+    if pattern.against is None:
+        return [(_against_if_known(present) if "stimulus" in pattern.columns else _chosen()).alias("outcome")]
+    if pattern.against[0] == "gold":
+        return [_against_gold().alias("outcome"), *(_SLOTS[name]().alias(name) for name in pattern.beside)]
+    return [_against(*pattern.against).alias("outcome")]
 
 
 def _text(column: str) -> Any:
@@ -107,6 +117,12 @@ def _settled(decided: Any) -> Any:
         .then(decided)
         .otherwise(choice)
     )
+
+
+def _chosen() -> Any:
+    """The candidate that was chosen, whatever slot it was shown in."""
+    first = _text("choice") == "first"
+    return _settled(nw.when(first).then(_text("first")).otherwise(_text("second")))
 
 
 def _against(column: str, hit: str, miss: str) -> Any:
@@ -130,3 +146,17 @@ def _against_gold() -> Any:
     took_side = (_text("choice") == "first") | (_text("choice") == "second")
     where_tie = nw.when(took_side).then(nw.lit("wrong")).otherwise(answered_tie)
     return nw.when(_text("gold") == "tie").then(where_tie).otherwise(outcome)
+
+
+def _answer() -> Any:
+    """The slot that was chosen."""
+    return _settled(_text("choice"))
+
+
+def _gold_answer() -> Any:
+    """The slot that the gold stands in."""
+    first = nw.when(_text("gold") == _text("first")).then(nw.lit("first"))
+    return first.otherwise(nw.when(_text("gold") == _text("second")).then(nw.lit("second")).otherwise(nw.lit("tie")))
+
+
+_SLOTS = {"answer": _answer, "gold_answer": _gold_answer}

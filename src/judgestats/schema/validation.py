@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,27 +12,8 @@ import pandas as pd
 from judgestats.errors import SchemaError, suggestion
 from judgestats.schema.coding import column_codes, combine
 from judgestats.schema.columns import VOCABULARY, Column, Kind, kind_of
+from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.pairing import candidates, unit_columns
-
-#: Columns of :func:`check`.
-CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "cure")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One row of :func:`check`."""
-
-    level: str
-    column: str
-    what: str
-    rows: tuple[int, ...]
-    example: str = ""
-    cure: str = ""
-
-    @property
-    def n(self) -> int:
-        """How many rows it concerns."""
-        return len(self.rows)
 
 
 def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
@@ -87,12 +67,6 @@ def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFra
         Finding("account", "", "rows set aside", tuple(sorted(aside))),
     ]
     return as_frame([*findings, *account])
-
-
-def as_frame(findings: list[Finding]) -> pd.DataFrame:
-    """Findings as the frame that :func:`check` returns."""
-    rows = [(f.level, f.column, f.what, f.n, f.rows, f.example, f.cure) for f in findings]
-    return pd.DataFrame(rows, columns=list(CHECK_COLUMNS))
 
 
 def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:

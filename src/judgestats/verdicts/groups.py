@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.coding import Codes, codes_of, column_codes, combine
+from judgestats.schema.coding import Codes, call_counts, codes_of, column_codes, combine
 
 #: Name of the judge when judges are aggregated over.
 PANEL = "panel"
@@ -106,7 +106,7 @@ def row_counts(table: pd.DataFrame, codes: Codes) -> NDArray[np.float64] | None:
     """The count ``n`` of each group, None without such a column; its calls must have the same."""
     if "n" not in table.columns:
         return None
-    n = table["n"].to_numpy(dtype=float)
+    n = call_counts(table["n"])
     counts: NDArray[np.float64] = n[codes.first]
     if (n != counts[codes.code]).any():
         raise DesignError(

@@ -1,0 +1,267 @@
+"""Several judges on the same things: their answers thing by thing, and pairs of judges counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError
+from judgestats.schema.coding import Coded, call_counts, compact, each, joint, ranked_codes, refuse_infinite
+from judgestats.schema.columns import By, Kind, grouping, kind_of, names
+from judgestats.schema.pairing import UNIT_COLUMNS, candidates
+
+Ints = NDArray[np.integer[Any]]
+Floats = NDArray[np.float64]
+#: What a verdict says, whatever the order shown: for the candidate with the lower id, neither, for the other.
+LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
+#: An answer that is none; in a tally of ratings it is NaN.
+INVALID = "invalid"
+#: What is judged, besides the two candidates of a preference.
+ABOUT: dict[Kind, tuple[str, ...]] = {"preferences": ("item",), "ratings": ("system", "item", "criterion")}
+#: Columns that tell two calls on one thing apart; those that do are matched between judges.
+FURTHER: dict[Kind, tuple[str, ...]] = {
+    "preferences": UNIT_COLUMNS,
+    "ratings": ("replicate", "condition", "temperature", "tier", "domain"),
+}
+_CHOICES = {"first": 0, "tie": 1, "abstain": 1, "second": 2, "invalid": -1}
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Answers of the judges, sorted by the thing judged and the judge.
+
+    Attributes
+    ----------
+    kind : {'preferences', 'ratings'}
+    coded : dict of str to (codes, labels)
+        Per row of the table: the `by` columns, and the columns kept.
+    unit, judge, answer : (N,) int arrays
+        Thing judged (0 to U - 1), judge and answer of each call; the answer is -1 where there is none.
+    row : (U,) int array
+        A row of the table that holds each thing.
+    weight : (U,) float array
+        How many identical things each stands for.
+    judges, answers : Index
+        Sorted labels: names; scores, or :data:`SIDES`.
+    shared : bool
+        Whether several units are one thing, told apart by order, repeat or condition.
+    """
+
+    kind: Kind
+    coded: dict[str, tuple[Ints, Any]]
+    unit: Ints
+    judge: Ints
+    answer: Ints
+    row: Ints
+    weight: Floats
+    judges: Any
+    answers: Any
+    shared: bool
+
+    def code(self, column: str) -> Coded:
+        """Code of each unit in a `by` or kept column, and how many there are."""
+        codes, labels = self.coded[column]
+        return codes[self.row], len(labels)
+
+    def label(self, column: str, units: Any) -> Any:
+        """Labels of some units in a `by` or kept column."""
+        codes, labels = self.coded[column]
+        return labels.take(codes[self.row[units]])
+
+
+def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
+    """Lay out the answers of all judges by the thing judged.
+
+    Parameters
+    ----------
+    frame : frame
+        Preferences or ratings in any engine. A preference is about item and candidates, whatever their order; its
+        answer is one of :data:`SIDES`. A rating is about system, item and criterion; its answer is the score.
+    by : str or sequence of str
+        Columns that split the result: the units are sorted by them.
+    keep : sequence of str
+        Further columns that are the same for all judges of a thing (a cluster).
+
+    Returns
+    -------
+    Labels
+        A judge with several calls on one thing has several units, told apart by the columns that do so (replicate,
+        condition, ...), and last by the order shown.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing, or holds what it should not.
+    DesignError
+        If there are no rows, or a judge answered twice and nothing tells the two calls apart.
+    """
+    table, kind, groups = collected(frame, by, keep)
+    rows = len(table)
+    if not rows:
+        raise DesignError("The frame has no rows: there are no answers to compare. Check the filter or the file.")
+    about = [c for c in ABOUT[kind] if c in table.columns]
+    columns = list(dict.fromkeys([*groups, *about, "judge"]))
+    coded = dict(zip(columns, each(ranked_codes, [table[c] for c in columns]), strict=True))
+    codes, judges = coded.pop("judge")
+    judge = (codes, len(judges))
+    parts: list[Coded] = [(codes, len(labels)) for codes, labels in coded.values()]
+    reverse: Any = None
+    if kind == "preferences":
+        low, high, reverse = candidates(table)
+        parts += [low, high]
+    answer, answers = answers_of(table, kind, reverse)
+    number, combos, shared = _told_apart(table, kind, parts, judge, reverse)
+    sorted_rows = np.empty(rows, dtype=np.int64)
+    sorted_rows[number] = np.arange(rows)
+    unit, units = compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
+    first = np.append(0, np.cumsum(np.bincount(unit)))[: units.size]
+    return Labels(
+        kind,
+        {c: coded[c] for c in groups},
+        unit,
+        codes[sorted_rows],
+        answer[sorted_rows],
+        sorted_rows[first],
+        _weights(table, unit, sorted_rows, first),
+        judges,
+        answers,
+        shared,
+    )
+
+
+def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Kind, list[str]]:
+    """Collect the columns that matter, as pandas."""
+    data = nw.from_native(frame)
+    present = list(data.collect_schema().names())
+    kind = kind_of(present)
+    groups = grouping([*names(by), *keep], present)
+    if "judge" in groups:
+        raise DesignError(
+            "by='judge' leaves one judge a group, who agrees with nobody. Leave it out: judges are named."
+        )
+    answer = ("first", "second", "choice") if kind == "preferences" else ("score" if "score" in present else "mean",)
+    wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], "n", "gold"]
+    chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present)).collect(backend="pandas")
+    return chosen.to_native().rename(columns={"mean": "score"}), kind, groups
+
+
+def answers_of(table: pd.DataFrame, kind: Kind, reverse: Any, column: str = "") -> tuple[Ints, Any]:
+    """Code of the answer of each row, -1 for none, and the labels; of the gold label if asked.
+
+    `reverse` says of preferences whether the candidate with the higher id was shown first.
+    """
+    if kind == "ratings":
+        return _scores(table[column or "score"])
+    code = _gold(table) if column else _choices(table["choice"])
+    turned = reverse & (code >= 0)
+    return np.where(turned, 2 - code, code).astype(np.int8), pd.Index(SIDES)
+
+
+def _choices(choice: pd.Series[Any]) -> Any:
+    code, labels = ranked_codes(choice)
+    known = [None if pd.isna(x) else str(x) for x in labels]
+    unknown = [x for x in known if x is not None and x not in _CHOICES]
+    if unknown:
+        raise SchemaError(
+            f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_CHOICES)}. Map the table with "
+            f"preferences(frame, labels={{{unknown[0]!r}: ...}})."
+        )
+    return np.array([-1 if x is None else _CHOICES[x] for x in known], dtype=np.int8)[code]
+
+
+def _gold(table: pd.DataFrame) -> Any:
+    gold, first, second = (table[c].astype(object).to_numpy() for c in ("gold", "first", "second"))
+    absent = pd.isna(gold) | (gold == "")
+    code = np.select([absent, gold == first, gold == "tie", gold == second], [-1, 0, 1, 2], default=-2)
+    if (code == -2).any():
+        i = int(np.flatnonzero(code == -2)[0])
+        raise SchemaError(
+            f"'gold' is {gold[i]!r} where the candidates are {first[i]!r} and {second[i]!r} ({(code == -2).sum()} "
+            "rows). Give the id of the right candidate, 'tie', or nothing."
+        )
+    return code.astype(np.int8)
+
+
+def _scores(values: pd.Series[Any]) -> tuple[Ints, Any]:
+    """Rank of each score among the distinct ones; NaN is no answer."""
+    if pd.api.types.is_float_dtype(values.dtype):
+        numbers = values.to_numpy(dtype=float, na_value=np.nan)
+    else:
+        numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        _refuse_text(values, numbers)
+    refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
+    low, high = (float(f(numbers, initial=np.nan)) for f in (np.fmin.reduce, np.fmax.reduce))
+    if high - low < 2**15 and not np.isnan(numbers.sum()):  # points of a scale: no hashing
+        steps = (numbers - low).astype(np.int32)
+        if (steps + low == numbers).all():
+            code, used = compact(steps, int(high - low) + 1)
+            return code, pd.Index(used + low)
+    code, labels = pd.factorize(numbers + 0.0)  # + 0.0: one zero, no -0
+    order = np.argsort(labels)
+    rank = np.empty(labels.size + 1, dtype=np.int32)
+    rank[order], rank[-1] = np.arange(labels.size), -1
+    return rank[code], pd.Index(labels[order])
+
+
+def _refuse_text(values: pd.Series[Any], numbers: Floats) -> None:
+    text = np.isnan(numbers) & values.notna().to_numpy()
+    if text.any():
+        row = int(np.flatnonzero(text)[0])
+        raise SchemaError(
+            f"{values.name!r} holds text where a number is expected (first: row {row}, {values.iloc[row]!r}). Read the "
+            "table with ratings(frame), which casts numbers and names every value that is none."
+        )
+
+
+def _told_apart(
+    table: pd.DataFrame, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any
+) -> tuple[Ints, Ints, bool]:
+    """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
+    rows = len(table)
+    number, combos = compact(*joint([*parts, judge], rows))
+    further = [(c, None) for c in FURTHER[kind] if c in table.columns] + [("", reverse)] * (reverse is not None)
+    shared = combos.size < rows
+    for name, codes in further:
+        if combos.size == rows:
+            break
+        if codes is None:
+            code, labels = ranked_codes(table[name])
+            more = [*parts, (code, len(labels))]
+        else:
+            more = [*parts, (codes.astype(np.int8), 2)]
+        finer = compact(*joint([*more, judge], rows))
+        if finer[1].size > combos.size:
+            parts, (number, combos) = more, finer
+    if combos.size < rows:
+        raise DesignError(refusal(table, number))
+    return number, combos, shared
+
+
+def refusal(table: pd.DataFrame, number: Ints) -> str:
+    """Say which judge answered twice, from the number of the judge and thing of each row."""
+    times = np.bincount(number)[number]
+    row = table.iloc[int(np.flatnonzero(times > 1)[0])]
+    shown = ", ".join(f"{c}={row[c]}" for c in ("judge", "system", "item", "first", "second", "criterion") if c in row)
+    return (
+        f"A judge answered twice on one thing, and nothing tells the calls apart: {int((times > 1).sum()):,} rows "
+        f"(first: {shown}). Number repeats in 'replicate', name the column that tells them apart in by=, or "
+        "aggregate() them to one verdict."
+    )
+
+
+def _weights(table: pd.DataFrame, unit: Ints, sorted_rows: Ints, first: Ints) -> Floats:
+    if "n" not in table.columns:
+        return np.ones(first.size)
+    n = call_counts(table["n"])[sorted_rows]
+    weight: Floats = n[first]
+    if (n != weight[unit]).any():
+        raise DesignError(
+            "The judges of one thing have different counts 'n': they cannot be matched. Give one row a call."
+        )
+    return weight

@@ -1,0 +1,344 @@
+"""Criteria -> one score: :func:`composite`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.schema.coding import Codes, as_text, codes_of, column_codes, joint, refuse_infinite
+from judgestats.schema.columns import RATINGS, By, grouping, key_columns, kind_of, names
+from judgestats.verdicts.groups import (
+    constant,
+    first_status,
+    group_calls,
+    refuse_repeats,
+    row_counts,
+    to_native,
+    to_table,
+)
+
+Missing = Literal["drop", "renormalise", "refuse"]
+MISSING: tuple[Missing, ...] = ("drop", "renormalise", "refuse")
+#: Criteria that hold a whole, and are no part of it where there are others.
+WHOLES = ("final", "overall")
+#: Columns of a rating that a composite does not have.
+_OF_THE_CALL = ("criterion", "score", "mean", "sd", "status", "rationale", "n", "n_calls", "n_criteria")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which criteria make a composite, with what weight.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row a criterion: ``criterion``, ``weight`` and the columns of `keys`.
+    keys : list of str
+        What the weights depend on: nothing, or columns of the ratings (``judge``, ``item``).
+    codes : Codes
+        Rows of `table`, numbered by `keys`.
+    """
+
+    table: pd.DataFrame
+    keys: list[str]
+    codes: Codes
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        """Weight of each row."""
+        weight: NDArray[np.float64] = self.table["weight"].to_numpy(dtype=float)
+        return weight
+
+
+def composite(
+    ratings: Any,
+    weights: Any = None,
+    *,
+    name: str = "composite",
+    missing: Missing = "drop",
+    criteria: Sequence[str] | None = None,
+    by: By = (),
+) -> Any:
+    """Turn the criteria of each thing rated into one score: their mean, or a weighted mean.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings in any engine Narwhals accepts, raw (``score``) or averaged over runs (``mean``), with ``criterion``.
+    weights : mapping or frame, optional
+        None: the plain mean. A mapping of criterion to weight. A frame with ``criterion``, ``weight`` and columns of
+        the ratings that the weights depend on: with ``item`` (and ``judge``) every item has its own rubric; other
+        columns are not read. Weights need not sum to 1: they are divided by their sum. Every criterion that is rated
+        needs one; 0 leaves it out.
+    name : str
+        ``criterion`` of the result.
+    missing : {'drop', 'renormalise', 'refuse'}
+        What becomes of a thing that lacks a criterion: no score; the weighted mean of the criteria it has, the weights
+        divided by their sum; an error.
+    criteria : sequence of str, optional
+        The parts. By default all criteria but ``final`` and ``overall``, which hold a whole, and those too where they
+        have a weight, or where there is nothing else.
+    by : str or sequence of str
+        Columns that tell scores apart, besides the key columns of ratings.
+
+    Returns
+    -------
+    frame
+        Of the kind given (pandas for an engine without eager frames), sorted: one row per judge, system, item,
+        replicate and condition, with ``score`` (or ``mean``), ``status`` (``ok``; else the status of a criterion
+        without a score, or ``missing partner`` where a row is absent) and ``n_criteria``, the scores of weight above 0
+        that there are. Other columns with one value within each row stay, ``runs`` among them. Left behind: ``sd``
+        (that of a composite depends on how the criteria vary together), ``rationale``, ``n_calls``.
+
+    Raises
+    ------
+    SchemaError
+        If there is no ``criterion``, or `weights` cannot be read.
+    DesignError
+        If an option, a criterion or a weight is not known or cannot be (negative, all 0), if scores repeat each other,
+        or if nothing rated has all its criteria.
+
+    Notes
+    -----
+    Without `weights`, a thing should have every criterion that its judge scores anywhere under the same condition.
+    Where rubrics differ between items, give a frame of weights, which says what each item's rubric is.
+
+    A mean over runs of composites is the composite of the means over runs, where no score is missing.
+
+    References
+    ----------
+    The consensus_illusion paper, Sec 2.2 (mean over the dimensions) and App A (weighted mean); the merchant_risk paper,
+    Sec 3.1.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"judge": "g", "system": "s", "item": ["1", "1", "2", "2"],
+    ...                        "criterion": ["style", "truth"] * 2, "score": [8.0, 4.0, 6.0, None]})
+    >>> composite(scores, {"style": 1, "truth": 3})
+      judge system item  criterion  score status  n_criteria
+    0     g      s    1  composite    5.0     ok           2
+    1     g      s    2  composite    NaN  parse           1
+
+    Each item with its own rubric:
+
+    >>> rubric = pd.DataFrame({"item": ["1", "1", "2"], "criterion": ["style", "truth", "style"], "weight": [1, 1, 1]})
+    >>> composite(scores.dropna(), rubric)["score"].tolist()
+    [6.0, 6.0]
+    """
+    choose(missing, MISSING, "missing")
+    table = to_table(ratings)
+    if kind_of(table.columns) != "ratings" or "criterion" not in table.columns:
+        raise SchemaError(f"composite() needs ratings with a column 'criterion'. Columns: {', '.join(table.columns)}.")
+    if not len(table):
+        raise SchemaError("There is nothing to put together: the ratings frame has no rows.")
+    apart = grouping(by, table.columns)
+    if wrong := [c for c in names(apart) if c in _OF_THE_CALL]:
+        raise DesignError(f"by={wrong[0]!r} is put together, or is an answer: it cannot tell composites apart.")
+    unit = [c for c in dict.fromkeys([*key_columns("ratings", table.columns), *apart]) if c != "criterion"]
+    groups = group_calls(table, unit, ["criterion"], apart)
+    refuse_repeats(table, groups, [column_codes(table["criterion"])], ["criterion"])
+    parts = _parts(table, weights, criteria)
+    asked = [c for c in table.columns if c in unit and c not in ("system", "item", "replicate", "domain", "tier")]
+    plan = _plan(table[parts], weights, asked, unit, criteria)
+    return to_native(_put_together(table, groups.codes, parts, plan, name, missing, unit), ratings)
+
+
+def _parts(table: pd.DataFrame, weights: Any, criteria: Sequence[str] | None) -> NDArray[np.bool_]:
+    """Rows whose criterion is a part."""
+    label = table["criterion"]
+    known = list(pd.unique(label))
+    if criteria is not None:
+        wanted = list(dict.fromkeys(names(criteria)))
+        if not wanted:
+            raise DesignError("criteria= is empty. Name the criteria that make the composite, or leave it out.")
+        _refuse_unknown(wanted, known, "criteria")
+    else:
+        named = [] if weights is None else _named(weights)
+        wanted = [c for c in known if c not in WHOLES or c in named] or known
+    return np.asarray(label.isin(wanted), dtype=bool)
+
+
+def _named(weights: Any) -> list[Any]:
+    table = _weight_table(weights)
+    return list(pd.unique(table["criterion"].astype(object)))
+
+
+def _refuse_unknown(wanted: Sequence[Any], known: Sequence[Any], argument: str) -> None:
+    unknown = [f"{c!r} is no criterion of the ratings.{suggestion(str(c), known)}" for c in wanted if c not in known]
+    if unknown:
+        listed = ", ".join(sorted(map(str, known)))
+        raise DesignError(f"{argument}=: {' '.join(unknown)} Criteria: {listed}.")
+
+
+def _weight_table(weights: Any) -> pd.DataFrame:
+    if isinstance(weights, Mapping):
+        return pd.DataFrame({"criterion": list(weights), "weight": list(weights.values())})
+    try:
+        table = to_table(weights)
+    except TypeError:
+        got = type(weights).__name__
+        raise SchemaError(
+            f"weights= is a mapping of criterion to weight, or a frame with criterion and weight; got {got}."
+        ) from None
+    if lacking := [c for c in ("criterion", "weight") if c not in table.columns]:
+        hints = "".join(suggestion(c, table.columns) for c in lacking)
+        raise SchemaError(f"weights= lacks {', '.join(lacking)}. Columns: {', '.join(table.columns)}.{hints}")
+    return table
+
+
+def _plan(parts: pd.DataFrame, weights: Any, asked: list[str], unit: list[str], criteria: Sequence[str] | None) -> Plan:
+    if weights is None:
+        first = codes_of(parts, [*asked, "criterion"]).first
+        table = parts[[*asked, "criterion"]].iloc[first].reset_index(drop=True).assign(weight=1.0)
+        if criteria is not None:  # all of them, wherever
+            table = pd.DataFrame({"criterion": list(dict.fromkeys(names(criteria))), "weight": 1.0})
+        keys = [c for c in asked if c in table.columns]
+        return Plan(table, keys, codes_of(table, keys))
+    table = _weight_table(weights)
+    known = list(pd.unique(parts["criterion"].astype(object)))
+    keys = [c for c in unit if c in table.columns]
+    if criteria is not None:
+        table = table[table["criterion"].isin(names(criteria))]
+    if not keys:  # a criterion of one item's rubric that nobody scored is missing, not unknown
+        _refuse_unknown(list(pd.unique(table["criterion"].astype(object))), known, "weights")
+    table = table[[*keys, "criterion", "weight"]].reset_index(drop=True)
+    table["weight"] = pd.to_numeric(table["weight"], errors="coerce").astype(float)
+    plan = Plan(table, keys, codes_of(table, keys))
+    _refuse_weights(plan)
+    return plan
+
+
+def _refuse_weights(plan: Plan) -> None:
+    weight = plan.weight
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if wrong.any():
+        where = _place(plan.table, int(np.flatnonzero(wrong)[0]), [*plan.keys, "criterion"])
+        raise DesignError(f"A weight is missing, negative or no number ({where}). Allowed: 0 and above.")
+    twice = plan.table.duplicated([*plan.keys, "criterion"]).to_numpy()
+    if twice.any():
+        where = _place(plan.table, int(np.flatnonzero(twice)[0]), [*plan.keys, "criterion"])
+        raise DesignError(
+            f"weights= has several weights of one criterion ({where}). Columns of the ratings that could tell them "
+            "apart must have the same name in both."
+        )
+    total = np.bincount(plan.codes.code, weights=weight, minlength=plan.codes.size)
+    if (total == 0).any() or not total.size:
+        row = plan.codes.first[np.flatnonzero(total == 0)[0]] if total.size else -1
+        where = f" of {_place(plan.table, int(row), plan.keys)}" if plan.keys and total.size else ""
+        raise DesignError(f"The weights{where} are all 0, or there are none: nothing would count.")
+
+
+def _place(table: pd.DataFrame, row: int, columns: Sequence[str]) -> str:
+    return ", ".join(f"{c}={table[c].iloc[row]}" for c in columns)
+
+
+def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> NDArray[np.int64]:
+    """Row of `plan` with the same values as each row of `table`, -1 for none."""
+    theirs, ours, known = [], [], np.ones(len(table), dtype=bool)
+    for name in keys:
+        (code, labels), (its_code, its_labels) = _text_codes(plan[name]), _text_codes(table[name])
+        place = labels.get_indexer(its_labels)[its_code]
+        known &= place >= 0
+        theirs.append((code, len(labels)))
+        ours.append((np.maximum(place, 0), len(labels)))
+    found = pd.Index(joint(theirs, len(plan))[0]).get_indexer(pd.Index(joint(ours, len(table))[0]))
+    return np.where(known, found, -1).astype(np.int64)
+
+
+def _text_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int64], pd.Index[Any]]:
+    """Code of each value and the labels as text, so that item 7 and 7.0 are item '7'; missing values are one label."""
+    code, labels = pd.factorize(values, use_na_sentinel=False)
+    number, text = pd.factorize(as_text(pd.Series(labels)).fillna("\0missing").astype(object))
+    return number[code], pd.Index(text)
+
+
+def _put_together(
+    table: pd.DataFrame,
+    codes: Codes,
+    parts: NDArray[np.bool_],
+    plan: Plan,
+    name: str,
+    missing: Missing,
+    unit: list[str],
+) -> pd.DataFrame:
+    score = "score" if "score" in table.columns else "mean"
+    number = pd.to_numeric(table[score], errors="coerce")
+    if (text := number.isna() & table[score].notna()).any():
+        raise SchemaError(f"{score!r} is no number: {table.loc[text, score].iloc[0]!r} in {text.sum():,} rows.")
+    value = number.to_numpy(dtype=float, na_value=np.nan)
+    refuse_infinite(score, int(np.isinf(value).sum()))
+    weight = _row_weights(table, parts, plan)
+    counted = (weight > 0) & ~np.isnan(value)
+    present = np.bincount(codes.code[counted], minlength=codes.size)
+    short = _short(table, codes, present, plan, missing, unit)
+    total = np.bincount(codes.code[counted], weights=(weight * value)[counted], minlength=codes.size)
+    with np.errstate(invalid="ignore"):
+        mean = total / np.bincount(codes.code[counted], weights=weight[counted], minlength=codes.size)
+    kept = constant(table, codes, [c for c in table.columns if c not in unit and c not in _OF_THE_CALL])
+    result = table[[*unit, *kept]].iloc[codes.first].reset_index(drop=True)
+    result[score] = np.where(short, np.nan, mean)
+    status = first_status(table, codes, (weight > 0) & np.isnan(value), "parse")
+    result["status"] = np.where(short, status, "ok")
+    counts = row_counts(table, codes)
+    result = result.assign(criterion=name, n_criteria=present.astype(np.int64))
+    return _in_order(result if counts is None else result.assign(n=counts))
+
+
+def _row_weights(table: pd.DataFrame, parts: NDArray[np.bool_], plan: Plan) -> NDArray[np.float64]:
+    """Weight of each row, 0 for what is no part."""
+    place = np.full(len(table), -1)
+    place[parts] = _rows_of(plan.table, table[parts], [*plan.keys, "criterion"])
+    without = parts & (place < 0)
+    if without.any():
+        where = _place(table, int(np.flatnonzero(without)[0]), [*plan.keys, "criterion"])
+        listed = ", ".join(sorted(set(plan.table["criterion"].astype(str))))
+        raise DesignError(
+            f"weights= has no weight for {int(without.sum()):,} scores (first: {where}). Weighted: {listed}. Give such "
+            "a criterion a weight, 0 to leave it out, or name the parts in criteria=."
+        )
+    weight: NDArray[np.float64] = np.append(plan.weight, 0.0)[place]
+    return weight
+
+
+def _short(
+    table: pd.DataFrame, codes: Codes, present: NDArray[np.int64], plan: Plan, missing: Missing, unit: list[str]
+) -> NDArray[np.bool_]:
+    """(G,) things rated that get no score, with `present` of their criteria."""
+    short = present < _expected(table.iloc[codes.first], plan)
+    if missing == "refuse" and short.any():
+        where = _place(table, int(codes.first[np.flatnonzero(short)[0]]), unit)
+        raise DesignError(
+            f"{int(short.sum()):,} of {codes.size:,} things rated lack a criterion (first: {where}). "
+            "missing='renormalise' takes those they have, missing='drop' sets them aside."
+        )
+    if missing == "renormalise":
+        return np.asarray(present == 0)
+    if short.all() and present.any():
+        raise DesignError(
+            "Nothing rated has all its criteria. If rubrics differ between items, pass weights= as a frame with "
+            "'item', 'criterion' and 'weight'; or take the criteria there are, with missing='renormalise'."
+        )
+    return np.asarray(short)
+
+
+def _expected(things: pd.DataFrame, plan: Plan) -> NDArray[np.int64]:
+    """(G,) how many criteria count for each thing rated; none, where the plan does not know it."""
+    counts = np.bincount(plan.codes.code[plan.weight > 0], minlength=plan.codes.size)
+    if not plan.keys:
+        return np.full(len(things), int(counts.sum()))
+    row = _rows_of(plan.table.iloc[plan.codes.first], things, plan.keys)
+    expected: NDArray[np.int64] = np.maximum(np.append(counts, 0)[row], 1)  # at least one, where the plan is silent
+    return expected
+
+
+def _in_order(result: pd.DataFrame) -> pd.DataFrame:
+    ours = [c.name for c in RATINGS if c.name in result.columns]
+    rest = [c for c in result.columns if c not in ours and c != "n_criteria"]
+    keys = key_columns("ratings", result.columns)
+    return result[[*ours, *rest, "n_criteria"]].sort_values(keys, kind="stable", ignore_index=True)
