@@ -140,7 +140,7 @@ def test_reproduce_counts_what_follows(tmp_path):
     assert out.is_file()
     wrong = run.invoke(app, ["reproduce", "nothing"])
     assert wrong.exit_code == 2
-    assert "Papers: merchant_risk, dark_current" in plain(wrong)
+    assert "Papers: merchant_risk, debiasing, dark_current" in plain(wrong)
 
 
 def test_markup_in_the_data_is_text(tmp_path):

@@ -161,5 +161,5 @@ def test_a_check_can_fail(printed, recomputed, verdict):
 
 
 def test_an_unknown_paper_lists_the_papers():
-    with pytest.raises(AuditError, match="merchant_risk, dark_current"):
+    with pytest.raises(AuditError, match="merchant_risk, debiasing, dark_current"):
         published.reproduce("darkcurrent")

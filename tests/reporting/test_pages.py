@@ -1,5 +1,6 @@
 """The page of a data set: what it says, that it adds up, and that it stands alone."""
 
+import html
 import re
 from html.parser import HTMLParser
 
@@ -11,7 +12,7 @@ from judgestats.errors import SchemaError
 from judgestats.metrics.datasheets import datasheet
 from judgestats.reporting import report
 from judgestats.reporting.account import account
-from judgestats.reporting.words import in_words, interval
+from judgestats.reporting.words import doubts, in_words, interval
 from judgestats.schema import check
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 
@@ -124,7 +125,8 @@ def test_links_and_references_lead_somewhere_and_ids_are_unique(instrument):
 
 def test_pictures_are_those_that_the_data_support(tmp_path):
     def captions(data, **options):
-        return re.findall(r"<figcaption><b>(.*?)\. ?</b>", made(data, tmp_path, **options))
+        pictures = made(data, tmp_path, **options).partition('id="pictures"')[2].partition("</section>")[0]
+        return re.findall(r"<figcaption><b>(.*?)\. ?</b>", pictures)
 
     whole = captions(dark_current_design())
     assert whole == [
@@ -197,7 +199,9 @@ def test_every_flag_on_the_page_is_explained(instrument):
     flags = set(re.findall(r'class="flag[^"]*"[^>]*>(.*?)</span>', instrument))
     glossary = instrument.split("Doubts, as they are flagged")[-1]
     assert flags
-    assert all(f"<dt>{f}</dt>" in glossary for f in flags)
+    told = doubts(html.unescape(f) for f in flags)
+    assert "n < 30" in told
+    assert all(f"<dt>{html.escape(f)}</dt>" in glossary for f in told)
 
 
 def test_sources_and_settings_are_on_the_page(tmp_path):

@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 
 from judgestats.kernels.proportions import clustered_wilson, wilson
-from judgestats.results import FEW_CLUSTERS, NO_DATA, NOT_INDEPENDENT, ONE_UNIT, SMALL_N, flags
+from judgestats.kernels.resampling import binomial_interval
+from judgestats.metrics.differences import size_flag
+from judgestats.metrics.resampled import Bootstrap, ratio, resampled
+from judgestats.results import NOT_INDEPENDENT, few_clusters, flags
 from judgestats.schema.coding import codes_of
 from judgestats.schema.counting import SHARED_PAIRS
 
@@ -25,6 +28,7 @@ def rates(
     conf_level: float = 0.95,
     cluster: str | None = None,
     calls_per_count: int = 1,
+    bootstrap: Bootstrap | None = None,
     flag: str = "",
     **columns: Any,
 ) -> list[dict[str, Any]]:
@@ -46,6 +50,9 @@ def rates(
         Wilson with an effective n, and t on G - 1, in place of Wilson on calls.
     calls_per_count : int
         How many calls one count stands for: 2 for a rate over the calls of pairs.
+    bootstrap : Bootstrap, optional
+        A bootstrap interval in place of Wilson's; of independent calls and by percentile in closed form. Where all
+        calls are hits, or none, Wilson's stays, clustered where the bootstrap has one cluster.
     flag : str
         Put into every row.
     **columns
@@ -56,6 +63,8 @@ def rates(
     list of dict
         Rows for :func:`judgestats.results.estimates`. A group without trials is NaN with the flag ``no data``.
     """
+    if cluster is None and bootstrap is not None and len(bootstrap.cluster) == 1:
+        cluster = bootstrap.cluster[0]
     n = table["n"].to_numpy(dtype=float) * calls_per_count
     trials = n * np.broadcast_to(np.asarray(trial, dtype=float), n.shape)
     hits = trials * np.broadcast_to(np.asarray(hit, dtype=float), n.shape)
@@ -63,7 +72,8 @@ def rates(
     k = np.bincount(codes.code, weights=hits, minlength=codes.size)
     total = np.bincount(codes.code, weights=trials, minlength=codes.size)
     keys = table[list(groups)].iloc[codes.first].to_dict("records")
-    dependent = NOT_INDEPENDENT if calls_per_count > 1 or table.attrs.get(SHARED_PAIRS) else ""
+    crossed = bootstrap is not None and len(bootstrap.cluster) == 2  # a Wilson interval that stays knows neither
+    dependent = NOT_INDEPENDENT if calls_per_count > 1 or table.attrs.get(SHARED_PAIRS) or crossed else ""
     low, high = wilson(k, total, conf_level)
     rows = []
     for g, key in enumerate(keys):
@@ -78,18 +88,16 @@ def rates(
             "conf_high": high[g],
             "std_error": math.sqrt(p * (1 - p) / total[g]) if total[g] else math.nan,
             "method": "Wilson",
-            "flag": flags(flag, dependent, _size_flag(total[g])),
+            "flag": flags(flag, dependent, size_flag(total[g])),
         }
         if cluster is not None and total[g]:
             row.update(_clustered(table, codes.code == g, hits, trials, cluster, conf_level, flag, total[g]))
+        if bootstrap is not None and 0 < k[g] < total[g]:
+            clustered = flag if bootstrap.cluster else flags(flag, dependent)
+            row.update(_resampled(table, codes.code == g, hits, trials, bootstrap, key))
+            row["flag"] = flags(clustered, row["flag"], size_flag(total[g]))
         rows.append(row)
     return rows
-
-
-def _size_flag(total: float) -> str:
-    if total == 0:
-        return NO_DATA
-    return SMALL_N if total < 30 else ""
 
 
 def _clustered(
@@ -99,11 +107,23 @@ def _clustered(
     k, n = (np.bincount(codes.code, x[mask], codes.size).astype(np.float64) for x in (hits, trials))
     se, low, high = clustered_wilson(k, n, conf_level)
     clusters = int((n > 0).sum())
-    few = ONE_UNIT if clusters < 2 else FEW_CLUSTERS if clusters < 10 else ""
+    few = few_clusters(clusters)
     return {
         "std_error": se,
         "conf_low": low,
         "conf_high": high,
         "method": f"Wilson, clustered by {cluster} (G = {clusters})",
-        "flag": flags(flag, few, _size_flag(total)),
+        "flag": flags(flag, few, size_flag(total)),
     }
+
+
+def _resampled(
+    table: pd.DataFrame, mask: Any, hits: Any, trials: Any, plan: Bootstrap, key: dict[Any, Any]
+) -> dict[str, Any]:
+    k, n = hits[mask], trials[mask]
+    whole = ((k == 0) | (k == n)).all()  # no half hits
+    whole &= ((n == 0) | (n == table["n"].to_numpy(dtype=float)[mask])).all()  # a count is one trial
+    if plan.method == "percentile" and not plan.columns and whole:
+        low, high = binomial_interval(k.sum(), n.sum(), plan.conf_level)
+        return {"conf_low": low, "conf_high": high, "method": "percentile bootstrap of calls, closed form", "flag": ""}
+    return resampled(table[mask], np.column_stack([k, n]), ratio, plan, key)

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.kernels.contingency import cohen_kappa, kappa_influence
+from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.bias.attributes import Aside
 from judgestats.metrics.rates import rates
-from judgestats.results import estimates, flags
-from judgestats.schema.columns import By, grouping
-from judgestats.schema.counting import tally
+from judgestats.metrics.resampled import Bootstrap, Interval, planned, resampled
+from judgestats.results import NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import By, grouping, names, required
+from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.findings import CHECK_COLUMNS
 from judgestats.schema.patterns import Invalid
-from judgestats.schema.validation import CHECK_COLUMNS
 
 #: What a tie is where the gold is a candidate: wrong, set aside, or half right.
 Ties = Literal["exact", "drop", "half"]
+#: Why kappa has no value, and why it has no interval.
+BY_CHANCE = "chance agreement is 1"
+NO_SPREAD = "no spread to go by"
+#: Classes of an answer and of a gold label; an invalid call that counts as wrong is a class of its own.
+_CLASSES = ("first", "second", "tie", "invalid")
 _CURE = "Give the id of the right candidate, 'tie', or nothing."
 
 
@@ -26,17 +40,22 @@ def gold_agreement(
     invalid: Invalid = "drop",
     ties: Ties = "exact",
     by: By = (),
-    cluster: str | None = None,
+    cluster: By | None = None,
+    interval: Interval = "wilson",
+    strata: str | None = None,
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
-    """Accuracy of the verdicts against a gold label.
+    """Accuracy of the verdicts against a gold label, raw and corrected for chance.
 
     Parameters
     ----------
     calls : frame
         Preferences with a column ``gold``: the right candidate, or ``tie``. Or a tally: ``judge, outcome, n`` with the
         outcomes ``correct``, ``wrong``, ``tie`` (no preference where the gold is a candidate) and ``invalid``.
-        Aggregated verdicts will do: no order is needed.
+        Aggregated verdicts will do: no order is needed. A tally that is to have a kappa also tells the slots ``answer``
+        and ``gold_answer`` (``first``, ``second``, ``tie``; ``invalid``).
     invalid : {'drop', 'wrong', 'tie'}
         What an invalid call is: set aside, a wrong answer, or a tie where the gold is a candidate.
     ties : {'exact', 'drop', 'half'}
@@ -44,8 +63,14 @@ def gold_agreement(
         Where the gold is a tie, a tie is right and anything else is wrong.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str, optional
-        Column of calls that are not independent (``item``): Wilson with an effective n.
+    cluster : str, or two of them, optional
+        Column of calls that are not independent (``item``): Wilson with an effective n, or what the bootstrap draws.
+    interval : {'wilson', 'percentile', 'bca'}
+        Wilson's interval, or a bootstrap one of calls or clusters.
+    strata : str, optional
+        Column within whose levels the bootstrap draws.
+    n_resamples, seed
+        Of the bootstrap. The percentile interval of a share of independent calls is in closed form and draws nothing.
     conf_level : float
         Coverage of the intervals.
 
@@ -55,13 +80,22 @@ def gold_agreement(
         Per judge ``accuracy``, whose ``n`` is the calls scored under `invalid` and `ties`; and ``wrong``, ``tie`` and
         ``invalid``, whose ``n`` is all calls with a gold label, and which with the share of correct calls add up to 1.
         Calls without a gold label are set aside, and every row of their judge is flagged with their number.
+        Where the slots are known also ``kappa``: Cohen's, unweighted, of the answers and the gold as slots (first,
+        second, tie), on the calls scored. Its interval is that of the asymptotic standard error (with `cluster`, a
+        linearised one and t), or the bootstrap's. NaN, flagged, where chance agreement is 1.
 
     Raises
     ------
     DesignError
-        If there is no gold label, or no column for it.
+        If there is no gold label, or no column for it, or the options of the interval do not go together.
     SchemaError
         If a gold label is neither candidate nor ``tie``.
+
+    Notes
+    -----
+    Accuracy: debiasing paper, Sections 3.1 and 3.5. Kappa: its Table 6; Cohen (1960); standard error of Fleiss, Cohen
+    and Everitt (1969). Kappa knows no half credit: ``ties='half'`` leaves it as ``'exact'`` has it. An invalid call
+    that is scored and never right (``invalid='wrong'``; ``'tie'`` where the gold is a tie) is a class of its own.
 
     Examples
     --------
@@ -79,27 +113,122 @@ def gold_agreement(
     """
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
     choose(ties, ("exact", "drop", "half"), "ties")
-    scored, unlabelled = _labelled(calls, by)
-    table = tally(scored, "gold_agreement", by, cluster=cluster)
+    plan = planned(interval, cluster, strata, n_resamples, seed, conf_level)
+    _refuse_own_names(by)
+    scored, aside = _labelled(calls, by)
+    table = tally(scored, "gold_agreement", by, cluster=cluster if plan is None else plan.columns)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    table = _with_unlabelled(table, unlabelled, groups)
+    table = aside.with_empty(table, groups)
     outcome = table["outcome"].to_numpy(dtype=object)
     as_tie = (outcome == "tie") | ((outcome == "invalid") & (invalid == "tie"))
     trial = ~(((outcome == "invalid") & (invalid == "drop")) | (as_tie & (ties == "drop")))
     hit = (outcome == "correct") + as_tie * (0.5 if ties == "half" else 0.0)
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
+    one = next(iter(names(cluster)), None) if plan is None else None
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": one, "bootstrap": plan}
     rows = rates(table, groups, "accuracy", hit, trial, **options)
     for term in ("wrong", "tie", "invalid"):
         rows += rates(table, groups, term, outcome == term, **options)
-    return estimates(_flagged(rows, unlabelled, groups), groups)
+    if {"answer", "gold_answer"} <= set(table.columns):
+        rows += _kappas(table, groups, trial, invalid, **options)
+    return estimates(aside.flagged(rows, groups), groups)
 
 
-def _labelled(calls: Any, by: By) -> tuple[Any, pd.DataFrame | None]:
+def _refuse_own_names(by: By) -> None:
+    taken = [name for name in names(by) if name in ("answer", "gold_answer")]
+    if taken:
+        raise DesignError(f"by={taken[0]!r} is a column that gold_agreement makes itself. Rename yours.")
+
+
+def _kappas(
+    table: pd.DataFrame,
+    groups: list[str],
+    trial: NDArray[np.bool_],
+    invalid: Invalid,
+    *,
+    conf_level: float,
+    cluster: str | None,
+    bootstrap: Bootstrap | None,
+) -> list[dict[str, Any]]:
+    """Rows of the term ``kappa``: answer by gold, as slots, on the calls scored."""
+    number = {"abstain": 2} | {name: i for i, name in enumerate(_CLASSES)}
+    answer, gold = (np.array([number.get(v, -1) for v in table[c]], np.int64) for c in ("answer", "gold_answer"))
+    n = table["n"].to_numpy(dtype=float)
+    _refuse_unknown_slots(table, (answer < 0) | (gold < 0) | (gold == 3), n)
+    answer[(answer == 3) & (gold != 2) & (invalid == "tie")] = 2  # never right, as for accuracy
+    m = len(_CLASSES)
+    cell = np.where((answer < 0) | (gold < 0), 0, answer * m + gold)
+    counts = np.zeros((len(table), m * m))
+    counts[np.arange(len(table)), cell] = n * trial
+    codes = codes_of(table, groups)
+    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
+    rows = []
+    for g, first in enumerate(codes.first):
+        key: dict[str, Any] = table[groups].iloc[int(first)].to_dict()
+        here = (codes.code == g) & (n * trial > 0)
+        if not here.any():
+            continue
+        row = _kappa(table[here], counts[here], cell[here], key, conf_level, cluster, bootstrap)
+        clustered = cluster is not None or (bootstrap is not None and bool(bootstrap.cluster))
+        size = SMALL_N if row["n"] < 30 else ""
+        rows.append({**key, "term": "kappa", **row, "flag": flags("" if clustered else dependent, row["flag"], size)})
+    return rows
+
+
+def _kappa(
+    table: pd.DataFrame,
+    counts: NDArray[np.float64],
+    cell: NDArray[np.int64],
+    key: dict[str, Any],
+    conf_level: float,
+    cluster: str | None,
+    plan: Bootstrap | None,
+) -> dict[str, Any]:
+    """Kappa of one group with its interval."""
+    total = counts.sum(axis=0).reshape(len(_CLASSES), -1)
+    kappa, error, _ = (float(x) for x in cohen_kappa(total))
+    row: dict[str, Any] = {"estimate": kappa, "n": total.sum(), "method": "asymptotic (Fleiss, Cohen, Everitt)"}
+    if math.isnan(kappa):
+        return {**row, "flag": BY_CHANCE}
+    if plan is not None:
+        return {**row, **resampled(table, counts, _kappa_of, plan, key)}
+    quantile, few = normal_quantile(conf_level), ""
+    if cluster is not None:
+        unit = codes_of(table, [cluster])
+        pull = counts.sum(axis=1) * kappa_influence(total).ravel()[cell]
+        sums = np.bincount(unit.code, weights=pull, minlength=unit.size)
+        row["method"] = f"linearised, clustered by {cluster} (G = {unit.size})"
+        few = few_clusters(unit.size)
+        if unit.size < 2:
+            return {**row, "flag": few}
+        error = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / row["n"]
+        quantile = float(stdtrit(unit.size - 1, 0.5 + conf_level / 2))
+    if error < 1e-7:  # perfect agreement: the standard error knows no better
+        return {**row, "flag": flags(few, NO_SPREAD)}
+    low, high = max(kappa - quantile * error, -1.0), min(kappa + quantile * error, 1.0)
+    return {**row, "std_error": error, "conf_low": low, "conf_high": high, "flag": few}
+
+
+def _kappa_of(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    return cohen_kappa(totals.reshape(len(totals), len(_CLASSES), -1)).estimate
+
+
+def _refuse_unknown_slots(table: pd.DataFrame, wrong: NDArray[np.bool_], n: NDArray[np.float64]) -> None:
+    bad = table[wrong & (n > 0)]
+    if len(bad):
+        got = ", ".join(f"{c}={bad[c].iloc[0]!r}" for c in ("answer", "gold_answer"))
+        raise SchemaError(
+            f"A tally of gold_agreement tells slots: {', '.join(_CLASSES)} in 'answer', {', '.join(_CLASSES[:3])} in "
+            f"'gold_answer'. Got {got}."
+        )
+
+
+def _labelled(calls: Any, by: By) -> tuple[Any, Aside]:
     """Return the calls that have a gold label, and the number of those that have none, per group."""
     data = nw.from_native(calls)
     present = data.collect_schema().names()
-    if not {"gold", "judge", "first", "second"} <= set(present):
-        return calls, None  # a tally, or a table that tally() will refuse
+    none = Aside(pd.DataFrame({"judge": [], "_without": []}), "")
+    if not {"gold", *required("preferences")} <= set(present):
+        return calls, none  # a tally, or a table that tally() will refuse
     gold = nw.col("gold").cast(nw.String)
     unlabelled = gold.is_null() | (gold == "")
     _refuse_unknown_gold(data, gold, unlabelled)
@@ -108,11 +237,11 @@ def _labelled(calls: Any, by: By) -> tuple[Any, pd.DataFrame | None]:
     without = data.filter(unlabelled).lazy().group_by(*groups).agg(weight.alias("_without"))
     counts = without.collect(backend="pandas").to_native()
     if not len(counts):
-        return calls, None
+        return calls, none
     kept = data.filter(~unlabelled)
     if not kept.lazy().select(nw.len().alias("n")).collect(backend="pandas").to_native()["n"].iloc[0]:
         raise DesignError("gold_agreement needs the right answer, and 'gold' is empty in every row.")
-    return kept.to_native(), counts
+    return kept.to_native(), Aside(counts, "calls without gold")
 
 
 def _refuse_unknown_gold(data: Any, gold: Any, unlabelled: Any) -> None:
@@ -140,24 +269,3 @@ def _as_faults(bad: pd.DataFrame) -> pd.DataFrame:
     what = "'gold' is neither candidate nor 'tie'"
     cells = ("fault", "gold", what, len(bad), rows, str(bad["gold"].iloc[0]), _CURE)
     return pd.DataFrame([cells], columns=list(CHECK_COLUMNS))
-
-
-def _with_unlabelled(table: pd.DataFrame, unlabelled: pd.DataFrame | None, groups: list[str]) -> pd.DataFrame:
-    """Keep a row, counting nothing, for a group none of whose calls has a gold label."""
-    if unlabelled is None:
-        return table
-    empty = unlabelled[groups].merge(table[groups].drop_duplicates(), how="left", on=groups, indicator=True)
-    empty = empty.loc[empty["_merge"] == "left_only", groups].assign(outcome="invalid", n=0.0)
-    result = pd.concat([table, empty], ignore_index=True)
-    result.attrs = dict(table.attrs)
-    return result
-
-
-def _flagged(rows: list[dict[str, Any]], unlabelled: pd.DataFrame | None, groups: list[str]) -> list[dict[str, Any]]:
-    if unlabelled is None:
-        return rows
-    told = {tuple(key): int(n) for *key, n in unlabelled[[*groups, "_without"]].itertuples(index=False)}
-    for row in rows:
-        n = told.get(tuple(row[g] for g in groups), 0)
-        row["flag"] = flags(row["flag"], f"{n:,} calls without gold" if n else "")
-    return rows

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
 
-from judgestats.kernels.proportions import newcombe_paired, wilson
 from judgestats.metrics.bias.ties import flag_forced
 from judgestats.metrics.rates import rates
+from judgestats.metrics.shares import leans
 from judgestats.results import estimates
-from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import tally
 from judgestats.schema.pairing import refuse_unknown_order
-
-_METHOD = "Newcombe, two shares of one sample"
 
 
 def slot_lean(calls: Any, *, by: By = (), cluster: str | None = None, conf_level: float = 0.95) -> pd.DataFrame:
@@ -78,7 +72,7 @@ def slot_lean(calls: Any, *, by: By = (), cluster: str | None = None, conf_level
     rows = []
     for term in ("first", "second", "tie", "invalid"):
         rows += rates(table, groups, term, choice == term, **options)
-    rows += _lean(table, groups, choice, conf_level, cluster)
+    rows += leans(table, groups, "lean", choice == "first", choice == "second", choice != "invalid", **options)
     sided = np.isin(choice, ["first", "second"])
     rows += rates(table, groups, "first_share_nontie", choice == "first", sided, **options)
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
@@ -117,75 +111,3 @@ def answer_rates(calls: Any, *, by: By = (), cluster: str | None = None, conf_le
     rows = rates(table, groups, "tie", table["choice"].isin(["tie", "abstain"]), **options)
     rows += rates(table, groups, "invalid", table["choice"] == "invalid", **options)
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
-
-
-def _lean(
-    table: pd.DataFrame, groups: list[str], choice: NDArray[Any], conf_level: float, cluster: str | None
-) -> list[dict[str, Any]]:
-    """Rows of the term ``lean``; n and flags are those of the share of first among valid calls."""
-    rows = rates(table, groups, "lean", choice == "first", choice != "invalid", conf_level=conf_level, cluster=cluster)
-    codes = codes_of(table, groups)
-    n = table["n"].to_numpy(dtype=float)
-    for g, row in enumerate(rows):
-        here = codes.code == g
-        counts = np.array([n[here & (choice == c)].sum() for c in ("first", "second", "tie")])
-        if cluster is None or not row["n"]:
-            row.update(_difference(counts, conf_level))
-            continue
-        unit = codes_of(table[here], [cluster])
-        sizes = [
-            np.bincount(unit.code, weights=n[here] * (choice[here] == c), minlength=unit.size)
-            for c in ("first", "second", "tie")
-        ]
-        row.update(_clustered_difference(np.column_stack(sizes), conf_level))
-        row["method"] = row["method"].replace("Wilson", _METHOD)
-    return rows
-
-
-def _difference(counts: NDArray[np.float64], conf_level: float) -> dict[str, Any]:
-    """Share of the first class minus share of the second, of a multinomial sample of three."""
-    total = counts.sum()
-    if not total > 0:
-        return {
-            "estimate": math.nan,
-            "std_error": math.nan,
-            "conf_low": math.nan,
-            "conf_high": math.nan,
-            "method": _METHOD,
-        }
-    lean = (counts[0] - counts[1]) / total
-    low, high = newcombe_paired(0.0, counts[0], counts[1], counts[2], conf_level)
-    return {
-        "estimate": lean,
-        "std_error": math.sqrt(_spread(counts) / total),
-        "conf_low": low,
-        "conf_high": high,
-        "method": _METHOD,
-    }
-
-
-def _spread(counts: NDArray[np.float64]) -> float:
-    """Variance of one call's lean: p1 + p2 - (p1 - p2)**2."""
-    p1, p2, _ = counts / counts.sum()
-    return max(float(p1 + p2 - (p1 - p2) ** 2), 0.0)
-
-
-def _clustered_difference(counts: NDArray[np.float64], conf_level: float) -> dict[str, Any]:
-    """The same from (G, 3) counts: n is what the clusters are worth, with t on G - 1, as for a clustered Wilson."""
-    counts = counts[counts.sum(axis=1) > 0]
-    clusters, total, sums = len(counts), counts.sum(), counts.sum(axis=0)
-    lean = (sums[0] - sums[1]) / total
-    if clusters < 2:
-        return {"estimate": lean, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
-    residual = counts[:, 0] - counts[:, 1] - lean * counts.sum(axis=1)
-    variance = clusters / (clusters - 1) * float((residual**2).sum()) / total**2
-    spread = _spread(sums)
-    if variance == 0 and spread > 0:  # every cluster leans alike: what may hide is a cluster that does not
-        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(lean))
-        low, high = max(lean - unlike, -1.0), min(lean + unlike, 1.0)
-        return {"estimate": lean, "std_error": 0.0, "conf_low": low, "conf_high": high}
-    effective = float(clusters) if spread == 0 else spread / variance
-    level = 2 * float(ndtr(stdtrit(clusters - 1, 0.5 + conf_level / 2))) - 1
-    first, second, tie = sums / total * effective
-    low, high = newcombe_paired(0.0, first, second, tie, level)
-    return {"estimate": lean, "std_error": math.sqrt(variance), "conf_low": low, "conf_high": high}

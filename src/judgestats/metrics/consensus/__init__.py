@@ -1,13 +1,15 @@
 """How far is each judge from its peers, from people, from the truth?
 
-May import schema, results, kernels and errors. ``panel`` reads ratings as deviations, ``uncertainty`` says how sure
-they are, ``doubts`` flags them; ``deviations``, ``anonymity``, ``scores``, ``ranking`` and ``correlations`` are public.
+May import verdicts, schema, results, kernels and errors. ``panel`` reads ratings as deviations, ``uncertainty`` says
+how sure they are, ``doubts`` flags them; ``deviations``, ``anonymity``, ``scores``, ``ranking``, ``correlations`` and
+``calibration`` are public.
 """
 
 from judgestats.metrics.consensus.anonymity import attenuation
+from judgestats.metrics.consensus.calibration import calibrate
 from judgestats.metrics.consensus.correlations import rank_correlation
 from judgestats.metrics.consensus.deviations import consensus_deviation
 from judgestats.metrics.consensus.ranking import kendall_w, ranks
 from judgestats.metrics.consensus.scores import score_matrix
 
-__all__ = ["attenuation", "consensus_deviation", "kendall_w", "rank_correlation", "ranks", "score_matrix"]
+__all__ = ["attenuation", "calibrate", "consensus_deviation", "kendall_w", "rank_correlation", "ranks", "score_matrix"]

@@ -11,13 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtr
-from scipy.stats import kendalltau, rankdata
+from scipy.stats import kendalltau
 
 from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import normal_quantile, wilson
 from judgestats.metrics.consensus.ranking import Level, scores_of
 from judgestats.results import CONSTANT, NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.cells import cells
+from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
 
 Floats = NDArray[np.float64]
@@ -127,7 +129,7 @@ def rank_correlation(
 
 
 def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: str = "") -> dict[str, Any]:
-    """Correlate two vectors by rank: the cells of one estimate.
+    """Correlate two vectors by rank, values that differ by rounding being tied: the cells of one estimate.
 
     Parameters
     ----------
@@ -145,6 +147,7 @@ def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: s
         and ``p_value``.
     """
     n = x.size
+    x, y = average_ranks(x), average_ranks(y)
     row: dict[str, Any] = {"term": method, "n": n}
     if n < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         why = CONSTANT if n > 1 else TOO_FEW if n else NO_DATA
@@ -168,7 +171,7 @@ def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: s
 
 def _spearman(x: Floats, y: Floats) -> tuple[float, float, float]:
     n = x.size
-    r = float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+    r = float(np.corrcoef(x, y)[0, 1])
     r = math.copysign(1.0, r) if 1 - abs(r) < 1e-12 else r
     p = spearman_p(r, n)
     return r, p, (1 + r * r / 2) / (n - 3) if n > 3 else math.inf
@@ -319,6 +322,8 @@ def _with_truth(ratings: Any, truth: Any, by: By) -> tuple[pd.DataFrame, list[st
         raise SchemaError(f"A truth needs item and value (or level). Columns: {', '.join(map(str, known.columns))}.")
     groups = grouping(names(by), data.collect_schema().names())
     keys = ["item", *(k for k in ("system",) if k in known.columns)]
+    for column in measured:
+        numbers_of(known[column])
     known = known[[*keys, *measured]].astype(dict.fromkeys(keys, str)).drop_duplicates()
     if known.duplicated(keys).any():
         twice = known.loc[known.duplicated(keys), keys].iloc[0].to_dict()

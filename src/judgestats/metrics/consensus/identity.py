@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.schema.validation import Finding, as_frame
+from judgestats.schema.findings import Finding, as_frame
 
 
 def identities(

@@ -11,13 +11,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import choose
-from judgestats.kernels.resampling import cluster_index, generator, percentile_interval, resampled_totals
+from judgestats.kernels.resampling import cluster_totals, generator, percentile_interval
 from judgestats.metrics.psychometrics.ladder import settled
 from judgestats.results import (
     FEW_CLUSTERS,
     LEFT_CENSORED,
     NO_DATA,
     NOT_INDEPENDENT,
+    RESAMPLES_AGREE,
     RIGHT_CENSORED,
     SMALL_N,
     estimates,
@@ -29,8 +30,6 @@ from judgestats.schema.counting import SHARED_PAIRS, tally
 from judgestats.schema.patterns import Invalid
 
 Interpolation = Literal["linear", "step"]
-#: Flag of an interval that is not given, because every resample has the same threshold.
-RESAMPLES_AGREE = "resamples agree"
 
 
 def detection_threshold(
@@ -151,7 +150,7 @@ def _resampled(
 ) -> NDArray[np.float64]:
     """Counts of each resample: clusters drawn with replacement, or the calls of each step as independent."""
     if cluster is not None:
-        return resampled_totals(counts, cluster_index(rng, len(counts), n_resamples))
+        return cluster_totals(counts, rng, n_resamples)
     steps = counts.shape[1] // 2
     total = counts.sum(axis=0)
     n = total[:steps] + total[steps:]

@@ -1,0 +1,40 @@
+"""How well do judges agree: with one another, over criteria, systems and runs?
+
+May import schema, results, kernels and errors. ``matrices`` lays ratings out as subjects x raters, ``designs`` as
+facets, ``components`` fits variances by REML; ``reliability``, ``generalizability`` and ``decisions`` are public.
+"""
+
+from judgestats.metrics.agreement.decisions import decision_study
+from judgestats.metrics.agreement.distribution import score_distribution
+from judgestats.metrics.agreement.effects import cohen_d, shift_tests
+from judgestats.metrics.agreement.generalizability import variance_components
+from judgestats.metrics.agreement.heterogeneity import agreement_slope, shift_heterogeneity
+from judgestats.metrics.agreement.kappas import ac1, kappa
+from judgestats.metrics.agreement.krippendorff import alpha
+from judgestats.metrics.agreement.levels import agreement_levels, correlation
+from judgestats.metrics.agreement.quality import ordering_accuracy, quality_agreement
+from judgestats.metrics.agreement.reliability import icc
+from judgestats.metrics.agreement.rubrics import rubric_share
+from judgestats.metrics.agreement.shifts import agreement_shift
+from judgestats.metrics.agreement.spread import disagreement
+
+__all__ = [
+    "ac1",
+    "agreement_levels",
+    "agreement_shift",
+    "agreement_slope",
+    "alpha",
+    "cohen_d",
+    "correlation",
+    "decision_study",
+    "disagreement",
+    "icc",
+    "kappa",
+    "ordering_accuracy",
+    "quality_agreement",
+    "rubric_share",
+    "score_distribution",
+    "shift_heterogeneity",
+    "shift_tests",
+    "variance_components",
+]

@@ -1,0 +1,179 @@
+"""Coefficients of all judges at once, and the bootstrap of a mean over pairs: what kappa and AC1 share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr, stdtr, stdtrit
+
+from judgestats.errors import DesignError
+from judgestats.kernels.chance import Chance, agreement_parts, chance_agreement, chance_corrected, weighted_kappa
+from judgestats.kernels.coincidence import Units
+from judgestats.metrics.agreement.labels import (
+    NO_PAIRS,
+    ONE_LABEL,
+    PERFECT,
+    Weights,
+    agreement_weights,
+    answer_matrices,
+    declared,
+    few_disagreements,
+    positions,
+    rated,
+)
+from judgestats.metrics.resampled import Bootstrap, Statistic, planned, resampled
+from judgestats.results import NOT_INDEPENDENT, ONE_UNIT, SMALL_N, estimates, flags
+from judgestats.schema.columns import By, names
+
+Floats = NDArray[np.float64]
+EXTRA = ("observed", "expected", "z", "p_value")
+
+
+def planned_or_none(
+    interval: str, cluster: str | None, n_resamples: int, seed: int | np.random.Generator | None, conf_level: float
+) -> Bootstrap | None:
+    """Turn the arguments of a measure into a bootstrap, None for the asymptotic interval."""
+    if interval == "asymptotic":
+        if cluster is not None:
+            raise DesignError("cluster= needs a bootstrap: use interval='percentile' or 'bca'.")
+        return None
+    return planned(interval, cluster, None, n_resamples, seed, conf_level)
+
+
+def drawn(
+    table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]
+) -> dict[str, Any]:
+    """Bootstrap as :func:`resampled` does; what is drawn here is a unit, with the answers of its judges."""
+    cells = resampled(table, counts, statistic, plan, key)
+    small = SMALL_N if table["n"].sum() < 30 else ""
+    return {**cells, "method": in_words(plan), "flag": flags(cells["flag"], small)}
+
+
+def in_words(plan: Bootstrap | None) -> str:
+    """The ``method`` of an estimate."""
+    return "asymptotic" if plan is None else plan.words.replace("bootstrap of calls", "bootstrap of units")
+
+
+def plain(key: dict[str, Any]) -> tuple[str, ...]:
+    """Labels of a group as text, a missing one always the same."""
+    return tuple("" if pd.isna(label) else str(label) for label in key.values())
+
+
+def mean_intervals(
+    data: Any, groups: list[str], cluster: str | None, weights: Weights | None, plan: Bootstrap
+) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Bootstrap cells of the mean kappa of each group: things are drawn with the answers of all judges."""
+    intervals = {}
+    labels, matrices = answer_matrices(data, groups, cluster)
+    w = agreement_weights(positions(labels.answers)[0], weights)
+    for key, table, answers in matrices:
+        blocks, tables = [], []
+        for one, two in combinations(range(answers.shape[1]), 2):
+            both = (answers[:, one] >= 0) & (answers[:, two] >= 0)
+            cell = np.where(both, answers[:, one] * len(w) + answers[:, two], -1)
+            used = np.unique(cell[both])
+            if used.size:
+                blocks.append((cell[:, None] == used) * table["n"].to_numpy()[:, None])
+                tables.append((used // len(w), used % len(w)))
+        if not tables:
+            continue
+        ends = np.cumsum([0, *(len(row) for row, _ in tables)])
+
+        def mean(totals: Floats, tables: Any = tables, ends: Any = ends) -> Floats:
+            each = [
+                weighted_kappa(totals[:, a:b], t[0], t[1], w) for t, a, b in zip(tables, ends, ends[1:], strict=False)
+            ]
+            values = np.column_stack(each)
+            defined = np.isfinite(values).sum(axis=1)
+            result: Floats = np.nansum(values, axis=1) / np.where(defined > 0, defined, np.nan)
+            return result
+
+        counts = np.concatenate(blocks, axis=1).astype(float)
+        cells = drawn(table, counts, mean, plan, key)
+        lowest = np.where(answers < 0, len(w), answers).min(axis=1)
+        apart = float(table["n"].to_numpy()[answers.max(axis=1) > lowest].sum())
+        intervals[plain(key)] = {**cells, "flag": flags(cells["flag"], few_disagreements(cells, apart))}
+    return intervals
+
+
+def panel(
+    data: Any,
+    term: str,
+    coefficient: str,
+    weights: Weights | None,
+    labels: Sequence[Any] | None,
+    by: By,
+    cluster: str | None,
+    plan: Bootstrap | None,
+    conf_level: float,
+) -> pd.DataFrame:
+    """A coefficient of all judges at once, per group."""
+    found, groups = rated(data, by, cluster)
+    answers, code = declared(found.answers, labels)
+    w = agreement_weights(positions(answers)[0], weights)
+    rows = []
+    for group in groups:
+        units = group.units._replace(code=code[group.units.code])
+        fit = chance_corrected(units, group.n, w, coefficient)
+        cells: dict[str, Any] = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": in_words(plan)}
+        cells |= {"observed": fit.observed, "expected": fit.expected if group.paired else math.nan}
+        if np.isnan(fit.estimate):
+            cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
+        elif plan is None:
+            cells |= _student(fit.estimate, fit.std_error, conf_level, float(group.n.sum()))
+        else:
+            agreement, shares = agreement_parts(units, w)
+            counts = np.column_stack([units.judges >= 2, agreement, shares]) * group.n[:, None]
+            cells |= drawn(group.table, counts, lambda t: _corrected(t, w, coefficient), plan, group.key)
+        cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
+        if coefficient == "fleiss":
+            cells |= _fleiss_test(units, group.n, fit, w)
+        dependent = NOT_INDEPENDENT if found.shared and not (plan and plan.cluster) else ""
+        rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)})
+    extra = EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"]
+    return estimates(rows, list(dict.fromkeys(names(by))), extra)
+
+
+def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> dict[str, Any]:
+    """Test that Fleiss's kappa is 0 (Fleiss, Nee and Landis 1979): for equally many answers on each thing."""
+    judges = units.judges[n > 0]
+    if np.isnan(fit.estimate) or (judges != judges[0]).any() or (w != np.eye(len(w))).any():
+        return {"z": math.nan, "p_value": math.nan}
+    p = n @ agreement_parts(units, w)[1] / n.sum()
+    chance = (p * (1 - p)).sum()
+    spread = chance**2 - (p * (1 - p) * (1 - 2 * p)).sum()
+    null_error = math.sqrt(2 * max(spread, 0.0) / (n.sum() * judges[0] * (judges[0] - 1))) / chance
+    z = fit.estimate / null_error if null_error > 0 else math.nan
+    return {"z": z, "p_value": float(2 * ndtr(-abs(z)))}
+
+
+def _corrected(totals: Floats, w: Floats, coefficient: str) -> Floats:
+    """Agreement beyond chance from totals: units with two answers, their agreement, shares of the answers."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = totals[:, 1] / totals[:, 0]
+        shares = totals[:, 2:] / totals[:, 2:].sum(axis=1, keepdims=True)
+        expected = chance_agreement(shares, w, coefficient)
+        result: Floats = (observed - expected) / np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
+    return result
+
+
+def _student(estimate: float, std_error: float, conf_level: float, units: float) -> dict[str, Any]:
+    if units < 2:
+        return {"flag": ONE_UNIT}
+    small = SMALL_N if units < 30 else ""
+    if not std_error > 1e-12:
+        return {"flag": flags(PERFECT if estimate > 1 - 1e-12 else "", small)}
+    half = float(stdtrit(units - 1, 0.5 + conf_level / 2)) * std_error
+    return {
+        "std_error": std_error,
+        "conf_low": max(estimate - half, -1.0),
+        "conf_high": min(estimate + half, 1.0),
+        "p_value": float(2 * stdtr(units - 1, -abs(estimate / std_error))),
+        "flag": small,
+    }

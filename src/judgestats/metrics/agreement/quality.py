@@ -1,0 +1,334 @@
+"""Do judges agree less on better systems, and do their means keep the order that is known?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.kernels.resampling import generator, multinomial_totals
+from judgestats.metrics.agreement.blocks import (
+    UNITS,
+    Floats,
+    Unit,
+    blocks,
+    conditions,
+    rated,
+    refuse_empty,
+    some,
+)
+from judgestats.metrics.agreement.draws import (
+    METHODS,
+    Method,
+    from_draws,
+    mean_defined,
+    pair_correlations,
+    system_means,
+    whole,
+)
+from judgestats.metrics.consensus.correlations import correlated
+from judgestats.metrics.resampled import LONE_UNIT, Bootstrap
+from judgestats.results import NO_DATA, estimates, flags
+from judgestats.schema.cells import cells
+from judgestats.schema.coding import refuse_infinite
+from judgestats.schema.columns import By, grouping, names
+
+#: Tiers of the paper, worst first.
+TIERS = ("Base", "Instruct", "Thinking")
+
+
+def quality_agreement(
+    data: Any,
+    *,
+    score: str = "mean_score",
+    agreement: str = "r",
+    within: str | None = None,
+    by: By = (),
+    unit: Unit = "item",
+    method: Method = "pearson",
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Correlate, over systems, the mean score with the agreement of the judges.
+
+    Parameters
+    ----------
+    data : frame
+        Ratings; or a table of one row per system with the columns `score` and `agreement`.
+    score, agreement : str
+        Columns of a table: mean score, and mean correlation of the judges.
+    within : str, optional
+        Column (``tier``) in each value of which the correlation is taken as well.
+    by : str or sequence of str
+        Grouping columns.
+    unit, method
+        How ratings are correlated in each system, as in :func:`correlation`; conditions are cells, and averaged.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Term ``spearman``, with ``p_value`` from t on n - 2 and Fisher's interval over systems (Bonett and Wright 2000);
+        with `within` a row for all systems, whose label is empty, and one for each value. ``n`` counts systems.
+
+    Raises
+    ------
+    DesignError
+        For ratings of one judge.
+    SchemaError
+        If a column is missing, holds text, or a system has two values of `within`.
+
+    Notes
+    -----
+    Both sides of ratings are of the same scores, so a ceiling alone lowers r where means are high. Systems are taken as
+    independent, which kin of one family are not.
+
+    Source: consensus_illusion paper, Section 3.1 and Table 9: ρ = -0.513, p = 0.003.
+
+    Examples
+    --------
+    >>> from judgestats import published
+    >>> table9 = published.load("consensus_illusion/table9")
+    >>> quality_agreement(table9)[["term", "estimate", "p_value", "n"]].round(3)
+           term  estimate  p_value     n
+    0  spearman    -0.513    0.003  32.0
+    """
+    frame = nw.from_native(data)
+    present = list(frame.collect_schema().names())
+    choose(unit, UNITS, "unit")
+    choose(method, METHODS, "method")
+    confidence(conf_level)
+    if {score, agreement} <= set(present):
+        groups = grouping(by, present, "table")
+        table = frame.lazy().collect(backend="pandas").to_native()
+        table = table.assign(_score=_numbers(table, score), _r=_numbers(table, agreement))
+        if within is not None:
+            grouping(within, present, "table")
+        _refuse_repeats(table, groups)
+    elif "judge" in present:
+        table, groups = _of_ratings(data, by, within, unit, method)
+    else:
+        lacking = " and ".join(c for c in (score, agreement) if c not in present)
+        hints = "".join(suggestion(c, present) for c in (score, agreement) if c not in present)
+        raise SchemaError(
+            f"The table lacks {lacking}. Columns: {', '.join(present)}.{hints} Name them with score= and agreement=, "
+            "or give ratings."
+        )
+    rows = []
+    for key, part in _parts(table, groups):
+        rows.append({**key, **({within: ""} if within else {}), **_over_systems(part, conf_level)})
+        if within is not None:
+            for value, inside in part.groupby(within, dropna=False, sort=True):
+                rows.append({**key, within: str(value), **_over_systems(inside, conf_level)})
+    return estimates(rows, [*groups, *([within] if within else [])], ["p_value"], sort=False)
+
+
+def _numbers(table: pd.DataFrame, column: str) -> Floats:
+    try:
+        values: Floats = pd.to_numeric(table[column]).to_numpy(dtype=float)
+    except (ValueError, TypeError) as error:
+        raise SchemaError(f"{column!r} holds text where a number belongs: {error}.") from None
+    refuse_infinite(column, int(np.isinf(values).sum()))
+    return values
+
+
+def _refuse_repeats(table: pd.DataFrame, groups: Sequence[str]) -> None:
+    """Raise where a system is there more than once: systems are counted as independent."""
+    if "system" not in table.columns:
+        return
+    twice = table.duplicated(list(dict.fromkeys([*groups, "system"])))
+    if twice.any():
+        name = table.loc[twice, "system"].iloc[0]
+        raise SchemaError(
+            f"System {name!r} is there more than once. Give it one row, or say in by= what tells them apart."
+        )
+
+
+def _parts(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+    if not groups:
+        return [({}, table)]
+    split = table.groupby(list(groups), dropna=False, sort=True)
+    return [(dict(zip(groups, key, strict=True)), part) for key, part in split]
+
+
+def _over_systems(part: pd.DataFrame, conf_level: float) -> dict[str, Any]:
+    kept = part.dropna(subset=["_score", "_r"])
+    undefined = int(part["_undefined"].sum()) if "_undefined" in part else 0
+    lost = flags(
+        some(len(part) - len(kept), "system without a value", "systems without a value"),
+        some(undefined, "pair undefined", "pairs undefined"),
+    )
+    score, r = (kept[c].to_numpy(dtype=float) for c in ("_score", "_r"))
+    return correlated(score, r, "spearman", conf_level, lost)
+
+
+def _of_ratings(data: Any, by: By, within: str | None, unit: Unit, method: Method) -> tuple[pd.DataFrame, list[str]]:
+    """Mean score (of the judges' means) and mean correlation of each system."""
+    named = conditions(data, names(by))
+    more = [c for c in ([within] if within else []) if c not in (*names(by), *named)]
+    grouping(more, nw.from_native(data).collect_schema().names(), "ratings")
+    table, groups = rated(data, by, [*named, *more])
+    refuse_empty(table)
+    tiers = _one_each(table, within) if within else {}
+    parts = []
+    for block in blocks(table, groups, named, unit):
+        mean = mean_defined(system_means(block, whole(block)))[0]
+        pairs = pair_correlations(block, method, whole(block))[0]
+        rows = block.rows.assign(_score=mean, _r=mean_defined(pairs), _undefined=np.isnan(pairs).sum(axis=1))
+        kinds = {"_score": "mean", "_r": "mean", "_undefined": "sum"}
+        each = rows.groupby("system", sort=True).agg(kinds).reset_index()
+        parts.append(each.assign(**block.key, **({within: each["system"].map(tiers)} if within else {})))
+    return pd.concat(parts, ignore_index=True), groups
+
+
+def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
+    """The value of each system in a column, of which it has one."""
+    pairs = table[["system", column]].drop_duplicates()
+    twice = pairs["system"].duplicated()
+    if twice.any():
+        name = pairs.loc[twice, "system"].iloc[0]
+        found = ", ".join(map(str, pairs.loc[pairs["system"] == name, column]))
+        raise SchemaError(f"System {name!r} has several values of {column!r}: {found}. Give it one.")
+    return dict(zip(pairs["system"], pairs[column], strict=True))
+
+
+def ordering_accuracy(
+    data: Any,
+    *,
+    order: Sequence[str] = TIERS,
+    tier: str = "tier",
+    score: str = "mean_score",
+    by: By = (),
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Share of the pairs of systems of two tiers whose mean scores follow the order of the tiers.
+
+    Parameters
+    ----------
+    data : frame
+        Ratings with the column `tier`; or a table of one row per system with the columns `tier` and `score`.
+    order : sequence of str
+        The tiers, worst first. Systems of other tiers are set aside and counted.
+    tier, score : str
+        Columns.
+    by : str or sequence of str
+        Grouping columns; ``judge`` for the order of each judge.
+    n_resamples, seed, conf_level
+        Bootstrap of systems within their tiers.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``lower``, ``higher`` and those of every estimate, and ``correct``, a count. Term ``ordering_accuracy``:
+        a row for each two tiers, and one for all, whose labels are empty. ``n`` counts pairs of systems.
+
+    Raises
+    ------
+    DesignError
+        If fewer than two of the tiers occur (in one of several groups: NaN, flagged), or `order` names a tier twice.
+    SchemaError
+        If a column is missing or a system has two tiers.
+
+    Notes
+    -----
+    A tie is wrong. The share is a U-statistic: pairs share systems, so Wilson on pairs would be too narrow. The
+    percentile bootstrap draws the systems of each tier; where all pairs are right it gives no interval.
+
+    Source: consensus_illusion paper, Section 3.2: 83.9 %, which is 281 of 335; the text does not define it.
+
+    Examples
+    --------
+    >>> from judgestats import published
+    >>> result = ordering_accuracy(published.load("consensus_illusion/table9"))
+    >>> result[["lower", "higher", "estimate", "correct", "n"]].round(3)
+          lower    higher  estimate  correct      n
+    0                         0.839      281  335.0
+    1      Base  Instruct     0.952       99  104.0
+    2      Base  Thinking     0.943       83   88.0
+    3  Instruct  Thinking     0.692       99  143.0
+    """
+    order = [str(t) for t in order] if isinstance(order, Sequence) else [str(order)]
+    if len(set(order)) < len(order) or len(order) < 2:
+        raise DesignError(f"order= names tiers from the worst to the best, each once. Got: {', '.join(order)}.")
+    table, groups = _tiered(data, tier, score, by)
+    plan = Bootstrap("percentile", ("system",), tier, n_resamples, seed, conf_level)
+    rows: list[dict[str, Any]] = []
+    for key, part in _parts(table, groups):
+        rows += [{**key, **row} for row in _ordered(part, order, tier, plan, key)]
+    return estimates(rows, [*groups, "lower", "higher"], ["correct"], sort=False)
+
+
+def _tiered(data: Any, tier: str, score: str, by: By) -> tuple[pd.DataFrame, list[str]]:
+    frame = nw.from_native(data)
+    present = list(frame.collect_schema().names())
+    if tier not in present:
+        raise SchemaError(
+            f"tier={tier!r} is not a column. Columns: {', '.join(present)}.{suggestion(tier, present)} It says which "
+            "tier a system is of."
+        )
+    if score in present:
+        groups = grouping(by, present, "table")
+        table = frame.lazy().collect(backend="pandas").to_native()
+        _refuse_repeats(table, groups)
+        return table.assign(_score=_numbers(table, score)), groups
+    groups = grouping(by, present, "ratings")
+    scored = cells(data, [*(g for g in groups if g != "judge"), *([] if tier in groups else [tier])])
+    tiers = _one_each(scored, tier)
+    keys = list(dict.fromkeys([*groups, "judge", "system"]))
+    means = (
+        scored.groupby([*keys, "item"], dropna=False)["mean"].mean().groupby(keys, dropna=False).mean().reset_index()
+    )
+    wanted = [*groups, "system"]
+    table = means.groupby(list(dict.fromkeys(wanted)), dropna=False)["mean"].mean().rename("_score").reset_index()
+    return table.assign(**{tier: table["system"].map(tiers)}), groups
+
+
+def _ordered(
+    part: pd.DataFrame, order: list[str], tier: str, plan: Bootstrap, key: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    place = part[tier].astype(str).map({t: i for i, t in enumerate(order)}).to_numpy(dtype=float)
+    value = part["_score"].to_numpy(dtype=float)
+    used = ~(np.isnan(place) | np.isnan(value))
+    lost = flags(
+        some(int(np.isnan(place).sum()), "system of another tier", "systems of other tiers"),
+        some(int((np.isnan(value) & ~np.isnan(place)).sum()), "system without a score", "systems without a score"),
+    )
+    place, value = place[used].astype(np.int64), value[used]
+    if np.unique(place).size < 2:
+        if key:
+            row = {"lower": "", "higher": "", "term": "ordering_accuracy", "estimate": math.nan, "n": 0, "correct": 0}
+            return [{**row, "flag": flags(NO_DATA, lost)}]
+        found = ", ".join(sorted(map(str, part[tier].unique())))
+        raise DesignError(f"Pairs of two tiers are needed. {tier!r} holds {found}; order= names {', '.join(order)}.")
+    sort = np.lexsort([value, place])
+    place, value = place[sort], value[sort]
+    across = place[:, None] < place[None, :]
+    right = across & (value[None, :] - value[:, None] > 1e-9)  # means of one value differ by rounding
+    rng = generator(plan.seed, tuple(map(str, key.values())))
+    weights = multinomial_totals(np.ones(place.size), rng, plan.n_resamples, place)
+    rows = [_ordering_row(right, across, weights, plan, lost, "", "")]
+    for i, lower in enumerate(order):
+        for j in range(i + 1, len(order)):
+            here = (place[:, None] == i) & (place[None, :] == j)
+            if here.any():
+                rows.append(_ordering_row(right & here, here, weights, plan, lost, lower, order[j]))
+    return rows
+
+
+def _ordering_row(
+    right: Any, pairs: Any, weights: Floats, plan: Bootstrap, lost: str, lower: str, higher: str
+) -> dict[str, Any]:
+    n, k = int(pairs.sum()), int(right.sum())
+    drawn = ((weights @ right.astype(float)) * weights).sum(axis=1) / n  # the sizes of the tiers are kept
+    involved = (pairs.any(axis=0) | pairs.any(axis=1)).sum()
+    cells_of = from_draws(k / n if n else math.nan, drawn, int(involved), plan)
+    alone = LONE_UNIT if (pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any() else ""
+    row = {"lower": lower, "higher": higher, "term": "ordering_accuracy", "correct": k, **cells_of, "n": n}
+    return {**row, "flag": flags(NO_DATA if not n else "", lost, alone, cells_of["flag"])}

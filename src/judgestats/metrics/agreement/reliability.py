@@ -1,0 +1,289 @@
+"""How much of what judges say is about the subjects: :func:`icc`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from judgestats.errors import choose
+from judgestats.kernels.variance import correlations, mean_squares
+from judgestats.metrics.agreement.components import Fitted, fitted
+from judgestats.metrics.agreement.matrices import Matrices, matrices
+from judgestats.results import COLUMNS, CONSTANT, FEW_RATERS, NO_DATA, flags
+from judgestats.schema.columns import By, names
+
+Floats = NDArray[np.float64]
+TERMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
+EXTRA = ("raters", "F", "df1", "df2", "p_value")
+EXACT = "F (Shrout & Fleiss 1979)"
+APPROXIMATE = "F, Satterthwaite (McGraw & Wong 1996)"
+REML = "REML, delta method on the logit"
+
+ONE_RATER = "one rater"
+ONE_SUBJECT = "one subject"
+NO_COMPLETE = "no complete subject"
+NO_DIFFERENCE = "subjects do not differ"
+NO_RESIDUAL = "no residual"
+NO_LOWER = "no lower bound"
+NO_INTERVAL = "mean squares give no interval"
+NOT_APART = "components not told apart"
+NOT_CONVERGED = "not converged"
+
+
+def icc(
+    ratings: Any,
+    *,
+    subjects: By = "item",
+    raters: str = "judge",
+    by: By = (),
+    incomplete: Literal["drop", "reml"] = "drop",
+    exchangeable: bool = False,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Intraclass correlations of raters over subjects, in the six forms of Shrout & Fleiss.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings in any engine, raw (``score``) or averaged over runs (``mean``), a tally included. Runs of a rater on a
+        subject are averaged first, then every column that is neither subject, rater nor in `by` (criteria, say); the
+        flag says so.
+    subjects : str or sequence of str
+        What is rated: ``"item"``, or several columns whose combinations are the subjects, ``["system", "item"]``.
+    raters : str
+        Who rates. ``"replicate"`` with ``by="judge"`` gives the agreement of a judge with itself.
+    by : str or sequence of str
+        Columns that split the result: ``["system", "temperature"]`` gives one correlation per cell of the paper.
+    incomplete : {'drop', 'reml'}
+        What of subjects that some rater did not rate: leave them out, counted in the flag; or estimate the variance
+        components from all scores by REML.
+    exchangeable : bool
+        The labels of the raters are no fixed persons (the first, second and third worker of each story): ICC(1,1) and
+        ICC(1,k) only, and k is the largest number of scores of a subject.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, those of every estimate with the terms ``ICC(1,1)``, ``ICC(2,1)``, ``ICC(3,1)``, ``ICC(1,k)``,
+        ``ICC(2,k)`` and ``ICC(3,k)``, and ``raters`` (k), ``F``, ``df1``, ``df2``, ``p_value`` (of a correlation of 0).
+        ``n`` counts the subjects used. There is no standard error but by REML.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    DesignError
+        If a column has two parts to play, or an option is not known.
+
+    Notes
+    -----
+    From mean squares an estimate may be negative, and is not clipped; that of a mean of k raters may then lie far below
+    -1. With one rater, one subject or constant scores it is NaN, flagged. A rater without any score in a group does not
+    count. Without residual (perfect agreement) the point is given and the interval is NaN (by REML, both are). ICC(2,.)
+    takes the raters as drawn too: with fewer than 10 of them its interval is too narrow, the more so with many
+    subjects, and is flagged. Where the lower end of ICC(2,1) is below -1/(k - 1), ICC(2,k) has no lower bound, and its
+    end is -inf.
+
+    REML variances are not negative. Its interval is approximate (normal on the logit, by the observed information);
+    ICC(1,.) comes from the one-way model; there is no F test. On complete subjects it equals the mean squares' estimate
+    as long as no variance is 0.
+
+    References
+    ----------
+    Shrout, P. E., & Fleiss, J. L. (1979). Intraclass correlations. Psychological Bulletin, 86, 420-428.
+    McGraw, K. O., & Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients.
+    Psychological Methods, 1, 30-46 (Table 7). Beyond the Illusion of Consensus, Sec 2.1 (its ICC(2,1)).
+
+    Examples
+    --------
+    >>> rows = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    >>> scores = pd.DataFrame([{"judge": j, "system": "s", "item": i, "score": x}
+    ...                        for i, row in enumerate(rows) for j, x in enumerate(row)])
+    >>> icc(scores)[["term", "estimate", "conf_low", "conf_high", "n", "raters"]].round(3)
+           term  estimate  conf_low  conf_high    n  raters
+    0  ICC(1,1)     0.166    -0.133      0.723  6.0     4.0
+    1  ICC(2,1)     0.290     0.019      0.761  6.0     4.0
+    2  ICC(3,1)     0.715     0.342      0.946  6.0     4.0
+    3  ICC(1,k)     0.443    -0.884      0.912  6.0     4.0
+    4  ICC(2,k)     0.620     0.071      0.927  6.0     4.0
+    5  ICC(3,k)     0.909     0.676      0.986  6.0     4.0
+    """
+    choose(incomplete, ("drop", "reml"), "incomplete")
+    data = matrices(ratings, subjects, raters, by)
+    rows = _Rows(data)
+    scores = _packed(data.scores) if exchangeable else data.scores
+    there = ~np.isnan(scores)
+    present = np.logical_or.reduceat(there, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
+    (_by_reml if incomplete == "reml" else _by_squares)(rows, scores, there, present, conf_level)
+    return rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
+
+
+def _packed(scores: Floats) -> Floats:
+    """Scores of each subject first, what is missing last: columns without a meaning."""
+    order = np.argsort(np.isnan(scores), axis=1, kind="stable")
+    return np.take_along_axis(scores, order, axis=1)
+
+
+class _Rows:
+    """The six rows of each group, as arrays."""
+
+    def __init__(self, data: Matrices) -> None:
+        self.data = data
+        shape = (6, data.groups)
+        self.cells = {
+            c: np.full(shape, np.nan) for c in ("estimate", "std_error", "conf_low", "conf_high", *EXTRA, "n")
+        }
+        self.told = [list(d) for d in data.doubts]
+        self.of_term: dict[tuple[int, int], list[str]] = {}
+        self.method = np.full(shape, "", dtype=object)
+        for g, silent in enumerate(data.silent.sum(axis=1)):
+            if silent:
+                self.told[g].append(f"{silent} rater{'s' * bool(silent > 1)} without scores")
+
+    def put(self, groups: Any, **values: Any) -> None:
+        for name, value in values.items():
+            self.cells[name][:, groups] = value
+
+    def tell(self, flag: str, mask: NDArray[np.bool_]) -> None:
+        for t, g in np.argwhere(mask):
+            self.of_term.setdefault((int(t), int(g)), []).append(flag)
+
+    def frame(self, by: list[str], terms: list[int]) -> pd.DataFrame:
+        """Rows as the tidy result, group by group."""
+        group = np.repeat(np.arange(self.data.groups), len(terms))
+        columns: dict[str, Any] = {b: self.data.keys[b].take(group).tolist() for b in dict.fromkeys(by)}
+        columns["term"] = [TERMS[t] for t in terms] * self.data.groups
+        for name, values in self.cells.items():
+            columns[name] = values[terms].T.ravel()
+        columns["method"] = self.method[terms].T.ravel()
+        common = [flags(*told) for told in self.told]
+        columns["flag"] = [
+            flags(common[g], *self.of_term[t, g]) if (t, g) in self.of_term else common[g]
+            for g in range(self.data.groups)
+            for t in terms
+        ]
+        frame = pd.DataFrame(columns).reindex(columns=[*dict.fromkeys(by), *COLUMNS, *EXTRA])
+        return frame.astype({"term": "str", "method": "str", "flag": "str"})
+
+
+def _by_squares(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
+    """Complete subjects of all groups with the same raters at once."""
+    data = rows.data
+    if not data.groups:
+        return
+    sets, of_group = np.unique(present, axis=0, return_inverse=True)
+    whole = len(sets) == 1 and bool(sets.all())
+    for number, raters in enumerate(sets):
+        groups = np.flatnonzero(of_group.ravel() == number)
+        mine = slice(None) if len(sets) == 1 else np.repeat(of_group.ravel() == number, data.sizes)
+        table, given = (x[mine] if whole else x[mine][:, raters] for x in (scores, there))
+        _squares_of(rows, groups, table, given.all(axis=1), conf_level)
+
+
+def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_level: float) -> None:
+    sizes = rows.data.sizes[groups]
+    start = np.cumsum(sizes) - sizes
+    used = np.add.reduceat(complete, start, dtype=np.int64)
+    rows.put(groups, n=used.astype(float), raters=float(table.shape[1]))
+    for g, kept, lost in zip(groups, used, sizes - used, strict=True):
+        _tell_of_subjects(rows.told[g], table.shape[1], int(kept), int(lost))
+    some = used > 0
+    if table.shape[1] < 2 or not some.any():
+        return
+    groups, used = groups[some], used[some]
+    ms = mean_squares(table if complete.all() else table[complete], np.cumsum(used) - used)
+    found = correlations(ms, conf_level)
+    rows.put(groups, estimate=found.estimate, conf_low=found.low, conf_high=found.high)
+    rows.put(groups, F=found.F, df1=found.df1, df2=found.df2, p_value=found.p)
+    bounded = ~np.isnan(found.high) & ~np.isnan(found.low)
+    exact = np.array([True, False, True] * 2)[:, None]
+    rows.method[:, groups] = np.where(bounded, np.where(exact, EXACT, APPROXIMATE), "")
+    known = ~np.isnan(found.estimate)
+    few = ~exact & (table.shape[1] < 10)
+    whole = np.zeros((6, rows.data.groups), dtype=bool)
+    constant = (ms.subjects == 0) & (ms.within == 0)
+    divided = (used > 1) & ~constant
+    for flag, mask in {
+        CONSTANT: np.broadcast_to(constant & (used > 1), known.shape),
+        NO_DIFFERENCE: ~known & divided,
+        NO_RESIDUAL: known & ~bounded & np.isinf(found.F),
+        NO_INTERVAL: known & ~bounded & ~np.isinf(found.F),
+        NO_LOWER: np.isinf(found.low),
+        FEW_RATERS: bounded & few,
+    }.items():
+        if mask.any():
+            whole[:, groups] = mask
+            rows.tell(flag, whole)
+
+
+def _tell_of_subjects(told: list[str], k: int, used: int, lost: int) -> None:
+    if k == 0:
+        told.append(NO_DATA)
+        return
+    if k == 1:
+        told.append(ONE_RATER)
+    elif used < 2:
+        told.append(ONE_SUBJECT if used else NO_COMPLETE)
+    if lost:
+        told.append(f"{lost:,} subject{'s' * (lost > 1)} dropped")
+
+
+def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
+    data = rows.data
+    for g in range(data.groups):
+        mine = slice(data.start[g], data.start[g] + data.sizes[g])
+        table, given = scores[mine][:, present[g]], there[mine][:, present[g]]
+        rated = given.any(axis=1)
+        n, k = int(rated.sum()), table.shape[1]
+        rows.put(g, n=float(n), raters=float(k))
+        partly = int((~given.all(axis=1) & rated).sum())
+        told = rows.told[g]
+        _tell_of_subjects(told, k, n, int((~rated).sum()))
+        if partly:
+            told.append(f"{partly:,} subject{'s' * (partly > 1)} incomplete")
+        if k < 2 or n < 2:
+            continue
+        s, j = np.nonzero(given[rated])
+        y = table[rated][s, j]
+        if np.ptp(y) == 0:
+            told.append(CONSTANT)
+            continue
+        two, one = fitted(y, [s, j]), fitted(y, [s])
+        for t, (fit, weight) in enumerate([(one, [1.0]), (two, [1.0, 1.0]), (two, [0.0, 1.0])] * 2):
+            _reml_row(rows, t, g, fit, np.array(weight) / (1 if t < 3 else k), conf_level)
+            if t % 3 == 1 and k < 10 and rows.method[t, g]:
+                rows.of_term[t, g].append(FEW_RATERS)
+
+
+def _reml_row(rows: _Rows, t: int, g: int, fit: Fitted, weight: Floats, conf_level: float) -> None:
+    """One correlation: subjects' variance over itself and the weighted others."""
+    told = rows.of_term.setdefault((t, g), [])
+    if not (fit.told_apart and fit.has_residual):
+        told.append(NO_RESIDUAL if fit.told_apart else NOT_APART)
+        return
+    subjects, error = fit.variance[0], float(weight @ fit.variance[1:])
+    total = subjects + error
+    rows.cells["estimate"][t, g] = rho = subjects / total if total > 0 else np.nan
+    told += [NOT_CONVERGED] if not fit.converged else []
+    told += ["rater variance at 0"] if len(fit.variance) > 2 and fit.at_zero[1] else []
+    told += ["subject variance at 0"] if subjects == 0 else []
+    if not (subjects > 0 and error > 0):
+        return
+    slope = np.concatenate([[1 / subjects], -weight / error])
+    kept = ~fit.at_zero
+    variance = slope[kept] @ fit.covariance[np.ix_(kept, kept)] @ slope[kept]
+    if not variance > 0:
+        told.append(NO_INTERVAL)
+        return
+    half = ndtri((1 + conf_level) / 2) * np.sqrt(variance)
+    odds = np.log(subjects / error)
+    low, high = (1 / (1 + np.exp(-(odds + x))) for x in (-half, half))
+    for name, value in (("std_error", rho * (1 - rho) * np.sqrt(variance)), ("conf_low", low), ("conf_high", high)):
+        rows.cells[name][t, g] = value
+    rows.method[t, g] = REML

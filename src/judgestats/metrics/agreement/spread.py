@@ -1,0 +1,212 @@
+"""How far apart are the judges on one thing they rated?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, choose
+from judgestats.kernels.correlation import grouped, weighted_totals
+from judgestats.kernels.proportions import wilson
+from judgestats.metrics.agreement.blocks import (
+    UNITS,
+    Block,
+    Floats,
+    Unit,
+    blocks,
+    conditions,
+    rated,
+    refuse_empty,
+    some,
+)
+from judgestats.metrics.agreement.draws import from_draws, plan_of
+from judgestats.metrics.resampled import Bootstrap
+from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.schema.columns import By, names
+
+
+def disagreement(
+    ratings: Any,
+    *,
+    thresholds: Sequence[float] = (2, 3, 4),
+    top: int = 10,
+    by: By = (),
+    unit: Unit = "item",
+    cluster: str = "item",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """How far apart the judges are on each thing they rated.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means.
+    thresholds : sequence of float
+        Shares of spreads strictly above each.
+    top : int
+        How many of the most disputed things are listed.
+    by : str or sequence of str
+        Grouping columns.
+    unit : {'item', 'criterion'}
+        A thing is a response (the mean of its criteria), or a criterion of it; runs are averaged, conditions are told
+        apart.
+    cluster, n_resamples, seed, conf_level
+        As in :func:`correlation`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, the columns of every estimate, ``judge``, ``other``, ``threshold``, ``system``, ``item``
+        (where they apply) and ``unit``. Terms:
+
+        - ``mean_spread``: mean over things of the highest score minus the lowest.
+        - ``share_above``: share of things whose spread is above ``threshold`` (Wilson).
+        - ``mean_difference``: mean absolute difference of two judges.
+        - ``highest_alone``: share of things on which ``judge`` is above all others (Wilson); ``highest_shared``: a tie
+          for the highest is shared out among those who tie.
+        - ``disputed``: the `top` things with the widest spread, widest first (ties: by system and item), as many as
+          there are; ``estimate`` is the spread, ``n`` the judges.
+
+    Raises
+    ------
+    DesignError
+        For one judge, or a `top` below 0.
+    SchemaError
+        If a column is missing.
+
+    Notes
+    -----
+    A thing counts where two judges or more rated it; how many not all judges rated is flagged, and those have smaller
+    spreads. For three judges the three absolute differences of one thing add up to twice its spread.
+
+    Source: consensus_illusion paper, Appendix C.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"judge": ["a", "b", "c"] * 2, "system": "s", "item": ["1"] * 3 + ["2"] * 3,
+    ...                       "score": [6.4, 10.0, 3.2, 3.0, 9.7, 7.1]})
+    >>> result = disagreement(table, thresholds=(2,), top=1)
+    >>> result[["term", "judge", "other", "estimate"]].round(2)
+                  term judge other  estimate
+    0      mean_spread                  6.75
+    1      share_above                  1.00
+    2  mean_difference     a     b      5.15
+    3  mean_difference     a     c      3.65
+    4  mean_difference     b     c      4.70
+    5    highest_alone     a            0.00
+    6   highest_shared     a            0.00
+    7    highest_alone     b            1.00
+    8   highest_shared     b            1.00
+    9    highest_alone     c            0.00
+    10  highest_shared     c            0.00
+    11        disputed                  6.80
+    """
+    choose(unit, UNITS, "unit")
+    try:
+        limits = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
+    except (ValueError, TypeError):
+        raise DesignError(f"thresholds={thresholds!r} are not numbers. Use (2, 3, 4), say.") from None
+    if not isinstance(top, int | np.integer) or top < 0:
+        raise DesignError(f"top={top} is not a number of things. Use 10, or 0 for none.")
+    plan = plan_of(cluster, n_resamples, seed, conf_level)
+    cell = conditions(ratings, names(by))
+    table, groups = rated(ratings, by, cell, cluster)
+    refuse_empty(table)
+    rows: list[dict[str, Any]] = []
+    for block in blocks(table, groups, cell, unit, cluster):
+        rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan)
+    for row in rows:
+        row["unit"] = unit
+        for name in ("judge", "other", "system", "item"):
+            if name not in groups:
+                row.setdefault(name, "")
+    extra = [c for c in ("judge", "other", "threshold", "system", "item", "unit") if c not in groups]
+    return estimates(rows, groups, extra, sort=False)
+
+
+def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
+    """Name of each point of a block: its item, with its criterion if that is the unit."""
+    part = table
+    for c in groups:
+        value = block.key[c]
+        part = part[part[c].isna() if pd.isna(value) else part[c] == value]
+    wanted = ["item", "criterion"] if unit == "criterion" else ["item"]
+    labels = part[wanted].drop_duplicates().sort_values(wanted)
+    return [": ".join(map(str, t)) for t in labels.itertuples(index=False)]
+
+
+def _spread_rows(
+    block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap
+) -> list[dict[str, Any]]:
+    known = ~np.isnan(block.scores)
+    n_judges = known.sum(axis=1)
+    row, point = np.nonzero(n_judges > 1)  # things, in the order of their labels
+    scores, judges = block.scores[row, :, point], n_judges[row, point]
+    high, low = (f(scores, axis=1) if len(scores) else np.empty(0) for f in (np.nanmax, np.nanmin))
+    spread, n = high - low, len(row)
+    owner = block.owner[point]
+    partly = some(int((judges < len(block.judges)).sum()), "not rated by all judges", "not rated by all judges")
+    alone = some(int((n_judges == 1).sum()), "rated by one judge, left out", "rated by one judge, left out")
+    told = flags(partly, alone, SMALL_N if 0 < n < 30 else "", NO_DATA if not n else "")
+    weights = block.drawn(plan)
+
+    def mean(values: Floats) -> dict[str, Any]:
+        return _ratio(values, ~np.isnan(values), owner, weights, plan)
+
+    def share(hits: Any, of: int) -> dict[str, Any]:
+        dependent = NOT_INDEPENDENT if n > np.unique(owner).size else ""
+        return {**share_cells(int(hits), of, plan.conf_level), "n": of, "flag": flags(told, dependent)}
+
+    spreads = mean(spread)
+    rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags(told, spreads["flag"])}]
+    for t in thresholds:
+        rows.append({"term": "share_above", "threshold": float(t), **share((spread > t + 1e-9).sum(), n)})
+    for (i, a), (j, b) in combinations(enumerate(block.judges), 2):
+        apart = mean(np.abs(scores[:, i] - scores[:, j]))
+        small = flags(NO_DATA if not apart["n"] else SMALL_N if apart["n"] < 30 else "", apart["flag"])
+        rows.append({"term": "mean_difference", "judge": a, "other": b, **apart, "flag": small})
+    best = np.abs(scores - high[:, None]) < 1e-9
+    for i, judge in enumerate(block.judges):
+        mine = ~np.isnan(scores[:, i])
+        rows.append(
+            {
+                "term": "highest_alone",
+                "judge": judge,
+                **share((best[mine, i] & (best[mine].sum(1) == 1)).sum(), int(mine.sum())),
+            }
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shared = np.where(mine, best[:, i] / best.sum(axis=1), np.nan)
+        cells_of = mean(shared)
+        rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags(told, cells_of["flag"])})
+    for k in np.lexsort((np.arange(n), -spread.round(9)))[:top]:
+        thing = {"system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
+        rows.append({**thing, "term": "disputed", "estimate": float(spread[k]), "n": int(judges[k]), "flag": ""})
+    return [{**block.key, **r} for r in rows]
+
+
+def _ratio(values: Floats, used: NDArray[np.bool_], owner: Any, weights: Floats, plan: Bootstrap) -> dict[str, Any]:
+    """Mean of values, with its draws."""
+    sums = np.stack([used.astype(float), np.where(used, values, 0.0)], axis=-1)
+    totals = weighted_totals(weights, grouped(sums, owner, weights.shape[1]))
+    n = int(used.sum())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drawn = totals[:, 1] / totals[:, 0]
+    value = float(sums[:, 1].sum() / n) if n else math.nan
+    return {**from_draws(value, drawn, weights.shape[1], plan), "n": n}
+
+
+def share_cells(k: int, n: int, conf_level: float) -> dict[str, Any]:
+    """The cells of a share, with Wilson's interval."""
+    low, high = wilson(k, n, conf_level)
+    p = k / n if n else math.nan
+    spread = math.sqrt(p * (1 - p) / n) if n else math.nan
+    return {"estimate": p, "std_error": spread, "conf_low": float(low), "conf_high": float(high), "method": "Wilson"}

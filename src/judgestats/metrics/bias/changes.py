@@ -1,0 +1,299 @@
+"""How much smaller, or larger, is a bias under another strategy?"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError, suggestion
+from judgestats.metrics.bias.attributes import targeted
+from judgestats.metrics.bias.leanings import InvalidHere, Settings
+from judgestats.metrics.bias.samples import STRATUM, Sample, samples_of
+from judgestats.metrics.resampled import Bootstrap, Floats, Interval, planned, resampled
+from judgestats.metrics.shares import difference, folded
+from judgestats.results import NO_DATA, NOT_INDEPENDENT, SIGN_CHANGED, SMALL_N, estimates, flags
+from judgestats.schema.columns import By, names
+
+#: Flag of a change in magnitude where an interval of a signed score holds 0: |b| is then mostly noise.
+UNDECIDED = "sign undecided"
+_TERMS = ("change", "magnitude_change")
+_MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
+
+
+def bias_change(
+    calls: Any,
+    *,
+    baseline: str = "B0",
+    judges: Sequence[str] | None = None,
+    target: str | None = None,
+    attribute: str | None = None,
+    value: str | None = None,
+    family: Mapping[str, str] | None = None,
+    invalid: InvalidHere = "drop",
+    by: By = (),
+    cluster: By | None = None,
+    interval: Interval = "wilson",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Change of a bias under each strategy, signed and in magnitude (debiasing paper, Fig. 2).
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences with ``strategy`` and a target, as for :func:`bias_score`. Or a tally of pairs, ``judge, strategy,
+        baseline, outcome, n`` (and ``bias``), which is paired; or a tally of calls, ``judge, strategy, outcome, n``,
+        whose strategies are compared as independent samples.
+    baseline : str
+        The strategy that the others are compared with.
+    judges : sequence of str, optional
+        Judges over whom the mean is taken; default: all.
+    target, attribute, value, family
+        Who the target is, as for :func:`bias_score`.
+    invalid : {'drop', 'tie'}
+        What an invalid call is: its pair is set aside, or no preference.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : str or sequence of str, optional
+        What a bootstrap draws (``item``: the same items for all judges of a mean).
+    interval : {'wilson', 'percentile', 'bca'}
+        ``wilson`` composes the Newcombe intervals of both scores (MOVER), with their correlation over pairs. Else a
+        bootstrap of pairs, or of clusters.
+    n_resamples, seed : int
+        Of the bootstrap.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge, ``bias`` (where there is one) and ``strategy``: ``baseline_bias`` and ``bias``, b of the pairs that
+        have a valid answer under both; ``change``, their difference; ``magnitude_change``, the difference of |b|. Then,
+        with ``judge`` missing, ``mean_change``, the mean of ``magnitude_change`` over `judges`, and
+        ``mean_signed_change``. ``n`` is the pairs compared, over all judges in a mean.
+
+    Raises
+    ------
+    DesignError
+        If there is no strategy, no such baseline or judge, or a cluster without a bootstrap.
+
+    Notes
+    -----
+    |b| is biased upwards near 0, under the baseline and under the strategy alike, so its change is pulled towards the
+    difference of two noises: it is flagged ``sign undecided`` where an interval of a signed score holds 0, and
+    ``sign changed`` where the two scores differ in sign. Read it with ``change``. In simulations the interval of
+    ``change`` covered 0.95 to 0.99; that of ``magnitude_change`` 0.95 where both scores were away from 0, but 0.89
+    where the baseline was exactly unbiased. The correlation is reduced by 2/n where it is positive (Newcombe's
+    correction, at even margins), so that no interval has zero width. A mean holds the judges fixed; without
+    ``cluster="item"`` it takes them as independent, and is flagged.
+
+    References
+    ----------
+    Zou, G. Y., Donner, A. (2008). Statistics in Medicine 27, 1693-1702.
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"judge": "g", "strategy": ["B0", "B0", "B0", "S5", "S5", "S5"],
+    ...                        "outcome": ["target", "other", "tie"] * 2, "n": [88, 12, 0, 70, 10, 20]})
+    >>> bias_change(counts)[["judge", "strategy", "term", "estimate", "conf_low", "conf_high"]].round(3)
+      judge strategy                term  estimate  conf_low  conf_high
+    0     g       S5       baseline_bias      0.76     0.604      0.860
+    1     g       S5                bias      0.60     0.452      0.711
+    2     g       S5              change     -0.16    -0.339      0.032
+    3     g       S5    magnitude_change     -0.16    -0.339      0.032
+    4   NaN       S5         mean_change     -0.16    -0.339      0.032
+    5   NaN       S5  mean_signed_change     -0.16    -0.339      0.032
+    """
+    plan = planned(interval, cluster, None, n_resamples, seed, conf_level)
+    if plan is None and cluster is not None:
+        raise DesignError("cluster= in bias_change is what a bootstrap draws: give interval='percentile' or 'bca'.")
+    settings = Settings(invalid, tuple(names(cluster or ())), conf_level, plan)
+    present = nw.from_native(calls).collect_schema().names()
+    if "strategy" not in present:
+        raise DesignError(f"There is no column 'strategy' to compare by. Columns: {', '.join(present)}.")
+    if "strategy" in names(by):
+        raise DesignError("by='strategy' is what bias_change compares by: leave it out.")
+    measure = "bias_score" if "outcome" in present and "baseline" not in present else "bias_change"
+    found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=by, measure=measure)
+    samples, groups = samples_of(found.calls, measure, baseline, by, settings)
+    where = [*groups, "strategy"]
+    rows = found.aside.flagged([row for s in samples for row in _rows(s, settings)], groups)
+    rows += [row for these in _alike(_chosen(samples, judges), groups) for row in _means(these, settings)]
+    result = estimates(rows, where)
+    return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
+
+
+def _scores(totals: Floats) -> tuple[Floats, Floats]:
+    """(B, 9) or (B, 6) counts to (B,) scores under the baseline and under the strategy."""
+    if totals.shape[1] == 9:
+        joint = totals.reshape(-1, 3, 3)
+        sides = joint.sum(axis=2), joint.sum(axis=1)
+    else:
+        sides = totals[:, :3], totals[:, 3:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, two = ((s[:, 0] - s[:, 1]) / s.sum(axis=1) for s in sides)
+    return one, two
+
+
+def _difference(totals: Floats, term: str) -> Floats:
+    one, two = _scores(totals)
+    result: Floats = np.abs(two) - np.abs(one) if term == "magnitude_change" else two - one
+    return result
+
+
+def _margins(total: Floats) -> tuple[Floats, Floats, float]:
+    """Answers under the baseline, under the strategy, and the correlation of the two scores of a pair."""
+    if total.size == 6:
+        return total[:3], total[3:], 0.0
+    joint = total.reshape(3, 3)
+    one, two, n = joint.sum(axis=1), joint.sum(axis=0), total.sum()
+    sign = np.array([1.0, -1.0, 0.0])
+    mean_1, mean_2 = one @ sign / n, two @ sign / n
+    spread = math.sqrt(max((one @ sign**2 / n - mean_1**2) * (two @ sign**2 / n - mean_2**2), 0.0))
+    return one, two, float(sign @ joint @ sign / n - mean_1 * mean_2) / spread if spread > 0 else 0.0
+
+
+def _composed(total: Floats, conf_level: float) -> dict[str, dict[str, Any]]:
+    """Cells of the four terms, from the intervals of the two scores."""
+    one, two, correlation = _margins(total)
+    base, score = (difference(side, conf_level) for side in (one, two))
+    method = "MOVER, paired" if total.size == 9 else "MOVER, independent"
+    n = total.sum()
+    signs = (1.0 if base["estimate"] >= 0 else -1.0) * (1.0 if score["estimate"] >= 0 else -1.0)
+    result = {"baseline_bias": base, "bias": score}
+    for term, r in zip(_TERMS, (correlation, correlation * signs), strict=True):
+        a, b = (base, score) if term == "change" else (folded(base, ""), folded(score, ""))
+        variance = a["std_error"] ** 2 + b["std_error"] ** 2 - 2 * r * a["std_error"] * b["std_error"]
+        r = max(r - 2 / n, 0.0) if r > 0 else r
+        below = _arm(b["estimate"] - b["conf_low"], a["conf_high"] - a["estimate"], r)
+        above = _arm(b["conf_high"] - b["estimate"], a["estimate"] - a["conf_low"], r)
+        value = b["estimate"] - a["estimate"]
+        result[term] = {
+            "estimate": value,
+            "std_error": math.sqrt(max(variance, 0.0)),
+            "conf_low": value - below,
+            "conf_high": value + above,
+            "method": method,
+        }
+    return result
+
+
+def _arm(x: float, y: float, r: float) -> float:
+    return math.sqrt(max(x * x + y * y - 2 * r * x * y, 0.0))
+
+
+def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
+    total = sample.counts.sum(axis=0)
+    terms = ("baseline_bias", "bias", *_TERMS)
+    lacking = "pairs without an answer under both" if sample.counts.shape[1] == 9 else "calls without an answer"
+    left_out = f"{sample.left_out:,.0f} {lacking}" if sample.left_out else ""
+    if not sample.n > 0:
+        none = flags(NO_DATA, left_out)
+        return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
+    cells = _composed(total, settings.conf_level)
+    dependent = NOT_INDEPENDENT if sample.shared and not settings.clusters else ""
+    common = flags(dependent, left_out, SMALL_N if sample.n < 30 else "")
+    rows = []
+    for term in terms:
+        row = {**sample.key, "term": term, "n": sample.n, **cells[term], "flag": common}
+        if term == "magnitude_change":
+            row["flag"] = flags(common, _doubt(cells))
+        if settings.plan is not None and term in _TERMS:
+            row = _drawn(row, sample.drawn, sample.counts, settings.plan, term, 1, sample.key)
+        rows.append(row)
+    return rows
+
+
+def _doubt(cells: Mapping[str, Mapping[str, Any]]) -> str:
+    pair = (cells["baseline_bias"], cells["bias"])
+    changed = SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
+    return flags(changed, UNDECIDED if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else "")
+
+
+def _drawn(
+    row: dict[str, Any],
+    table: pd.DataFrame,
+    counts: Floats,
+    plan: Bootstrap,
+    term: str,
+    judges: int,
+    key: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Put a bootstrap interval in place of the composed one; `counts` stand side by side for each judge."""
+    width = counts.shape[1] // judges
+
+    def statistic(totals: Floats) -> Floats:
+        parts = [_difference(totals[:, k * width : (k + 1) * width], term) for k in range(judges)]
+        return np.asarray(np.mean(parts, axis=0), dtype=np.float64)
+
+    within = STRATUM if not plan.cluster else None
+    cells = resampled(table, counts, statistic, dataclasses.replace(plan, strata=within), key)
+    return {**row, **cells, "method": plan.words, "flag": flags(row["flag"], cells["flag"])}
+
+
+def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
+    known = sorted({str(s.key["judge"]) for s in samples})
+    unknown = [j for j in names(judges or ()) if j not in known]
+    if unknown:
+        raise DesignError(
+            f"judges= names {unknown[0]!r}, who is not in the data. There are: {', '.join(known)}."
+            f"{suggestion(unknown[0], known)}"
+        )
+    return [s for s in samples if judges is None or str(s.key["judge"]) in names(judges)]
+
+
+def _alike(samples: list[Sample], groups: list[str]) -> Iterator[list[Sample]]:
+    """Samples that differ in their judge only."""
+    sets: dict[tuple[str, ...], list[Sample]] = {}
+    for s in samples:
+        sets.setdefault(tuple(str(s.key[g]) for g in [*groups, "strategy"] if g != "judge"), []).append(s)
+    yield from sets.values()
+
+
+def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
+    key = {**samples[0].key, "judge": None}
+    held = [s for s in samples if s.n > 0]
+    lacking = f"{len(held)} of {len(samples)} judges" if len(held) < len(samples) else ""
+    if not held:
+        return [{**key, "term": t, "estimate": math.nan, "n": 0.0, "flag": NO_DATA} for t in _MEANS.values()]
+    cells = [_composed(s.counts.sum(axis=0), settings.conf_level) for s in held]
+    dependent = NOT_INDEPENDENT if len(held) > 1 and not settings.clusters else ""
+    rows = []
+    for term in reversed(_TERMS):
+        parts = {c: np.array([x[term][c] for x in cells]) for c in ("estimate", "std_error", "conf_low", "conf_high")}
+        k, value = len(held), float(parts["estimate"].mean())
+        row = {
+            **key,
+            "term": _MEANS[term],
+            "estimate": value,
+            "std_error": float(np.sqrt((parts["std_error"] ** 2).sum())) / k,
+            "conf_low": value - float(np.sqrt(((parts["estimate"] - parts["conf_low"]) ** 2).sum())) / k,
+            "conf_high": value + float(np.sqrt(((parts["conf_high"] - parts["estimate"]) ** 2).sum())) / k,
+            "n": sum(s.n for s in held),
+            "method": f"{cells[0][term]['method']}, mean of {k} judges",
+            "flag": flags(lacking, dependent),
+        }
+        if settings.plan is not None:
+            row = _drawn(row, *_side_by_side(held), settings.plan, term, k, {**key, "judge": ""})
+        rows.append(row)
+    return rows
+
+
+def _side_by_side(samples: list[Sample]) -> tuple[pd.DataFrame, Floats]:
+    """All rows, each judge's counts in columns of its own."""
+    tables = [s.drawn for s in samples]
+    tables = [t.assign(**{STRATUM: f"{k} " + t[STRATUM]}) for k, t in enumerate(tables)]
+    width = samples[0].counts.shape[1]
+    counts = np.zeros((sum(map(len, tables)), width * len(samples)))
+    start = 0
+    for k, s in enumerate(samples):
+        counts[start : start + len(s.table), k * width : (k + 1) * width] = s.counts
+        start += len(s.table)
+    return pd.concat(tables, ignore_index=True), counts

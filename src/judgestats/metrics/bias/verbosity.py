@@ -1,0 +1,164 @@
+"""Does a judge like length, or completeness? Expansions and truncations read side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from judgestats.errors import DesignError, confidence, suggestion
+from judgestats.metrics.bias.attributes import Aside, targeted
+from judgestats.metrics.bias.leanings import InvalidHere, Settings, counted
+from judgestats.metrics.rates import rates
+from judgestats.metrics.shares import leans
+from judgestats.results import estimates, flags
+from judgestats.schema.columns import By, names
+
+#: What the two scores say together.
+READINGS = ("verbose", "quality-sensitive", "indifferent", "undecided")
+
+
+def length_reading(
+    calls: Any,
+    *,
+    expansion: str = "expansion",
+    truncation: str = "truncation",
+    attribute: str | None = None,
+    margin: float = 0.2,
+    chance: float = 0.5,
+    recognised: float = 0.75,
+    invalid: InvalidHere = "drop",
+    by: By = (),
+    cluster: str | None = None,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Expansion bias and truncation accuracy, and what they say together (debiasing paper, Section 4.1.2, Appendix F).
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences with ``bias``, which tells pairs whose longer response is padded from pairs whose shorter response
+        is cut off, and ``target``, the longer and the complete response. Or a tally: ``judge, bias, outcome, n``.
+    expansion, truncation : str
+        Names of the two kinds in ``bias``; other kinds are left alone.
+    attribute : str, optional
+        Take the target from ``<attribute>_first`` and ``<attribute>_second`` (``length``).
+    margin : float
+        An expansion bias inside ±margin is as good as none.
+    chance : float
+        Truncation accuracy of a judge that sees no difference.
+    recognised : float
+        Truncation accuracy from which a judge recognises completeness; below it, it may be indifferent.
+    invalid : {'drop', 'tie'}
+        What an invalid call is: set aside, or no preference (an error on truncation pairs).
+    by : str or sequence of str
+        Further grouping columns (``strategy``).
+    cluster : str, optional
+        Column of calls that are not independent.
+    conf_level : float
+        Joint coverage: each of the two intervals is at 1 - (1 - conf_level)/2 (Bonferroni).
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge ``expansion_bias`` and ``truncation_accuracy`` (a tie is an error), each with columns ``reading`` and
+        ``point_reading``. ``reading`` needs both intervals to lie inside the region of a class, else it is
+        ``undecided``; ``point_reading`` asks the two estimates only.
+
+    Raises
+    ------
+    DesignError
+        If one of the two kinds does not occur, or a threshold is out of place.
+
+    Notes
+    -----
+    The paper names the classes and reads the estimates by eye; the rules are ours. ``verbose``: expansion bias above 0
+    (for the estimate: above `margin`) and truncation accuracy above `chance`. ``quality-sensitive``: expansion bias
+    below `margin`, truncation accuracy above `chance` (for the estimate: at least `recognised`). ``indifferent``:
+    expansion bias within ±`margin` and truncation accuracy below `recognised`. An interval that lies in (0, margin)
+    is ``verbose``. With 50 and 25 pairs most intervals decide nothing.
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"judge": "g", "bias": ["expansion"] * 3 + ["truncation"],
+    ...                        "outcome": ["target", "other", "tie", "target"], "n": [34, 14, 2, 25]})
+    >>> length_reading(counts)[["term", "estimate", "conf_low", "conf_high", "reading"]].round(3)
+                      term  estimate  conf_low  conf_high  reading
+    0       expansion_bias       0.4     0.092      0.637  verbose
+    1  truncation_accuracy       1.0     0.833      1.000  verbose
+    """
+    _check(margin, chance, recognised)
+    if cluster is not None and not isinstance(cluster, str):
+        raise DesignError(f"cluster={cluster!r}: length_reading takes the name of one column.")
+    settings = Settings(invalid, tuple(names(cluster or ())), confidence(conf_level))
+    data = _of_kinds(calls, expansion, truncation)
+    found = targeted(data, attribute=attribute, by=by)
+    table, groups = counted(found, by, settings)
+    kind = table["bias"].astype(str).to_numpy(dtype=object)
+    target, other, tie = settings.marks(table)
+    valid = target | other | tie
+    within = [g for g in groups if g != "bias"]
+    options: dict[str, Any] = {"conf_level": 1 - (1 - conf_level) / 2, "cluster": cluster}
+    rows = leans(table, within, "expansion_bias", target, other, valid & (kind == expansion), **options)
+    accuracy = rates(table, within, "truncation_accuracy", target, valid & (kind == truncation), **options)
+    lost = (table["outcome"] == "invalid").to_numpy() & (invalid == "drop")
+    for these, name in ((rows, expansion), (accuracy, truncation)):
+        Aside.of(table, lost & (kind == name), within, "invalid calls").flagged(these, within)
+    pairs = []
+    for one, two in zip(rows, accuracy, strict=True):
+        limits = (margin, chance, recognised)
+        said = {"reading": _reading(one, two, *limits), "point_reading": _point_reading(one, two, *limits)}
+        pairs += [{**one, **said}, {**two, **said}]
+    for row in pairs:
+        row["method"] = flags(row["method"], "Bonferroni of 2") if row["method"] else ""
+    return estimates(found.aside.flagged(pairs, within), within, ["reading", "point_reading"])
+
+
+def _check(margin: float, chance: float, recognised: float) -> None:
+    if not 0 < margin < 1:
+        raise DesignError(f"margin={margin} is not between 0 and 1. It is a bias as good as none; use 0.2, say.")
+    if not 0 < chance < recognised <= 1:
+        raise DesignError(
+            f"chance={chance} and recognised={recognised} are out of place. Allowed: 0 < chance < recognised <= 1."
+        )
+
+
+def _of_kinds(calls: Any, expansion: str, truncation: str) -> Any:
+    data = nw.from_native(calls)
+    present = data.collect_schema().names()
+    if "bias" not in present:
+        raise DesignError(
+            f"There is no column 'bias' to tell expansions from truncations. Columns: {', '.join(present)}."
+        )
+    kind = nw.col("bias").cast(nw.String)
+    seen = data.lazy().select(kind.alias("_v")).unique().collect(backend="pandas").to_native()["_v"].dropna()
+    known = sorted(seen)
+    for name, argument in ((expansion, "expansion"), (truncation, "truncation")):
+        if name not in known:
+            raise DesignError(
+                f"{argument}={name!r} is not in 'bias'. It has: {', '.join(known) or 'nothing'}."
+                f"{suggestion(name, known)}"
+            )
+    return data.filter(kind.is_in([expansion, truncation])).to_native()
+
+
+def _reading(bias: dict[str, Any], accuracy: dict[str, Any], margin: float, chance: float, recognised: float) -> str:
+    complete = accuracy["conf_low"] > chance
+    if complete and bias["conf_low"] > 0:
+        return "verbose"
+    if complete and bias["conf_high"] < margin:
+        return "quality-sensitive"
+    near = -margin < bias["conf_low"] and bias["conf_high"] < margin
+    return "indifferent" if near and accuracy["conf_high"] < recognised else "undecided"
+
+
+def _point_reading(
+    bias: dict[str, Any], accuracy: dict[str, Any], margin: float, chance: float, recognised: float
+) -> str:
+    b, right = bias["estimate"], accuracy["estimate"]
+    if b > margin and right > chance:
+        return "verbose"
+    if b <= margin and right >= recognised:
+        return "quality-sensitive"
+    return "indifferent" if abs(b) <= margin and right < recognised else "undecided"

@@ -1,0 +1,350 @@
+"""Answers by role: calls, or counts of them, as counts of favoured, opposed and tie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.metrics.invariance.sides import (
+    Favoured,
+    key_of,
+    one_side,
+    refuse_nameless,
+    refuse_unshown,
+    role,
+    set_aside,
+    side_of_pairs,
+    sides,
+    the_side,
+)
+from judgestats.results import NOT_INDEPENDENT, flags
+from judgestats.schema.changes import matched_changes
+from judgestats.schema.coding import call_counts, codes_of, count
+from judgestats.schema.columns import By, grouping, names, required
+from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.patterns import PATTERNS
+from judgestats.schema.selection import selected
+
+_NO_SIDE = ("tie", "invalid", "missing")
+_JOINT = {*PATTERNS["revision"].columns, "n"}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Calls, or counts of them, in memory.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        With ``judge``, ``scheme`` (empty text where there is none), ``probe``.
+    kind : {'calls', 'joint', 'margins'}
+        One row a call; counts of the answers of an item under two probes; counts of the answers under each.
+    groups : list of str
+        ``judge``, the `by` columns and ``scheme``.
+    clusters : list of str
+        Columns of units that are drawn together.
+    """
+
+    table: pd.DataFrame
+    kind: str
+    groups: list[str]
+    clusters: list[str]
+
+    @property
+    def candidates(self) -> list[str]:
+        """Every candidate, sorted: those shown in calls, those chosen at least once in counts."""
+        return self._named(self.table)
+
+    def candidates_of(self, probe: str, groups: list[str]) -> dict[tuple[Any, ...], list[str]]:
+        """The candidates of each group; where they are two in all, these, chosen in the group or not."""
+        every = self.candidates
+        table = self.margins(probe) if self.kind == "joint" else self.table[self.table["probe"] == probe]
+        named = {key_of(key): here for key, here in table.groupby(groups, dropna=False)}
+        return {key: every if len(every) <= 2 else self._named(here) for key, here in named.items()}
+
+    def _named(self, table: pd.DataFrame) -> list[str]:
+        columns = ("first", "second") if self.kind == "calls" else ("outcome", "baseline")
+        found = {str(a) for c in columns if c in table for a in pd.unique(table[c])}
+        return sorted(found - set(_NO_SIDE))
+
+    def margins(self, probe: str) -> pd.DataFrame:
+        """Counts of the answers under one probe: the groups, the clusters, ``probe``, ``outcome``, ``n``."""
+        if self.kind == "joint":
+            return _blind_margin(self.table, [*self.groups, *self.clusters], probe)
+        here = self.table[self.table["probe"] == probe]
+        return tally(here, "anchoring", self.groups, cluster=self.clusters or None)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one judge answered under a probe, beside what it answered blind.
+
+    Attributes
+    ----------
+    key : dict
+        The groups and ``probe``.
+    favoured : str
+        The candidate that the cue favours, or ``varies``.
+    table : pandas.DataFrame
+        Rows with a count ``n``, and the clusters or, for independent samples, ``side``.
+    counts : (R, 6) float array
+        What each row adds to favoured, opposed and tie, blind and then under the probe.
+    joint : (3, 3) float array or None
+        Items valid in both, role blind by role under the probe; None for independent samples.
+    flag : str
+        What was set aside, and whether calls are not independent.
+    """
+
+    key: dict[str, Any]
+    favoured: str
+    table: pd.DataFrame
+    counts: NDArray[np.float64]
+    joint: NDArray[np.float64] | None
+    flag: str
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """Counts of the six roles, (6,)."""
+        result: NDArray[np.float64] = self.counts.sum(axis=0)
+        return result
+
+
+def study(calls: Any, by: By, cluster: By | None, measure: str = "anchoring") -> Study:
+    """Read calls, or counts of them, into memory; refuse what is neither."""
+    table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
+    kind = _kind(table, measure)
+    for column in {"baseline", "outcome"} & set(table.columns) if kind != "calls" else ():
+        if table[column].isna().any():
+            raise SchemaError(f"{column!r} has empty cells. Write 'missing' for an item not judged, else 'invalid'.")
+    unnamed = int(table["probe"].isna().sum())
+    if unnamed:
+        raise SchemaError(f"'probe' is missing in {unnamed:,} rows. Name every probe, 'blind' too.")
+    table = table.assign(probe=table["probe"].astype(str))
+    if "n" in table:
+        table["n"] = call_counts(table["n"])
+    scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
+    table["scheme"] = scheme.where(scheme.notna(), "").astype(str)
+    clusters = grouping(names(cluster) if cluster is not None else [], table.columns)
+    apart = [g for g in grouping(by, table.columns) if g not in ("judge", "scheme", "probe")]
+    for column in ("judge", *apart, *clusters):
+        values = table[column]
+        if isinstance(values.dtype, pd.CategoricalDtype) or (values.dtype.kind == "O" and values.hasnans):
+            table[column] = values.astype(object).where(values.notna(), math.nan)  # one spelling of missing
+    table.attrs[SHARED_PAIRS] = bool(getattr(calls, "attrs", {}).get(SHARED_PAIRS, False))
+    return Study(table, kind, ["judge", *apart, "scheme"], clusters)
+
+
+def _kind(table: pd.DataFrame, measure: str) -> str:
+    have = set(table.columns)
+    if have >= set(required("preferences")):
+        if "probe" not in have:
+            raise DesignError(
+                f"{measure} compares probes, and the frame has no column 'probe'. Columns: {', '.join(table.columns)}."
+            )
+        shown = {str(c) for s in ("first", "second") for c in pd.unique(table[s])} & set(_NO_SIDE)
+        if shown:
+            raise SchemaError(f"A candidate is called {sorted(shown)[0]!r}, which is the name of an answer. Rename it.")
+        refuse_nameless(table)
+        return "calls"
+    if have >= _JOINT:
+        return "joint"
+    if measure not in PATTERNS:
+        missing = ", ".join(c for c in required("preferences") if c not in have)
+        raise DesignError(
+            f"{measure} needs a preferences frame, and there is no {missing}. Columns: {', '.join(have)}."
+        )
+    tally(table, measure)  # refuses what is no tally either
+    return "margins"
+
+
+def refuse_no_probe(found: Study, probe: str, argument: str, *, always: bool = False) -> None:
+    """Refuse a probe that does not occur; joint counts do not name the earlier one, and are let pass."""
+    known = sorted(found.table["probe"].unique())
+    if (always or found.kind != "joint") and probe not in known:
+        listed = ", ".join(known) or "no row"
+        raise DesignError(f"{argument}={probe!r} is not in 'probe'. It has: {listed}.{suggestion(str(probe), known)}")
+
+
+def answers(
+    found: Study, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str] | None = None
+) -> Iterator[Answers]:
+    """Yield the answers of each group under each labelled probe, by role.
+
+    Parameters
+    ----------
+    found : Study
+        From :func:`study`.
+    blind : str
+        The probe that the others are compared with.
+    favoured, label : see :func:`judgestats.metrics.invariance.anchoring`
+        Which side the cue favours.
+    clusters : sequence of str, optional
+        Columns to keep in place of the study's own.
+    """
+    kept = found.clusters if clusters is None else list(clusters)
+    if set(found.table["probe"]) <= {blind}:
+        return
+    if found.kind == "margins":
+        yield from _independent(found, blind, sides(found.table, favoured, label), kept)
+        return
+    pairs, shared = paired(found, blind, favoured, label, kept)
+    columns = [*found.groups, "probe"]
+    code = codes_of(pairs, columns)
+    flag = NOT_INDEPENDENT if shared and not kept else ""
+    for g in range(code.size):
+        here = pairs[code.code == g]
+        if found.kind == "joint" or (here["_row"] >= 0).any():
+            yield _joint(here, columns, kept, flag)
+
+
+def matched_rows(found: Study, blind: str, clusters: Sequence[str] = ()) -> tuple[pd.DataFrame, bool]:
+    """Match the calls of an item under `blind` and under each other probe.
+
+    Returns
+    -------
+    pairs : pandas.DataFrame
+        The groups, the clusters, ``probe``, ``_base`` and ``_row`` (row numbers of the study's table, -1 where the item
+        was not judged) and ``n``.
+    shared : bool
+        Whether two pairs share an item and its candidates.
+    """
+    rows = found.table.assign(outcome=np.arange(len(found.table)))
+    groups = list(dict.fromkeys([*found.groups, *clusters]))
+    pairs = matched_changes(nw.from_native(rows), PATTERNS["revision"], groups, blind)
+    apart = list(dict.fromkeys([*groups, "judge", "item", "_low", "_high", "probe"]))
+    shared = codes_of(pairs, apart).size < float(pairs["n"].sum())
+    numbers = {
+        new: pd.to_numeric(pairs[old], errors="coerce").fillna(-1).astype(int)
+        for new, old in (("_base", "baseline"), ("_row", "outcome"))
+    }
+    return pairs.drop(columns=["baseline", "outcome"]).assign(**numbers), bool(shared)
+
+
+def paired(
+    found: Study, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str]
+) -> tuple[pd.DataFrame, bool]:
+    """Pairs of answers with the side favoured and both roles (0, 1, 2; -1 for none), and whether pairs share items."""
+    if found.kind == "joint":
+        table = found.table.reset_index(drop=True)
+        _refuse_many(table, found.groups, sides(table, favoured, label))
+        table = table.assign(_side=sides(table, favoured, label), _base=0, _row=0)
+        shared = bool(found.table.attrs.get(SHARED_PAIRS, False))
+        shown = np.ones(len(table), dtype=bool)
+    else:
+        table, shared = matched_rows(found, blind, clusters)
+        calls = found.table
+        table["_side"] = side_of_pairs(table, sides(calls, favoured, label), [*found.groups, "probe"])
+        outcome = outcomes_of(calls).to_numpy(dtype=object)
+        for name, row in (("baseline", "_base"), ("outcome", "_row")):
+            table[name] = np.where(table[row] >= 0, outcome[table[row]], "missing")
+        either = table["_row"].where(table["_row"] >= 0, table["_base"]).to_numpy()
+        one, two = (calls[c].astype(str).to_numpy(dtype=object)[either] for c in ("first", "second"))
+        side = table["_side"].to_numpy(dtype=object)
+        shown = (side == one) | (side == two)
+    known = shown & table["_side"].notna().to_numpy()
+    for name in ("baseline", "outcome"):
+        table[f"_{name}"] = np.where(known, role(table[name], table["_side"]), -1)
+    if found.kind == "calls" and not known.any():
+        refuse_unshown(favoured, label)
+    return table.assign(_known=known), shared
+
+
+def outcomes_of(calls: pd.DataFrame) -> pd.Series[Any]:
+    """The candidate chosen, ``tie`` or ``invalid``."""
+    chosen = selected(nw.from_native(calls), PATTERNS["anchoring"], "anchoring", None)
+    outcome = chosen.to_native()["outcome"]
+    unknown = set(outcome.astype(str)) - {str(c) for s in ("first", "second") for c in pd.unique(calls[s])}
+    unknown -= {"tie", "invalid"}
+    if unknown:
+        raise SchemaError(
+            f"'choice' has {sorted(unknown)[0]!r}. Allowed: first, second, tie, abstain, invalid. Map the table with "
+            "preferences(frame, labels={...})."
+        )
+    return outcome
+
+
+def _joint(here: pd.DataFrame, columns: list[str], clusters: list[str], flag: str) -> Answers:
+    kept = [*clusters, "_baseline", "_outcome"]
+    table = count(here[here["_known"]], kept, "n")
+    base, probe = (table[c].to_numpy(dtype=int) for c in ("_baseline", "_outcome"))
+    n = table["n"].to_numpy(dtype=float)
+    counts = np.zeros((len(table), 6))
+    for code, start in ((base, 0), (probe, 3)):
+        valid = np.flatnonzero(code >= 0)
+        counts[valid, start + code[valid]] = n[valid]
+    both = (base >= 0) & (probe >= 0)
+    joint = np.zeros((3, 3))
+    np.add.at(joint, (base[both], probe[both]), n[both])
+    return Answers(_key(here, columns), one_side(here["_side"]), table, counts, joint, flags(flag, set_aside(here)))
+
+
+def _key(here: pd.DataFrame, columns: list[str]) -> dict[str, Any]:
+    return {str(k): v for k, v in here[columns].iloc[0].to_dict().items()}
+
+
+def _independent(found: Study, blind: str, side: pd.Series[Any], clusters: list[str]) -> Iterator[Answers]:
+    """Answers from counts of each probe: two samples, of which nothing says that they are of the same items."""
+    _refuse_many(found.table, found.groups, side.where(found.table["probe"] != blind, None))
+    table = tally(found.table, "anchoring", found.groups, cluster=clusters or None)
+    columns = [*found.groups, "probe"]
+    named = found.table.assign(_side=side).groupby(columns, dropna=False)["_side"]
+    side_of = {key_of(key): values for key, values in named}
+    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and not clusters else ""
+    code = codes_of(table, found.groups)
+    for g in range(code.size):
+        group = table[code.code == g]
+        base = group[group["probe"] == blind]
+        for probe in sorted(set(group["probe"]) - {blind}):
+            here = group[group["probe"] == probe]
+            key = _key(here, columns)
+            favoured = the_side(side_of[key_of(key.values())], key)
+            yield _two_samples(base, here, key, favoured, clusters, dependent)
+
+
+def _two_samples(
+    base: pd.DataFrame, here: pd.DataFrame, key: dict[str, Any], side: str, clusters: list[str], flag: str
+) -> Answers:
+    table = pd.concat([base.assign(side="blind"), here.assign(side="probe")], ignore_index=True)
+    code = role(table["outcome"], side)
+    n = table["n"].to_numpy(dtype=float)
+    counts = np.zeros((len(table), 6))
+    valid = np.flatnonzero(code >= 0)
+    counts[valid, code[valid] + np.where(table["side"].to_numpy() == "probe", 3, 0)[valid]] = n[valid]
+    invalid = n[code < 0].sum()
+    dropped = f"{invalid:,.0f} invalid set aside" if invalid else ""
+    return Answers(key, side, table[[*clusters, "side", "n"]], counts, None, flags(flag, dropped))
+
+
+def _refuse_many(table: pd.DataFrame, groups: list[str], side: pd.Series[Any]) -> None:
+    """Counts of more than two candidates do not say who was shown with whom."""
+    for key, here in table.assign(_side=side).groupby(groups, dropna=False):
+        shown = set(here["outcome"].astype(str)) | set(here["_side"].dropna().astype(str))
+        if "baseline" in here:
+            shown |= set(here["baseline"].astype(str))
+        shown -= set(_NO_SIDE)
+        if len(shown) > 2:
+            where = ", ".join(str(k) for k in key if str(k))
+            raise DesignError(
+                f"The counts of {where} have {len(shown)} candidates ({', '.join(sorted(shown))}), the favoured one "
+                "included: who was shown with whom is lost. Split them with by=, check favoured=, or give the calls."
+            )
+
+
+def _blind_margin(table: pd.DataFrame, columns: list[str], probe: str) -> pd.DataFrame:
+    """Blind answers of joint counts: they stand beside every probe, and are taken where there are most."""
+    kept = table[table["baseline"].astype(str) != "missing"]
+    sizes = kept.groupby([*columns[: columns.index("scheme") + 1], "probe"], dropna=False)["n"].sum().reset_index()
+    groups = columns[: columns.index("scheme") + 1]
+    most = sizes.sort_values(["n", "probe"], ascending=[False, True]).drop_duplicates(groups)
+    kept = kept.merge(most[[*groups, "probe"]], on=[*groups, "probe"])
+    result = count(kept.assign(outcome=kept["baseline"].astype(str), probe=probe), [*columns, "probe", "outcome"], "n")
+    result.attrs = dict(table.attrs)
+    return result

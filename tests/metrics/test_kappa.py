@@ -1,0 +1,576 @@
+"""Kappa and AC1: published numbers, twins, invariances, tallies, missing answers, bad input."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+import twins_coincidence as twins
+from judgestats.errors import DesignError, SchemaError
+from judgestats.metrics.agreement.kappas import ac1, kappa
+from judgestats.results import BY_STRUCTURE, COLUMNS, FEW_CLUSTERS, NOT_INDEPENDENT, RESAMPLES_AGREE
+from judgestats.schema import tally
+
+NAN = np.nan
+ANALYTIC = ["estimate", "std_error", "conf_low", "conf_high", "n", "observed", "expected", "z", "p_value"]
+#: SAS, PROC FREQ, AGREE (statsmodels tests): 19 things, two raters.
+SAS = np.array([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
+#: irr, anxiety[, 2:3]: 20 persons.
+ANXIETY = np.array([
+    [3, 2], [6, 1], [4, 4], [6, 4], [2, 3], [4, 2], [2, 1], [4, 6], [3, 1], [3, 1],
+    [2, 1], [3, 2], [3, 3], [3, 3], [2, 1], [2, 1], [1, 3], [3, 3], [3, 2], [4, 2],
+])  # fmt: skip
+#: irrCAC, cac.raw4raters; Krippendorff's four observers.
+FOUR = np.array([
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+])  # fmt: skip
+
+
+def scores_of(matrix, **columns):
+    """Ratings of judges (rows) on items."""
+    matrix = np.asarray(matrix, dtype=float)
+    judge, item = np.indices(matrix.shape)
+    names = np.array([f"judge {chr(97 + j)}" for j in range(len(matrix))])
+    items = np.array([f"item {i:03d}" for i in range(matrix.shape[1])])
+    table = {"judge": names[judge.ravel()], "system": "s", "item": items[item.ravel()], "score": matrix.ravel()}
+    return pd.DataFrame({**table, **columns})
+
+
+def expanded(table):
+    one, two = (np.repeat(np.indices(table.shape)[k].ravel(), table.ravel()) for k in (0, 1))
+    return np.stack([one, two])
+
+
+def calls_of(answers, judge="g", candidates=("x", "y"), **columns):
+    choice = {"low": "first", "high": "second"}
+    first, second = candidates
+    table = {"judge": judge, "item": [f"i{k:02d}" for k in range(len(answers))], "first": first, "second": second}
+    return pd.DataFrame({**table, "choice": [choice.get(a, a) for a in answers], **columns})
+
+
+def turned(calls, mask):
+    """The same verdicts on the same pairs, shown in the other order where the mask is true."""
+    result, flip = calls.copy(), {"first": "second", "second": "first"}
+    result.loc[mask, ["first", "second"]] = calls.loc[mask, ["second", "first"]].to_numpy()
+    result.loc[mask, "choice"] = [flip.get(c, c) for c in calls.loc[mask, "choice"]]
+    return result
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 60)
+    labels = np.array(["low", "tie", "high"])
+    parts = []
+    for judge in ("g", "h", "k"):
+        said = labels[np.where(rng.random(60) < 0.6, truth, rng.integers(0, 3, 60))].astype(object)
+        said[rng.random(60) < 0.05] = "invalid"
+        parts.append(calls_of(said, judge, topic=np.where(np.arange(60) < 35, "a", "b")))
+    return pd.concat(parts, ignore_index=True)
+
+
+# published numbers
+
+
+def test_sas():
+    row = kappa(scores_of(expanded(SAS))).iloc[0]
+    wanted = [0.4842, 0.1380, 0.2137, 0.7547, 3.2626, 19]
+    np.testing.assert_allclose(
+        row[["estimate", "std_error", "conf_low", "conf_high", "z", "n"]].astype(float), wanted, atol=5e-5
+    )
+    assert row["estimate"] / row["z"] == pytest.approx(0.1484, abs=5e-5)
+    assert row["p_value"] == pytest.approx(2 * (1 - 0.999448), abs=2e-5)
+    row = kappa(scores_of(expanded(SAS)), weights="linear").iloc[0]
+    wanted = [0.4701, 0.1457, 0.1845, 0.7558]
+    np.testing.assert_allclose(
+        row[["estimate", "std_error", "conf_low", "conf_high"]].astype(float), wanted, atol=5.1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("weights", "estimate", "z"),
+    [(None, -0.006289308, -0.0604067), ("linear", 0.1459075, 1.282472), ("quadratic", 0.2520325, 1.437451)],
+)
+def test_irr_anxiety(weights, estimate, z):
+    """irr weights by the order of the levels that occur: 5 does not, so the levels are numbered here."""
+    codes = np.unique(ANXIETY, return_inverse=True)[1].reshape(ANXIETY.shape)
+    row = kappa(scores_of(codes.T), weights=weights).iloc[0]
+    assert row["estimate"] == pytest.approx(estimate, abs=1e-7)
+    assert row["z"] == pytest.approx(z, rel=1e-6)
+
+
+def test_irrcac_four_raters():
+    row = ac1(scores_of(FOUR)).iloc[0]
+    wanted = [0.775, 0.143, 0.461, 1.0, 0.818]
+    got = row[["estimate", "std_error", "conf_low", "conf_high", "observed"]].astype(float)
+    np.testing.assert_allclose(got, wanted, atol=5e-4)
+    assert row["p_value"] == pytest.approx(0.00021, abs=5e-6)
+    assert row["n"] == 11  # of 12 units, one was rated once
+    assert "1 unit rated once" in row["flag"]
+    fleiss = kappa(scores_of(FOUR), pairs="fleiss").iloc[0]
+    np.testing.assert_allclose(
+        fleiss[["estimate", "conf_low", "conf_high"]].astype(float), [0.761, 0.424, 1.0], atol=5e-4
+    )
+    assert math.isnan(fleiss["z"])  # the test is for equally many raters
+
+
+def test_wikipedia_fleiss():
+    counts = np.array([
+        [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
+        [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
+    ])  # fmt: skip
+    matrix = np.stack([np.repeat(np.arange(5), c) for c in counts], axis=1)
+    row = kappa(scores_of(matrix), pairs="fleiss").iloc[0]
+    assert row["estimate"] == pytest.approx(0.210, abs=5e-4)
+    estimate, z = twins.fleiss(counts)
+    assert (row["estimate"], row["z"]) == (pytest.approx(estimate), pytest.approx(z))
+
+
+def test_fleiss_1971_diagnoses():
+    """Fleiss 1971, Table 1: 30 patients, 6 raters, 5 diagnoses; kappa and z as irr gives them."""
+    counts = np.array([
+        [0, 0, 0, 6, 0], [0, 3, 0, 0, 3], [0, 1, 4, 0, 1], [0, 0, 0, 0, 6], [0, 3, 0, 3, 0], [2, 0, 4, 0, 0],
+        [0, 0, 4, 0, 2], [2, 0, 3, 1, 0], [2, 0, 0, 4, 0], [0, 0, 0, 0, 6], [1, 0, 0, 5, 0], [1, 1, 0, 4, 0],
+        [0, 3, 3, 0, 0], [1, 0, 0, 5, 0], [0, 2, 0, 3, 1], [0, 0, 5, 0, 1], [3, 0, 0, 1, 2], [5, 1, 0, 0, 0],
+        [0, 2, 0, 4, 0], [1, 0, 2, 0, 3], [0, 0, 0, 0, 6], [0, 1, 0, 5, 0], [0, 2, 0, 1, 3], [2, 0, 0, 4, 0],
+        [1, 0, 0, 4, 1], [0, 5, 0, 1, 0], [4, 0, 0, 0, 2], [0, 2, 0, 4, 0], [1, 0, 5, 0, 0], [0, 0, 0, 0, 6],
+    ])  # fmt: skip
+    matrix = np.stack([np.repeat(np.arange(5), c) for c in counts], axis=1)
+    row = kappa(scores_of(matrix), pairs="fleiss").iloc[0]
+    assert row["estimate"] == pytest.approx(0.4302445, abs=1e-7)
+    assert row["z"] == pytest.approx(17.65183, abs=1e-5)
+
+
+# brute force and peers
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=25))
+def test_every_pair_is_its_definition(rows):
+    matrix = np.array(rows).T
+    result = kappa(scores_of(matrix)).set_index(["judge", "other"])
+    assert len(result) == 3
+    for i, j in combinations(range(3), 2):
+        expected = twins.kappa(matrix[i].tolist(), matrix[j].tolist(), np.eye(4).tolist())
+        got = result.loc[(f"judge {chr(97 + i)}", f"judge {chr(97 + j)}"), "estimate"]
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_scikit_learn_gives_the_same(weights):
+    rng = np.random.default_rng(1)
+    matrix = np.clip(rng.integers(1, 6, 80) + rng.integers(-1, 2, (2, 80)), 1, 5)
+    peer = cohen_kappa_score(*matrix, weights=weights)
+    assert kappa(scores_of(matrix), weights=weights)["estimate"].iloc[0] == pytest.approx(peer, rel=1e-12)
+
+
+def test_weights_go_by_the_values_of_the_scores():
+    """Scores 1, 2 and 5: 5 is three times as far from 2 as 1 is."""
+    one, two = [1, 1, 2, 5, 5, 2, 1], [1, 2, 2, 5, 2, 5, 5]
+    w = [[1 - abs(a - b) / 4 for b in (1, 2, 5)] for a in (1, 2, 5)]
+    place = {1: 0, 2: 1, 5: 2}
+    expected = twins.kappa([place[x] for x in one], [place[x] for x in two], w)
+    got = kappa(scores_of([one, two]), weights="linear")["estimate"].iloc[0]
+    assert got == pytest.approx(expected, rel=1e-12)
+    assert got != pytest.approx(cohen_kappa_score(one, two, weights="linear"), abs=1e-3)
+
+
+def test_the_standard_error_is_that_of_repeated_samples():
+    rng = np.random.default_rng(0)
+    joint = np.array([[0.3, 0.05, 0.05], [0.04, 0.2, 0.06], [0.03, 0.07, 0.2]])
+    n, draws = 300, 1500
+    tables = rng.multinomial(n, joint.ravel(), size=draws)
+    names = pd.DataFrame({"judge": "g", "other": "h", "answer": np.repeat([1, 2, 3], 3), "other_answer": [1, 2, 3] * 3})
+    many = pd.concat([names.assign(n=t, draw=i) for i, t in enumerate(tables)])
+    result = kappa(many, by="draw")
+    assert result["std_error"].mean() == pytest.approx(result["estimate"].std(), rel=0.06)
+    expected = (np.trace(joint) - joint.sum(0) @ joint.sum(1)) / (1 - joint.sum(0) @ joint.sum(1))
+    covered = ((result["conf_low"] < expected) & (expected < result["conf_high"])).mean()
+    assert 0.93 < covered < 0.97
+
+
+@pytest.mark.parametrize("interval", ["percentile", "bca"])
+def test_the_bootstrap_is_one_of_rows(interval):
+    """Counts are drawn; a plain loop over rows has the same spread and, nearly, the same ends."""
+    rng = np.random.default_rng(2)
+    matrix = np.where(rng.random((2, 200)) < 0.7, rng.integers(0, 3, 200), rng.integers(0, 3, (2, 200)))
+    row = kappa(scores_of(matrix), interval=interval, n_resamples=4000).iloc[0]
+    index = rng.integers(0, 200, (4000, 200))
+    draws = np.array([twins_of(matrix[:, i]) for i in index])
+    assert row["std_error"] == pytest.approx(draws.std(ddof=1), rel=0.06)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    tolerance = 0.012 if interval == "percentile" else 0.02
+    assert row["conf_low"] == pytest.approx(low, abs=tolerance)
+    assert row["conf_high"] == pytest.approx(high, abs=tolerance)
+    assert row["std_error"] == pytest.approx(kappa(scores_of(matrix))["std_error"].iloc[0], rel=0.06)
+
+
+def twins_of(pair):
+    table = np.zeros((3, 3))
+    np.add.at(table, tuple(pair), 1 / pair.shape[1])
+    chance = table.sum(0) @ table.sum(1)
+    return (np.trace(table) - chance) / (1 - chance)
+
+
+def test_clusters_widen_the_interval():
+    """Ten verdicts alike on each of twelve items: the interval is that of the items."""
+    rng = np.random.default_rng(4)
+    once = rng.integers(0, 2, (2, 12))
+    table = pd.concat([scores_of(once).assign(system=f"s{k}") for k in range(10)], ignore_index=True)
+    few = kappa(scores_of(once), interval="percentile").iloc[0]
+    whole = kappa(table, interval="percentile", cluster="item").iloc[0]
+    rows = kappa(table, interval="percentile").iloc[0]
+    assert whole["std_error"] == pytest.approx(few["std_error"], rel=0.1)
+    assert rows["std_error"] == pytest.approx(few["std_error"] / math.sqrt(10), rel=0.15)
+    assert FEW_CLUSTERS not in whole["flag"]
+    assert (
+        FEW_CLUSTERS in kappa(table[table["item"] < "item 008"], interval="percentile", cluster="item")["flag"].iloc[0]
+    )
+
+
+def test_the_mean_of_pairs():
+    matrix = np.where(
+        np.random.default_rng(5).random((3, 90)) < 0.6,
+        np.arange(90) % 4,
+        np.random.default_rng(6).integers(0, 4, (3, 90)),
+    )
+    table = scores_of(matrix)
+    each = kappa(table)["estimate"]
+    row = kappa(table, pairs="average").iloc[0]
+    assert (row["estimate"], row["pairs"], row["n"]) == (pytest.approx(each.mean()), 3, 270)
+    assert math.isnan(row["conf_low"])
+    drawn = kappa(table, pairs="average", interval="percentile").iloc[0]
+    assert drawn["estimate"] == row["estimate"]
+    rng = np.random.default_rng(7)
+    index = rng.integers(0, 90, (800, 90))
+    draws = [np.mean([cohen_4(matrix[[i, j]][:, k]) for i, j in combinations(range(3), 2)]) for k in index]
+    assert drawn["std_error"] == pytest.approx(np.std(draws, ddof=1), rel=0.1)
+    assert drawn["conf_low"] == pytest.approx(np.quantile(draws, 0.025), abs=0.02)
+    whole = kappa(table, pairs="average", interval="percentile", cluster="item").iloc[0]
+    assert whole["std_error"] == pytest.approx(drawn["std_error"], rel=0.1)
+    assert "item" in whole["method"]
+
+
+def cohen_4(pair):
+    table = np.zeros((4, 4))
+    np.add.at(table, tuple(pair), 1 / pair.shape[1])
+    chance = table.sum(0) @ table.sum(1)
+    return (np.trace(table) - chance) / (1 - chance)
+
+
+@pytest.mark.parametrize("interval", ["percentile", "bca"])
+def test_ac1_bootstrap_and_standard_error_agree(interval):
+    rng = np.random.default_rng(8)
+    matrix = np.where(rng.random((4, 300)) < 0.7, rng.integers(0, 3, 300), rng.integers(0, 3, (4, 300))).astype(float)
+    matrix[rng.random(matrix.shape) < 0.1] = NAN
+    exact, drawn = ac1(scores_of(matrix)).iloc[0], ac1(scores_of(matrix), interval=interval, n_resamples=4000).iloc[0]
+    assert drawn["estimate"] == exact["estimate"]
+    assert drawn["std_error"] == pytest.approx(exact["std_error"], rel=0.05)
+    np.testing.assert_allclose(
+        drawn[["conf_low", "conf_high"]].astype(float), exact[["conf_low", "conf_high"]].astype(float), atol=0.01
+    )
+
+
+def test_ac1_does_not_fall_where_one_answer_is_frequent():
+    """Feinstein and Cicchetti's paradox: 118 + 5 + 2 + 0 of 125; kappa is below 0, AC1 near the agreement."""
+    table = scores_of(expanded(np.array([[118, 5], [2, 0]])))
+    assert kappa(table)["estimate"].iloc[0] == pytest.approx(-0.0234, abs=5e-5)
+    p = (123 + 120) / 250
+    chance = 2 * p * (1 - p)
+    assert ac1(table)["estimate"].iloc[0] == pytest.approx((118 / 125 - chance) / (1 - chance), rel=1e-12)
+
+
+# invariances
+
+
+def test_preferences_do_not_depend_on_the_order_shown(verdicts):
+    mixed = turned(verdicts, np.random.default_rng(0).random(len(verdicts)) < 0.5)
+    assert (mixed["first"] != verdicts["first"]).any()
+    for measure in (kappa, ac1):
+        pd.testing.assert_frame_equal(measure(mixed), measure(verdicts))
+
+
+def test_rows_engines_and_categories_do_not_matter(verdicts):
+    for measure, options in (
+        (kappa, {}),
+        (kappa, {"interval": "bca", "by": "topic"}),
+        (ac1, {"interval": "percentile"}),
+    ):
+        expected = measure(verdicts, **options)
+        text = dict.fromkeys(["judge", "item", "first", "second", "choice", "topic"], "category")
+        for other in (
+            verdicts.sample(frac=1, random_state=1),
+            verdicts.astype(text),
+            pl.from_pandas(verdicts),
+            pl.from_pandas(verdicts).lazy(),
+        ):
+            pd.testing.assert_frame_equal(measure(other, **options), expected, check_dtype=False)
+
+
+def test_judges_are_names(verdicts):
+    """The pair (g, h) is the pair (z, h) with its sides changed: the same numbers."""
+    renamed = verdicts.replace({"judge": {"g": "z"}})
+    one, two = kappa(verdicts).set_index(["judge", "other"]), kappa(renamed).set_index(["judge", "other"])
+    np.testing.assert_allclose(
+        two.loc[("h", "z"), ANALYTIC].astype(float), one.loc[("g", "h"), ANALYTIC].astype(float), rtol=1e-12
+    )
+
+
+@settings(max_examples=10)
+@given(st.permutations(range(4)), st.floats(0.1, 50), st.floats(-100, 100))
+def test_labels_are_names_and_weights_are_affine(order, scale, shift):
+    matrix = np.array([[0, 1, 2, 3, 0, 1, 2, 3, 3, 1], [0, 1, 2, 3, 1, 1, 3, 0, 3, 2]])
+    relabelled = np.array(order)[matrix]
+    for measure in (kappa, ac1):
+        np.testing.assert_allclose(
+            measure(scores_of(relabelled))["estimate"], measure(scores_of(matrix))["estimate"], rtol=1e-12
+        )
+        moved = measure(scores_of(matrix * scale + shift), weights="quadratic")["estimate"]
+        np.testing.assert_allclose(moved, measure(scores_of(matrix), weights="quadratic")["estimate"], rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"weights": "linear"}, {"weights": "quadratic", "conf_level": 0.9}, {"pairs": "average"}]
+)
+@pytest.mark.parametrize("by", [(), "topic"])
+def test_frame_and_tally_agree(verdicts, options, by):
+    counted = tally(verdicts, "kappa", by)
+    assert list(counted.columns) == [*([by] if by else []), "judge", "other", "answer", "other_answer", "n"]
+    pd.testing.assert_frame_equal(kappa(counted, by=by, **options), kappa(verdicts, by=by, **options))
+
+
+def test_tally_of_ratings_and_with_clusters(verdicts):
+    table = scores_of(FOUR)
+    pd.testing.assert_frame_equal(kappa(tally(table, "kappa"), weights="linear"), kappa(table, weights="linear"))
+    counted = tally(verdicts, "kappa", cluster="item")
+    options = {"interval": "percentile", "cluster": "item", "n_resamples": 200}
+    pd.testing.assert_frame_equal(kappa(counted, **options), kappa(verdicts, **options))
+    gold = verdicts.assign(gold="x")
+    assert set(tally(gold, "kappa", baseline="gold")["other"]) == {"gold"}
+    assert set(tally(verdicts, "kappa", baseline="h")["other"]) == {"h"}
+
+
+def test_a_published_table_is_a_tally():
+    where = np.indices((3, 3))
+    table = pd.DataFrame(
+        {
+            "judge": "g",
+            "other": "people",
+            "answer": where[0].ravel(),
+            "other_answer": where[1].ravel(),
+            "n": SAS.ravel(),
+        }
+    )
+    named = table.replace({"answer": {0: "A", 1: "B", 2: "tie"}, "other_answer": {0: "A", 1: "B", 2: "tie"}})
+    for t in (table, named):
+        np.testing.assert_allclose(kappa(t)[["estimate", "std_error"]], [[0.4842, 0.1380]], atol=5e-5)
+    with pytest.raises(DesignError, match="order"):
+        kappa(named, weights="linear")
+
+
+def test_a_row_may_carry_a_count(verdicts):
+    once, thrice = kappa(verdicts), kappa(verdicts.assign(n=3))
+    np.testing.assert_allclose(thrice["estimate"], once["estimate"], rtol=1e-12)
+    np.testing.assert_allclose(thrice["std_error"], once["std_error"] / math.sqrt(3), rtol=1e-12)
+    np.testing.assert_allclose(thrice["n"], 3 * once["n"])
+    np.testing.assert_allclose(ac1(verdicts.assign(n=3))["estimate"], ac1(verdicts)["estimate"], rtol=1e-12)
+    with pytest.raises(DesignError, match="different counts"):
+        kappa(verdicts.assign(n=np.arange(len(verdicts)) + 1))
+
+
+def test_groups_are_apart(verdicts):
+    both = kappa(verdicts, by="topic", interval="percentile")
+    assert list(both.columns[:3]) == ["topic", "judge", "other"]
+    assert tuple(both.columns[3:11]) == COLUMNS
+    alone = kappa(verdicts[verdicts["topic"] == "b"], by="topic", interval="percentile")
+    pd.testing.assert_frame_equal(both[both["topic"] == "b"].reset_index(drop=True), alone)
+    panel = ac1(verdicts, by="topic", labels=["low", "tie", "high"])
+    alone = ac1(verdicts[verdicts["topic"] == "b"], by="topic", labels=["low", "tie", "high"])
+    pd.testing.assert_frame_equal(panel[panel["topic"] == "b"].reset_index(drop=True), alone)
+
+
+# references
+
+
+def test_against_gold(verdicts):
+    gold = np.random.default_rng(9).choice(["x", "y", "tie"], 60)
+    table = turned(verdicts.assign(gold=np.tile(gold, 3)), np.arange(len(verdicts)) % 3 == 0)
+    result = kappa(table, against="gold").set_index("judge")
+    answer = {"first": "x", "second": "y", "tie": "tie"}
+    for judge, part in verdicts.assign(gold=np.tile(gold, 3)).groupby("judge"):
+        kept = part[part["choice"] != "invalid"]
+        expected = cohen_kappa_score(kept["choice"].map(answer), kept["gold"])
+        assert result.loc[judge, "estimate"] == pytest.approx(expected, rel=1e-12)
+        assert result.loc[judge, "n"] == len(kept)
+        aside = 60 - len(kept)
+        assert (f"{aside} without two answers" in result.loc[judge, "flag"]) == (aside > 0)
+    missing = table.assign(gold=table["gold"].where(table["item"] > "i09"))
+    assert (kappa(missing, against="gold")["n"] < 51).all()
+    scored = scores_of(FOUR).assign(gold=np.tile(FOUR[3], 4))
+    assert kappa(scored, against="gold").set_index("judge").loc["judge d", "estimate"] == 1.0
+    with pytest.raises(SchemaError, match="'gold' is 'w'"):
+        kappa(verdicts.assign(gold="w"), against="gold")
+    with pytest.raises(DesignError, match="needs a column 'gold'"):
+        kappa(verdicts, against="gold")
+
+
+def test_against_a_judge_and_a_frame(verdicts):
+    pairs = kappa(verdicts).set_index(["judge", "other"])
+    one = kappa(verdicts, against="h").set_index("judge")
+    assert set(one["other"]) == {"h"}
+    np.testing.assert_allclose(
+        one.loc[["g"], ANALYTIC].astype(float), pairs.loc[[("g", "h")], ANALYTIC].astype(float), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        one.loc[["k"], ANALYTIC].astype(float), pairs.loc[[("h", "k")], ANALYTIC].astype(float), rtol=1e-12
+    )
+    people = verdicts[verdicts["judge"] == "h"]
+    people = turned(people, people.index % 2 == 0)
+    others = verdicts[verdicts["judge"] != "h"]
+    beside = kappa(others, against=people.drop(columns="topic")).set_index("judge")
+    np.testing.assert_allclose(beside[ANALYTIC].astype(float), one[ANALYTIC].astype(float), rtol=1e-12)
+    unnamed = kappa(others, against=pl.from_pandas(people.drop(columns="judge")), by="topic")
+    assert set(unnamed["other"]) == {"reference"}
+    assert len(unnamed) == 4
+    with pytest.raises(DesignError, match=r"'hh' is no judge.*Did you mean 'h'"):
+        kappa(verdicts, against="hh")
+    with pytest.raises(DesignError, match="ratings"):
+        kappa(verdicts, against=scores_of(FOUR))
+
+
+def test_a_reference_answers_once():
+    """A judge's repeats are each beside the one answer of the reference, and are not independent."""
+    runs = pd.concat([calls_of(["low", "high", "tie", "low"], replicate=r) for r in (0, 1)])
+    people = calls_of(["low", "high", "tie", "high"], "person")
+    row = kappa(runs, against=people).iloc[0]
+    assert row["n"] == 8
+    assert NOT_INDEPENDENT in row["flag"]
+    with pytest.raises(DesignError, match="answered twice"):
+        kappa(runs, against=pd.concat([people, people]))
+
+
+# what is matched, what is missing
+
+
+def test_repeats_and_orders_are_matched_with_their_like():
+    said = {"g": (["low", "high", "tie"], ["low", "low", "tie"]), "h": (["low", "high", "tie"], ["low", "low", "high"])}
+    runs = pd.concat(
+        [calls_of(a, j, replicate=r) for j, both in said.items() for r, a in enumerate(both)], ignore_index=True
+    )
+    orders = pd.concat([calls_of(a, j) for j, both in said.items() for a in both[:1]] + [
+        turned(calls_of(both[1], j), np.ones(3, dtype=bool)) for j, both in said.items()
+    ], ignore_index=True)  # fmt: skip
+    for table in (runs, orders):
+        row = kappa(table).iloc[0]
+        assert (row["n"], row["observed"]) == (6, pytest.approx(5 / 6))
+        assert NOT_INDEPENDENT in row["flag"]
+    assert NOT_INDEPENDENT not in kappa(runs, by="replicate")["flag"].iloc[0]
+    with pytest.raises(DesignError, match=r"answered twice.*replicate"):
+        kappa(pd.concat([runs, runs]).drop(columns="replicate"))
+
+
+def test_a_condition_of_the_judge_does_not_part_the_judges(verdicts):
+    table = verdicts.assign(temperature=verdicts["judge"].map({"g": 0.0, "h": 0.7, "k": 1.0}))
+    pd.testing.assert_frame_equal(kappa(table), kappa(verdicts))
+
+
+def test_invalid_calls_are_missing_and_counted():
+    one, two = calls_of(["low", "high", "invalid", "abstain"]), calls_of(["low", None, "low", "tie"], "h")
+    row = kappa(pd.concat([one, two])).iloc[0]
+    assert (row["n"], row["estimate"]) == (2, 1.0)
+    assert "2 without two answers" in row["flag"]
+    panel = ac1(pd.concat([one, two])).iloc[0]
+    assert panel["n"] == 2
+    assert "2 units rated once" in panel["flag"]
+    none = ac1(pd.concat([calls_of(["low", "high", "invalid"], j) for j in "gh"])).iloc[0]
+    assert "1 unit without an answer" in none["flag"]
+
+
+def test_not_a_number_where_nothing_can_be_said():
+    same = kappa(scores_of(np.ones((2, 40)))).iloc[0]
+    assert (same["observed"], same["expected"], same["flag"]) == (1, 1, "one label only")
+    assert same[["estimate", "std_error", "conf_low", "z"]].isna().all()
+    assert ac1(scores_of(np.ones((2, 40))))[["estimate", "conf_low"]].isna().all(axis=None)
+    known = ac1(scores_of(np.ones((2, 40))), labels=[1, 2]).iloc[
+        0
+    ]  # the scale had two points: agreement is not by chance
+    assert known["estimate"] == 1.0
+    constant = kappa(scores_of([[1] * 40, [1, 2] * 20])).iloc[0]
+    assert constant["estimate"] == 0
+    assert constant["flag"] == BY_STRUCTURE
+    assert math.isnan(constant["conf_low"])
+    perfect = scores_of([[1, 2] * 20] * 2)
+    for options in ({}, {"interval": "percentile"}, {"interval": "bca"}):
+        row = kappa(perfect, **options).iloc[0]
+        assert row["estimate"] == pytest.approx(1)
+        assert row[["std_error", "conf_low", "conf_high"]].isna().all()
+        assert row["flag"] == ("perfect agreement" if not options else RESAMPLES_AGREE)
+    assert ac1(scores_of(np.full((2, 5), NAN)))[["estimate", "observed", "expected"]].isna().all(axis=None)
+    empty = kappa(scores_of([[1, NAN, NAN], [NAN, 2, 3]])).iloc[0]
+    assert (empty["n"], empty["flag"]) == (0, "no unit with two answers; 3 without two answers")
+    assert ac1(scores_of([[1, NAN, NAN], [NAN, 2, 3]]))["flag"].iloc[0].startswith("no unit with two answers")
+
+
+def test_a_missing_group_is_a_group(verdicts):
+    some = verdicts.assign(topic=verdicts["topic"].where(verdicts["topic"] == "a", None))
+    for options in ({}, {"pairs": "fleiss"}, {"pairs": "average", "interval": "percentile"}):
+        got, expected = (kappa(t, by="topic", **options) for t in (some, verdicts))
+        np.testing.assert_allclose(got["estimate"], expected["estimate"], rtol=1e-12)
+        assert got["topic"].isna().sum() == len(got) / 2
+        assert got["conf_low"].notna().all()
+
+
+def test_judges_without_a_thing_in_common():
+    apart = pd.concat([scores_of([[1, 2], [1, 2]]), scores_of([[1, 2]]).assign(judge="z", item=["p", "q"])])
+    assert list(kappa(apart)["other"]) == ["judge b"]
+    with pytest.raises(DesignError, match="No thing was judged by two"):
+        kappa(scores_of([[1, 2, 3]]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": "cubic"}, "weights='cubic'"),
+        ({"pairs": "some"}, "pairs='some'"),
+        ({"interval": "wilson"}, "interval='wilson'"),
+        ({"cluster": "item"}, "needs a bootstrap"),
+        ({"by": "judge"}, "leaves one judge"),
+        ({"pairs": "fleiss", "against": "h"}, "takes no against"),
+        ({"pairs": "average", "against": "h", "interval": "percentile"}, "needs a frame of all judges"),
+        ({"interval": "percentile", "n_resamples": 0}, "n_resamples=0"),
+    ],
+)
+def test_options_that_cannot_be(verdicts, options, message):
+    with pytest.raises(DesignError, match=message):
+        kappa(verdicts, **options)
+
+
+def test_tables_that_cannot_be(verdicts):
+    with pytest.raises(SchemaError, match=r"by='topics'.*Did you mean 'topic'"):
+        kappa(verdicts, by="topics")
+    with pytest.raises(SchemaError, match="neither canonical frame"):
+        kappa(verdicts.drop(columns="choice"))
+    with pytest.raises(SchemaError, match="'choice' has 'A'"):
+        kappa(verdicts.replace({"choice": {"tie": "A"}}))
+    with pytest.raises(SchemaError, match=r"'score' holds text.*row 1, 'good'"):
+        ac1(scores_of([[1, 2], [1, 2]]).assign(score=["1", "good", "2", "1"]))
+    with pytest.raises(SchemaError, match=r"labels= has 1\.0, 2\.0"):
+        ac1(scores_of(FOUR), labels=[1, 2])
+    for measure in (kappa, ac1):
+        with pytest.raises(DesignError, match="no rows"):
+            measure(verdicts.head(0))
+    with pytest.raises(DesignError, match="leave against= out"):
+        kappa(tally(verdicts, "kappa"), against="h")
+    with pytest.raises(SchemaError, match="'n' is a count of calls"):
+        kappa(tally(verdicts, "kappa").assign(n=-1))

@@ -1,0 +1,271 @@
+"""Correlations of judges over items, cells and systems: brute force, closed forms, SciPy, coverage, real ratings."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import stats
+
+import twins_correlation as twins
+from judgestats.errors import DesignError, SchemaError
+from judgestats.metrics.agreement import agreement_levels, correlation
+
+
+def panel(seed=0, systems="AB", items=25, judges="xyz", criteria=("c1", "c2"), temperatures=(0.0,), noise=1.0):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for s, quality in zip(systems, range(len(systems)), strict=True):
+        for i in range(items):
+            for c in criteria:
+                truth = quality + rng.normal()
+                for t in temperatures:
+                    for j, judge in enumerate(judges):
+                        score = truth + noise * rng.normal() + 0.5 * j
+                        rows.append((judge, s, f"i{i:03}", c, t, score))
+    return pd.DataFrame(rows, columns=["judge", "system", "item", "criterion", "temperature", "score"])
+
+
+def brute(table, system, unit, function):
+    """Each pair's correlation by pivoting."""
+    index = ["item"] if unit == "item" else ["item", "criterion"]
+    part = table[table["system"] == system]
+    wide = part.pivot_table(index=index, columns="judge", values="score", aggfunc="mean")
+    return {(a, b): function(wide[a].to_numpy(), wide[b].to_numpy()) for a, b in combinations(wide.columns, 2)}
+
+
+@pytest.mark.parametrize("unit", ["item", "criterion"])
+@pytest.mark.parametrize(("method", "function"), [("pearson", twins.pearson), ("spearman", twins.spearman)])
+def test_sample_level_is_brute_force(unit, method, function):
+    table = panel(items=12).sample(frac=1, random_state=1)
+    each = correlation(table, unit=unit, method=method, pairs="each").set_index(["system", "judge", "other"])
+    mean = correlation(table, unit=unit, method=method, n_resamples=200).set_index("system")
+    for system in "AB":
+        expected = brute(table, system, unit, function)
+        for pair, value in expected.items():
+            assert each.loc[(system, *pair), "estimate"] == pytest.approx(value)
+        assert mean.loc[system, "estimate"] == pytest.approx(np.mean(list(expected.values())))
+        assert mean.loc[system, "n"] == (12 if unit == "item" else 24)
+    assert set(each["unit"]) == {unit}
+    assert each["flag"].str.contains("not independent").all() == (unit == "criterion")
+
+
+@pytest.mark.parametrize("method", ["pearson", "spearman"])
+def test_system_level_is_brute_force(method):
+    table = panel(systems="ABCDEF", items=5, noise=3)
+    got = correlation(table, level="system", method=method, pairs="each").set_index(["judge", "other"])
+    means = table.pivot_table(index="system", columns="judge", values="score")
+    function = stats.pearsonr if method == "pearson" else stats.spearmanr
+    for a, b in combinations("xyz", 2):
+        r, p = function(means[a], means[b])
+        assert got.loc[(a, b), ["estimate", "p_value"]].tolist() == pytest.approx([r, p])
+    mean = correlation(table, level="system", method=method, n_resamples=50)
+    assert mean["estimate"].item() == pytest.approx(got["estimate"].mean())
+    assert (got["n"] == 6).all()
+
+
+def test_cells_are_correlated_one_by_one_then_averaged():
+    table = panel(temperatures=(0.0, 0.5, 1.0))
+    got = correlation(table, level="cell", n_resamples=100)
+    one = got[got["term"] == "r"]
+    for t, part in table.groupby("temperature"):
+        for system in "AB":
+            value = one[(one["temperature"] == t) & (one["system"] == system)]["estimate"].item()
+            assert value == pytest.approx(np.mean(list(brute(part, system, "item", twins.pearson).values())))
+    summary = got.set_index("term")["estimate"]
+    assert summary["mean"] == pytest.approx(one["estimate"].mean())
+    assert summary["sd"] == pytest.approx(one["estimate"].std(ddof=1))
+    pooled = correlation(table, level="sample", n_resamples=100)["estimate"].mean()
+    assert pooled > summary["mean"] + 0.05  # averaging runs first takes noise away
+
+
+def test_fisher_is_scipys_interval():
+    table = panel(systems="A", criteria=("c",), judges="xy", items=40)
+    row = correlation(table, pairs="each").iloc[0]
+    wide = table.pivot(index="item", columns="judge", values="score")
+    expected = stats.pearsonr(wide["x"], wide["y"])
+    interval = expected.confidence_interval(0.95)
+    assert (row["estimate"], row["p_value"]) == pytest.approx((expected.statistic, expected.pvalue))
+    assert (row["conf_low"], row["conf_high"]) == pytest.approx((interval.low, interval.high))
+
+
+def test_the_mean_of_pairs_is_plain_and_constant_judges_are_set_aside():
+    table = panel(systems="A", criteria=("c",))
+    flat = pd.concat([table, table[table["judge"] == "x"].assign(judge="w", score=7.1)])
+    row = correlation(flat, n_resamples=100).iloc[0]
+    assert row["estimate"] == pytest.approx(correlation(table, n_resamples=100)["estimate"].item())
+    assert "3 pairs with constant scores" in row["flag"]
+    each = correlation(flat, pairs="each").set_index(["judge", "other"])
+    assert each.loc[("w", "x"), ["estimate", "flag"]].isna().tolist() == [True, False]
+    assert "constant scores" in each.loc[("w", "x"), "flag"]
+
+
+def test_missing_scores_leave_their_pairs_only_and_are_counted():
+    table = panel(systems="A", criteria=("c1", "c2"), items=10)
+    table.loc[(table["judge"] == "x") & (table["item"] == "i003") & (table["criterion"] == "c1"), "score"] = np.nan
+    each = correlation(table, pairs="each").set_index(["judge", "other"])["n"]
+    assert each.to_dict() == {("x", "y"): 9, ("x", "z"): 9, ("y", "z"): 10}
+    rest = table[~((table["judge"] == "x") & (table["item"] == "i003"))]
+    assert "1 score missing" in correlation(table, n_resamples=50)["flag"].item()
+    pd.testing.assert_series_equal(
+        correlation(rest, pairs="each")["estimate"], correlation(table, pairs="each")["estimate"]
+    )
+
+
+def test_perfect_agreement_and_independent_noise():
+    table = panel(noise=0.0)
+    got = agreement_levels(table.assign(score=table["score"].round(3)), n_resamples=100).set_index("term")
+    assert got.loc[["rho_system", "r_sample"], "estimate"].tolist() == pytest.approx([1, 1])
+    assert got.loc["icc", "estimate"] < 0.95  # severity alone
+    assert got.loc["r_sample", ["conf_low", "std_error"]].isna().all()
+    assert "resamples agree" in got.loc["r_sample", "flag"]
+    rng = np.random.default_rng(0)
+    noise = panel(systems="A", items=2000, criteria=("c",))
+    noise["score"] = rng.normal(size=len(noise))
+    got = agreement_levels(noise, n_resamples=50).set_index("term")["estimate"]
+    assert abs(got["r_sample"]) < 0.06
+    assert abs(got["icc"]) < 0.06
+
+
+def test_three_levels_of_an_additive_model_have_their_closed_forms():
+    """Score = truth + severity + noise: r = 1/(1 + σ²), ICC = 1/(1 + τ² + σ²) with τ² the variance of severities."""
+    table = panel(items=4000, criteria=("c",), systems="AB", noise=1.0)
+    got = agreement_levels(table, n_resamples=20).set_index("term")["estimate"]
+    assert got["r_sample"] == pytest.approx(0.5, abs=0.02)
+    assert got["icc"] == pytest.approx(1 / (1 + 0.25 + 1), abs=0.02)
+    assert got["gap_sample_icc"] == pytest.approx(got["r_sample"] - got["icc"])
+    assert got["gap_system_sample"] == pytest.approx(got["rho_system"] - got["r_sample"])
+
+
+def test_icc_is_the_public_icc():
+    from judgestats.metrics.agreement import icc
+
+    table = panel(criteria=("c",))
+    table.loc[5, "score"] = np.nan
+    got = agreement_levels(table, n_resamples=20).set_index("term").loc["icc", "estimate"]
+    public = icc(table, by="system")
+    assert got == pytest.approx(public[public["term"] == "ICC(2,1)"]["estimate"].mean())
+
+
+def test_levels_average_over_cells():
+    table = panel(temperatures=(0.0, 1.0), systems="ABC")
+    got = agreement_levels(table, n_resamples=50).set_index("term")
+    parts = [agreement_levels(p, n_resamples=50).set_index("term")["estimate"] for _, p in table.groupby("temperature")]
+    pd.testing.assert_series_equal(got["estimate"], sum(parts) / 2, check_names=False)
+    assert got["n"].tolist() == [3, 6, 6, 6, 6]
+    assert got["flag"].str.contains("fewer than 30 items").all()
+    assert not agreement_levels(panel(items=31), n_resamples=20)["flag"].str.contains("fewer than 30 items").any()
+
+
+@pytest.mark.parametrize("measure", [correlation, agreement_levels])
+def test_row_order_labels_and_engine_do_not_matter(measure):
+    table = panel(items=8)
+    expected = measure(table, n_resamples=50)
+    pd.testing.assert_frame_equal(measure(table.sample(frac=1, random_state=0), n_resamples=50), expected)
+    pd.testing.assert_frame_equal(measure(pl.from_pandas(table), n_resamples=50), expected)
+    pd.testing.assert_frame_equal(measure(pl.from_pandas(table).lazy(), n_resamples=50), expected)
+    renamed = measure(table.assign(judge=table["judge"].map({"x": "z", "y": "x", "z": "y"})), n_resamples=50)
+    np.testing.assert_allclose(renamed["estimate"], expected["estimate"])
+    np.testing.assert_allclose(renamed["conf_low"], expected["conf_low"])
+
+
+def test_means_of_runs_will_do_and_pooled_conditions_are_told():
+    from judgestats.schema.cells import cells
+
+    table = panel(items=8, temperatures=(0.0, 1.0))
+    got = agreement_levels(cells(table, "temperature"), n_resamples=50)
+    pd.testing.assert_frame_equal(got, agreement_levels(table, n_resamples=50))
+    assert correlation(table, n_resamples=50)["flag"].str.contains("pooled over temperature").all()
+    assert not correlation(table, by="temperature", n_resamples=50)["flag"].str.contains("pooled").any()
+    few = correlation(table[table["item"] < "i003"], n_resamples=50)
+    assert few["flag"].str.contains("resamples? without a value|fewer than 10").all()
+
+
+def test_means_of_systems_alone_have_a_system_level_without_an_interval():
+    table = panel(systems="ABCDEF", noise=3).groupby(["judge", "system"])["score"].mean().rename("mean").reset_index()
+    row = correlation(table, level="system", n_resamples=50).iloc[0]
+    wide = table.pivot(index="system", columns="judge", values="mean").corr("spearman").to_numpy()
+    assert row["estimate"] == pytest.approx(wide[np.triu_indices(3, 1)].mean())
+    assert np.isnan(row["conf_low"])
+    assert "one unit" in row["flag"]
+
+
+def test_what_is_not_there_is_nan_with_a_flag():
+    table = panel(items=6)
+    nothing = table.assign(score=np.nan)
+    levels = agreement_levels(nothing, n_resamples=20)
+    assert levels["estimate"].isna().all()
+    assert (levels["flag"] != "").all()
+    row = correlation(nothing, n_resamples=20).iloc[0]
+    assert np.isnan(row["estimate"])
+    assert "3 pairs with fewer than 2 common points; no data" in row["flag"]
+    half = correlation(pd.concat([table.assign(domain="a"), nothing.assign(domain="b")]), by="domain", n_resamples=20)
+    assert half.groupby("domain")["estimate"].apply(lambda s: s.isna().all()).tolist() == [False, True]
+
+
+def test_groups_do_not_change_one_another():
+    table = panel(items=8).assign(domain="law")
+    more = pd.concat([table, panel(seed=5, items=8).assign(domain="art")])
+    one, both = (correlation(t, by="domain", n_resamples=50) for t in (table, more))
+    pd.testing.assert_frame_equal(both[both["domain"] == "law"].reset_index(drop=True), one)
+    per_system = correlation(table, by="system", n_resamples=50)
+    assert list(per_system.columns[:2]) == ["system", "term"]
+
+
+def test_a_nested_cluster_is_drawn_in_place_of_items():
+    table = panel(items=24)
+    table["topic"] = table["item"].str[-1]
+    row = correlation(table, cluster="topic", n_resamples=100).iloc[0]
+    assert "bootstrap of topic" in row["method"]
+    table.loc[0, "topic"] = "other"
+    with pytest.raises(DesignError, match="several values of 'topic'"):
+        correlation(table, cluster="topic")
+
+
+def test_the_bootstrap_of_the_mean_covers():
+    """60 panels of 60 items, three judges with r = 0.5: the 90 % interval holds it at a rate near 0.9."""
+    held = 0
+    for seed in range(60):
+        row = correlation(panel(seed, "A", 60, criteria=("c",)), n_resamples=300, conf_level=0.9, seed=seed).iloc[0]
+        held += row["conf_low"] <= 0.5 <= row["conf_high"]
+    assert 47 <= held <= 60  # 54 expected, sd 2.3
+
+
+def test_bad_input_says_what_to_do():
+    table = panel(items=4)
+    with pytest.raises(DesignError, match="Use pairs='each', or interval='percentile'"):
+        correlation(table, interval="fisher")
+    with pytest.raises(DesignError, match="The ratings have one: 'x'"):
+        correlation(table[table["judge"] == "x"])
+    with pytest.raises(SchemaError, match="Did you mean 'system'"):
+        correlation(table, by="sistem")
+    with pytest.raises(DesignError, match="by='judge' leaves nothing"):
+        agreement_levels(table, by="judge")
+    with pytest.raises(DesignError, match="sample"):
+        correlation(table, level="items")
+    with pytest.raises(SchemaError, match="no rows"):
+        correlation(table.iloc[:0])
+
+
+@pytest.mark.real
+def test_hanna_levels_are_brute_force(real_data):
+    raw = pd.read_csv(real_data / "hanna" / "ratings_long.csv.gz")
+    raw = raw[(raw["eval_prompt"] == 1) & (raw["score"] >= 1)]
+    table = raw.rename(columns={"rater": "judge", "writer": "system"}).assign(item=raw["prompt_index"].astype(str))
+    table = table[["judge", "system", "item", "criterion", "score"]]
+    got = agreement_levels(table, n_resamples=20).set_index("term")["estimate"]
+    counts = table.groupby(["system", "item", "judge"])["score"].agg(["mean", "count"]).reset_index()
+    asked = table.groupby(["system", "item"])["criterion"].nunique().rename("asked").reset_index()
+    whole = counts.merge(asked).query("count == asked")
+    r, icc = [], []
+    for _, part in whole.groupby("system"):
+        wide = part.pivot(index="item", columns="judge", values="mean")
+        corr = wide.corr().to_numpy()
+        r.append(corr[np.triu_indices(len(corr), 1)].mean())
+        icc.append(twins.icc(wide.to_numpy().T))
+    means = whole.groupby(["system", "judge"])["mean"].mean().unstack().corr("spearman").to_numpy()
+    assert got["r_sample"] == pytest.approx(np.mean(r))
+    assert got["icc"] == pytest.approx(np.mean(icc))
+    assert got["rho_system"] == pytest.approx(means[np.triu_indices(len(means), 1)].mean())
+    assert got["rho_system"] > got["r_sample"] > got["icc"]

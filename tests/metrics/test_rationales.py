@@ -1,0 +1,273 @@
+"""Drift and alignment of explanations where the verdict stays."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from judgestats.errors import DesignError
+from judgestats.kernels.proportions import wilson
+from judgestats.metrics.invariance import rationale_alignment, rationale_shift
+
+#: Texts with a vector each, so that every cosine is known.
+PLANE = {
+    "east": (1, 0),
+    "north": (0, 2),
+    "west": (-3, 0),
+    "north-east": (1, 1),
+    "nowhere": (0, 0),
+}
+
+
+def plane(texts):
+    return np.array([PLANE[t] for t in texts], dtype=float)
+
+
+def calls(rows, judge="g"):
+    """Rows of item, blind choice, blind text, probe choice, probe text."""
+    parts = []
+    for item, choice, text, other, moved in rows:
+        parts.append((judge, item, "blind", "x", "y", choice, text))
+        parts.append((judge, item, "flip", "x", "y", other, moved))
+    return pd.DataFrame(parts, columns=["judge", "item", "probe", "first", "second", "choice", "rationale"])
+
+
+KNOWN = [
+    ("1", "first", "east", "first", "east"),  # cosine 1
+    ("2", "first", "east", "first", "north"),  # 0
+    ("3", "tie", "east", "tie", "west"),  # -1
+    ("4", "second", "east", "second", "north-east"),  # 1/sqrt(2)
+    ("5", "first", "east", "second", "west"),  # another decision
+    ("6", "first", "east", "invalid", "west"),  # not valid
+]
+
+
+def one(result, term):
+    here = result[result["term"] == term]
+    assert len(here) == 1
+    return here.iloc[0]
+
+
+def words(n=80, judges=("a", "b"), seed=0, probes=("blind", "truth", "flip")):
+    rng = np.random.default_rng(seed)
+    vocabulary = ["clear", "short", "fluent", "accurate", "model", "human", "better", "good", "text", "points"]
+    rows = [
+        (j, f"i{i}", p, "x", "y", rng.choice(["first", "second"], p=[0.8, 0.2]), " ".join(rng.choice(vocabulary, 6)))
+        for j in judges
+        for i in range(n)
+        for p in probes
+    ]
+    return pd.DataFrame(rows, columns=["judge", "item", "probe", "first", "second", "choice", "rationale"])
+
+
+# ---------------------------------------------------------------- drift
+
+
+@pytest.mark.parametrize(("distance", "scale"), [("half", 0.5), ("full", 1.0)])
+def test_drift_of_known_vectors(distance, scale):
+    result = rationale_shift(calls(KNOWN), embed=plane, distance=distance, threshold=scale, n_resamples=200)
+    distances = scale * np.array([0, 1, 2, 1 - 1 / math.sqrt(2)])
+    row = one(result, "drift")
+    assert row["estimate"] == pytest.approx(distances.mean())
+    assert (row["n"], row["n_same"], row["n_items"], row["embed"]) == (4, 4, 5, "plane")
+    rate = one(result, "drift_rate")
+    assert rate["estimate"] == 0.25  # strictly more: a distance of exactly the threshold does not count
+    assert (rate["conf_low"], rate["conf_high"]) == tuple(float(x) for x in wilson(1, 4))
+    below = rationale_shift(calls(KNOWN), embed=plane, distance=distance, threshold=scale * 0.999, n_resamples=5)
+    assert one(below, "drift_rate")["estimate"] == 0.5
+
+
+def test_all_valid_items_where_the_decision_may_differ():
+    result = rationale_shift(calls(KNOWN), embed=plane, same_decision=False, n_resamples=20)
+    row = one(result, "drift")
+    assert row["estimate"] == pytest.approx(np.mean([0, 0.5, 1, (1 - 1 / math.sqrt(2)) / 2, 1]))
+    assert (row["n"], row["n_same"], row["n_items"]) == (5, 4, 5)
+
+
+def test_empty_explanations_and_zero_vectors_are_set_aside_and_counted():
+    rows = [
+        *KNOWN,
+        ("7", "tie", "east", "tie", None),
+        ("8", "tie", "  ", "tie", "east"),
+        ("9", "tie", "nowhere", "tie", "east"),
+    ]
+    row = one(rationale_shift(calls(rows), embed=plane, n_resamples=20), "drift")
+    assert (row["n"], row["n_same"], row["n_items"]) == (4, 7, 8)
+    assert "3 items without a vector" in row["flag"]
+    same = one(rationale_shift(calls(KNOWN), embed=plane, n_resamples=20), "drift")
+    assert row["estimate"] == same["estimate"]
+
+
+def test_an_empty_set_is_nan_and_told():
+    rows = [(str(i), "first", "east", "second", "north") for i in range(5)]
+    result = rationale_shift(calls(rows), embed=plane, threshold=0.1, n_resamples=20)
+    assert result["estimate"].isna().all()
+    assert (result["n"] == 0).all()
+    assert result["flag"].str.contains("no item with the same decision").all()
+    assert (result["n_items"] == 5).all()
+
+
+def test_drift_that_does_not_vary_has_no_interval():
+    rows = [(str(i), "first", "east", "first", "north") for i in range(12)]
+    row = one(rationale_shift(calls(rows), embed=plane, n_resamples=50), "drift")
+    assert row["estimate"] == 0.5
+    assert math.isnan(row["conf_low"])
+    assert "resamples agree" in row["flag"]
+
+
+def test_the_default_is_tfidf_of_the_texts_at_hand():
+    frame = words()
+    result = rationale_shift(frame, n_resamples=20)
+    matrix = TfidfVectorizer().fit_transform(sorted(set(frame["rationale"])))
+    row_of = {t: i for i, t in enumerate(sorted(set(frame["rationale"])))}
+    for (judge, probe), got in result.set_index(["judge", "probe"])["estimate"].items():
+        here = frame[frame["judge"] == judge].pivot(index="item", columns="probe", values=["choice", "rationale"])
+        distances = [
+            (1 - (matrix[row_of[r["rationale"]["blind"]]] @ matrix[row_of[r["rationale"][probe]]].T).toarray()[0, 0])
+            / 2
+            for _, r in here.iterrows()
+            if r["choice"]["blind"] == r["choice"][probe]
+        ]
+        assert got == pytest.approx(np.mean(distances))
+
+
+def test_texts_without_a_word_have_no_vector():
+    rows = [(str(i), "first", "!?", "first", "...") for i in range(3)]
+    row = one(rationale_shift(calls(rows), n_resamples=5), "drift")
+    assert math.isnan(row["estimate"])
+    assert "3 items without a vector" in row["flag"]
+
+
+def test_the_same_text_has_no_drift_with_any_embedder():
+    rng = np.random.default_rng(0)
+    rows = [(str(i), "first", f"text {i}", "first", f"text {i}") for i in range(20)]
+    row = one(rationale_shift(calls(rows), embed=lambda t: rng.normal(size=(len(t), 7)), n_resamples=5), "drift")
+    assert row["estimate"] == 0
+
+
+def test_embedders_stand_side_by_side_and_see_each_text_once():
+    seen = []
+
+    def counting(texts):
+        seen.append(list(texts))
+        return plane(texts)
+
+    result = rationale_shift(calls(KNOWN), embed={"one": counting, "two": lambda t: plane(t) ** 2}, n_resamples=20)
+    assert list(result["embed"]) == ["one", "two"]
+    assert result["estimate"].nunique() == 2
+    assert seen == [["east", "north", "north-east", "west"]]
+
+
+def test_the_interval_is_that_of_a_mean_over_items():
+    frame = words(n=300, judges=("a",), probes=("blind", "flip"))
+    row = rationale_shift(frame, n_resamples=3000).iloc[0]
+    vectors = {t: i for i, t in enumerate(sorted(set(frame["rationale"])))}
+    matrix = TfidfVectorizer().fit_transform(list(vectors)).toarray()
+    wide = frame.pivot(index="item", columns="probe", values=["choice", "rationale"])
+    same = wide[wide["choice"]["blind"] == wide["choice"]["flip"]]["rationale"]
+    distance = [
+        (1 - matrix[vectors[b]] @ matrix[vectors[f]]) / 2 for b, f in zip(same["blind"], same["flip"], strict=True)
+    ]
+    assert row["n"] == len(distance)
+    assert row["std_error"] == pytest.approx(np.std(distance) / math.sqrt(len(distance)), rel=0.06)
+    assert row["conf_high"] - row["conf_low"] == pytest.approx(2 * 1.96 * row["std_error"], rel=0.06)
+
+
+def test_row_order_engine_scheme_and_probe():
+    frame = words()
+    want = rationale_shift(frame, threshold=0.3, n_resamples=50)
+    mixed = frame.sample(frac=1, random_state=4)
+    pd.testing.assert_frame_equal(want, rationale_shift(mixed, threshold=0.3, n_resamples=50))
+    pd.testing.assert_frame_equal(want, rationale_shift(pl.from_pandas(mixed), threshold=0.3, n_resamples=50))
+    texts = set(frame.loc[frame["probe"] != "truth", "rationale"])
+    flip = rationale_shift(frame, probe="flip", n_resamples=50)
+    assert set(flip["probe"]) == {"flip"}
+    alone = rationale_shift(frame[frame["rationale"].isin(texts) & (frame["probe"] != "truth")], n_resamples=50)
+    pd.testing.assert_frame_equal(flip, alone)
+    both = pd.concat([frame.assign(scheme="S"), frame.assign(scheme="P")])
+    schemes = rationale_shift(both, threshold=0.3, n_resamples=50)
+    got = schemes[schemes["scheme"] == "S"].reset_index(drop=True)
+    np.testing.assert_allclose(got["estimate"], want["estimate"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"distance": "cosine"}, "distance="),
+        ({"probe": "flop"}, "Did you mean 'flip'"),
+        ({"blind": "none"}, "blind='none'"),
+        ({"embed": lambda t: np.zeros((3, 2))}, r"shape \(3, 2\)"),
+        ({"embed": lambda t: np.zeros(len(t))}, "one row a text"),
+        ({"embed": {}}, "empty"),
+        ({"embed": "minilm"}, "embed= is str"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(change, message):
+    with pytest.raises(DesignError, match=message):
+        rationale_shift(words(n=5), **change)
+
+
+def test_explanations_are_needed():
+    with pytest.raises(DesignError, match="'rationale'"):
+        rationale_shift(words().drop(columns="rationale"))
+
+
+# ---------------------------------------------------------------- alignment
+
+
+def test_alignment_of_known_vectors():
+    rows = [
+        ("1", "first", "west", "first", "east"),  # nearer to the favoured: 1
+        ("2", "tie", "east", "tie", "north"),  # nearer to the opposed: 0
+        ("3", "first", "north", "first", "north-east"),  # as near: 1/2
+        ("4", "first", "east", "second", "east"),  # another decision
+        ("5", "first", "east", "first", "nowhere"),  # no vector
+    ]
+    result = rationale_alignment(calls(rows), favoured_text="east", opposed_text="north", embed=plane, n_resamples=100)
+    row = one(result, "alignment")
+    assert row["estimate"] == pytest.approx(0.5)
+    assert (row["n"], row["n_same"], row["n_items"]) == (3, 4, 5)
+    assert "1 items without a vector" in row["flag"]
+    aligned = one(result, "cue_aligned")
+    assert (aligned["estimate"], aligned["n"]) == (0.5, 4)  # items 1 and 4 of 1 to 4
+    blind = one(result, "cue_aligned_blind")
+    assert (blind["estimate"], blind["n"]) == (3 / 5, 5)
+    swapped = rationale_alignment(calls(rows), favoured_text="north", opposed_text="east", embed=plane, n_resamples=100)
+    assert one(swapped, "alignment")["estimate"] == pytest.approx(1 - row["estimate"])
+    assert one(swapped, "cue_aligned")["estimate"] == 0.25
+
+
+def test_as_near_is_half_in_floating_point_too():
+    def tilted(texts):
+        angle = {"a": 0.1, "b": 0.1 + 1.1, "between": 0.1 + 0.55}
+        return np.array([(math.cos(angle[t]), math.sin(angle[t])) for t in texts]) * 0.3
+
+    frame = calls([("1", "first", "a", "first", "between"), ("2", "first", "a", "first", "between")])
+    result = rationale_alignment(frame, favoured_text="a", opposed_text="b", embed=tilted, n_resamples=10)
+    assert one(result, "alignment")["estimate"] == 0.5
+    assert one(result, "cue_aligned")["estimate"] == 0
+
+
+def test_each_probe_may_have_its_own_descriptions():
+    frame = words()
+    labels = {"truth": "model", "flip": "human"}
+    other = {"truth": "human", "flip": "model"}
+    result = rationale_alignment(frame, favoured_text=labels, opposed_text=other, n_resamples=20)
+    for probe in labels:
+        alone = rationale_alignment(frame, favoured_text=labels[probe], opposed_text=other[probe], n_resamples=20)
+        pd.testing.assert_frame_equal(result[result["probe"] == probe], alone[alone["probe"] == probe])
+    with pytest.raises(DesignError, match="'truth'"):
+        rationale_alignment(frame, favoured_text={"flip": "human"}, opposed_text="model")
+    with pytest.raises(DesignError, match="the same"):
+        rationale_alignment(frame, favoured_text="human", opposed_text=" human")
+
+
+def test_alignment_without_the_same_decision_is_nan():
+    rows = [(str(i), "first", "east", "second", "north") for i in range(4)]
+    result = rationale_alignment(calls(rows), favoured_text="east", opposed_text="west", embed=plane, n_resamples=5)
+    assert math.isnan(one(result, "alignment")["estimate"])
+    assert "no item with the same decision" in one(result, "alignment")["flag"]
+    assert one(result, "cue_aligned_blind")["estimate"] == 1

@@ -1,0 +1,375 @@
+"""McNemar comparisons, the minimum detectable effect, and the advice made of them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from judgestats.errors import DesignError
+from judgestats.kernels.proportions import newcombe_paired
+from judgestats.metrics.bias import compare_strategies, gold_agreement, minimum_detectable_effect, recommend
+from judgestats.metrics.bias.strategies import DISCORDANT_ONLY, FEW_DISCORDANT, METHODS, mcnemar_test
+from judgestats.results import NO_DATA, NOT_INDEPENDENT
+from judgestats.schema.counting import tally
+
+
+def counted(a: int, b: int, c: int, d: int, judge: str = "g", strategy: str = "S8") -> pd.DataFrame:
+    """Pairs right under both, the baseline only, the strategy only, neither."""
+    outcomes = {"baseline": ["correct", "correct", "wrong", "wrong"], "outcome": ["correct", "wrong"] * 2}
+    return pd.DataFrame({"judge": judge, "strategy": strategy, **outcomes, "n": [a, b, c, d]})
+
+
+def verdicts(n: int = 80, strategies: str = "B0 S1 S8", judges: str = "gh", seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    gold = rng.choice(["x", "y", "tie"], n)
+    truth = np.where(gold == "x", "first", np.where(gold == "y", "second", "tie"))
+    parts = []
+    for judge, strategy in itertools.product(judges, strategies.split()):
+        other = rng.choice(["first", "second", "tie", "invalid"], n, p=[0.35, 0.3, 0.25, 0.1])
+        choice = np.where(rng.random(n) < 0.5, truth, other)
+        columns = {"item": np.arange(n).astype(str), "first": "x", "second": "y", "gold": gold, "choice": choice}
+        parts.append(pd.DataFrame({"judge": judge, "strategy": strategy, **columns}))
+    return pd.concat(parts, ignore_index=True)
+
+
+# ---------------------------------------------------------------- McNemar
+
+
+def test_agresti():
+    """Approval of the prime minister (Agresti): 150 and 86 changed their minds, 794 and 570 did not."""
+    statistic, p = mcnemar_test(150, 86, "asymptotic")
+    assert (f"{statistic:.4f}", f"{p:.4e}") == ("17.3559", "3.0993e-05")
+    assert round(mcnemar_test(150, 86)[0], 4) == 16.8178
+    assert f"{mcnemar_test(150, 86)[1]:.4e}" == "4.1146e-05"
+    assert mcnemar_test(150, 86, "exact")[1] == pytest.approx(3.71593614e-5, rel=1e-8)
+    row = compare_strategies(counted(794, 150, 86, 570)).iloc[0]
+    assert row["estimate"] == pytest.approx((86 - 150) / 1600)
+    assert (row["accuracy_baseline"], row["accuracy_strategy"]) == (944 / 1600, 880 / 1600)
+    assert (row["baseline_only"], row["strategy_only"], row["n"]) == (150, 86, 1600)
+    low, high = newcombe_paired(794, 86, 150, 570)
+    assert (row["conf_low"], row["conf_high"]) == (low, high)
+    assert low < row["estimate"] < high < 0
+
+
+@pytest.mark.parametrize(("b", "c"), [(3, 9), (9, 3), (0, 5), (1, 0), (12, 12), (40, 61)])
+def test_against_statsmodels_and_the_binomial(b, c):
+    table = [[0, b], [c, 0]]
+    asymptotic, exact = mcnemar(table, exact=False, correction=False), mcnemar(table, exact=True)
+    assert mcnemar_test(b, c, "asymptotic") == (asymptotic.statistic, asymptotic.pvalue)
+    assert mcnemar_test(b, c, "exact") == (exact.statistic, exact.pvalue)
+    points = binom.pmf(np.arange(b + c + 1), b + c, 0.5)
+    far = np.abs(np.arange(b + c + 1) - (b + c) / 2)
+    mid = points[far > far[b] + 1e-9].sum() + points[np.abs(far - far[b]) < 1e-9].sum() / 2
+    assert mcnemar_test(b, c, "mid-p")[1] == pytest.approx(mid, rel=1e-10)
+    if b != c:
+        corrected = mcnemar(table, exact=False, correction=True)
+        assert mcnemar_test(b, c) == (corrected.statistic, corrected.pvalue)
+
+
+def test_nothing_to_tell_apart():
+    for method in METHODS:
+        assert mcnemar_test(0, 0, method)[1] == 1
+    assert mcnemar_test(7, 7) == (0.0, 1.0)  # max(|b - c| - 1, 0)
+    row = compare_strategies(counted(30, 0, 0, 10)).iloc[0]
+    assert (row["p_value"], row["estimate"], row["survives"]) == (1, 0, False)
+    assert row["conf_low"] < 0 < row["conf_high"]
+
+
+def test_few_discordant_pairs_are_flagged_for_the_chi_square_only():
+    assert compare_strategies(counted(60, 8, 16, 20))["flag"].item() == FEW_DISCORDANT
+    assert compare_strategies(counted(60, 8, 17, 20))["flag"].item() == ""
+    assert compare_strategies(counted(60, 8, 16, 20), method="mid-p")["flag"].item() == ""
+
+
+# ---------------------------------------------------------------- the frame
+
+
+@pytest.mark.parametrize("invalid", ["drop", "wrong", "tie"])
+@pytest.mark.parametrize("ties", ["exact", "drop"])
+def test_against_counting_by_hand(invalid, ties):
+    calls = verdicts()
+    got = compare_strategies(calls, invalid=invalid, ties=ties).set_index(["judge", "strategy"])
+    assert list(got.index) == [("g", "S1"), ("g", "S8"), ("h", "S1"), ("h", "S8")]
+    truth = {"x": "first", "y": "second", "tie": "tie"}
+    for (judge, strategy), row in got.iterrows():
+        cells = dict.fromkeys([(True, True), (True, False), (False, True), (False, False)], 0)
+        mine = calls[calls["judge"] == judge]
+        for _, pair in mine[mine["strategy"].isin(["B0", strategy])].groupby("item"):
+            right = []
+            for r in pair.sort_values("strategy").itertuples():  # B0 before S
+                answer = r.choice
+                tie = (answer == "tie" and r.gold != "tie") or (answer == "invalid" and invalid == "tie")
+                if (answer == "invalid" and invalid == "drop") or (tie and ties == "drop"):
+                    continue
+                right.append(answer == truth[r.gold])
+            if len(right) == 2:
+                cells[tuple(right)] += 1
+        n = sum(cells.values())
+        assert row["n"] == n
+        assert (row["baseline_only"], row["strategy_only"]) == (cells[True, False], cells[False, True])
+        assert row["estimate"] == pytest.approx((cells[False, True] - cells[True, False]) / n)
+        assert ("not scored" in row["flag"]) == (n < 80)
+    one = gold_agreement(calls[calls["strategy"] == "B0"], invalid="wrong").set_index(["judge", "term"])["estimate"]
+    all_scored = compare_strategies(calls, invalid="wrong").set_index("judge").loc["g"]
+    np.testing.assert_allclose(all_scored["accuracy_baseline"], one["g", "accuracy"])
+
+
+def test_frame_tally_engine_order():
+    calls = verdicts().drop(index=[3, 100, 170])
+    whole = compare_strategies(calls)
+    counts = tally(calls, "compare_strategies", baseline="B0")
+    same = [counts, pl.from_pandas(calls), pl.from_pandas(calls).lazy(), calls.sample(frac=1, random_state=2)]
+    for other in same:
+        pd.testing.assert_frame_equal(compare_strategies(other), whole, check_dtype=False)
+    assert "2 pairs under one only" in whole["flag"].iloc[0]
+
+
+def test_turning_baseline_and_strategy_round_turns_the_sign():
+    calls = verdicts(strategies="B0 S1")
+    one, two = compare_strategies(calls), compare_strategies(calls, baseline="S1")
+    np.testing.assert_allclose(one["estimate"], -two["estimate"])
+    np.testing.assert_allclose(one["conf_low"], -two["conf_high"])
+    np.testing.assert_allclose(one["p_value"], two["p_value"])
+    assert list(two["baseline"]) == ["S1", "S1"]
+
+
+def test_counts_and_repeats():
+    calls = verdicts(strategies="B0 S1")
+    once, thrice = compare_strategies(calls), compare_strategies(calls.assign(n=3))
+    np.testing.assert_allclose(thrice["baseline_only"], 3 * once["baseline_only"])
+    repeats = pd.concat([calls.assign(replicate=r) for r in range(2)])
+    assert compare_strategies(repeats)["flag"].str.contains(NOT_INDEPENDENT).all()
+    with pytest.raises(DesignError, match="judged twice"):
+        compare_strategies(pd.concat([calls, calls]))
+
+
+def test_a_strategy_without_a_scored_pair():
+    calls = verdicts(strategies="B0 S1", judges="g")
+    calls.loc[calls["strategy"] == "S1", "choice"] = "invalid"
+    row = compare_strategies(calls).iloc[0]
+    assert row[["estimate", "p_value", "p_adjusted"]].isna().all()
+    assert not row["survives"]
+    assert NO_DATA in row["flag"]
+
+
+# ---------------------------------------------------------------- several tests
+
+
+def many() -> pd.DataFrame:
+    pairs = [(23, 69), (17, 47), (33, 62), (12, 31), (27, 45)]
+    return pd.concat([counted(200, b, c, 100, judge=f"j{i}") for i, (b, c) in enumerate(pairs)])
+
+
+def test_holm_over_more_tests_than_are_shown():
+    got = compare_strategies(many(), m=20)
+    p = got["p_value"].to_numpy()
+    factors = [20, 19, 18, 17, 16]
+    by_hand = np.minimum(1, np.maximum.accumulate(np.sort(p) * factors))
+    np.testing.assert_allclose(np.sort(got["p_adjusted"]), by_hand)
+    assert list(got["survives"]) == [True, True, False, False, False]
+    assert set(got["adjustment"]) == {"holm, m = 20"}
+    np.testing.assert_allclose(compare_strategies(many())["p_adjusted"], multipletests(p, method="holm")[1])
+    assert list(compare_strategies(many())["survives"]) == [True, True, True, True, True]
+
+
+@pytest.mark.parametrize("adjust", ["bonferroni", "fdr_bh", "hommel", "simes-hochberg"])
+def test_other_corrections_are_statsmodels(adjust):
+    got = compare_strategies(many(), adjust=adjust, m=9)
+    padded = np.r_[got["p_value"], np.ones(4)]
+    np.testing.assert_allclose(got["p_adjusted"], multipletests(padded, method=adjust)[1][:5])
+
+
+def test_no_correction():
+    got = compare_strategies(many(), adjust="none", m=20)
+    np.testing.assert_array_equal(got["p_adjusted"], got["p_value"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"m": 3}, r"m=3 tests were planned, and there are 5"),
+        ({"method": "fisher"}, r"method='fisher' is not known"),
+        ({"adjust": "holms"}, r"adjust='holms' is not known.*Did you mean 'holm'"),
+        ({"ties": "half"}, r"ties='half' is not known. Allowed: 'exact', 'drop'"),
+        ({"invalid": "half"}, r"invalid='half' is not known"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(DesignError, match=message):
+        compare_strategies(many(), **options)
+
+
+def test_a_baseline_that_does_not_occur():
+    with pytest.raises(DesignError, match=r"baseline='B0' is not in 'strategy'. It has: P0, S1"):
+        compare_strategies(verdicts(strategies="P0 S1"))
+
+
+# ---------------------------------------------------------------- discordant pairs only
+
+
+def test_discordant_pairs_give_the_test_and_with_their_total_the_difference():
+    counts = counted(0, 23, 69, 0).iloc[1:3]
+    row = compare_strategies(counts).iloc[0]
+    assert round(row["statistic"], 2) == 22.01
+    assert row[["estimate", "conf_low", "n", "accuracy_baseline"]].isna().all()
+    assert row["flag"] == DISCORDANT_ONLY
+    full = compare_strategies(counted(209, 23, 69, 99)).iloc[0]
+    for known in (compare_strategies(counts, pairs=400), compare_strategies(counts.assign(all=400), pairs="all")):
+        row = known.iloc[0]
+        assert (row["estimate"], row["n"], row["method"]) == (46 / 400, 400, "Agresti-Min, paired")
+        assert row["std_error"] == full["std_error"]
+        assert row["conf_low"] == pytest.approx(full["conf_low"], abs=0.003)
+        assert row["conf_high"] == pytest.approx(full["conf_high"], abs=0.003)
+    none = compare_strategies(counts.assign(n=0), pairs=400).iloc[0]
+    assert (none["p_value"], none["estimate"], none["n"]) == (1, 0, 400)
+    assert none["conf_low"] < 0 < none["conf_high"]
+    with pytest.raises(DesignError, match="pairs=90 is less than the 92"):
+        compare_strategies(counts, pairs=90)
+
+
+def test_a_frame_without_concordant_pairs_is_complete():
+    calls = verdicts(2, strategies="B0 S1", judges="g").assign(gold="x")
+    calls["choice"] = ["first", "second", "second", "first"]
+    row = compare_strategies(calls).iloc[0]
+    assert (row["estimate"], row["n"], row["baseline_only"], row["strategy_only"]) == (0, 2, 1, 1)
+    pd.testing.assert_frame_equal(
+        compare_strategies(tally(calls, "compare_strategies", baseline="B0")), compare_strategies(calls)
+    )
+
+
+# ---------------------------------------------------------------- planning
+
+
+@pytest.mark.parametrize("power", [0.8, 0.5, 0.3, 0.95])
+def test_the_closed_form_solves_the_equation(power):
+    z1, z2 = norm.ppf(0.975), norm.ppf(power)
+    for n, psi in [(400, 0.1), (400, 0.2375), (60, 0.5), (5000, 0.02)]:
+        got = minimum_detectable_effect(n, discordance=psi, power=power)["estimate"].item()
+
+        def gap(d, n=n, psi=psi):
+            return z1 * np.sqrt(psi) + z2 * np.sqrt(psi - d * d) - d * np.sqrt(n)
+
+        root = brentq(gap, 0, np.sqrt(psi) * (1 - 1e-12), xtol=1e-15)
+        assert got == pytest.approx(root, rel=1e-9)
+
+
+def test_the_effect_found_has_that_power():
+    """Simulated: McNemar without correction sees the effect in 80 % of the samples."""
+    n, psi = 400, 0.2
+    delta = minimum_detectable_effect(n, discordance=psi)["estimate"].item()
+    rng = np.random.default_rng(1)
+    cells = rng.multinomial(n, [(psi - delta) / 2, (psi + delta) / 2, 1 - psi], size=40_000)
+    b, c = cells[:, 0], cells[:, 1]
+    assert ((b - c) ** 2 / (b + c) > norm.ppf(0.975) ** 2).mean() == pytest.approx(0.8, abs=0.02)
+
+
+def test_vectors_counts_and_effects_out_of_reach():
+    got = minimum_detectable_effect([100, 400], discordant=40)
+    assert list(got["discordance"]) == [0.4, 0.1]
+    assert got["estimate"].iloc[1] == minimum_detectable_effect(400, discordance=0.1)["estimate"].item()
+    beyond = minimum_detectable_effect(400, discordant=5).iloc[0]  # five of five to one side: p = .06
+    assert np.isnan(beyond["estimate"])
+    assert "beyond" in beyond["flag"]
+    for bad in ({}, {"discordance": 0.1, "discordant": 4}, {"discordance": 1.2}, {"discordant": 0}):
+        with pytest.raises(DesignError):
+            minimum_detectable_effect(400, **bad)
+
+
+# ---------------------------------------------------------------- advice
+
+
+def grid(judge: str, gains: dict[str, tuple[int, int]]) -> pd.DataFrame:
+    return pd.concat([counted(200, b, c, 200 - b - c, judge=judge, strategy=s) for s, (b, c) in gains.items()])
+
+
+TABLE = pd.concat(
+    [
+        grid("Claude", {"S1": (30, 33), "S5": (15, 62), "S8": (23, 69)}),
+        grid("Pro", {"S1": (16, 19), "S5": (20, 21), "S8": (30, 28)}),
+        grid("Flash", {"S1": (12, 52), "S5": (20, 25), "S8": (17, 57)}),
+    ]
+)
+
+
+def test_advice_is_the_largest_supported_gain_within_the_budget():
+    free = recommend(TABLE).set_index("judge")
+    assert free["advice"].to_dict() == {"Claude": "S5", "Flash": "S1", "Pro": "B0"}
+    assert free.loc["Claude", "because"] == "S5 vs B0: +11.8 pp, holm p < .001, n = 400"
+    assert free.loc["Claude", "cost"] == 1
+    assert free.loc["Flash", "flag"] == "same gain: S8"
+    assert free.loc["Pro", "flag"] == "no supported gain"
+    assert free.loc["Pro", "because"] == (
+        "no comparison supports a gain; the nearest is S1 vs B0: +0.8 pp, holm p = 1.000, n = 400"
+    )
+    assert np.isnan(free.loc["Pro", "estimate"])
+    tight = recommend(TABLE, budget=1).set_index("judge")
+    assert tight["advice"].to_dict() == {"Claude": "S5", "Flash": "B0", "Pro": "B0"}
+    compared = compare_strategies(TABLE)
+    pd.testing.assert_frame_equal(recommend(compared), recommend(TABLE))
+    best = compared.set_index(["judge", "strategy"]).loc[("Claude", "S5")]
+    assert free.loc["Claude", "p_adjusted"] == best["p_adjusted"]
+    assert free.loc["Claude", "conf_low"] == best["conf_low"]
+
+
+def test_names_are_names_only():
+    """Rename judges and strategies: the advice is renamed, and nothing else changes."""
+    judges = {"Claude": "Pro", "Pro": "Flash", "Flash": "Claude"}
+    strategies = {"S1": "S8", "S8": "S5", "S5": "S1"}
+    cost = {"B0": 1, "S1": 2, "S5": 1, "S8": 2.5}
+    renamed = TABLE.assign(judge=TABLE["judge"].map(judges), strategy=TABLE["strategy"].map(strategies))
+    costs = {strategies.get(s, s): c for s, c in cost.items()}
+    for budget in (None, 1, 2, 3):
+        plain = recommend(TABLE, cost=cost, budget=budget)
+        other = recommend(renamed, cost=costs, budget=budget).set_index("judge")
+        for r in plain.itertuples():
+            twin = other.loc[judges[r.judge]]
+            assert twin["advice"] == strategies.get(r.advice, r.advice)
+            np.testing.assert_allclose(twin["estimate"], r.estimate)
+            np.testing.assert_allclose(twin["cost"], r.cost)
+
+
+def test_costs_that_are_not_known_are_told_under_a_budget():
+    got = recommend(TABLE, cost={"B0": 1, "S1": 2}, budget=2).set_index("judge")
+    assert got.loc["Claude", "flag"] == "no supported gain; cost not known: S5, S8"
+    assert got.loc["Flash", "advice"] == "S1"
+
+
+def test_tasks_and_judges():
+    both = pd.concat([TABLE.assign(task="natural"), TABLE.assign(task="adversarial", n=TABLE["n"] // 8)])
+    got = recommend(both)
+    assert list(got.columns[:2]) == ["task", "judge"]
+    assert got["task"].tolist() == ["adversarial"] * 3 + ["natural"] * 3
+    assert recommend(both, task="natural")["advice"].tolist() == ["S5", "S1", "B0"]
+    assert recommend(both, judge="Claude", task="natural")["advice"].item() == "S5"
+    unknown = recommend(both, judge="Sonnet", task="natural").iloc[0]
+    assert (unknown["advice"], unknown["flag"]) == ("B0", NO_DATA)
+    assert unknown["because"] == "no comparison of 'Sonnet' in the data"
+    with pytest.raises(
+        DesignError, match=r"task='neutral' is not in the results. Tasks: adversarial, natural.*natural"
+    ):
+        recommend(both, task="neutral")
+    with pytest.raises(DesignError, match="There is no column 'task'"):
+        recommend(TABLE, task="natural")
+
+
+def test_harm_is_no_reason():
+    harmful = grid("g", {"S1": (90, 20), "S8": (80, 10)})
+    got = recommend(harmful).iloc[0]
+    assert (got["advice"], got["because"]) == ("B0", "no comparison shows a gain")
+
+
+def test_advice_goes_by_the_baseline_of_the_comparisons():
+    compared = compare_strategies(verdicts(), baseline="S1")
+    with pytest.raises(DesignError, match=r"compared with 'S1', not 'B0'"):
+        recommend(compared)
+    assert set(recommend(compared, baseline="S1")["advice"]) <= {"S1", "S8", "B0"}
+    with pytest.raises(DesignError, match="m is for calls"):
+        recommend(compare_strategies(TABLE), m=20)

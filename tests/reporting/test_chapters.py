@@ -1,0 +1,108 @@
+"""The page beyond the datasheets: a section for each question that the data can answer, and a reason for the others."""
+
+import re
+
+import pandas as pd
+import pytest
+
+import judgestats as js
+import registry
+from judgestats.metrics.questions import PREFERENCE_TRIALS, RATING_TRIALS
+from judgestats.metrics.trials import Options, attempts
+from judgestats.reporting.chapters import CHAPTERS, MOST, chapters, estimates_table
+from judgestats.reporting.sheets import _SHOWN_BY
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    made = {}
+
+    def of(name):
+        if name not in made:
+            made[name] = js.report(getattr(registry, name)(), folder / f"{name}.html", n_resamples=50).read_text(
+                "utf-8"
+            )
+        return made[name]
+
+    return of
+
+
+def test_every_measure_that_is_tried_has_a_place_on_the_page():
+    placed = {p.measure for parts in CHAPTERS.values() for p in parts} | set(_SHOWN_BY)
+    elsewhere = {
+        "attenuation": "a page of two conditions",
+        "rank_correlation": "beside the score matrix",
+        "preference_gap": "asks who is a person",
+        "ordering_accuracy": "asks for the order of the tiers",
+    }
+    assert {*PREFERENCE_TRIALS, *RATING_TRIALS} - placed == set(elsewhere)
+
+
+def test_strategies_have_their_section_with_its_numbers(page):
+    text = page("strategies")
+    want = js.compare_strategies(registry.strategies())
+    assert "Does another way of asking help?" in text
+    assert f"{want['estimate'].iloc[0]:.3f}".replace("-", "−") in text
+    assert 'id="does-another-way-of-asking-help"' in text
+
+
+def test_ratings_have_agreement_and_variance(page):
+    text = page("scores")
+    icc = js.icc(registry.scores(), subjects=["system", "item"]).set_index("term").loc["ICC(2,1)", "estimate"]
+    assert f">{icc:.3f}<" in text
+    for title in ("Do the judges agree?", "Where does the variance come from?", "How are the scores spread?"):
+        assert title in text
+
+
+def test_what_cannot_be_measured_says_what_it_needs(page):
+    text = page("scores")
+    missing = text[text.index("What this page does not show") :]
+    assert "three values in a column" in missing  # agreement over temperature
+    assert "score_matrix</code>" not in missing
+
+
+def test_a_measure_is_shown_or_absent_never_both(page):
+    for name in ("strategies", "scores", "probes"):
+        text = page(name)
+        before, after = text.split('id="what-this-page-does-not-show"')
+        shown = set(re.findall(r"<h3>[^<]*<code>(\w+)</code>", before))
+        absent = set(re.findall(r"<td><code>([^<]+)</code></td>", after))
+        assert shown, name
+        assert not shown & absent, name
+
+
+def test_a_long_table_is_cut_and_says_so():
+    rows = pd.DataFrame(
+        {
+            "judge": [f"j{i}" for i in range(MOST + 5)],
+            "candidate": "x",
+            "term": "win_rate",
+            "estimate": 0.5,
+            "std_error": 0.1,
+            "conf_low": 0.4,
+            "conf_high": 0.6,
+            "n": 10.0,
+            "method": "Wilson",
+            "flag": "",
+        }
+    )
+    sections, shown = chapters(registry.calls(), {"preference_rate": rows}, 0.95)
+    assert shown == {"preference_rate"}
+    text = sections["Which way does it lean?"]
+    assert text.count("<tr") == MOST + 1
+    assert "5 rows more" in text
+
+
+def test_names_from_the_data_are_escaped():
+    table = js.preference_rate(registry.calls().assign(judge="<b>&g"))
+    text = estimates_table(table, 0.95)
+    assert "&lt;b&gt;&amp;g" in text
+    assert "<b>&g" not in text
+
+
+def test_an_attempt_is_estimates_or_a_reason():
+    taken = attempts(registry.calls(), Options(n_resamples=10))
+    assert set(taken) == set(PREFERENCE_TRIALS)
+    assert isinstance(taken["kappa"], pd.DataFrame)
+    assert "probe" in taken["anchoring"]

@@ -1,0 +1,217 @@
+"""Every measure is held to every property, or says why not."""
+
+import inspect
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import judgestats as js
+import registry
+from judgestats.schema import PATTERNS, tally
+
+MEASURES = registry.registry()
+#: Public names of the metrics room that are no measures: they plan, choose, describe, or hold several measures.
+NOT_MEASURES = {
+    "datasheet": "several measures side by side; each is here",
+    "compare_datasheets": "two datasheets side by side",
+    "profile": "words for the numbers of a datasheet",
+    "supported": "says which measures can be taken",
+    "describe": "describes the data",
+    "pareto_front": "compares configurations, and has no estimates of its own; tested in test_frontier",
+    "recommend": "picks a comparison; test_frontier permutes the names of judges and strategies",
+    "minimum_detectable_effect": "plans; its input are numbers, not verdicts",
+    "shift_tests": "takes a table of correlations, not verdicts; tested in test_shifts",
+}
+NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
+
+
+def asked(prop):
+    """Measures that are held to a property."""
+    return [name for name, m in MEASURES.items() if prop not in m.exempt]
+
+
+@cache
+def of_the_data(name):
+    data = MEASURES[name].data()
+    return data, MEASURES[name].call(data)
+
+
+def same(got, want):
+    """The two results hold the same rows, in whatever order, to rounding."""
+    keys = [c for c in want.columns if not pd.api.types.is_float_dtype(want[c])]
+    assert list(got.columns) == list(want.columns)
+    ordered = [
+        t.assign(**{k: t[k].astype(str) for k in keys}).sort_values(keys, kind="stable", ignore_index=True)
+        for t in (got, want)
+    ]
+    pd.testing.assert_frame_equal(*ordered, check_dtype=False, rtol=1e-9, atol=1e-9)
+
+
+def reversed_names(labels):
+    """Other names in the opposite order."""
+    known = sorted({str(x) for x in labels if not pd.isna(x)})
+    return {x: f"n{len(known) - i:03d}" for i, x in enumerate(known)}
+
+
+def with_pairs_in_order(result):
+    """Which of two judges is named first is a matter of their names."""
+    if not {"judge", "other"} <= set(result.columns):
+        return result
+    pair = np.sort(result[["judge", "other"]].astype(str).to_numpy(), axis=1)
+    return result.assign(judge=pair[:, 0], other=pair[:, 1])
+
+
+def renamed(table, names, columns):
+    return table.assign(
+        **{
+            c: table[c].map(lambda x: names.get(str(x), x) if not pd.isna(x) else x)
+            for c in columns
+            if c in table.columns
+        }
+    )
+
+
+def of_estimates(result):
+    """What does not depend on random draws: point estimates and n, with what names them."""
+    drawn = result["method"].str.contains("bootstrap") & ~result["method"].str.contains("closed form")
+    result = result.copy()
+    result.loc[drawn, ["std_error", "conf_low", "conf_high"]] = np.nan
+    result.loc[drawn, ["method", "flag"]] = ""
+    return result
+
+
+def test_every_measure_is_registered():
+    homes = {n for n, home in js._HOMES.items() if home.startswith("judgestats.metrics")}
+    functions = {n for n in homes if inspect.isfunction(getattr(js, n))}
+    assert functions - set(NOT_MEASURES) == set(MEASURES)
+
+
+def test_an_exemption_names_a_property_and_gives_a_reason():
+    for name, measure in MEASURES.items():
+        assert set(measure.exempt) <= set(registry.PROPERTIES), name
+        assert all(len(why) > 15 for why in measure.exempt.values()), name
+
+
+def test_every_pattern_has_its_measure():
+    assert set(PATTERNS) == {m.tally or n for n, m in MEASURES.items() if "tally" not in m.exempt}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_the_data_exercise_the_measure(name):
+    _, result = of_the_data(name)
+    assert result["estimate"].notna().any()
+
+
+@pytest.mark.parametrize("name", asked("rows"))
+def test_row_order_does_not_matter(name):
+    data, result = of_the_data(name)
+    mixed = data.sample(frac=1, random_state=3).reset_index(drop=True)
+    pd.testing.assert_frame_equal(MEASURES[name].call(mixed), result, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", asked("again"))
+def test_the_same_arguments_give_the_same_numbers(name):
+    data, result = of_the_data(name)
+    pd.testing.assert_frame_equal(MEASURES[name].call(data), result)
+
+
+@pytest.mark.parametrize("name", asked("untouched"))
+def test_the_input_is_not_changed(name):
+    data = MEASURES[name].data()
+    before = data.copy(deep=True)
+    MEASURES[name].call(data)
+    pd.testing.assert_frame_equal(data, before)
+
+
+@pytest.mark.parametrize("name", asked("judges"))
+def test_judges_are_names(name):
+    data, result = of_the_data(name)
+    columns = ["judge", "system", "gold"] if "system" in data.columns else ["judge"]  # a judge may be a system too
+    names = reversed_names(pd.concat([data[c] for c in columns[:2]]))
+    got = MEASURES[name].call(renamed(data, names, columns))
+    want = renamed(result, names, [*columns, "other"])
+    same(with_pairs_in_order(of_estimates(got)), with_pairs_in_order(of_estimates(want)))
+
+
+@pytest.mark.parametrize("name", asked("items"))
+def test_items_are_names(name):
+    data, result = of_the_data(name)
+    names = reversed_names(data["item"])
+    got = MEASURES[name].call(renamed(data, names, ["item"]))
+    same(of_estimates(got), of_estimates(renamed(result, names, ["item"])))
+
+
+@pytest.mark.parametrize("name", asked("candidates"))
+def test_candidates_are_names(name):
+    data, result = of_the_data(name)
+    columns = [
+        c
+        for c in ("first", "second", "better", "target", "gold", "system", "candidate", "favoured")
+        if c in data.columns
+    ]
+    names = reversed_names(pd.concat([data[c] for c in columns if c != "gold"]))
+    if "system" in columns:  # judges that are systems keep their own
+        columns, names = [*columns, "judge"], reversed_names(pd.concat([data["system"], data["judge"]]))
+    got = MEASURES[name].call(renamed(data, names, columns))
+    want = renamed(result, names, [*columns, "candidate", "other", "favoured"])
+    same(with_pairs_in_order(of_estimates(got)), with_pairs_in_order(of_estimates(want)))
+
+
+@pytest.mark.parametrize("name", asked("slots"))
+def test_the_other_way_round(name):
+    measure = MEASURES[name]
+    data, result = of_the_data(name)
+    attributes = [c.removesuffix("_first") for c in data.columns if c.endswith("_first")]
+    pairs = [("first", "second"), *((f"{a}_first", f"{a}_second") for a in attributes)]
+    turned = data.copy()
+    for one, two in pairs:
+        turned[one], turned[two] = data[two], data[one]
+    turned["choice"] = data["choice"].map(lambda c: {"first": "second", "second": "first"}.get(c, c))
+    if "strength" in data.columns:
+        turned["strength"] = 1 - data["strength"]
+    got, want = of_estimates(measure.call(turned)), of_estimates(result)
+    flip = got["term"].isin(measure.flips)
+    got.loc[flip, "estimate"] = -got.loc[flip, "estimate"]
+    low, high = -got.loc[flip, "conf_high"], -got.loc[flip, "conf_low"]
+    got.loc[flip, "conf_low"], got.loc[flip, "conf_high"] = low, high
+    places = {a: b for pair in measure.swaps for a, b in (pair, pair[::-1])}
+    got["term"] = got["term"].map(lambda t: places.get(t, t))
+    same(got, want)
+
+
+@pytest.mark.parametrize("name", asked("engine"))
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+def test_polars_gives_what_pandas_gives(name, lazy):
+    data, result = of_the_data(name)
+    table = pl.from_pandas(data)
+    got = MEASURES[name].call(table.lazy() if lazy else table)
+    pd.testing.assert_frame_equal(got, result, check_dtype=False)
+
+
+@pytest.mark.parametrize("name", asked("count"))
+def test_a_row_may_carry_a_count(name):
+    data, result = of_the_data(name)
+    thrice = MEASURES[name].call(data.assign(n=3))
+    np.testing.assert_allclose(thrice["estimate"], result["estimate"], rtol=1e-9, atol=1e-12)
+    counted = result["n"] > 0
+    assert (thrice.loc[counted, "n"] >= result.loc[counted, "n"]).all()
+    assert (thrice.loc[counted, "n"] > result.loc[counted, "n"]).any()
+
+
+@pytest.mark.parametrize("name", asked("tally"))
+def test_the_tally_gives_what_the_frame_gives(name):
+    measure = MEASURES[name]
+    data, result = of_the_data(name)
+    counted = measure.call(tally(data, measure.tally or name, baseline=measure.baseline))
+    loose = [c for c in NUMBERS if c in measure.loose]
+    assert list(counted["term"]) == list(result["term"])
+    columns = [c for c in NUMBERS if c not in loose]
+    np.testing.assert_allclose(
+        of_estimates(counted)[columns].to_numpy(float),
+        of_estimates(result)[columns].to_numpy(float),
+        rtol=1e-12,
+        atol=1e-12,
+    )
