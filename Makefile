@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: reproduce test test-real bench lint clean
+.PHONY: reproduce test test-real bench coverage-study lint clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -21,7 +21,7 @@ reproduce: $(READY)
 # DuckDB's binding writes to standard error when the interpreter ends; it is shown where something failed.
 test: $(READY) lint
 	@mkdir -p build
-	$(BIN)/python -m pytest --quiet 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
+	$(BIN)/python -m pytest --quiet --numprocesses auto 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .
@@ -37,8 +37,13 @@ test-real: $(READY)
 
 # Times are reports, never assertions: docs/benchmarks.md says which machine the committed ones came from.
 bench: $(READY)
-	$(BIN)/python -m pytest --quiet benchmarks --benchmark-only --benchmark-columns=min,median,rounds
+	$(BIN)/python -m pytest --quiet --numprocesses 0 benchmarks --benchmark-only --benchmark-columns=min,median,rounds
 	$(BIN)/python benchmarks/memory.py
+
+# How often the intervals cover the truth: 2,000 simulated replications a cell, half an hour on one core or so. The test
+# suite runs a small size of it; docs/coverage.csv holds the full one.
+coverage-study: $(READY)
+	$(BIN)/python benchmarks/coverage_study.py --replications 2000 --jobs 2
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

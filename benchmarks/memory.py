@@ -13,10 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import peer_bootstrap
 import peer_consensus
 import peer_delta0
 
-from judgestats import consensus_deviation, delta0
+from judgestats import consensus_deviation, delta0, preference_rate
 
 TASKS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[[bool], Any]]] = {
     "Δ0 of 1,000,000 calls": (delta0, peer_delta0.delta0, lambda c: peer_delta0.made_calls(categories=c)),
@@ -26,6 +27,22 @@ TASKS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[[bool], 
         lambda c: peer_consensus.made_ratings(categories=c),
     ),
 }
+
+
+#: The two-way bootstrap of 1,000,000 calls (100,000 items, 10 judges): ours alone.
+TWO_WAY = "two-way bootstrap of 1,000,000 calls, B = 2000"
+
+
+def two_way(calls: Any) -> Any:
+    """Win rate of one candidate, items and judges both drawn."""
+    calls = calls.drop(columns="judge").assign(judge="all")
+    return preference_rate(calls, of="a", cluster=["item", "rater"], interval="percentile")
+
+
+def crossed_calls() -> Any:
+    """Every judge on every item, once."""
+    calls = peer_bootstrap.made_calls(1_000_000, 1000, 10)
+    return calls.assign(item=[f"item-{i // 10:06d}" for i in range(len(calls))], rater=calls["judge"])
 
 
 def peak_megabytes(call: Callable[[], Any]) -> float:
@@ -42,6 +59,11 @@ def _status(key: str) -> int:
 
 
 def _one(task: str, who: str, kind: str) -> None:
+    if task == TWO_WAY:
+        calls = crossed_calls()
+        two_way(calls.head(2000))
+        print(peak_megabytes(lambda: two_way(calls)))
+        return
     ours, peer, made = TASKS[task]
     function = ours if who == "ours" else peer
     data = made(kind == "categories")
@@ -60,6 +82,8 @@ def main() -> None:
                 peak[who] = statistics.median(float(r.stdout) for r in runs)
             ours, peer = peak["ours"], peak["peer"]
             print(f"{task}, {kind}: {ours:.0f} MB against {peer:.0f} MB ({ours / peer:.2f})")
+    run = subprocess.run([sys.executable, __file__, TWO_WAY, "ours", ""], capture_output=True, text=True, check=True)
+    print(f"{TWO_WAY}: {float(run.stdout):.0f} MB")
 
 
 if __name__ == "__main__":

@@ -282,9 +282,9 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
 
 
 def _show_design(console: Console, data: Any) -> None:
-    from judgestats.metrics.support import design
+    from judgestats.metrics.support import describe
 
-    _print_table(console, "Design", design(data))
+    _print_table(console, "Design", describe(data))
 
 
 def _show_account(console: Console, data: Any) -> None:

@@ -14,7 +14,7 @@ from judgestats.ingest.mapping import Mapped, source_columns
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.structured import Record, table_of
 from judgestats.schema.columns import VOCABULARY, Kind
-from judgestats.schema.validation import Finding, as_frame
+from judgestats.schema.findings import Finding, as_frame
 
 #: A plain number as text; ``007`` is none.
 NUMBER = re.compile(r"[+-]?(0|[1-9]\d{0,14})(\.\d*)?([eE][+-]?\d{1,3})?")

@@ -7,12 +7,21 @@ from collections.abc import Callable, Iterator
 import pandas as pd
 
 from judgestats.errors import AuditError, suggestion
-from judgestats.published import paper_dark_current, paper_merchant_risk
+from judgestats.published import (
+    paper_consensus_illusion,
+    paper_dark_current,
+    paper_debiasing,
+    paper_merchant_risk,
+    paper_rationalization,
+)
 from judgestats.published.checks import Check
 
 PAPERS: dict[str, Callable[[], Iterator[Check]]] = {
     "merchant_risk": paper_merchant_risk.checks,
+    "debiasing": paper_debiasing.checks,
     "dark_current": paper_dark_current.checks,
+    "consensus_illusion": paper_consensus_illusion.checks,
+    "rationalization": paper_rationalization.checks,
 }
 
 
@@ -22,7 +31,8 @@ def reproduce(paper: str | None = None) -> pd.DataFrame:
     Parameters
     ----------
     paper : str, optional
-        ``merchant_risk`` or ``dark_current``; all by default.
+        ``merchant_risk``, ``debiasing``, ``dark_current``, ``consensus_illusion`` or ``rationalization``; all by
+        default.
 
     Returns
     -------

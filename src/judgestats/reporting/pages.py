@@ -14,13 +14,14 @@ from judgestats import __version__
 from judgestats.errors import DesignError
 from judgestats.metrics.datasheets import datasheet, profile
 from judgestats.metrics.datasheets.sheets import BEFORE
-from judgestats.metrics.support import supported
+from judgestats.metrics.trials import Options, attempts, trials
 from judgestats.reporting.account import account_section, design, head, how_read, pooled, readings, sources
+from judgestats.reporting.chapters import chapters
 from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
 from judgestats.reporting.pictures import pictures
 from judgestats.reporting.plots.rows import whose
 from judgestats.reporting.sheets import datasheet_table, overview, shown_measures
-from judgestats.reporting.words import FLAGS, count, noun
+from judgestats.reporting.words import FLAGS, count, doubts, noun
 from judgestats.schema import check, kind_of
 from judgestats.schema.columns import By, Kind, grouping
 from judgestats.schema.validation import raise_faults
@@ -120,6 +121,8 @@ def report(
     measured, renamed = _apart(frame, groups)
     sheet = datasheet(measured, **{**options, "by": renamed})
     title = title or "Judge datasheet"
+    taken = attempts(measured, Options(tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level))
+    further, shown = chapters(measured, taken, conf_level)
     sections = {
         "What was read": _read(source, findings),
         "At a glance": overview(sheet, conf_level) if whose(sheet).nunique() > 1 else Markup(""),
@@ -127,7 +130,8 @@ def report(
         "Datasheets": join(
             [pooled(frame, kind, [*groups, *sheet.columns.intersection(["prompt"])]), _datasheets(sheet, conf_level)]
         ),
-        "What this page does not show": _not_shown(frame, kind, sheet, identity),
+        **further,
+        "What this page does not show": _not_shown(frame, kind, sheet, taken, shown),
         "How it was made": _made(options, source),
     }
     sections = {k: v for k, v in sections.items() if v}
@@ -229,14 +233,15 @@ def _sketch(r: Mapping[str, Any]) -> Markup:
     )
 
 
-def _not_shown(frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame, identity: Mapping[str, str] | None) -> Markup:
-    measures = supported(frame, identity)
-    absent = measures[~measures["supported"] & ~measures["measure"].isin(shown_measures(sheet))]
+def _not_shown(
+    frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame, taken: Mapping[str, pd.DataFrame | str], shown: set[str]
+) -> Markup:
+    seen = shown | shown_measures(sheet)
+    asked = trials(frame)
+    absent = {m: why for m, why in taken.items() if isinstance(why, str) and m not in seen}
     parts = []
-    if len(absent):
-        rows = [
-            row([tag("code", r["measure"]), r.get("question", ""), r["missing"]]) for r in absent.to_dict("records")
-        ]
+    if absent:
+        rows = [row([tag("code", measure), asked[measure].question, why]) for measure, why in absent.items()]
         parts += [
             tag("p", f"{noun(len(absent), 'measure')} that these data do not support, and what each would need:"),
             table(["measure", "question", "what is missing"], rows),
@@ -248,7 +253,8 @@ def _not_shown(frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame, identity: M
         _RATING_LIMIT if kind == "ratings" else _PREFERENCE_LIMIT if "stimulus" not in frame.columns else "",
     ]
     parts += [tag("h3", "Limits"), tag("ul", *(tag("li", t) for t in limits if t))]
-    used = list(dict.fromkeys(f for cell in sheet["flag"] for f in str(cell).split("; ") if f))
+    marked = [sheet["flag"], *(t["flag"] for m, t in taken.items() if m in shown and not isinstance(t, str))]
+    used = doubts(f for flags in marked for cell in flags for f in str(cell).split("; "))
     if used:
         entries = [join([tag("dt", f), tag("dd", FLAGS.get(f, "Said by the measure itself."))]) for f in used]
         parts += [tag("h3", "Doubts, as they are flagged on this page"), tag("dl", *entries, class_="glossary")]

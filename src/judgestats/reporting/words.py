@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from judgestats.metrics.consensus.scores import ASIDE, GAP, SD_UNKNOWN, UNEQUAL_CRITERIA, UNEQUAL_RUNS
 from judgestats.results import (
@@ -10,15 +11,19 @@ from judgestats.results import (
     CEILING,
     CONSTANT,
     FEW_CLUSTERS,
+    FEW_DISAGREEMENTS,
+    FEW_RATERS,
     FORCED_CHOICE,
     LEFT_CENSORED,
     NO_DATA,
     NOT_INDEPENDENT,
     ONE_UNIT,
+    RESAMPLES_AGREE,
     RIGHT_CENSORED,
     SIGN_CHANGED,
     SINGLE_RUN,
     SMALL_N,
+    UNBOUNDED,
     ZERO_BASE,
 )
 
@@ -83,6 +88,63 @@ WORDS = {
     "share_positive": "share above the reference",
     "score": "score",
     "attenuation": "attenuation",
+    "win_rate": "win rate",
+    "bias": "bias, signed",
+    "magnitude": "size of the bias",
+    "difference": "gain in accuracy",
+    "change": "change of the signed bias",
+    "magnitude_change": "change of its size",
+    "mean_change": "change of its size, mean of the judges",
+    "kappa": "κ (Cohen)",
+    "alpha": "α (Krippendorff)",
+    "ac1": "AC1 (Gwet)",
+    "rho_system": "order of systems: mean Spearman ρ",
+    "r_sample": "items: mean Pearson r",
+    "icc": "scores: mean ICC(2,1)",
+    "gap_system_sample": "gap, systems to items",
+    "gap_sample_icc": "gap, items to scores",
+    "r": "Pearson r",
+    "rho": "Spearman ρ",
+    "mean_spread": "mean spread, highest minus lowest",
+    "share_above": "share with a spread above",
+    "mean_difference": "mean absolute difference",
+    "highest_alone": "highest alone",
+    "highest_shared": "highest, ties shared out",
+    "disputed": "most disputed: spread",
+    "skew": "skewness",
+    "ceiling": "share at the top of the scale",
+    "tier_range": "range of means within the tier",
+    "shift": "shift of the mean correlation",
+    "slope": "slope of the mean correlation",
+    "judges_for_generalizability": "judges for a wanted ranking",
+    "judges_for_dependability": "judges for a wanted score",
+    "runs_for_generalizability": "runs for a wanted ranking",
+    "runs_for_dependability": "runs for a wanted score",
+    "equality_detection": "ties where nothing is labelled",
+    "neutrality": "lean where nothing is labelled",
+    "neutrality_deviation": "its size",
+    "shift_favoured": "shift to the favoured side",
+    "shift_opposed": "shift to the other side",
+    "shift_tie": "shift to the tie",
+    "shift_nontie": "shift among decided answers",
+    "lds": "LDS: drawn to the favoured side",
+    "ols": "OLS: drawn to the other side",
+    "ts": "TS: drawn to the tie",
+    "lao": "LAO: share of movement towards the label",
+    "total_variation": "total variation",
+    "drift": "drift of the explanation",
+    "drift_rate": "share of explanations that drift",
+    "score_conflict": "verdict against its own scores",
+    "statement_conflict": "verdict against its own words",
+    "label_mentioned": "a source is named",
+    "quote_absent": "a quotation that is in no text",
+    "rmse": "root mean square error",
+    "mae": "mean absolute error",
+    "deviation_before": "distance from the peers, before",
+    "deviation_after": "distance from the peers, after",
+    "rmse_before": "root mean square, before",
+    "rmse_after": "root mean square, after",
+    "spearman": "Spearman ρ of score and agreement",
 }
 #: Value at which a term that has one says: nothing found.
 NEUTRAL = {
@@ -98,6 +160,20 @@ NEUTRAL = {
     "criterion_shift": 0.0,
     "false_preference_saved": 0.0,
     "target_signal_lost": 0.0,
+    "bias": 0.0,
+    "difference": 0.0,
+    "gap": 0.0,
+    "change": 0.0,
+    "magnitude_change": 0.0,
+    "mean_change": 0.0,
+    "win_rate": 0.5,
+    "shift": 0.0,
+    "slope": 0.0,
+    "neutrality": 0.0,
+    "shift_favoured": 0.0,
+    "shift_opposed": 0.0,
+    "shift_tie": 0.0,
+    "shift_nontie": 0.0,
 }
 #: What a flag says, in a sentence. A flag that is not here speaks for itself.
 FLAGS = {
@@ -110,12 +186,25 @@ FLAGS = {
     RIGHT_CENSORED: "Not reached at the last step: the true value is larger. Read “above”.",
     CEILING: "No call was wrong: the number depends on how many calls there were, and on nothing else.",
     FEW_CLUSTERS: "Fewer than ten clusters: an interval by cluster is rough.",
+    FEW_RATERS: "Raters are drawn too: with few of them the interval of ICC(2,.) is too narrow, the more so with many "
+    "subjects.",
     ONE_UNIT: "One cluster: nothing tells how much clusters differ.",
     FORCED_CHOICE: "The judge could not answer tie.",
     SINGLE_RUN: "Nothing was repeated: there is no spread over runs.",
     SIGN_CHANGED: "The sign changed between the two, which a ratio of sizes hides.",
     ZERO_BASE: "A ratio to zero.",
     BY_STRUCTURE: "Zero by the way pairs are classed; not a finding.",
+    RESAMPLES_AGREE: "Every resample gives the same number. There is no interval; that does not make it certain.",
+    FEW_DISAGREEMENTS: "Agreement is nearly perfect: the interval rests on few disagreements and is too narrow.",
+    UNBOUNDED: "The number divided by is not told from zero: the ratio has no bound.",
+    "replicates averaged": "Runs were averaged first: the number is about a mean of runs, not about a single score.",
+    "averaged over criterion": "Criteria were averaged first: the number is about their mean.",
+    "no movement": "Nothing shifted: a share of the movement is not defined.",
+    "movement not told from none": "The shares may not have moved at all: a share of the movement says little.",
+    "perfect correlation": "All points lie on a line, or in one order: there is no interval.",
+    "negative, set to 0": "The estimate of a variance came out negative, as it may by chance; it was set to 0.",
+    "top is the highest score seen": "The scale is not known: the highest score that occurs counts as its top.",
+    "sign undecided": "It is not certain which way the bias goes: the change of its size is biased upwards.",
     CONSTANT: "All scores are the same.",
     UNEQUAL_CRITERIA: "Some things were not scored on every criterion: the mean is over those that are there.",
     UNEQUAL_RUNS: "Some means are over fewer runs than others.",
@@ -240,6 +329,17 @@ def estimate(
     if RIGHT_CENSORED in flag and last is not None:
         return f"> {last:g}"
     return number(value, decimals)
+
+
+def doubts(flags: Iterable[str]) -> list[str]:
+    """Flags to be explained, each once: a count of what was set aside explains itself.
+
+    Examples
+    --------
+    >>> doubts(["n < 30", "3 calls without gold", "n < 30", "", "ceiling"])
+    ['n < 30', 'ceiling']
+    """
+    return [f for f in dict.fromkeys(flags) if f in FLAGS or (f and not any(c.isdigit() for c in f))]
 
 
 def in_words(term: str) -> str:

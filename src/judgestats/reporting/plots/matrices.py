@@ -77,7 +77,7 @@ def score_matrix(
     if not high > low:
         low, high = low - 1.0, high + 1.0
     own = _own(values, judges, identity)
-    ax = _heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread)
+    ax = heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread)
     told = "dark: the judge ranks the system high" if shade == "rank" else "dark: high score"
     _told_below(ax, told, own)
     return ax
@@ -119,7 +119,7 @@ def deviation_matrix(
         if "own" in here.columns
         else _own(values, {}, None)
     )
-    ax = _heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None)
+    ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None)
     _told_below(ax, "blue: below the consensus · red: above", own)
     return ax
 
@@ -167,7 +167,7 @@ def _own(values: pd.DataFrame, judges: Mapping[str, str], identity: Mapping[str,
     return pd.DataFrame(np.array(own, dtype=bool).reshape(values.shape), index=values.index, columns=values.columns)
 
 
-def _heat(
+def heat(
     values: pd.DataFrame,
     colored: pd.DataFrame,
     colors: Colormap,
@@ -178,6 +178,7 @@ def _heat(
     told: Any,
     spread: pd.DataFrame | None,
 ) -> Any:
+    """Draw a heat map: numbers in cells, told by `told`, coloured by `colored`; a frame where `own`."""
     rows, columns = values.shape
     with_numbers = rows * columns <= MOST_NUMBERS
     across, down = shortened(values.columns, 24), shortened(values.index, 30)

@@ -1,0 +1,16 @@
+"""All cells of the coverage study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coverage_agreement import agreement
+from coverage_differences import differences
+from coverage_draws import Cell
+from coverage_proportions import proportions
+
+
+def cells() -> Iterator[Cell]:
+    """All cells, in their order."""
+    for group in (proportions, differences, agreement):
+        yield from group()

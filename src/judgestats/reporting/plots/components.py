@@ -1,0 +1,236 @@
+"""Where the variance of scores comes from, and how many judges are enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from judgestats.errors import DesignError
+from judgestats.reporting.plots.bars import stack
+from judgestats.reporting.plots.canvas import (
+    INK,
+    MUTED,
+    SMALL,
+    TEXT,
+    grid,
+    label_width,
+    legend,
+    legend_above,
+    literal,
+    named,
+    new_axes,
+    shortened,
+    style_of,
+)
+from judgestats.reporting.plots.lanes import (
+    NAME,
+    below,
+    chosen,
+    distinct,
+    groups_of,
+    headed,
+    height_of,
+    joined,
+    names_of,
+    one_row_each,
+    panels,
+)
+
+#: Component -> colour; interactions are lighter. Others take what is left.
+COLORS = {
+    "judge": "#D55E00",
+    "system": "#0072B2",
+    "item": "#009E73",
+    "criterion": "#8C6BB1",
+    "replicate": "#CC79A7",
+    "judge:system": "#F0A868",
+    "judge:item": "#F6CFA9",
+    "judge:criterion": "#E9B949",
+    "system:item": "#7FC8E8",
+    "system:criterion": "#A9C4E6",
+    "item:criterion": "#8FD3BC",
+    "judge:system:item": "#A4A9B0",
+    "residual": "#DDE2E8",
+}
+_OTHERS = ("#CC79A7", "#4D4D4D", "#B8A9D1", "#C9B79C", "#6B8E23", "#5A7D9A")
+#: Facets whose number can be chosen, and the words for it.
+FACETS = ("judges", "items", "systems", "criteria", "runs")
+_TERMS = {"generalizability": "generalizability (relative)", "dependability": "dependability Φ (absolute)"}
+
+
+def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw the share of each component in the variance of scores, a stacked bar a group.
+
+    Parameters
+    ----------
+    components : pandas.DataFrame
+        A result of :func:`variance_components`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Shares below 0.055 have no number. Components that the design cannot tell, or that were set to 0, are named
+        below.
+
+    Raises
+    ------
+    DesignError
+        If no component has a share.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"term": ["judge", "system", "residual"], "estimate": [0.2, 1.0, 0.8],
+    ...                      "share": [0.1, 0.5, 0.4]})
+    >>> [t.get_text() for t in variance_components(rows).texts]
+    ['.100', '.500', '.400']
+    """
+    known = distinct(components["term"].astype(str)) if "term" in getattr(components, "columns", ()) else []
+    here = chosen(components, known, "share", source="variance_components")
+    here = here.assign(_row=names_of(here), term=here["term"].astype(str))
+    if not here["share"].notna().any():
+        raise DesignError("No component has a share to draw: the design cannot tell any of them.")
+    one_row_each(here, ["_row", "term"])
+    labels = distinct(here["_row"])
+    wide = here.set_index(["_row", "term"])["share"].astype(float).unstack().reindex(index=labels, columns=known)
+    others = iter(_OTHERS * len(known))
+    classes = {t: (literal(t.replace(":", " × ")), COLORS.get(t) or next(others)) for t in known}
+    used = [t for t in known if (wide[t] > 0).any()]
+    lines = -(-len(used) // 5)
+    columns = -(-len(used) // lines)
+    ax = new_axes(ax, 6.0 + label_width(shortened(labels, NAME)), height_of(len(labels), 0.38) + 0.18 * lines)
+    shown = stack(ax, wide, classes)
+    legend_above(ax, [Patch(color=color, label=label) for label, color in shown.values()], columns)
+    named(ax, "share of the variance", title=title, pad=10 + 15 * lines)
+    told = wide[wide.notna().any(axis=1)]
+    untold = [t.replace(":", " × ") for t in known if told[t].isna().any()]
+    nothing = [t.replace(":", " × ") for t in known if t not in used and told[t].notna().all()]
+    remarks = [f"0: {', '.join(nothing)}"] if nothing else []
+    remarks += [f"not told by every design: {', '.join(untold)}"] if untold else []
+    if remarks:
+        below(ax, "\n".join(remarks))
+    return ax
+
+
+def decision_study(study: pd.DataFrame, *, wanted: float = 0.8, ax: Any = None, title: str | None = None) -> Any:
+    """Draw reliability against the number of judges, a line for each number of items, runs or group.
+
+    Parameters
+    ----------
+    study : pandas.DataFrame
+        A result of :func:`decision_study`.
+    wanted : float
+        Reliability that was asked for there, drawn as a line.
+    ax : sequence of matplotlib.axes.Axes, optional
+        An axes for generalizability and one for dependability.
+    title : str, optional
+        Put above the first panel.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        The smallest numbers that are enough are ringed, where they are drawn, and written into the legend. Where
+        judges do not vary, the first facet that does is along the axis.
+
+    Raises
+    ------
+    DesignError
+        If there is no reliability with a value.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"term": "dependability", "estimate": [0.6, 0.75, 0.82], "judges": [1.0, 2.0, 3.0],
+    ...                      "items": 8.0})
+    >>> [axes.get_xlabel() for axes in decision_study(rows)]
+    ['number of judges']
+    """
+    here = chosen(study, list(_TERMS), source="decision_study")
+    facets = [f for f in FACETS if f in here.columns]
+    along = next((f for f in facets if here[f].nunique() > 1), facets[0] if facets else None)
+    if along is None:
+        raise DesignError(
+            "The study has no column of numbers (judges, items, runs). Give a result of decision_study()."
+        )
+    rest = [f for f in facets if f != along and here[f].nunique() > 1]
+    study = study.assign(_line=joined(_counted(study, rest), [*groups_of(study), *rest]))
+    here = study.loc[here.index]
+    terms, lines = [t for t in _TERMS if t in set(here["term"])], distinct(here["_line"])
+    axes = panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
+    if ax is None:
+        axes[0].figure.set_size_inches(1.2 + 3.5 * len(terms) + (2.0 if len(lines) > 1 else 0.8), 3.9)
+    for panel, term in zip(axes, terms, strict=True):
+        grid(panel)
+        panel.axhline(wanted, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        for i, line in enumerate(lines):
+            _curve(panel, here[(here["term"] == term) & (here["_line"] == line)], along, i)
+            _ring(panel, _enough(study, term, along, line), here, term, line, along)
+        panel.set(ylim=(-0.02, 1.03))
+        panel.set_xticks(_ticks(here[along].to_numpy(float)))
+        panel.set_title(_TERMS[term], fontsize=TEXT, color=INK, loc="left")
+        named(panel, f"number of {along}", "reliability" if panel is axes[0] else "")
+        panel.set_title(_TERMS[term], fontsize=TEXT, color=INK, loc="left")
+    end = axes[0].get_xlim()[1]
+    axes[0].text(end, wanted - 0.015, f"wanted: {wanted:g}", fontsize=SMALL, color=MUTED, va="top", ha="right")
+    _legend(axes[-1], study, terms, lines, along)
+    headed(axes if len(axes) > 1 else [*axes, axes[0]], title)
+    return axes
+
+
+def _counted(study: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    return study.assign(**{c: study[c].astype(float) for c in columns})
+
+
+def _ticks(values: Any) -> Any:
+    found = np.unique(values[np.isfinite(values)])
+    return found if found.size <= 10 else found[:: -(-found.size // 8)]
+
+
+def _curve(ax: Any, table: pd.DataFrame, along: str, index: int) -> None:
+    table = table.dropna(subset=["estimate"]).sort_values(along)
+    style = style_of(index)
+    ax.plot(table[along], table["estimate"], linewidth=1.5, markersize=4.5, markeredgecolor="white", zorder=3, **style)
+
+
+def _enough(study: pd.DataFrame, term: str, along: str, line: str) -> float:
+    """Smallest number that reaches the wanted level on this line; NaN if unknown."""
+    found = study[(study["term"] == f"{along}_for_{term}") & (study["_line"] == line)]["estimate"].dropna()
+    return float(found.iloc[0]) if len(found) else np.nan
+
+
+def _ring(ax: Any, enough: float, here: pd.DataFrame, term: str, line: str, along: str) -> None:
+    found = here[(here["term"] == term) & (here["_line"] == line) & (here[along] == enough)]["estimate"].dropna()
+    if len(found):
+        ax.plot(
+            enough,
+            found.iloc[0],
+            marker="o",
+            markersize=11,
+            markerfacecolor="none",
+            markeredgecolor=INK,
+            zorder=4,
+            linestyle="none",
+        )
+
+
+def _legend(ax: Any, study: pd.DataFrame, terms: list[str], lines: list[str], along: str) -> None:
+    """Lines, each with the numbers that are enough."""
+    keys = []
+    known = False
+    for i, line in enumerate(lines):
+        enough = [_enough(study, t, along, line) for t in terms]
+        told = " / ".join("—" if np.isnan(k) else "∞" if np.isinf(k) else f"{k:g}" for k in enough)
+        known = known or bool(np.isfinite(enough).any())
+        name = "" if line == "all" else line
+        label = f"{name}: {told}" if name and not np.isnan(enough).all() else name or told
+        keys.append(
+            Line2D([], [], linewidth=1.5, markersize=4.5, markeredgecolor="white", label=literal(label), **style_of(i))
+        )
+    if len(lines) > 1 or known:
+        legend(ax, keys, f"{along} that are enough:\n{' / '.join(terms)}" if known else "")

@@ -1,0 +1,208 @@
+"""What strategies gain, and what they cost (debiasing paper, Tables 3 and 4, Appendix H)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from judgestats.errors import DesignError
+from judgestats.reporting.plots.canvas import (
+    DIRECT,
+    PALETTE,
+    SMALL,
+    grid,
+    legend_above,
+    literal,
+    named,
+    new_axes,
+    note,
+    shortened,
+)
+from judgestats.reporting.plots.lanes import NAME as ROW_NAME
+from judgestats.reporting.plots.lanes import (
+    beside,
+    chosen,
+    distinct,
+    height_of,
+    joined,
+    key,
+    lanes,
+    limits,
+    neutral,
+    one_row_each,
+    whisker,
+)
+from judgestats.reporting.plots.placing import label_around
+from judgestats.reporting.plots.rows import require
+from judgestats.reporting.words import count
+
+#: Costs farther apart than this are drawn on a logarithmic axis.
+LOG_FROM = 30.0
+#: As many configurations are all labelled; of more, those on the front.
+MOST_LABELS = 16
+#: Points that are dominated.
+DOMINATED = "#9aa5b1"
+
+
+def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw the gain of each strategy over the baseline, in points: filled where it survives the correction.
+
+    Parameters
+    ----------
+    comparisons : pandas.DataFrame
+        A result of :func:`compare_strategies`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A row a judge and strategy; at its right b, the pairs that the baseline alone had right, and c, those that
+        the strategy alone had right.
+
+    Raises
+    ------
+    DesignError
+        If there is no difference with a value.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "strategy": ["S1", "S2"], "term": "difference", "estimate": [0.1, 0.02],
+    ...                      "conf_low": [0.05, -0.03], "conf_high": [0.15, 0.07], "baseline": "B0",
+    ...                      "baseline_only": [10, 20], "strategy_only": [30, 22], "survives": [True, False]})
+    >>> [float(line.get_xdata()[0]) for line in strategies(rows).lines if line.get_marker() == "o"]
+    [10.0, 2.0]
+    """
+    columns = ("judge", "strategy", "conf_low", "conf_high", "baseline_only", "strategy_only", "survives")
+    here = chosen(comparisons, ["difference"], *columns, source="compare_strategies")
+    here = here.assign(_row=joined(here, _judge_first(here)))
+    one_row_each(here, ["_row"])
+    points = here.assign(**{c: 100 * here[c] for c in ("estimate", "conf_low", "conf_high")})
+    labels = list(here["_row"])
+    each = 0.32 if len(labels) < 20 else 0.26
+    ax = new_axes(ax, 4.9 + 0.075 * max(map(len, shortened(labels, ROW_NAME))), height_of(len(labels), each))
+    limits(ax, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
+    neutral(ax)
+    lanes(ax, labels)
+    for i, row in enumerate(points.to_dict("records")):
+        whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
+        for name, offset in (("baseline_only", 30.0), ("strategy_only", 62.0)):
+            beside(ax, i, count(float(row[name])), offset, ha="right")
+    beside(ax, None, "b", 30.0, ha="right")
+    beside(ax, None, "c", 62.0, ha="right")
+    after = distinct(here["adjustment"].dropna()) if "adjustment" in here.columns else []
+    told = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
+    legend_above(ax, [key(told, PALETTE[0]), key("does not", PALETTE[0], filled=False)], 2)
+    base = " or ".join(map(str, distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
+    named(ax, f"gain in accuracy over {literal(base or 'the baseline')}, points", title=title, pad=24)
+    return ax
+
+
+def _judge_first(table: pd.DataFrame) -> list[str]:
+    groups = [str(c) for c in table.columns[: list(table.columns).index("term")]]
+    return sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1))
+
+
+def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None, title: str | None = None) -> Any:
+    """Draw value against cost, with the front as a step line; what is dominated is grey.
+
+    Parameters
+    ----------
+    front : pandas.DataFrame
+        A result of :func:`pareto_front`.
+    by : str or sequence of str
+        The columns that it was grouped by: a front of its own colour for each.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The costs are on a logarithmic axis where they are far apart and none is 0. Of more than 16 configurations
+        those on a front are labelled; those without cost or value are named below.
+
+    Raises
+    ------
+    DesignError
+        If no configuration has both a cost and a value.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": ["a", "b"], "cost": [1.0, 100.0], "value": [0.6, 0.7], "on_front": True})
+    >>> pareto(rows).get_xscale()
+    'log'
+    """
+    require(front, "cost", "value", "on_front")
+    groups = [by] if isinstance(by, str) else list(by)
+    require(front, *groups)
+    names = [str(c) for c in front.columns[: list(front.columns).index("cost")] if c not in groups]
+    front = front.assign(_name=joined(front, names), _group=joined(front, groups))
+    there = np.isfinite(front[["cost", "value"]].to_numpy(float)).all(axis=1)
+    here, absent = front[there], list(front.loc[~there, "_name"])
+    if here.empty:
+        raise DesignError("No configuration has both a cost and a value. Give a result of pareto_front().")
+    ax = new_axes(ax, 6.8, 4.5)
+    grid(ax)
+    _ranges(ax, here["cost"].to_numpy(float), here["value"].to_numpy(float))
+    keys = _fronts(ax, here)
+    all_labelled = len(here) <= MOST_LABELS
+    labelled = here if all_labelled else here[here["on_front"].astype(bool)]
+    short = shortened(labelled["_name"], 28)
+    x, y = list(labelled["cost"]), list(labelled["value"])
+    left = label_around(ax, x, y, short, size=SMALL + 0.5, every=all_labelled, avoid=_drawn(here))
+    legend_above(ax, keys, 3)
+    named(ax, "cost" + (" (log scale)" if ax.get_xscale() == "log" else ""), "value", title, pad=24)
+    remarks = [] if all_labelled else ["Labelled: configurations on the front."]
+    remarks += [f"No room for: {', '.join(left)}."] if left else []
+    remarks += [f"Without cost or value: {', '.join(shortened(absent))}."] if absent else []
+    if remarks:
+        note(ax, " ".join(remarks))
+    return ax
+
+
+def _ranges(ax: Any, cost: Any, value: Any) -> None:
+    margin = 0.09 * float(np.ptp(value)) or 0.05
+    ax.set_ylim(value.min() - margin, value.max() + 1.3 * margin)
+    if cost.min() > 0 and cost.max() / cost.min() > LOG_FROM:
+        ax.set_xscale("log")
+        room = (cost.max() / cost.min()) ** 0.09
+        ax.set_xlim(cost.min() / room, cost.max() * room)
+    else:
+        room = 0.09 * float(np.ptp(cost)) or 0.5 * float(cost.max()) or 0.5
+        ax.set_xlim(cost.min() - room, cost.max() + room)
+
+
+def _fronts(ax: Any, here: pd.DataFrame) -> list[Any]:
+    keys: list[Any] = []
+    several = here["_group"].nunique() > 1
+    worse = here[~here["on_front"].astype(bool)]
+    ax.scatter(worse["cost"], worse["value"], s=34, color=DOMINATED, edgecolors="white", linewidths=0.7, zorder=3)
+    for i, group in enumerate(distinct(here["_group"])):
+        color = PALETTE[i % len(PALETTE)]
+        on = here[(here["_group"] == group) & here["on_front"].astype(bool)].sort_values(["cost", "value"])
+        ax.step(on["cost"], on["value"], where="post", color=color, linewidth=1.4, alpha=0.8, zorder=2)
+        ax.scatter(on["cost"], on["value"], s=46, color=color, edgecolors="white", linewidths=0.8, zorder=4)
+        name = f"front: {group}" if several else "on the front"
+        keys.append(Line2D([], [], color=color, marker="o", markersize=6, markeredgecolor="white", label=literal(name)))
+    if len(worse):
+        keys.append(key("dominated", DOMINATED))
+    return keys[: DIRECT + 1]
+
+
+def _drawn(here: pd.DataFrame) -> list[tuple[float, float, float, float]]:
+    """Steps of the fronts and points, which labels should not cover."""
+    boxes = [(x, y, x, y) for x, y in zip(here["cost"], here["value"], strict=True)]
+    for _, group in here[here["on_front"].astype(bool)].groupby("_group", sort=False):
+        ends = list(group.sort_values(["cost", "value"])[["cost", "value"]].itertuples(index=False, name=None))
+        for (x0, y0), (x1, y1) in pairwise(ends):
+            boxes += [(x0, y0, x1, y0), (x1, y0, x1, y1)]
+    return boxes

@@ -1,0 +1,235 @@
+"""What people and judges prefer, and what a judge reads length as (debiasing paper, Appendix G and F)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.patches import Rectangle
+
+from judgestats.reporting.plots.canvas import (
+    FAINT,
+    INK,
+    MUTED,
+    PALETTE,
+    SMALL,
+    label_width,
+    legend,
+    legend_above,
+    literal,
+    named,
+    new_axes,
+    shortened,
+    style_of,
+)
+from judgestats.reporting.plots.lanes import (
+    below,
+    chosen,
+    distinct,
+    face,
+    headed,
+    key,
+    lanes,
+    limits,
+    names_of,
+    neutral,
+    one_row_each,
+    panels,
+    shares,
+    whisker,
+)
+from judgestats.reporting.plots.placing import label_around
+from judgestats.reporting.words import number, signed
+
+#: Role -> label, colour and marker, in the order of the rows.
+ROLES = {
+    "people": ("people, pooled", INK, "D"),
+    "person": ("a person", MUTED, "o"),
+    "judge": ("judge", PALETTE[0], "o"),
+}
+#: As many crosses are labelled where they are; more get a legend.
+MOST_LABELS = 5
+#: Class of :func:`length_reading` -> colour of its region.
+CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": "#e6e9ee"}
+
+
+def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw how often people and judges prefer the target, and how far each judge is from people.
+
+    Parameters
+    ----------
+    gaps : pandas.DataFrame
+        A result of :func:`preference_gap`.
+    ax : sequence of matplotlib.axes.Axes, optional
+        Two axes to draw on.
+    title : str, optional
+        Put above the first panel.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+        Rates of people (pooled, and each) and of judges, with the pooled interval as a band; and the gaps of judges.
+
+    Raises
+    ------
+    DesignError
+        If there is no rate with a value.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"role": ["people", "judge", "judge"], "judge": [None, "g", "g"],
+    ...                      "term": ["rate", "rate", "gap"], "estimate": [0.5, 0.7, 0.2],
+    ...                      "conf_low": [0.4, 0.6, 0.1], "conf_high": [0.6, 0.8, 0.3]})
+    >>> [t.get_text() for t in preference_gaps(rows)[0].get_yticklabels()]
+    ['people, pooled', 'g']
+    """
+    here = chosen(gaps, ["rate", "gap"], "role", "judge", "conf_low", "conf_high", source="preference_gap")
+    order = here["role"].map({r: i for i, r in enumerate(ROLES)})
+    here = here.assign(_row=_people_named(here), _order=order).sort_values("_order", kind="stable")
+    one_row_each(here, ["_row", "role", "term"])
+    rate, gap = here[here["term"] == "rate"], here[here["term"] == "gap"]
+    rows = distinct(zip(here["role"], here["_row"], strict=True))
+    left, right = panels(ax, ["rate", "gap"], [r for _, r in rows], wide=[3.4, 2.5])
+    shares(left)
+    limits(right, gap[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
+    for panel, table, value in ((left, rate, 0.5), (right, gap, 0.0)):
+        neutral(panel, value)
+        lanes(panel, [r for _, r in rows], first=panel is left)
+        for row in table.to_dict("records"):
+            _, color, marker = ROLES[row["role"]]
+            whisker(panel, row, rows.index((row["role"], row["_row"])), color, marker=marker)
+    pooled = rate[rate["role"] == "people"]
+    if len(pooled) == 1 and np.isfinite(pooled[["conf_low", "conf_high"]].to_numpy(float)).all():
+        left.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=FAINT, zorder=0)
+    keys = [
+        key(label, color, marker=marker) for role, (label, color, marker) in ROLES.items() if role in set(here["role"])
+    ]
+    legend_above(left, keys, 3)
+    named(left, "share that prefers the target")
+    named(right, "gap: judge − people")
+    _told_of_people(left, gaps)
+    headed([left, right], title)
+    return [left, right]
+
+
+def _people_named(table: pd.DataFrame) -> list[str]:
+    names = names_of(table, "role")
+    rest = names_of(table, "role", "judge")
+    pooled = ["people, pooled" if r == "all" else f"people, pooled · {r}" for r in rest]
+    return [p if role == "people" else n for p, n, role in zip(pooled, names, table["role"], strict=True)]
+
+
+def _told_of_people(ax: Any, gaps: pd.DataFrame) -> None:
+    """How far the people agree, where that is known, once."""
+    told = []
+    for term, words, say in (("annotator_agreement", "agreement", number), ("annotator_kappa", "κ", signed)):
+        found = gaps.loc[gaps["term"] == term, "estimate"].dropna()
+        told += [f"{words} {say(found.item(), 2)}"] if len(found) == 1 else []
+    if told:
+        below(ax, f"among people: {', '.join(told)}")
+
+
+def length_reading(
+    readings: pd.DataFrame,
+    *,
+    margin: float = 0.2,
+    chance: float = 0.5,
+    recognised: float = 0.75,
+    ax: Any = None,
+    title: str | None = None,
+) -> Any:
+    """Draw expansion bias against truncation accuracy, with the regions of the classes.
+
+    Parameters
+    ----------
+    readings : pandas.DataFrame
+        A result of :func:`length_reading`.
+    margin, chance, recognised : float
+        As they were given to :func:`length_reading`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on.
+    title : str, optional
+        Put above the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The regions are those of ``point_reading``. Filled: the intervals decide the class too; hollow: undecided.
+
+    Raises
+    ------
+    DesignError
+        If no judge has both numbers.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "g", "term": ["expansion_bias", "truncation_accuracy"], "estimate": [0.5, 0.9],
+    ...                      "conf_low": [0.3, 0.7], "conf_high": [0.7, 0.97], "reading": "verbose"})
+    >>> [t.get_text() for t in length_reading(rows).texts]
+    ['verbose', 'quality-sensitive', 'indifferent', 'g']
+    """
+    wanted = ["expansion_bias", "truncation_accuracy"]
+    here = chosen(readings, wanted, "judge", "conf_low", "conf_high", "reading", source="length_reading")
+    here = here.assign(_row=names_of(here))
+    one_row_each(here, ["_row", "term"])
+    bias, right = (here[here["term"] == t].set_index("_row") for t in wanted)
+    both = bias["estimate"].notna() & right["estimate"].reindex(bias.index).notna()
+    judges, absent = list(bias.index[both]), [j for j in distinct(here["_row"]) if not both.get(j, False)]
+    chosen(here[here["_row"].isin(judges)], wanted, source="length_reading")
+    many = len(judges) > MOST_LABELS
+    ax = new_axes(ax, 6.2 + (0.4 + label_width(shortened(judges)) if many else 0), 4.8)
+    ax.set(xlim=(-1.04, 1.04), ylim=(-0.03, 1.03), xticks=np.arange(-1, 1.1, 0.5), yticks=np.arange(0, 1.1, 0.25))
+    _regions(ax, margin, chance, recognised)
+    ax.axvline(0, color=MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    crosses = []
+    for i, judge in enumerate(judges):
+        x, y, style = bias.loc[judge], right.loc[judge], style_of(i)
+        sides = (x["conf_low"], y["estimate"], x["conf_high"], y["estimate"])
+        ups = (x["estimate"], y["conf_low"], x["estimate"], y["conf_high"])
+        for x0, y0, x1, y1 in (sides, ups):
+            ax.plot([x0, x1], [y0, y1], color=style["color"], linewidth=1.1, alpha=0.6, zorder=2)
+        crosses += [c for c in (sides, ups) if np.isfinite(np.array(c, dtype=float)).all()]
+        look = face(style["color"], x["reading"] != "undecided")
+        ax.plot(x["estimate"], y["estimate"], marker=style["marker"], linestyle="none", zorder=4, **look)
+    if many:
+        keys = [
+            key(n, style_of(i)["color"], filled=bias.loc[j, "reading"] != "undecided", marker=style_of(i)["marker"])
+            for i, (j, n) in enumerate(zip(judges, shortened(judges), strict=True))
+        ]
+        legend(ax, keys)
+    else:
+        label_around(
+            ax,
+            list(bias.loc[judges, "estimate"]),
+            list(right.loc[judges, "estimate"]),
+            shortened(judges),
+            avoid=crosses,
+        )
+    named(ax, "expansion bias b (right: prefers the padded answer)", "truncation accuracy", title)
+    remarks = (
+        ["hollow: the intervals leave the class undecided"]
+        if (bias.loc[judges, "reading"] == "undecided").any()
+        else []
+    )
+    remarks += [f"not shown, for want of one of the two: {', '.join(shortened(absent))}"] if absent else []
+    if remarks:
+        below(ax, "\n".join(remarks))
+    return ax
+
+
+def _regions(ax: Any, margin: float, chance: float, recognised: float) -> None:
+    """Shade the classes of the point reading, and name them at a corner."""
+    regions = {
+        "verbose": (margin, chance, 1.04 - margin, 1.03 - chance),
+        "quality-sensitive": (-1.04, recognised, 1.04 + margin, 1.03 - recognised),
+        "indifferent": (-margin, -0.03, 2 * margin, recognised + 0.03),
+    }
+    for name, (x, y, wide, high) in regions.items():
+        ax.add_patch(Rectangle((x, y), wide, high, facecolor=CLASSES[name], edgecolor="white", linewidth=1.0, zorder=0))
+        at, ha, va = {
+            "verbose": ((1.02, chance + 0.02), "right", "bottom"),
+            "quality-sensitive": ((-1.02, 1.01), "left", "top"),
+            "indifferent": ((0.0, -0.01), "center", "bottom"),
+        }[name]
+        ax.text(*at, literal(name), fontsize=SMALL + 0.5, color=MUTED, ha=ha, va=va, style="italic")
