@@ -21,6 +21,8 @@ from rich.text import Text
 
 from judgestats.errors import JudgestatsError, SchemaError
 
+#: Printed numbers of a paper that are listed in the terminal where they do not follow.
+MOST_ODD = 8
 app = typer.Typer(
     help="Statistics for the verdicts of LLM judges. Begin with: judgestats check FILE",
     no_args_is_help=True,
@@ -199,9 +201,11 @@ def reproduce(
     _print_table(console, "Printed numbers, recomputed", summary)
     odd = result[result["verdict"] != "follows"]
     if len(odd):
-        _print_table(
-            console, "What does not follow", odd[["paper", "place", "quantity", "printed", "shown", "comment"]]
-        )
+        shown = odd.groupby("paper", sort=False).head(MOST_ODD)
+        columns = ["paper", "place", "quantity", "printed", "shown", "comment"]
+        _print_table(console, "What does not follow", shown[columns])
+        if len(odd) > len(shown):
+            console.print(Text(f"{len(odd) - len(shown)} more on the page: --out page.html"))
     if out is not None:
         from judgestats.reporting import reproduction_page
 

@@ -22,7 +22,10 @@ from judgestats.reporting.words import count, noun
 #: Paper -> its title.
 TITLES = {
     "merchant_risk": "Understanding LLM Evaluator Behavior (merchant_risk)",
+    "debiasing": "Judging the Judges (debiasing)",
     "dark_current": "LLM Judges Have Dark Current (dark_current)",
+    "consensus_illusion": "Beyond the Illusion of Consensus (consensus_illusion)",
+    "rationalization": "Faithful or Fabricated? (rationalization)",
 }
 _GOOD = ("follows",)
 
@@ -94,11 +97,12 @@ def _place_id(paper: str, place: str) -> str:
 
 
 def _contents(checks: pd.DataFrame, papers: list[str]) -> Markup:
-    links = []
+    lists = []
     for name in papers:
-        for place in dict.fromkeys(checks.loc[checks["paper"] == name, "place"]):
-            links.append(tag("li", tag("a", f"{name}: {place}", href=f"#{_place_id(name, place)}")))
-    return tag("nav", tag("ul", *links))
+        places = dict.fromkeys(checks.loc[checks["paper"] == name, "place"])
+        links = [tag("li", tag("a", place, href=f"#{_place_id(name, place)}")) for place in places]
+        lists.append(tag("ul", tag("li", tag("b", name)), *links))
+    return tag("nav", *lists)
 
 
 def _odd(odd: pd.DataFrame) -> Markup:
