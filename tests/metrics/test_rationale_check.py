@@ -149,3 +149,19 @@ def test_neither_reasons_nor_scores_is_refused():
         rationale_check(calls(["first"], ["x"]).drop(columns="rationale"))
     with pytest.raises(DesignError, match="needs choice"):
         rationale_check(calls(["first"], ["x"]).drop(columns="choice"))
+
+
+def test_judges_alone_without_scheme_or_probe_are_counted_too():
+    calls = pd.DataFrame(
+        {
+            "judge": ["gpt-4", "gpt-4"],
+            "item": ["1", "2"],
+            "first": "a",
+            "second": "b",
+            "choice": ["first", "second"],
+            "rationale": ["Summary 1 is better.", ""],
+        }
+    )
+    found = rationale_check(calls).set_index("term")
+    assert found.loc["statement_conflict", "n"] == 1
+    assert "1 calls without a case" in found.loc["statement_conflict", "flag"]

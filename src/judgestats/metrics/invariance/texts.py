@@ -160,7 +160,8 @@ def rationale_check(
         if {"text_first", "text_second"} <= set(table.columns):
             checks["quote_absent"] = _quote_absent(table, text, min_words)
     rows = [r for term, (hit, trial) in checks.items() for r in rates(table, columns, term, hit, trial, **options)]
-    totals = {key_of(key): n for key, n in table.groupby(columns, dropna=False)["n"].sum().items()}
+    sums = table.groupby(columns, dropna=False, observed=True)["n"].sum().reset_index()
+    totals = {key_of(key): n for *key, n in sums.itertuples(index=False)}
     for row in rows:
         aside = totals[key_of(row[c] for c in columns)] - row["n"]
         row["flag"] = flags(row["flag"], f"{aside:,.0f} calls without a case" if aside and row["n"] else "")
