@@ -199,7 +199,11 @@ def _part(part: Part, question: str, result: pd.DataFrame, conf_level: float) ->
     head = tag("h3", asked, " ", tag("code", part.measure))
     picture = Markup("")
     if part.picture is not None:
-        made = [*drawing(part.measure.replace("_", "-"), asked, part.told, partial(part.picture, result), wide=True)]
+        made = [
+            *drawing(
+                part.measure.replace("_", "-"), asked.rstrip("?"), part.told, partial(part.picture, result), wide=True
+            )
+        ]
         picture = tag("div", *made, class_="figures") if made else picture
     rows = result[result["term"].isin(part.terms)] if part.terms else result
     return join([head, picture, _folded(rows, conf_level, part.measure)])
