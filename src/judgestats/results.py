@@ -21,6 +21,8 @@ NOT_INDEPENDENT = "calls not independent"
 SMALL_N = "n < 30"
 NO_DATA = "no data"
 FEW_CLUSTERS = "fewer than 10 clusters"
+#: A bootstrap of clusters needs more of them: docs/coverage.csv.
+FEW_DRAWN = "fewer than 30 clusters"
 FORCED_CHOICE = "forced choice"
 SINGLE_RUN = "single run"
 SIGN_CHANGED = "sign changed"
@@ -56,13 +58,15 @@ def flags(*names: str | None) -> str:
     return "; ".join(dict.fromkeys(n for n in names if n))
 
 
-def few_clusters(clusters: int) -> str:
+def few_clusters(clusters: int, *, drawn: bool = False) -> str:
     """Return the flag of an interval by so many clusters, or an empty string.
 
     Parameters
     ----------
     clusters : int
         How many there are.
+    drawn : bool
+        Whether the interval is a bootstrap of them, which needs more.
 
     Returns
     -------
@@ -70,10 +74,12 @@ def few_clusters(clusters: int) -> str:
 
     Examples
     --------
-    >>> few_clusters(9)
-    'fewer than 10 clusters'
+    >>> few_clusters(9), few_clusters(20), few_clusters(20, drawn=True)
+    ('fewer than 10 clusters', '', 'fewer than 30 clusters')
     """
-    return ONE_UNIT if clusters < 2 else FEW_CLUSTERS if clusters < 10 else ""
+    if clusters < 10:
+        return ONE_UNIT if clusters < 2 else FEW_CLUSTERS
+    return FEW_DRAWN if drawn and clusters < 30 else ""
 
 
 def estimates(

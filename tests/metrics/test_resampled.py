@@ -14,7 +14,7 @@ from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.metrics.rates import rates
 from judgestats.metrics.resampled import LONE_UNIT, NOT_BCA, Bootstrap, planned, resampled
-from judgestats.results import FEW_CLUSTERS, NO_DATA, ONE_UNIT, RESAMPLES_AGREE
+from judgestats.results import FEW_CLUSTERS, FEW_DRAWN, NO_DATA, ONE_UNIT, RESAMPLES_AGREE
 
 
 def share(totals):
@@ -243,7 +243,9 @@ def test_one_unit_and_none():
 
 def test_few_clusters_are_flagged():
     assert interval_of(clustered(clusters=9), Bootstrap(cluster=("item",)))["flag"] == FEW_CLUSTERS
-    assert interval_of(clustered(clusters=10), Bootstrap(cluster=("item",)))["flag"] == ""
+    assert interval_of(clustered(clusters=10), Bootstrap(cluster=("item",)))["flag"] == FEW_DRAWN
+    assert interval_of(clustered(clusters=29), Bootstrap(cluster=("item",)))["flag"] == FEW_DRAWN
+    assert interval_of(clustered(clusters=30), Bootstrap(cluster=("item",)))["flag"] == ""
     assert interval_of(clustered(clusters=9), Bootstrap())["flag"] == "", "calls are many"
     table = crossed(rows=30, columns=4)
     assert interval_of(table, Bootstrap(cluster=("item", "judge"), n_resamples=200))["flag"] == FEW_CLUSTERS
@@ -258,7 +260,7 @@ def test_clusters_without_trials_are_none():
 
 
 def test_a_stratum_of_one_is_flagged():
-    table = clustered(clusters=20).assign(topic=lambda t: np.where(t["item"] == 0, "alone", "rest"))
+    table = clustered(clusters=31).assign(topic=lambda t: np.where(t["item"] == 0, "alone", "rest"))
     row = interval_of(table, Bootstrap(cluster=("item",), strata="topic"))
     assert row["flag"] == LONE_UNIT
     assert row["conf_low"] < row["conf_high"]
@@ -275,8 +277,10 @@ def test_undefined_resamples_are_counted():
     trial = np.arange(12) < 2  # a resample may hold no trial
     counts = np.column_stack([table["hit"] & trial, trial, np.ones(12)]).astype(float)
     row = resampled(table, counts, share, Bootstrap(cluster=("item",), n_resamples=3000), {})
-    lost = int(row["flag"].split(" ")[0].replace(",", ""))
-    assert row["flag"].endswith("resamples undefined")
+    few, told = row["flag"].split("; ")
+    assert few == FEW_DRAWN
+    lost = int(told.split(" ")[0].replace(",", ""))
+    assert told.endswith("resamples undefined")
     assert lost / 3000 == pytest.approx((10 / 12) ** 12, abs=0.03)
 
 

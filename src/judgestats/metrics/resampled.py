@@ -169,13 +169,15 @@ def resampled(
         low, high = percentile_interval(draws, plan.conf_level)
     kept = draws[~np.isnan(draws)]
     lost = f"{draws.size - kept.size:,} resamples undefined" if kept.size < draws.size else ""
-    doubt = flags(few_clusters(units) if plan.cluster else "", LONE_UNIT if alone else "", lost)
+    few = few_clusters(units) if plan.cluster else ""
+    doubt = flags(few, LONE_UNIT if alone else "", lost)
     rounding = 1e-12 * (max(1.0, abs(value)) if np.isfinite(value) else 1.0)
     if not high - low > rounding:
         varied = plan.method == "bca" and kept.size > 0 and float(kept.max()) - float(kept.min()) > rounding
         return {**cells, "flag": flags(doubt, NOT_BCA if varied else RESAMPLES_AGREE)}
     spread = float(kept.std(ddof=1)) if kept.size > 1 and np.isfinite(kept).all() else math.nan
-    return {**cells, "std_error": spread, "conf_low": low, "conf_high": high, "flag": doubt}
+    narrow = few_clusters(units, drawn=True) if plan.cluster else ""
+    return {**cells, "std_error": spread, "conf_low": low, "conf_high": high, "flag": flags(few or narrow, doubt)}
 
 
 def ratio(totals: Floats) -> Floats:

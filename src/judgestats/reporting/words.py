@@ -12,6 +12,7 @@ from judgestats.results import (
     CONSTANT,
     FEW_CLUSTERS,
     FEW_DISAGREEMENTS,
+    FEW_DRAWN,
     FEW_RATERS,
     FORCED_CHOICE,
     LEFT_CENSORED,
@@ -186,6 +187,7 @@ FLAGS = {
     RIGHT_CENSORED: "Not reached at the last step: the true value is larger. Read “above”.",
     CEILING: "No call was wrong: the number depends on how many calls there were, and on nothing else.",
     FEW_CLUSTERS: "Fewer than ten clusters: an interval by cluster is rough.",
+    FEW_DRAWN: "Fewer than thirty clusters: a bootstrap of them is somewhat too narrow.",
     FEW_RATERS: "Raters are drawn too: with few of them the interval of ICC(2,.) is too narrow, the more so with many "
     "subjects.",
     ONE_UNIT: "One cluster: nothing tells how much clusters differ.",
