@@ -195,7 +195,8 @@ def test_criteria_and_systems_are_averaged_and_told_unless_they_split():
     assert (both["n"] == 16).all()
     assert (told(both) == "").all()
     systems = pd.concat([long(a), long(b).assign(system="t")])
-    assert (told(icc(systems)) == "averaged over system").all()
+    assert (told(icc(systems, subjects="item")) == "averaged over system").all()
+    same(icc(systems), both)
     same(icc(systems, subjects=["system", "item"]), both)
     partial = data[~(data["judge"].eq("j0") & data["item"].eq("i000") & data["criterion"].eq("a"))]
     assert (told(icc(partial)) == "averaged over criterion; unequal criterion in 1 subjects").all()
@@ -345,7 +346,7 @@ def test_wrong_arguments_say_what_to_do():
     with pytest.raises(SchemaError, match="raters='judg' is not a column"):
         icc(data, raters="judg")
     with pytest.raises(DesignError, match="'item' is in subjects= and in by="):
-        icc(data, by="item")
+        icc(data, subjects="item", by="item")
     with pytest.raises(DesignError, match="one rater in each group"):
         icc(data, by="judge")
     with pytest.raises(DesignError, match="names no column"):

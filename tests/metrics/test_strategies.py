@@ -195,7 +195,7 @@ def test_no_correction():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"m": 3}, r"m=3 tests were planned, and there are 5"),
+        ({"m": 3}, r"m=3 tests were planned, and 5 could be made"),
         ({"method": "fisher"}, r"method='fisher' is not known"),
         ({"adjust": "holms"}, r"adjust='holms' is not known.*Did you mean 'holm'"),
         ({"ties": "half"}, r"ties='half' is not known. Allowed: 'exact', 'drop'"),

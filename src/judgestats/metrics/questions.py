@@ -19,6 +19,8 @@ from judgestats.schema.cells import cells
 BASELINES = ("b0", "baseline", "base", "vanilla", "naive", "none", "default")
 #: Levels of an incomplete design whose components a page waits for.
 QUICK = 500
+#: Systems that are looked into one by one.
+SYSTEMS = 500
 #: As many candidates, or judges, as every one is compared with every other one.
 MANY = 60
 
@@ -144,6 +146,17 @@ def _people(data: Any, _: Options) -> str:
     return f"does not know which of the {len(who)} judges are people: name them in people="
 
 
+def _within_systems(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any, Options], Any]:
+    """A correlation over the items of each system, where systems are few enough to have items in common."""
+    agreeing = _agreeing(measure, **arguments)
+
+    def take(data: Any, options: Options) -> pd.DataFrame | str:
+        systems = len(labels(data, "system"))
+        return f"{systems:,} systems are too many to look into each" if systems > SYSTEMS else agreeing(data, options)
+
+    return take
+
+
 def _agreeing(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any, Options], pd.DataFrame | str]:
     """A measure of agreement, where there are two judges or more, and not too many for every pair."""
 
@@ -263,7 +276,9 @@ PREFERENCE_TRIALS: dict[str, Trial] = {
     "bias_change": Trial("which way of asking makes the judge lean less?", _change(bias.bias_change)),
     "preference_gap": Trial("do judges and people prefer the same?", _people),
     "kappa": Trial("do two judges give the same verdicts, beyond chance?", _agreeing(agreement.kappa)),
-    "alpha": Trial("do all judges together give the same verdicts?", _agreeing(agreement.alpha, level="nominal")),
+    "alpha": Trial(
+        "do all judges together give the same verdicts?", lambda d, o: agreement.alpha(d, level="nominal", **o.drawn)
+    ),
     "anchoring": Trial(
         "does a label move the verdicts?", lambda d, o: invariance.anchoring(d, blind=_probe(d), **o.plain)
     ),
@@ -294,18 +309,19 @@ RATING_TRIALS: dict[str, Trial] = {
     ),
     "agreement_levels": Trial(
         "do the judges agree on systems, on items, on the score itself?",
-        _agreeing(lambda d, **a: agreement.agreement_levels(d, **a)),
+        _within_systems(lambda d, **a: agreement.agreement_levels(d, **a)),
     ),
     "icc": Trial(
         "how reliable is one judge, and the panel?",
-        _agreeing(lambda d, **a: agreement.icc(d, subjects=["system", "item"], **a)),
+        _agreeing(lambda d, **a: agreement.icc(d, **a)),
     ),
     "alpha": Trial(
         "do all judges together give the same scores?",
         _agreeing(lambda d, **a: agreement.alpha(d, level=_on_the_same_scale(d), **a)),  # type: ignore[arg-type]
     ),
     "correlation": Trial(
-        "which judges agree with which, item by item?", _agreeing(agreement.correlation, level="cell", pairs="each")
+        "which judges agree with which, item by item?",
+        _within_systems(agreement.correlation, level="cell", pairs="each"),
     ),
     "disagreement": Trial("on what do the judges differ most?", _agreeing(agreement.disagreement)),
     "variance_components": Trial("where does the variance of the scores come from?", _components),

@@ -143,7 +143,7 @@ def _orders(data: Any) -> str:
     except JudgestatsError as error:
         return f"not usable: {str(error).partition('. ')[0]}"
     both = ~(pairs[["forward", "reverse"]] == "missing").any(axis=1)
-    share = pairs.loc[both, "n"].sum() / pairs["n"].sum()
+    share = pairs.loc[both, "n"].sum() / max(pairs["n"].sum(), 1)
     return "every pair" if share == 1 else "no pair" if share == 0 else f"{100 * share:.1f} % of the pairs"
 
 

@@ -158,12 +158,19 @@ def _in_order(data: Any, kind: Kind) -> Any:
     return data.select(*ours, *(c for c in have if c not in ours))
 
 
+def _is_attribute(name: str, kind: Kind) -> bool:
+    """Whether a name is free to be chosen: an attribute of both candidates, or the gold score of what is rated."""
+    if kind == "ratings":
+        return name == "gold"
+    return name.endswith(("_first", "_second")) and not name.startswith("_")
+
+
 def _refuse_unknown_names(
     columns: Mapping[str, str | None], vocabulary: Mapping[str, Column], present: list[str], kind: Kind
 ) -> None:
     problems = []
     for name, source in columns.items():
-        if name not in vocabulary:
+        if name not in vocabulary and not _is_attribute(name, kind):
             problems.append(f"{name!r} is not a column of a {kind} frame.{suggestion(name, vocabulary)}")
         elif source is not None and source not in present:
             problems.append(

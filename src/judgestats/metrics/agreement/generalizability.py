@@ -28,7 +28,7 @@ NO_RESIDUAL = "no residual"
 NOT_CONVERGED = "not converged"
 FEW_LEVELS = "fewer than 10 levels"
 #: Levels, but for the largest effect, beyond which REML is refused: its tables are dense.
-MOST_LEVELS = 2000
+MOST_LEVELS = 1000
 
 
 def variance_components(
@@ -166,8 +166,8 @@ def _by_reml(
     if sum(levels) - max(levels) > most_levels:
         raise DesignError(
             f"The design is incomplete, and its effects but the largest have {sum(levels) - max(levels):,} levels, "
-            f"more than most_levels={most_levels:,} for REML. Use interactions=False, fewer facets=, split it with "
-            "by=, or raise most_levels= (time grows with its cube)."
+            f"more than most_levels={most_levels:,} for REML. Keep the complete items, use interactions=False or fewer "
+            "facets=, split it with by=, or raise most_levels= (time grows with its cube)."
         )
     kept = _told_apart(design.y, codes)
     terms = [*(":".join(effects[i]) for i in kept), "residual"]

@@ -37,7 +37,7 @@ NOT_CONVERGED = "not converged"
 def icc(
     ratings: Any,
     *,
-    subjects: By = "item",
+    subjects: By | None = None,
     raters: str = "judge",
     by: By = (),
     incomplete: Literal["drop", "reml"] = "drop",
@@ -52,8 +52,9 @@ def icc(
         Ratings in any engine, raw (``score``) or averaged over runs (``mean``), a tally included. Runs of a rater on a
         subject are averaged first, then every column that is neither subject, rater nor in `by` (criteria, say); the
         flag says so.
-    subjects : str or sequence of str
-        What is rated: ``"item"``, or several columns whose combinations are the subjects, ``["system", "item"]``.
+    subjects : str or sequence of str, optional
+        What is rated: a column, or several whose combinations are the subjects. The default is the thing that was
+        scored, ``["system", "item"]``, without what stands in `by`; ``"item"`` averages over systems first.
     raters : str
         Who rates. ``"replicate"`` with ``by="judge"`` gives the agreement of a judge with itself.
     by : str or sequence of str
@@ -115,6 +116,8 @@ def icc(
     5  ICC(3,k)     0.909     0.676      0.986  6.0     4.0
     """
     choose(incomplete, ("drop", "reml"), "incomplete")
+    if subjects is None:
+        subjects = [c for c in ("system", "item") if c != raters and c not in names(by)]
     data = matrices(ratings, subjects, raters, by)
     rows = _Rows(data)
     scores = _packed(data.scores) if exchangeable else data.scores

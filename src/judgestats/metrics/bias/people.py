@@ -20,7 +20,7 @@ from judgestats.metrics.bias.annotators import agreement, constant
 from judgestats.metrics.bias.attributes import Aside, targeted
 from judgestats.metrics.bias.gold import Ties
 from judgestats.metrics.differences import independent_difference, size_flag
-from judgestats.results import CONSTANT, NO_DATA, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.coding import call_counts, codes_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.counting import tally
@@ -116,7 +116,8 @@ def preference_gap(
     _there(calls, {"people": marker, "confidence": names(confidence or ())})
     found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
     table, groups = _table(found.calls, by, marker, confidence)
-    table = table.assign(_person=_persons(table, people))
+    everyone = _everyone(calls)
+    table = table.assign(_person=_persons(table, people, everyone))
     hit, trial = _marks(table, ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
     same = constant(table) if screen and "item" in table else pd.Series(False, index=table.index)
@@ -187,7 +188,13 @@ def _there(calls: Any, asked: Mapping[str, list[str]]) -> None:
                 )
 
 
-def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str]) -> NDArray[np.bool_]:
+def _everyone(calls: Any) -> list[str]:
+    """Judges and annotators of all calls, those without the target among them."""
+    found = nw.from_native(calls).lazy().select(nw.col("judge").cast(nw.String)).unique().collect(backend="pandas")
+    return sorted(v for v in found.to_native()["judge"] if isinstance(v, str))
+
+
+def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> NDArray[np.bool_]:
     if table["judge"].isna().any():
         raise SchemaError("'judge' is missing in some rows. Name the judge or annotator, or drop these rows.")
     judges = table["judge"].astype(str)
@@ -198,7 +205,6 @@ def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str]) -> 
             found = sorted(table[column].astype(str).unique())
             raise DesignError(f"{column!r} is never {meant!r}. It has: {', '.join(found)}.{suggestion(meant, found)}")
     else:
-        known = sorted(judges.unique())
         for name in names(people):
             if name not in known:
                 raise DesignError(
@@ -262,7 +268,9 @@ class _Group:
         p = k / n if n else math.nan
         error = math.sqrt(p * (1 - p) / n) if n else math.nan
         span = {"estimate": p, "std_error": error, "conf_low": float(low), "conf_high": float(high), "n": n}
-        return self._row(role, who, "rate", **span, method="Wilson", flag=flags(size_flag(n), _unanswered(table)))
+        shared = NOT_INDEPENDENT if "_pair" in table and n > table.loc[table["_trial"] > 0, "_pair"].nunique() else ""
+        doubt = flags(shared, size_flag(n), _unanswered(table))
+        return self._row(role, who, "rate", **span, method="Wilson", flag=doubt)
 
     def _judge(self, who: Any, judge: pd.DataFrame, people: pd.DataFrame) -> list[dict[str, Any]]:
         if "_pair" not in self.table:

@@ -81,7 +81,8 @@ def compare_strategies(
         Correction of the p-values over all rows of the result: ``'holm'``, any other method of statsmodels'
         ``multipletests``, or ``'none'``.
     m : int, optional
-        How many tests were planned, where that is more than there are rows.
+        How many tests were planned, where that is more than could be made. (A strategy that a judge never ran is
+        no test.)
     invalid : {'drop', 'wrong', 'tie'}
         What an invalid call is, as in :func:`gold_agreement`.
     ties : {'exact', 'drop'}
@@ -292,12 +293,13 @@ def _of_discordant(b: float, c: float, total: float, conf_level: float) -> dict[
 def _adjusted(
     result: pd.DataFrame, baseline: str | None, adjust: str, m: int | None, conf_level: float
 ) -> pd.DataFrame:
-    """Put in the p-values corrected for all tests planned, those without data among them."""
-    planned = len(result) if m is None else m
-    if planned < len(result):
-        raise DesignError(f"m={m} tests were planned, and there are {len(result)} comparisons. Give m at least that.")
+    """Put in the p-values corrected for all tests planned: by default for those that could be made."""
     p = result["p_value"].to_numpy(dtype=float)
     known = np.isfinite(p)
+    made = int(known.sum())
+    planned = made if m is None else m
+    if planned < made:
+        raise DesignError(f"m={m} tests were planned, and {made} could be made. Give m at least that.")
     adjusted = p.copy()
     if adjust != "none" and known.any():
         from statsmodels.stats.multitest import multipletests

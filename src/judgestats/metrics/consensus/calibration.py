@@ -155,8 +155,8 @@ def calibrate(
     >>> true = pd.DataFrame({"system": list("xyz") * 20, "item": np.repeat(np.arange(20), 3),
     ...                      "score": rng.integers(1, 10, 60)})
     >>> scores = true.assign(judge="g", score=true["score"] + 2 + rng.normal(0, 0.1, 60))
-    >>> calibrate(scores, reference=true)[["judge", "term", "estimate", "n", "flag"]].round(1)
-      judge              term  estimate     n flag
+    >>> calibrate(scores, reference=true)[["judge", "term", "estimate", "n"]].round(1)
+      judge              term  estimate     n
     0     g             shift      -2.0  60.0
     1     g  deviation_before       2.0  60.0
     2     g   deviation_after      -0.0  60.0

@@ -92,6 +92,8 @@ def datasheet(
         base, strict = prompts
         parts = chain(parts, _criterion_section(data, base, strict, conf_level))
     sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
+    if not sheets:
+        raise DesignError("There is nothing to measure: the frame has no rows.")
     sheet = pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)
     return sheet[[*groups, *BEFORE, *COLUMNS, *AFTER]]
 
