@@ -14,7 +14,6 @@ from judgestats.errors import choose
 from judgestats.kernels.resampling import cluster_totals, generator, percentile_interval
 from judgestats.metrics.psychometrics.ladder import settled
 from judgestats.results import (
-    FEW_CLUSTERS,
     LEFT_CENSORED,
     NO_DATA,
     NOT_INDEPENDENT,
@@ -22,6 +21,7 @@ from judgestats.results import (
     RIGHT_CENSORED,
     SMALL_N,
     estimates,
+    few_clusters,
     flags,
 )
 from judgestats.schema.coding import codes_of
@@ -133,7 +133,7 @@ def _row(
     low, high = percentile_interval(draws, conf_level)
     agree = RESAMPLES_AGREE if low == high else ""
     censor = LEFT_CENSORED if value == -math.inf else RIGHT_CENSORED if value == math.inf else ""
-    few = FEW_CLUSTERS if cluster is not None and clusters < 10 else ""
+    few = few_clusters(clusters, drawn=True) if cluster is not None else ""
     by = f"by {cluster} (G = {clusters})" if cluster else "of calls"
     return {
         "estimate": steps[0] if value == -math.inf else math.nan if value == math.inf else value,
