@@ -205,7 +205,8 @@ def reproduce(
         columns = ["paper", "place", "quantity", "printed", "shown", "comment"]
         _print_table(console, "What does not follow", shown[columns])
         if len(odd) > len(shown):
-            console.print(Text(f"{len(odd) - len(shown)} more on the page: --out page.html"))
+            where = "on the page" if out is not None else "on the page that --out page.html writes"
+            console.print(Text(f"{len(odd) - len(shown)} more {where}"))
     if out is not None:
         from judgestats.reporting import reproduction_page
 

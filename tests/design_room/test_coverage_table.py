@@ -13,7 +13,9 @@ TABLE = Path(__file__).parents[2] / "docs" / "coverage.csv"
 
 @pytest.fixture(scope="module")
 def table():
-    return pd.read_csv(TABLE, keep_default_na=False, na_values={c: "" for c in ("coverage", "mc_error", "mean_width")})
+    return pd.read_csv(
+        TABLE, keep_default_na=False, na_values=dict.fromkeys(("coverage", "mc_error", "mean_width"), "")
+    )
 
 
 def test_every_cell_of_the_study_is_there(table):
