@@ -135,18 +135,41 @@ def size_flag(n: float) -> str:
     return NO_DATA if not n > 0 else SMALL_N if n < 30 else ""
 
 
-def _paired(one: NDArray[np.bool_], two: NDArray[np.bool_], n: NDArray[np.float64], conf_level: float) -> _Row:
-    a, b, c, d = (float(n[x].sum()) for x in (one & two, one & ~two, ~one & two, ~one & ~two))
+def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = 0.95) -> _Row:
+    """Difference (b - c)/n of two paired proportions, from the counts of the pairs.
+
+    Parameters
+    ----------
+    a, b, c, d : float
+        Pairs that are hits on both sides, on the first only, on the second only, on neither; one at least.
+    conf_level : float
+        Coverage of Newcombe's paired interval.
+
+    Returns
+    -------
+    dict
+        Cells of an estimate.
+    """
     total = a + b + c + d
     low, high = newcombe_paired(a, b, c, d, conf_level)
     return {
         "estimate": (b - c) / total,
-        "std_error": math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total,
+        "std_error": paired_error(b, c, total),
         "conf_low": low,
         "conf_high": high,
         "n": total,
         "method": "Newcombe, paired",
     }
+
+
+def paired_error(b: float, c: float, total: float) -> float:
+    """Standard error of a paired difference with b and c discordant pairs of so many."""
+    return math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total
+
+
+def _paired(one: NDArray[np.bool_], two: NDArray[np.bool_], n: NDArray[np.float64], conf_level: float) -> _Row:
+    a, b, c, d = (float(n[x].sum()) for x in (one & two, one & ~two, ~one & two, ~one & ~two))
+    return paired_cells(a, b, c, d, conf_level)
 
 
 def _weighed(

@@ -18,12 +18,11 @@ from judgestats.kernels.correlation import (
     weighted_spearman,
     weighted_totals,
 )
-from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import percentile_interval
 from judgestats.metrics.agreement.blocks import Block, Floats, codes, some
-from judgestats.metrics.consensus.correlations import PERFECT, TOO_FEW, spearman_p
+from judgestats.metrics.consensus.correlations import PERFECT, TOO_FEW, fisher_cells, spearman_p
 from judgestats.metrics.resampled import Bootstrap
-from judgestats.results import FEW_CLUSTERS, ONE_UNIT, RESAMPLES_AGREE, flags
+from judgestats.results import ONE_UNIT, RESAMPLES_AGREE, few_clusters, flags
 
 Method = Literal["pearson", "spearman"]
 METHODS: tuple[Method, ...] = ("pearson", "spearman")
@@ -117,9 +116,7 @@ def from_draws(value: float, draws: Floats, n_units: int, plan: Bootstrap) -> di
     if n_units < 2:
         return {**row, "flag": ONE_UNIT}
     lost = int(np.isnan(draws).sum())
-    few = flags(
-        FEW_CLUSTERS if n_units < 10 else "", some(lost, "resample without a value", "resamples without a value")
-    )
+    few = flags(few_clusters(n_units), some(lost, "resample without a value", "resamples without a value"))
     low, high = percentile_interval(draws, plan.conf_level)
     if not high - low > 1e-12:
         return {**row, "flag": flags(few, RESAMPLES_AGREE)}
@@ -134,7 +131,7 @@ def plan_of(cluster: str, n_resamples: int, seed: int | np.random.Generator | No
     return Bootstrap("percentile", (cluster,), None, n_resamples, seed, conf_level)
 
 
-def fisher_cells(r: float, n: int, method: Method, conf_level: float) -> dict[str, Any]:
+def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> dict[str, Any]:
     """The cells of one correlation with Fisher's interval, which r = ±1 and n < 4 do not have."""
     row: dict[str, Any] = {"estimate": r, "flag": "", "method": ""}
     if math.isnan(r):
@@ -143,11 +140,4 @@ def fisher_cells(r: float, n: int, method: Method, conf_level: float) -> dict[st
     if 1 - abs(r) < 1e-12 or n < 4:
         return {**row, "flag": PERFECT if n >= 4 else TOO_FEW}
     variance = (1 + r * r / 2 if method == "spearman" else 1.0) / (n - 3)
-    half, z = normal_quantile(conf_level) * math.sqrt(variance), math.atanh(r)
-    return {
-        **row,
-        "std_error": (1 - r * r) * math.sqrt(variance),
-        "conf_low": math.tanh(z - half),
-        "conf_high": math.tanh(z + half),
-        "method": FISHER,
-    }
+    return {**row, **fisher_cells(r, variance, conf_level), "method": FISHER}

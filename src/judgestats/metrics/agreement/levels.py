@@ -27,7 +27,7 @@ from judgestats.metrics.agreement.draws import (
     FISHER,
     METHODS,
     Method,
-    fisher_cells,
+    correlation_cells,
     from_draws,
     mean_defined,
     pair_correlations,
@@ -192,7 +192,7 @@ def _rows(
                 n, mine = int(common[k, p]), {**key, "judge": judge, "other": other}
                 doubt = flags(NO_DATA if not n else "", SMALL_N if 0 < n < 30 else "")
                 cells = (
-                    fisher_cells(float(r[k, p]), n, method, plan.conf_level)
+                    correlation_cells(float(r[k, p]), n, method, plan.conf_level)
                     if draws is None
                     else from_draws(float(r[k, p]), draws[:, k, p], block.n_units, plan)
                 )

@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence
-from judgestats.kernels.proportions import newcombe_paired, normal_quantile
+from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.differences import paired_cells, paired_error, size_flag
 from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
@@ -256,17 +257,11 @@ def _difference(a: float, b: float, c: float, d: float, conf_level: float) -> di
     total = a + b + c + d
     if not total > 0:
         return {"n": 0.0, "method": "Newcombe, paired", "flag": NO_DATA}
-    low, high = newcombe_paired(a, c, b, d, conf_level)
     return {
-        "estimate": (c - b) / total,
-        "std_error": math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total,
-        "conf_low": low,
-        "conf_high": high,
-        "n": total,
-        "method": "Newcombe, paired",
+        **paired_cells(a, c, b, d, conf_level),
         "accuracy_baseline": (a + b) / total,
         "accuracy_strategy": (a + c) / total,
-        "flag": SMALL_N if total < 30 else "",
+        "flag": size_flag(total),
     }
 
 
@@ -281,7 +276,7 @@ def _of_discordant(b: float, c: float, total: float, conf_level: float) -> dict[
     half = normal_quantile(conf_level) * math.sqrt(b + c + 1 - (b - c) ** 2 / shifted) / shifted
     return {
         "estimate": (c - b) / total,
-        "std_error": math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total,
+        "std_error": paired_error(b, c, total),
         "conf_low": max(middle - half, -1.0),
         "conf_high": min(middle + half, 1.0),
         "n": total,

@@ -15,9 +15,6 @@ from judgestats.metrics.shares import leans
 from judgestats.results import estimates, flags
 from judgestats.schema.columns import By, names
 
-#: What the two scores say together.
-READINGS = ("verbose", "quality-sensitive", "indifferent", "undecided")
-
 
 def length_reading(
     calls: Any,

@@ -158,14 +158,35 @@ def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: s
         return {**row, "flag": flags(row["flag"], PERFECT)}
     if not variance < math.inf:
         return {**row, "flag": flags(row["flag"], TOO_FEW)}
-    half = normal_quantile(conf_level) * math.sqrt(variance)
-    z = math.atanh(r)
     return {
         **row,
+        **fisher_cells(r, variance, conf_level),
+        "method": f"Fisher z; {_P_VALUES[method]}",
+    }
+
+
+def fisher_cells(r: float, variance: float, conf_level: float) -> dict[str, float]:
+    """Interval of a correlation by Fisher's z, and its standard error by the delta method.
+
+    Parameters
+    ----------
+    r : float
+        Between -1 and 1, neither included.
+    variance : float
+        Of its Fisher transform.
+    conf_level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    dict
+        ``std_error``, ``conf_low``, ``conf_high``.
+    """
+    half, z = normal_quantile(conf_level) * math.sqrt(variance), math.atanh(r)
+    return {
         "std_error": (1 - r * r) * math.sqrt(variance),
         "conf_low": math.tanh(z - half),
         "conf_high": math.tanh(z + half),
-        "method": f"Fisher z; {_P_VALUES[method]}",
     }
 
 
