@@ -1,0 +1,184 @@
+"""Log likelihood of one response and its derivatives by the linear predictor, for every family of the mixed models.
+
+Signs are those of a loss: ``loss`` is minus the log likelihood without its constant, ``r``, ``w``, ``w1`` its first,
+second and third derivative by η. For cumulative models P(Y = y) = F(hi - η) - F(lo - η), with hi and lo the thresholds
+on either side of the category.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+#: Families and links, as the kernels number them.
+BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT = range(5)
+
+_ROOT_2PI = math.sqrt(2 * math.pi)
+_ROOT_2 = math.sqrt(2.0)
+
+
+@njit(cache=True)
+def _normal_tail(x: float) -> tuple[float, float]:
+    """Log of Φ(x), and φ(x) / Φ(x), good far into the lower tail."""
+    if x > -5.0:
+        area = 0.5 * math.erfc(-x / _ROOT_2)
+        return math.log(area), math.exp(-0.5 * x * x) / _ROOT_2PI / area
+    t, ratio = -x, 0.0
+    for k in range(40, 0, -1):  # Laplace's continued fraction of Mills' ratio
+        ratio = k / (t + ratio)
+    ratio = 1.0 / (t + ratio)
+    return -0.5 * t * t - math.log(_ROOT_2PI) + math.log(ratio), 1.0 / ratio
+
+
+@njit(cache=True)
+def _probit_loss(x: float) -> tuple[float, float, float, float]:
+    """-log Φ(x) and three derivatives."""
+    area, rate = _normal_tail(x)
+    curvature = rate * (x + rate)
+    return -area, -rate, curvature, rate - curvature * (x + 2 * rate)
+
+
+@njit(cache=True)
+def density(kind: int, x: float) -> tuple[float, float, float, float]:
+    """Distribution function F at x, its density and the density's first two derivatives.
+
+    Parameters
+    ----------
+    kind : int
+        ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
+    x : float
+        May be infinite.
+
+    Returns
+    -------
+    F, f, f1, f2 : float
+    """
+    if math.isinf(x):
+        return (1.0 if x > 0 else 0.0), 0.0, 0.0, 0.0
+    if kind == CUMULATIVE_LOGIT:
+        t = math.exp(-abs(x))
+        F = 1.0 / (1.0 + t) if x > 0 else t / (1.0 + t)
+        f = t / (1.0 + t) ** 2
+        return F, f, f * (1 - 2 * F), f * (1 - 6 * f)
+    f = math.exp(-0.5 * x * x) / _ROOT_2PI
+    return 0.5 * math.erfc(-x / _ROOT_2), f, -x * f, (x * x - 1) * f
+
+
+@njit(cache=True)
+def between(kind: int, hi: float, lo: float) -> float:
+    """F(hi) - F(lo), without cancellation in the upper tail; at least 1e-300.
+
+    Parameters
+    ----------
+    kind : int
+        ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
+    hi, lo : float
+        Thresholds minus η, hi above lo.
+
+    Returns
+    -------
+    float
+    """
+    if lo > 0:
+        hi, lo = -lo, -hi
+    share: float = density(kind, hi)[0] - density(kind, lo)[0]
+    return max(share, 1e-300)
+
+
+@njit(cache=True)
+def loss(kind: int, y: float, m: float, eta: float, hi: float, lo: float) -> tuple[float, float, float, float]:
+    """Loss of one row and its three derivatives by η.
+
+    Parameters
+    ----------
+    kind : int
+        Family and link.
+    y : float
+        Successes, or the sum of counts; not used by cumulative models.
+    m : float
+        Trials (binomial), rows (Poisson, cumulative).
+    eta : float
+        Linear predictor.
+    hi, lo : float
+        Thresholds of the row's category; used by cumulative models alone.
+
+    Returns
+    -------
+    loss, r, w, w1 : float
+    """
+    if kind == BINOMIAL_LOGIT:
+        t = math.exp(-abs(eta))
+        p = 1.0 / (1.0 + t) if eta > 0 else t / (1.0 + t)
+        w = m * t / (1.0 + t) ** 2
+        return m * (max(eta, 0.0) + math.log1p(t)) - y * eta, m * p - y, w, w * (1 - 2 * p)
+    if kind == BINOMIAL_PROBIT:
+        up, down = _probit_loss(eta), _probit_loss(-eta)
+        k = m - y
+        return (
+            y * up[0] + k * down[0],
+            y * up[1] - k * down[1],
+            y * up[2] + k * down[2],
+            y * up[3] - k * down[3],
+        )
+    if kind == POISSON_LOG:
+        mean = m * math.exp(min(eta, 500.0))
+        return mean - y * eta, mean - y, mean, mean
+    P = between(kind, hi - eta, lo - eta)
+    _, fa, fa1, fa2 = density(kind, hi - eta)
+    _, fb, fb1, fb2 = density(kind, lo - eta)
+    rate, bend = (fa - fb) / P, (fa1 - fb1) / P
+    w = rate * rate - bend
+    return -m * math.log(P), m * rate, m * w, m * (2 * rate * w + (fa2 - fb2) / P - bend * rate)
+
+
+@njit(cache=True)
+def threshold_loss(kind: int, m: float, a: float, b: float) -> tuple[float, float, float, float, float, float]:
+    """Derivatives of a cumulative row's loss, r and w by its upper and its lower threshold.
+
+    Parameters
+    ----------
+    kind : int
+        ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
+    m : float
+        Rows.
+    a, b : float
+        Upper and lower threshold minus η.
+
+    Returns
+    -------
+    loss_hi, r_hi, w_hi, loss_lo, r_lo, w_lo : float
+    """
+    P = between(kind, a, b)
+    _, fa, fa1, fa2 = density(kind, a)
+    _, fb, fb1, fb2 = density(kind, b)
+    rate, bend = (fa - fb) / P, (fa1 - fb1) / P
+    r_hi, r_lo = (fa1 - rate * fa) / P, (rate * fb - fb1) / P
+    w_hi = 2 * rate * r_hi - (fa2 - bend * fa) / P
+    w_lo = 2 * rate * r_lo + (fb2 - bend * fb) / P
+    return -m * fa / P, m * r_hi, m * w_hi, m * fb / P, m * r_lo, m * w_lo
+
+
+@njit(cache=True)
+def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats, Floats]:
+    """Loss of every row and its first two derivatives by η.
+
+    Parameters
+    ----------
+    kind : int
+        Family and link.
+    y, m, eta, hi, lo : (N,) float arrays
+        As in :func:`loss`.
+
+    Returns
+    -------
+    loss, r, w : (N,) float arrays
+    """
+    value, r, w = np.empty(len(y)), np.empty(len(y)), np.empty(len(y))
+    for i in range(len(y)):
+        value[i], r[i], w[i], _ = loss(kind, y[i], m[i], eta[i], hi[i], lo[i])
+    return value, r, w

@@ -1,0 +1,186 @@
+"""Likelihood of the linear mixed model, fixed effects and residual variance profiled out, ML and REML.
+
+Data come as cells: rows with the same design have the same mean, so their number, mean and sum of squares suffice.
+With V = I + ZΛΛ'Z' (in units of the residual variance) and M = X'V⁻¹X the objective is half of
+
+    log |V| + n (1 + log 2π r² / n)          [REML: n - p for n, and log |M|].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from judgestats.kernels.elimination import Structure, factorise, gather, invert, log_determinant, solve_many
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The data. N cells, p fixed effects, K columns of random effects a cell.
+
+    Attributes
+    ----------
+    mean, weight : (N,) float arrays
+        Mean of the cell's rows, weighted, and the sum of their weights.
+    X : (N, p) float array
+    z : (N, K) float array
+    n : float
+        Rows.
+    within : float
+        Weighted sum of squares of the rows about their cell's mean.
+    log_weight : float
+        Sum over rows of the log of their weight.
+    """
+
+    mean: Floats
+    weight: Floats
+    X: Floats
+    z: Floats
+    n: float
+    within: float
+    log_weight: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The likelihood at one Λ.
+
+    Attributes
+    ----------
+    objective : float
+        Minus the log (restricted) likelihood; infinite where it is not defined.
+    scale : (N, K) float array
+        Its derivative by the values of ZΛ.
+    beta : (p,) float array
+    u : (q,) float array
+        Modes of the spherical effects, in units of the residual sd.
+    residual : float
+        Residual variance.
+    information : (p, p) float array
+        M: the covariance of β is the residual variance times its inverse.
+    flat : float array
+        Factor of H = Λ'Z'WZΛ + I.
+    """
+
+    objective: float
+    scale: Floats
+    beta: Floats
+    u: Floats
+    residual: float
+    information: Floats
+    flat: Floats
+
+
+@njit(cache=True)
+def cross(zl: Floats, weight: Floats, cols: Any, given: Floats, q: int) -> Floats:
+    """Λ'Z'W times a matrix.
+
+    Parameters
+    ----------
+    zl : (N, K) float array
+        Values of ZΛ.
+    weight : (N,) float array
+    cols : (N, K) int array
+        Columns that each row touches.
+    given : (N, p) float array
+    q : int
+        Number of columns.
+
+    Returns
+    -------
+    (q, p) float array
+    """
+    B = np.zeros((q, given.shape[1]))
+    for i in range(zl.shape[0]):
+        for a in range(zl.shape[1]):
+            scaled, own = weight[i] * zl[i, a], B[cols[i, a]]
+            for c in range(given.shape[1]):
+                own[c] += scaled * given[i, c]
+    return B
+
+
+@njit(cache=True)
+def _fitted(zl: Floats, cols: Any, solution: Floats) -> Floats:
+    """ZΛ times each column of a solution."""
+    N, p = zl.shape[0], solution.shape[1]
+    result = np.zeros((N, p))
+    for i in range(N):
+        for a in range(zl.shape[1]):
+            own = solution[cols[i, a]]
+            for c in range(p):
+                result[i, c] += zl[i, a] * own[c]
+    return result
+
+
+@njit(cache=True)
+def _by_scale(
+    zl: Floats, weight: Floats, cols: Any, place: Any, inverse: Floats, error: Floats, u: Floats, left: Floats,
+    pull: Floats,
+) -> Floats:  # fmt: skip
+    """Derivative by ZΛ: of log |H| / 2, of the penalised squares, and of log |M| / 2 where `pull` has columns."""
+    N, K = zl.shape
+    result = np.zeros((N, K))
+    for i in range(N):
+        p = 0
+        for a in range(K):
+            for b in range(a + 1):
+                entry = inverse[place[i, p]]
+                result[i, a] += entry * zl[i, b]
+                if b < a:
+                    result[i, b] += entry * zl[i, a]
+                p += 1
+        for a in range(K):
+            j = cols[i, a]
+            total = result[i, a] - error[i] * u[j]
+            for c in range(pull.shape[1]):
+                total -= left[i, c] * pull[j, c]
+            result[i, a] = weight[i] * total
+    return result
+
+
+def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
+    """Evaluate the profiled likelihood and its gradient.
+
+    Parameters
+    ----------
+    data : Cells
+    layout : Structure
+    zl : (N, K) float array
+        Values of ZΛ, Λ relative to the residual sd.
+    reml : bool
+
+    Returns
+    -------
+    Profile
+    """
+    t, p = layout, data.X.shape[1]
+    flat = np.empty(t.size)
+    gather(t.place, zl, data.weight, int(t.start[t.s]), t.s, t.q, flat)
+    given = np.column_stack([data.X, data.mean])
+    if not factorise(t.start, t.rows, t.s, t.q, flat):
+        return Profile(np.inf, zl, np.zeros(p), np.zeros(t.q), np.nan, np.eye(p), flat)
+    B = cross(zl, data.weight, t.cols, given, t.q)
+    solution = solve_many(t.start, t.rows, t.s, t.q, flat, B)
+    M = given.T @ (given * data.weight[:, None]) - B.T @ solution
+    beta = np.linalg.solve(M[:p, :p], M[:p, p]) if p else np.zeros(0)
+    u = solution[:, p] - solution[:, :p] @ beta
+    left = given - _fitted(zl, t.cols, solution)  # V⁻¹ [X y]
+    error = left[:, p] - left[:, :p] @ beta
+    squares = (data.weight * error**2).sum() + u @ u + data.within
+    df = data.n - p if reml else data.n
+    log_det = log_determinant(int(t.start[t.s]), t.s, t.q, flat, np.ones(t.q))
+    twice = log_det + df * (1 + np.log(2 * np.pi * squares / df)) - data.log_weight
+    pull = np.zeros((t.q, 0))
+    if reml and p:
+        twice += np.linalg.slogdet(M[:p, :p])[1]
+        pull = solution[:, :p] @ np.linalg.inv(M[:p, :p])
+    inverse = invert(t.start, t.rows, t.s, t.q, flat)
+    scaled = error * df / squares
+    scale = _by_scale(zl, data.weight, t.cols, t.place, inverse, scaled, u, np.ascontiguousarray(left[:, :p]), pull)
+    return Profile(float(twice / 2), scale, beta, u, float(squares / df), M[:p, :p], flat)

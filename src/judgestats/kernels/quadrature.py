@@ -1,0 +1,236 @@
+"""Adaptive Gauss-Hermite quadrature of a mixed model with one scalar random term, with its exact gradient.
+
+Each group has one random effect u ~ N(0, 1) that enters as θ z u. Its integrand is centred at the mode û and scaled
+by the curvature h there; nodes move with the parameters, and the gradient follows them. One node is Laplace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from judgestats.kernels.laplace import Adjoint, Rows
+from judgestats.kernels.likelihoods import CUMULATIVE_LOGIT, loss, threshold_loss
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@njit(cache=True)
+def _mode(
+    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int, u: float
+) -> tuple[bool, float, float]:
+    """Mode of one group and the curvature there."""
+    before, step, h = np.inf, 0.0, 1.0
+    for _ in range(200):
+        total, slope, h = 0.5 * u * u, u, 1.0
+        for i in range(first, last):
+            value, r, w, _ = loss(kind, y[i], m[i], eta0[i] + zl[i] * u, hi[i], lo[i])
+            total += value
+            slope += zl[i] * r
+            h += zl[i] * zl[i] * w
+        if not np.isfinite(total + slope + h):
+            return False, u, h
+        if total > before + 1e-12 * (1.0 + abs(before)):
+            step *= 0.5
+            u += step
+            continue
+        if abs(slope) < 1e-11 * np.sqrt(h):
+            return True, u, h
+        before, step = total, slope / h
+        u -= step
+    return abs(slope) < 1e-6 * np.sqrt(h), u, h
+
+
+@njit(cache=True)
+def _value(
+    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
+    node: Floats, log_weight: Floats, u: Floats, h: Floats, share: Floats,
+) -> float:  # fmt: skip
+    """Minus the log likelihood; modes, curvatures and the nodes' shares are left in u, h and share."""
+    total = 0.0
+    for g in range(len(u)):
+        found, u[g], h[g] = _mode(kind, y, m, eta0, hi, lo, zl, start[g], start[g + 1], u[g])
+        if not found:
+            u[g] = 0.0
+            return np.inf
+        top = -np.inf
+        for k in range(len(node)):
+            at = u[g] + node[k] / np.sqrt(h[g])
+            value = log_weight[k] - 0.5 * at * at
+            for i in range(start[g], start[g + 1]):
+                value -= loss(kind, y[i], m[i], eta0[i] + zl[i] * at, hi[i], lo[i])[0]
+            share[g, k] = value
+            top = max(top, value)
+        area = 0.0
+        for k in range(len(node)):
+            share[g, k] = np.exp(share[g, k] - top)
+            area += share[g, k]
+        for k in range(len(node)):
+            share[g, k] /= area
+        total -= often[g] * (top + np.log(area) - 0.5 * np.log(h[g]))
+    return total
+
+
+@njit(cache=True)
+def _adjoint(
+    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
+    node: Floats, u: Floats, h: Floats, share: Floats,
+) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
+    """Derivatives by η, by zl and by the thresholds of every row."""
+    N = len(y)
+    by_eta, by_zl, by_hi, by_lo = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
+    for g in range(len(u)):
+        root = 1.0 / np.sqrt(h[g])
+        push, stretch = 0.0, 0.0  # of the objective by a move of all nodes, and by their spread
+        for k in range(len(node)):
+            at = u[g] + node[k] * root
+            slope = at
+            for i in range(start[g], start[g + 1]):
+                eta = eta0[i] + zl[i] * at
+                r = loss(kind, y[i], m[i], eta, hi[i], lo[i])[1]
+                slope += zl[i] * r
+                by_eta[i] += share[g, k] * r
+                by_zl[i] += share[g, k] * r * at
+                if kind >= CUMULATIVE_LOGIT:
+                    direct = threshold_loss(kind, m[i], hi[i] - eta, lo[i] - eta)
+                    by_hi[i] += share[g, k] * direct[0]
+                    by_lo[i] += share[g, k] * direct[3]
+            push += share[g, k] * slope
+            stretch += share[g, k] * slope * node[k]
+        # by h: nodes spread as h^(-1/2), and log h / 2
+        by_h = 0.5 / h[g] - 0.5 * stretch * root / h[g]
+        drift = 0.0  # of h by u
+        for i in range(start[g], start[g + 1]):
+            drift += zl[i] ** 3 * loss(kind, y[i], m[i], eta0[i] + zl[i] * u[g], hi[i], lo[i])[3]
+        move = -(push + by_h * drift) / h[g]  # by the slope at the mode, which stays 0
+        for i in range(start[g], start[g + 1]):
+            eta, z = eta0[i] + zl[i] * u[g], zl[i]
+            _, r, w, w1 = loss(kind, y[i], m[i], eta, hi[i], lo[i])
+            chain = by_h * z * z * w1 + move * z * w
+            by_eta[i] += chain
+            by_zl[i] += chain * u[g] + by_h * 2 * z * w + move * r
+            if kind >= CUMULATIVE_LOGIT:
+                _, r_hi, w_hi, _, r_lo, w_lo = threshold_loss(kind, m[i], hi[i] - eta, lo[i] - eta)
+                by_hi[i] += by_h * z * z * w_hi + move * z * r_hi
+                by_lo[i] += by_h * z * z * w_lo + move * z * r_lo
+            by_eta[i] *= often[g]
+            by_zl[i] *= often[g]
+            by_hi[i] *= often[g]
+            by_lo[i] *= often[g]
+    return by_eta, by_zl, by_hi, by_lo
+
+
+@dataclass
+class Quadrature:
+    """The objective and its workspace. Rows are sorted by group.
+
+    Attributes
+    ----------
+    data : Rows
+        With one column in z.
+    start : (G + 1,) int array
+        First row of each group.
+    often : (G,) float array
+        How often each group counts.
+    node, log_weight : (n,) float arrays
+        Nodes for the standard normal density and logs of weights, the density divided out.
+    u, h : (G,) float arrays
+        Modes and curvatures found last.
+    share : (G, n) float array
+        Share of each node in the integral.
+    """
+
+    data: Rows
+    start: Ints
+    often: Floats
+    node: Floats
+    log_weight: Floats
+    u: Floats
+    h: Floats
+    share: Floats
+
+    @classmethod
+    def of(cls, data: Rows, start: Ints, often: Floats, n: int) -> Quadrature:
+        """Make the workspace for n nodes.
+
+        Parameters
+        ----------
+        data : Rows
+        start : (G + 1,) int array
+        often : (G,) float array
+        n : int
+
+        Returns
+        -------
+        Quadrature
+        """
+        node, log_weight = rule(n)
+        G = len(often)
+        return cls(data, start, often, node, log_weight, np.zeros(G), np.ones(G), np.empty((G, n)))
+
+    def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
+        """Evaluate the objective.
+
+        Parameters
+        ----------
+        eta0 : (N,) float array
+            Linear predictor without the random effect.
+        zl : (N, 1) float array
+            θ z.
+        hi, lo : (N,) float arrays
+            Thresholds of each row.
+
+        Returns
+        -------
+        objective : float
+        eta : (N,) float array
+            `eta0`, for :meth:`adjoint`.
+        """
+        d, own = self.data, np.ascontiguousarray(zl[:, 0])
+        given = (d.kind, d.y, d.m, eta0, hi, lo, own, self.start, self.often)
+        return _value(*given, self.node, self.log_weight, self.u, self.h, self.share), eta0
+
+    def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
+        """Derivatives where :meth:`value` was evaluated last.
+
+        Parameters
+        ----------
+        eta, zl, hi, lo
+            As there; `eta` as it returned it.
+
+        Returns
+        -------
+        Adjoint
+        """
+        d, own = self.data, np.ascontiguousarray(zl[:, 0])
+        given = (d.kind, d.y, d.m, eta, hi, lo, own, self.start, self.often)
+        by_eta, by_zl, by_hi, by_lo = _adjoint(*given, self.node, self.u, self.h, self.share)
+        return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
+
+
+def rule(n: int) -> tuple[Floats, Floats]:
+    """Gauss-Hermite nodes for the standard normal density.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+
+    Returns
+    -------
+    node : (n,) float array
+    log_weight : (n,) float array
+        Log of weight over density, √(2π) divided out: Σ exp(log_weight) f(node) ≈ ∫ f(x) dx / √(2π).
+
+    Examples
+    --------
+    >>> node, log_weight = rule(7)
+    >>> float(round((np.exp(log_weight - node**2 / 2) * node**4).sum(), 12))
+    3.0
+    """
+    node, weight = np.polynomial.hermite_e.hermegauss(n)
+    return node, np.log(weight / np.sqrt(2 * np.pi)) + 0.5 * node**2

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import twins_mixed as twin
+from judgestats.kernels.elimination import structure
+from judgestats.kernels.laplace import Laplace, Rows
+from judgestats.kernels.quadrature import Quadrature
+
+
+def problem(kind, seed=0, N=60):
+    rng = np.random.default_rng(seed)
+    item, judge = rng.integers(0, 9, N), rng.integers(0, 4, N)
+    cols = np.column_stack([item, 9 + judge]).astype(np.int64)
+    z = np.column_stack([np.ones(N), rng.normal(size=N)])
+    category = rng.integers(0, 3, N)
+    y, m = rng.integers(0, 3, N).astype(float), np.full(N, 2.0)
+    X = np.column_stack([np.ones(N), rng.normal(size=N)])
+    rows = Rows(kind, y, m, X, np.zeros(N), z, np.ones(N), category, np.zeros(N, np.int64))
+    return rows, cols, np.array([0, 9, 13])
+
+
+def terms(rows, params):
+    beta, theta, inner = params[:2], params[2:4], params[4:6]
+    edges = np.concatenate([[-np.inf], inner, [np.inf]])
+    return rows.X @ beta, theta * rows.z, edges[rows.category + 1], edges[rows.category]
+
+
+PARAMS = np.array([0.3, -0.4, 0.8, 0.6, -0.5, 0.7])
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_objective_is_that_of_dense_algebra(kind):
+    rows, cols, blocks = problem(kind)
+    t = structure(cols, blocks)
+    eta0, zl, hi, lo = terms(rows, PARAMS)
+    got, _ = Laplace.of(rows, t, np.ones(t.q)).value(eta0, zl, hi, lo)
+    plain = twin.laplace(kind, rows.y, rows.m, eta0, hi, lo, twin.dense_design(cols, zl, t.q))
+    assert got == pytest.approx(plain, abs=1e-5)
+
+
+def gradient_of(rows, kernel, params):
+    """Objective and gradient, summed against the designs."""
+    given = terms(rows, params)
+    value, eta = kernel.value(*given)
+    by = kernel.adjoint(eta, *given[1:])
+    tau = [by.hi[rows.category == j].sum() + by.lo[rows.category == j + 1].sum() for j in range(2)]
+    return value, np.concatenate([rows.X.T @ by.eta, (by.scale * rows.z).sum(axis=0), tau])
+
+
+def numeric(rows, kernel, params, h=1e-4):
+    moves = h * np.eye(len(params))
+    return np.array(
+        [(gradient_of(rows, kernel, params + e)[0] - gradient_of(rows, kernel, params - e)[0]) for e in moves]
+    ) / (2 * h)
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_gradient_is_exact(kind):
+    rows, cols, blocks = problem(kind)
+    t = structure(cols, blocks)
+    kernel = Laplace.of(rows, t, np.ones(t.q))
+    plain = numeric(rows, kernel, PARAMS)
+    assert gradient_of(rows, kernel, PARAMS)[1] == pytest.approx(plain, abs=3e-5)
+
+
+def test_no_mode_is_an_infinite_objective():
+    rows, cols, blocks = problem(0)
+    t = structure(cols, blocks)
+    eta0, zl, hi, lo = terms(rows, PARAMS)
+    assert Laplace.of(rows, t, np.ones(t.q)).value(eta0 * np.nan, zl, hi, lo)[0] == np.inf
+
+
+def grouped(kind, N=40, G=6):
+    rows, _, _ = problem(kind, N=N)
+    start = np.linspace(0, N, G + 1).astype(np.int64)
+    one = Rows(kind, rows.y, rows.m, rows.X, rows.offset, rows.z[:, 1:], rows.times, rows.category, rows.part)
+    return one, start
+
+
+def one_term(rows, params):
+    eta0, _, hi, lo = terms(Rows(**{**vars(rows), "z": np.ones((len(rows.y), 2))}), params)
+    return eta0, params[2] * rows.z, hi, lo
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_quadrature_is_the_integral(kind):
+    rows, start = grouped(kind)
+    given = one_term(rows, PARAMS)
+    got, _ = Quadrature.of(rows, start, np.ones(6), 31).value(*given)
+    eta0, zl, hi, lo = given
+    parts = [slice(a, b) for a, b in pairwise(start)]
+    exact = [twin.integral(kind, rows.y[p], rows.m[p], eta0[p], hi[p], lo[p], zl[p, 0]) for p in parts]
+    assert got == pytest.approx(sum(exact), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_one_node_is_laplace(kind):
+    rows, start = grouped(kind)
+    given = one_term(rows, PARAMS)
+    group = np.repeat(np.arange(6), np.diff(start))[:, None].astype(np.int64)
+    t = structure(group, np.array([0, 6]))
+    assert Quadrature.of(rows, start, np.ones(6), 1).value(*given)[0] == pytest.approx(
+        Laplace.of(rows, t, np.ones(6)).value(*given)[0], rel=1e-10
+    )
+
+
+@pytest.mark.parametrize("nodes", [1, 4, 15])
+@pytest.mark.parametrize("kind", range(5))
+def test_quadrature_gradient_is_exact(kind, nodes):
+    rows, start = grouped(kind)
+    often = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
+    times = np.repeat(often, np.diff(start))
+    kernel = Quadrature.of(Rows(**{**vars(rows), "times": times}), start, often, nodes)
+
+    def at(params):
+        given = one_term(rows, params)
+        value, eta = kernel.value(*given)
+        by = kernel.adjoint(eta, *given[1:])
+        tau = [by.hi[rows.category == j].sum() + by.lo[rows.category == j + 1].sum() for j in range(2)]
+        return value, np.concatenate([rows.X.T @ by.eta, [(by.scale * rows.z).sum()], [0], tau])
+
+    h = 1e-5
+    plain = [(at(PARAMS + e)[0] - at(PARAMS - e)[0]) / (2 * h) for e in h * np.eye(6)]
+    assert at(PARAMS)[1] == pytest.approx(np.array(plain), abs=1e-5)
