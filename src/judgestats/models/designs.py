@@ -1,0 +1,410 @@
+"""Formula and table -> arrays: :func:`design`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.models.aliases import independent
+from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
+from judgestats.models.frames import Rows, columns, distinct, labels
+from judgestats.models.responses import Response, response
+
+Floats = NDArray[np.float64]
+FAMILIES = ("binomial", "gaussian", "poisson", "cumulative")
+#: The column that counts identical rows.
+COUNT = "n"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A random term, coded.
+
+    Attributes
+    ----------
+    factor : str
+        Its grouping factor: ``item``, ``item:system``.
+    names : tuple of str
+        Its k columns: ``Intercept``, ``x``.
+    values : (N, k) array
+        What the random effects are multiplied with.
+    codes : (N,) int64 array
+        Level of each row, 0 to q - 1.
+    levels : tuple of str
+        The q levels that occur, sorted; ``a:b`` for an interaction.
+    columns : tuple of str
+        The columns of the factor.
+    """
+
+    factor: str
+    names: tuple[str, ...]
+    values: Floats
+    codes: NDArray[np.int64]
+    levels: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Design:
+    """A model's data as arrays, one row for each distinct row of the table.
+
+    Attributes
+    ----------
+    formula : Formula
+        The formula, taken apart.
+    frame : pandas.DataFrame
+        The N distinct rows of the columns that it names.
+    y : (N,) array
+        Response: successes, counts, values, or codes 0 to J - 1 of the categories.
+    trials : (N,) array
+        Trials behind each `y` of a binomial model; 1 unless ``cbind``.
+    categories : tuple of str
+        The J categories of a cumulative model, else empty.
+    X : (N, p) array
+        Fixed effects, of full rank; a cumulative model has no intercept, its thresholds are that.
+    names : tuple of str
+        The p columns of `X`.
+    offset : (N,) array
+    terms : tuple of Term
+        The random terms.
+    count : (N,) array
+        How many rows of data each row stands for.
+    weights : (N,) array
+        Prior weights, 1 where there are none.
+    n_missing : int
+        Rows of data set aside for a missing value; a row of a tally counts as often as it says.
+    n_rows : int
+        Rows of the table as it was given.
+    counted : str or None
+        The column that was taken for the counts.
+    fixed : Coder
+        Codes `X` on new rows.
+    lefts : tuple of Coder
+        One per term, codes its values on new rows.
+    labels : tuple of str
+        What 0 and 1 stand for in a binomial model.
+    aliased : tuple of str
+        Columns left out of `X`, for they are combinations of those before them.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    formula: Formula
+    frame: pd.DataFrame = field(repr=False)
+    y: Floats = field(repr=False)
+    trials: Floats = field(repr=False)
+    categories: tuple[str, ...]
+    X: Floats = field(repr=False)
+    names: tuple[str, ...]
+    offset: Floats = field(repr=False)
+    terms: tuple[Term, ...] = field(repr=False)
+    count: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
+    n_missing: int
+    n_rows: int
+    counted: str | None
+    fixed: Coder = field(repr=False)
+    lefts: tuple[Coder, ...] = field(repr=False)
+    labels: tuple[str, ...] = ()
+    aliased: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> float:
+        """Rows of data behind the design."""
+        return float(self.count.sum())
+
+    def new(
+        self, frame: pd.DataFrame, allow_new_levels: bool = True
+    ) -> tuple[Floats, Floats, list[Floats], list[NDArray[np.int64]]]:
+        """Code new rows in the same way.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            M rows with the columns of the right side; the response may be absent.
+        allow_new_levels : bool
+            Whether a level of a grouping factor may be one that was not there before.
+
+        Returns
+        -------
+        X : (M, p) array
+            NaN in a row with a missing value.
+        offset : (M,) array
+        zs : list of (M, k) array
+            The columns of each term.
+        codes : list of (M,) int64 array
+            The level of each row, -1 for one that is new or missing.
+
+        Raises
+        ------
+        FormulaError
+            If a column is absent, or a category was not there before.
+        DesignError
+            If a level is new and `allow_new_levels` is False.
+        """
+        X, offset = self.fixed.matrix(frame), self.fixed.offset(frame)
+        zs = [left.matrix(frame) for left in self.lefts]
+        codes = []
+        for term in self.terms:
+            names = _level_names(frame, term.columns, self.formula)
+            code = pd.Index(term.levels).get_indexer(names).astype(np.int64)
+            if not allow_new_levels and (code < 0).any():
+                new = names[code < 0][0]
+                raise DesignError(
+                    f"{term.factor!r} has {new!r}, which was not there when the model was fitted. Pass "
+                    f"allow_new_levels=True.{suggestion(str(new), term.levels)}"
+                )
+            codes.append(code)
+        return X, offset, zs, codes
+
+
+def design(
+    formula: str,
+    data: Any,
+    *,
+    family: str,
+    weights: str | None = None,
+    categories: Sequence[Any] | None = None,
+    also: Sequence[str] = (),
+) -> Design:
+    """Code a table for a model.
+
+    Rows are made distinct first, by the columns that the formula names; cost follows the number of different rows.
+
+    Parameters
+    ----------
+    formula : str
+        The model, in the grammar of lme4: ``correct ~ strategy + (1|item)``, ``cbind(k, n - k) ~ x``,
+        ``choice[first] ~ 1``. Transforms of all rows (``center``, ``scale``, ``poly``, ``bs``) see every row as often
+        as it is counted.
+    data : frame
+        A table in any engine. A column ``n`` counts identical rows, unless the formula names it.
+    family : {'binomial', 'gaussian', 'poisson', 'cumulative'}
+        What the response is. Binomial: 0 and 1, booleans, two values (the second one, sorted or by the order of the
+        category, is the success), ``cbind``. Cumulative: numbers, an ordered category, or text with `categories`.
+    weights : str, optional
+        A column of prior weights, positive; never a count.
+    categories : sequence, optional
+        Categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
+    also : sequence of str
+        Further columns that rows are told apart by, read into ``frame``: of clusters, or of sets of thresholds.
+
+    Returns
+    -------
+    Design
+        In an order that does not depend on the order of the rows. Rows with a missing value in a column that is used
+        are set aside and counted, and so are invalid calls where the response is the column ``choice``.
+
+    Raises
+    ------
+    FormulaError
+        If the formula does not parse, or names an unknown column.
+    SchemaError
+        If counts or weights are none, or a number is infinite.
+    DesignError
+        If the data cannot answer: no rows, one level of a factor, a response outside its family, as many random
+        effects as rows in a Gaussian model.
+
+    Examples
+    --------
+    >>> calls = pd.DataFrame({"correct": [1, 0, 1, 1], "strategy": ["B0", "B0", "S8", "S8"], "item": [1, 2, 1, 1]})
+    >>> coded = design("correct ~ strategy + (1|item)", calls, family="binomial")
+    >>> coded.names, coded.count, coded.terms[0].levels
+    (('Intercept', 'strategy[S8]'), array([1., 1., 2.]), ('1', '2'))
+    """
+    parsed = parse(formula)
+    choose(family, FAMILIES, "family")
+    present = columns(data)
+    _refuse_unknown(parsed, present, weights)
+    keys = [c for c in dict.fromkeys(also) if c not in parsed.variables]
+    for name in keys:
+        if name not in present:
+            raise DesignError(f"{name!r} is no column. Columns: {', '.join(present)}.{suggestion(name, present)}")
+    counted = COUNT if COUNT in present and COUNT not in (*parsed.variables, *keys) else None
+    aside = {"choice": "invalid"} if "choice" in parsed.answers else {}
+    rows = distinct(data, [*parsed.variables, *keys, *([weights] if weights else [])], counted, aside)
+    _refuse_empty(parsed, rows, rows.frame)
+    answer = response(parsed, rows.frame, family, categories)
+    return _coded(parsed, rows, answer, family, weights, counted)
+
+
+def _coded(
+    parsed: Formula, rows: Rows, answer: Response, family: str, weights: str | None, counted: str | None
+) -> Design:
+    frame, count, kept = rows.frame, rows.count, answer.trials > 0
+    if not kept.all():
+        frame, count = frame[kept].reset_index(drop=True), count[kept]
+        _refuse_empty(parsed, rows, frame)
+    notes = answer.notes if kept.all() else (*answer.notes, f"{rows.count[~kept].sum():,.0f} rows without trials")
+    fixed, X, aliased = _fixed(parsed, frame, count, family)
+    lefts = [_left(part, parsed, frame, count) for part in parsed.random]
+    terms = tuple(_term(p, parsed, frame, *left) for p, left in zip(parsed.random, lefts, strict=True))
+    if family == "gaussian":
+        _refuse_saturated(terms, float(count.sum()))
+    return Design(
+        formula=parsed, frame=frame, y=answer.y[kept], trials=answer.trials[kept], categories=answer.categories,
+        X=X, names=fixed.names, offset=_finite(fixed.offset(frame), "the offset"), terms=terms,
+        count=count, weights=_weights(frame, weights), n_missing=rows.n_missing, n_rows=rows.n_rows, counted=counted,
+        fixed=fixed, lefts=tuple(left for left, _ in lefts), labels=answer.labels, aliased=aliased, notes=notes,
+    )  # fmt: skip
+
+
+def _refuse_unknown(parsed: Formula, present: list[str], weights: str | None) -> None:
+    for name in parsed.variables:
+        if name not in present:
+            todo = f"Columns: {', '.join(present)}.{suggestion(name, present)}"
+            raise parsed.fault(name, f"There is no column {name!r}.", todo)
+    if weights is None:
+        return
+    if weights not in present:
+        raise DesignError(
+            f"weights={weights!r} is no column. Columns: {', '.join(present)}.{suggestion(weights, present)}"
+        )
+    if weights == COUNT:
+        raise DesignError(
+            "weights='n': 'n' counts identical rows and is used already. Leave weights= out; if it holds prior "
+            "weights, give it another name."
+        )
+    if weights in parsed.variables:
+        raise DesignError(f"weights={weights!r} is in the formula too. Copy it to a column of its own.")
+
+
+def _refuse_empty(parsed: Formula, rows: Rows, frame: pd.DataFrame) -> None:
+    if not len(frame):
+        raise DesignError(
+            f"No row is left for {parsed.source!r}: {rows.n_rows:,} in the table, {rows.n_missing:,} set aside for a "
+            f"missing value in {', '.join(parsed.variables)}."
+        )
+
+
+def _weights(frame: pd.DataFrame, name: str | None) -> Floats:
+    if name is None:
+        return np.ones(len(frame))
+    if not pd.api.types.is_numeric_dtype(frame[name]):
+        raise SchemaError(f"weights={name!r} holds {frame[name].dtype}, not numbers. Weights are positive numbers.")
+    values: Floats = frame[name].to_numpy(dtype=float)
+    if not (values > 0).all():
+        raise SchemaError(
+            f"weights={name!r} is not positive in {(values <= 0).sum():,} distinct rows. Weights are positive "
+            "numbers: leave rows without weight out."
+        )
+    return values
+
+
+def _fixed(parsed: Formula, frame: pd.DataFrame, count: Floats, family: str) -> tuple[Coder, Floats, tuple[str, ...]]:
+    """Code the fixed part, of full rank: coder, matrix, and the columns that were left out for that."""
+    if family == "cumulative" and parsed.fixed.startswith("0"):
+        raise DesignError(
+            f"The thresholds of a cumulative model are its intercept, and {parsed.source!r} removes it. Leave out "
+            "'0 +' or '- 1'."
+        )
+    coded = coder(parsed.fixed, frame, parsed.source, count)
+    _refuse_one_level(coded, parsed)
+    X = _finite_columns(coded, frame)
+    keep = independent(X)
+    aliased = tuple(name for k, name in enumerate(coded.names) if k not in set(keep))
+    if family == "cumulative":
+        keep = [k for k in keep if coded.names[k] != "Intercept"]
+    if len(keep) == len(coded.names):
+        return coded, X, aliased
+    return coded.restricted(keep), np.ascontiguousarray(X[:, keep]), aliased
+
+
+def _left(part: RandomPart, parsed: Formula, frame: pd.DataFrame, count: Floats) -> tuple[Coder, Floats]:
+    coded = coder(part.expression, frame, parsed.source, count)
+    _refuse_one_level(coded, parsed)
+    return coded, _finite_columns(coded, frame)
+
+
+def _refuse_one_level(coded: Coder, parsed: Formula) -> None:
+    for name, levels in coded.factors.items():
+        if len(levels) < 2:
+            raise DesignError(
+                f"{name!r} is always {levels[0]!r} in the rows that {parsed.source!r} uses: a factor needs two levels. "
+                "Leave it out."
+            )
+
+
+def _finite_columns(coded: Coder, frame: pd.DataFrame) -> Floats:
+    X = coded.matrix(frame)
+    for k in np.flatnonzero(~np.isfinite(X).all(axis=0)):
+        _finite(X[:, k], repr(coded.names[k]))
+    return X
+
+
+def _finite(values: Floats, what: str) -> Floats:
+    wrong = int((~np.isfinite(values)).sum())
+    if wrong:
+        raise DesignError(
+            f"{what} is infinite or undefined in {wrong:,} distinct rows: a logarithm or a division of 0, or a scale "
+            "of a constant. Set these rows aside, or change the term."
+        )
+    return values
+
+
+def _term(part: RandomPart, parsed: Formula, frame: pd.DataFrame, left: Coder, values: Floats) -> Term:
+    codes, levels = _levels(frame, part.columns)
+    if len(levels) < 2:
+        raise DesignError(
+            f"{part.factor!r} is always {levels[0]!r}: a random effect needs two levels or more. Leave {part} out of "
+            f"{parsed.source!r}."
+        )
+    return Term(part.factor, left.names, values, codes, levels, part.columns)
+
+
+def _levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Code of each row and the levels, sorted: numbers as numbers, text as text."""
+    parts = [_sorted_labels(frame[c]) for c in names]
+    code = parts[0][0]
+    for other, texts in parts[1:]:
+        code = code * len(texts) + other
+    if len(parts) == 1:
+        return code, parts[0][1]
+    seen, codes = np.unique(code, return_inverse=True)
+    texts = []
+    for _, own in reversed(parts):
+        seen, place = np.divmod(seen, len(own))
+        texts.append([own[i] for i in place])
+    return codes.astype(np.int64), tuple(":".join(several) for several in zip(*reversed(texts), strict=True))
+
+
+def _sorted_labels(values: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Code of each row and the labels of one column."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    codes, unique = pd.factorize(values)
+    names = labels(pd.Series(unique)).to_numpy(dtype=object)
+    order = np.argsort(unique if pd.api.types.is_numeric_dtype(values) else names, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[codes], tuple(names[order])
+
+
+def _level_names(frame: pd.DataFrame, names: Sequence[str], parsed: Formula) -> NDArray[np.object_]:
+    """Name of the level of each row, None where a column is missing."""
+    parts = []
+    for name in names:
+        if name not in frame.columns:
+            raise parsed.fault(name, f"There is no column {name!r} in the new rows.", "Add it, None where it is new.")
+        parts.append(labels(frame[name]))
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + ":" + part
+    return whole.astype(object).where(whole.notna(), None).to_numpy(dtype=object)
+
+
+def _refuse_saturated(terms: Sequence[Term], n: float) -> None:
+    for term in terms:
+        effects = len(term.levels) * len(term.names)
+        if effects >= n:
+            raise DesignError(
+                f"({' + '.join(term.names)}|{term.factor}) has {effects:,} random effects for {n:,.0f} rows: they and "
+                "the residuals cannot be told apart. Leave it out, or take a factor with fewer levels."
+            )

@@ -1,0 +1,186 @@
+"""What every engine returns: a model, its parameters, their covariance, and how to go on from there.
+
+Functions of the room take a :class:`Fitted`; the public :class:`judgestats.models.fits.Fit` adds the verbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.models.designs import Design
+from judgestats.models.thresholds import NONE, Thresholds
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Flags of a fit.
+SINGULAR = "singular fit"
+NOT_CONVERGED = "not converged"
+SEPARATION = "separation"
+FEW_CALLS = "fewer than 5 calls per level"
+NO_HESSIAN = "Hessian not positive definite"
+
+
+class RandomEffects(Protocol):
+    """Conditional modes of the random effects and their uncertainty, given the parameters."""
+
+    @property
+    def modes(self) -> tuple[Floats, ...]:
+        """For each term (levels, k): on the scale of the linear predictor."""
+        ...
+
+    @property
+    def spreads(self) -> tuple[Floats, ...]:
+        """For each term (levels, k, k): conditional covariance given the parameters."""
+        ...
+
+    def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
+        """(M,) variance of x'β + z'b, fixed and random effects jointly, given θ; a code of -1 is a new level."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A fitted model.
+
+    Attributes
+    ----------
+    design : Design
+    family, link, engine, method : str
+        ``method`` is ``Laplace``, ``AGQ 9``, ``ML``, ``REML``, ``GEE``, ...
+    names : tuple of str
+        Of all parameters: fixed effects, thresholds, then variance parameters.
+    params : (P,) float array
+        β, τ, θ; θ are lower Cholesky factors of the terms' covariances, column by column, on the scale of the linear
+        predictor. A Gaussian model has its residual sd last.
+    covariance : (P, P) float array
+        NaN where it is not known, 0 where a parameter sits on its boundary.
+    loglik : float
+        NaN where the engine has none.
+    df : int
+        Parameters estimated.
+    n : float
+        Rows of data, counts included.
+    converged : bool
+    notes : tuple of str
+        Flags.
+    thresholds : Thresholds
+    part : (N,) int array
+        Set of thresholds of each row of the design.
+    options : dict
+        What the engine was asked for, so that it can be asked again.
+    refit : callable or None
+        Of a Design (with another response, say): a Fitted of the same model.
+    objective : callable or None
+        Of the parameters but the residual sd: minus the log likelihood and its gradient.
+    effects : callable
+        Of nothing: the :class:`RandomEffects`, found when asked for; None where there are none.
+    trace : list of dict
+        Steps of the optimiser, as rows of :attr:`log`.
+    """
+
+    design: Design
+    family: str
+    link: str
+    engine: str
+    method: str
+    names: tuple[str, ...]
+    params: Floats
+    covariance: Floats
+    loglik: float
+    df: int
+    n: float
+    converged: bool
+    notes: tuple[str, ...] = ()
+    thresholds: Thresholds = NONE
+    part: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    options: dict[str, Any] = field(default_factory=dict)
+    refit: Callable[[Design], Fitted] | None = field(default=None, repr=False)
+    objective: Callable[[Floats], tuple[float, Floats]] | None = field(default=None, repr=False)
+    effects: Callable[[], RandomEffects | None] = field(default=lambda: None, repr=False)
+    trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
+
+    @property
+    def log(self) -> pd.DataFrame:
+        """The optimiser's log: a row per iteration, with a column per parameter."""
+        return pd.DataFrame(self.trace)
+
+    @property
+    def formula(self) -> str:
+        """The formula as it was typed."""
+        return self.design.formula.source
+
+    @property
+    def n_fixed(self) -> int:
+        """Number of fixed effects."""
+        return int(self.design.X.shape[1])
+
+    @property
+    def n_location(self) -> int:
+        """Number of fixed effects and threshold parameters together."""
+        return self.n_fixed + len(self.thresholds.names)
+
+    @property
+    def beta(self) -> Floats:
+        """(p,) fixed effects."""
+        return self.params[: self.n_fixed]
+
+    @property
+    def tau(self) -> Floats:
+        """(t,) threshold parameters."""
+        return self.params[self.n_fixed : self.n_location]
+
+    @property
+    def theta(self) -> Floats:
+        """Cholesky factors of the random terms, column by column."""
+        return self.params[self.n_location : self.n_location + self.n_theta]
+
+    @property
+    def n_theta(self) -> int:
+        """Number of variance parameters, the residual sd left out."""
+        return sum(k * (k + 1) // 2 for k in (len(t.names) for t in self.design.terms))
+
+    @property
+    def residual(self) -> float:
+        """Residual sd of a Gaussian model; NaN otherwise."""
+        return float(self.params[-1]) if self.family == "gaussian" else float("nan")
+
+    def factors(self, params: Floats | None = None) -> tuple[Floats, ...]:
+        """Lower Cholesky factor of each random term's covariance.
+
+        Parameters
+        ----------
+        params : (P,) float array, optional
+            Other parameters than the estimates.
+
+        Returns
+        -------
+        tuple of (k, k) float arrays
+        """
+        given = self.params if params is None else params
+        theta, first, result = given[self.n_location :], 0, []
+        for k in (len(t.names) for t in self.design.terms):
+            own = np.zeros((k, k))
+            own.T[np.triu_indices(k)] = theta[first : first + k * (k + 1) // 2]
+            result.append(own)
+            first += k * (k + 1) // 2
+        return tuple(result)
+
+    def covariances(self, params: Floats | None = None) -> tuple[Floats, ...]:
+        """Covariance of each random term.
+
+        Parameters
+        ----------
+        params : (P,) float array, optional
+
+        Returns
+        -------
+        tuple of (k, k) float arrays
+        """
+        return tuple(L @ L.T for L in self.factors(params))

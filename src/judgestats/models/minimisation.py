@@ -1,0 +1,196 @@
+"""Quasi-Newton minimisation with a log, and the Hessian at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Objective = Callable[[Floats], tuple[float, Floats]]
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where the search ended.
+
+    Attributes
+    ----------
+    x, gradient : (P,) float arrays
+    value : float
+    hessian : (P, P) float array
+        By central differences of the gradient.
+    converged : bool
+        Whether a further Newton step would gain less than 1e-7.
+    log : list of dict
+        A row per iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``.
+    """
+
+    x: Floats
+    gradient: Floats
+    value: float
+    hessian: Floats
+    converged: bool
+    log: list[dict[str, object]] = field(repr=False)
+
+
+def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 200) -> Minimum:
+    """Minimise by BFGS with backtracking, then by Newton's method.
+
+    Parameters
+    ----------
+    objective : callable
+        Of x; returns value and gradient, an infinite value where x is not allowed.
+    x : (P,) float array
+        Where to start.
+    inverse : (P, P) float array
+        First guess of the inverse Hessian.
+    most : int
+        Iterations allowed.
+
+    Returns
+    -------
+    Minimum
+
+    Examples
+    --------
+    >>> found = minimise(lambda x: (float((x**2).sum() / 2 + x[0]), x + [1, 0]), np.ones(2), np.eye(2))
+    >>> found.x.round(6).tolist(), found.converged
+    ([-1.0, 0.0], True)
+    """
+    value, gradient = objective(x)
+    log: list[dict[str, object]] = []
+    evaluations = 1
+    for iteration in range(most):
+        direction = -inverse @ gradient
+        slope = float(direction @ gradient)
+        if slope > 0:  # rounding: start over from the steepest descent
+            inverse = np.diag(np.abs(np.diag(inverse)))
+            direction = -inverse @ gradient
+            slope = float(direction @ gradient)
+        _note(log, iteration, evaluations, value, gradient, slope, x)
+        if -slope < 1e-8:
+            break
+        found, more = _search(objective, x, value, direction, slope)
+        evaluations += more
+        if found is None:
+            break
+        step, value, after = found[0] - x, found[1], found[2]
+        inverse = _update(inverse, step, after - gradient, first=iteration == 0)
+        x, gradient = found[0], after
+    return _polish(objective, x, value, gradient, inverse, log, evaluations)
+
+
+def _note(
+    log: list[dict[str, object]],
+    iteration: int,
+    evaluations: int,
+    value: float,
+    gradient: Floats,
+    slope: float,
+    x: Floats,
+) -> None:
+    steepest = float(np.abs(gradient).max(initial=0.0))
+    row = {"iteration": iteration, "evaluations": evaluations, "objective": value, "gradient": steepest}
+    log.append({**row, "step": float(-slope / 2), "x": x.copy()})
+
+
+def _search(
+    objective: Objective, x: Floats, value: float, direction: Floats, slope: float
+) -> tuple[tuple[Floats, float, Floats] | None, int]:
+    """Backtrack to a point that is better by a share of what the slope promises."""
+    size = 1.0
+    for tries in range(1, 41):
+        at = x + size * direction
+        new, gradient = objective(at)
+        if np.isfinite(new) and new <= value + 1e-4 * size * slope + 1e-12 * abs(value):
+            return (at, new, gradient), tries
+        curved = 2 * (new - value - size * slope)
+        best = -slope * size**2 / curved if np.isfinite(new) and curved > 0 else 0.2 * size
+        size = float(np.clip(best, 0.1 * size, 0.5 * size))
+    return None, 40
+
+
+def _update(inverse: Floats, step: Floats, change: Floats, *, first: bool) -> Floats:
+    """BFGS, skipped where the curvature is not positive."""
+    curvature = float(step @ change)
+    if curvature <= 1e-12 * np.sqrt(float(step @ step) * float(change @ change)):
+        return inverse
+    if first:
+        grown = curvature / float(change @ inverse @ change)
+        inverse = inverse * np.clip(grown, 0.1, 10.0)
+    rotated = inverse @ change
+    outer = np.outer(step, rotated)
+    scale = (1 + float(change @ rotated) / curvature) / curvature
+    return inverse + scale * np.outer(step, step) - (outer + outer.T) / curvature
+
+
+def hessian(objective: Objective, x: Floats, scale: Floats) -> Floats:
+    """Hessian by central differences of the gradient.
+
+    Parameters
+    ----------
+    objective : callable
+        As in :func:`minimise`.
+    x : (P,) float array
+    scale : (P,) float array
+        Length over which each parameter matters: its standard error, say.
+
+    Returns
+    -------
+    (P, P) float array
+        Symmetric.
+
+    Examples
+    --------
+    >>> hessian(lambda x: (float(x @ x), 2 * x), np.zeros(2), np.ones(2)).round(6).tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
+    """
+    P = len(x)
+    result: Floats = np.zeros((P, P))
+    for i in range(P):
+        move = np.zeros(P)
+        move[i] = 0.01 * scale[i]
+        result[i] = (objective(x + move)[1] - objective(x - move)[1]) / (2 * move[i])
+    return (result + result.T) / 2
+
+
+def _polish(
+    objective: Objective, x: Floats, value: float, gradient: Floats, inverse: Floats,
+    log: list[dict[str, object]], evaluations: int,
+) -> Minimum:  # fmt: skip
+    """Newton steps with the numeric Hessian until nothing is gained; the Hessian is kept."""
+    gain, after = np.inf, np.inf
+    for _ in range(4):
+        scale = np.clip(np.sqrt(np.abs(np.diag(inverse))), 1e-6, 1e3)
+        curvature = hessian(objective, x, scale)
+        evaluations += 2 * len(x)
+        step = _newton(curvature, gradient)
+        gain = after = float(gradient @ step) / 2
+        _note(log, len(log), evaluations, value, gradient, -2 * gain, x)
+        if not np.isfinite(gain) or gain < 1e-12:
+            break
+        found, more = _search(objective, x, value, -step, -2 * gain)
+        evaluations += more
+        if found is None:
+            break
+        x, value, gradient = found
+        after = float(gradient @ _newton(curvature, gradient)) / 2
+        if gain < 1e-4:  # the Hessian does not change over such a step
+            break
+        inverse = np.asarray(np.linalg.pinv(curvature), np.float64)
+    return Minimum(x, gradient, value, curvature, bool(np.isfinite(after) and min(gain, after) < 1e-6), log)
+
+
+def _newton(curvature: Floats, gradient: Floats) -> Floats:
+    """Newton step; NaN where the function still falls along an axis that is not curved upwards."""
+    if not np.isfinite(curvature).all():
+        return np.full(len(gradient), np.nan)
+    size, axes = np.linalg.eigh(curvature)
+    kept, turned = size > 1e-10 * size.max(initial=0.0), axes.T @ gradient
+    if (np.abs(turned[~kept]) > 1e-3).any():
+        return np.full(len(gradient), np.nan)
+    step: Floats = axes[:, kept] @ (turned[kept] / size[kept])
+    return step

@@ -1,0 +1,355 @@
+"""The likelihood engine: objective, minimise, wrap. (Parsing is :func:`judgestats.models.designs.design`.)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from judgestats.errors import DesignError
+from judgestats.kernels.elimination import Structure, gather, solve_many
+from judgestats.kernels.laplace import Laplace
+from judgestats.kernels.likelihoods import losses
+from judgestats.kernels.linear_mixed import Profile, cross
+from judgestats.models.compression import Compressed, compress
+from judgestats.models.designs import Design
+from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, Fitted
+from judgestats.models.minimisation import Minimum, hessian, minimise
+from judgestats.models.objectives import (
+    KINDS,
+    GeneralisedObjective,
+    LinearObjective,
+    first_guess,
+    fixed_start,
+    laplace,
+    linear,
+    quadrature,
+)
+from judgestats.models.posterior import Posterior
+from judgestats.models.thresholds import NONE, Thresholds
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: A standard deviation below it, relative to the scale of the linear predictor, is zero (as in lme4).
+BOUNDARY = 1e-4
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is fitted: a design, a family and a link, and how.
+
+    Attributes
+    ----------
+    design : Design
+    family, link : str
+    reml : bool
+    n_quadrature : int
+    thresholds : Thresholds
+    part : (N,) int array
+        Set of thresholds of each row of the design.
+    """
+
+    design: Design
+    family: str
+    link: str
+    reml: bool = False
+    n_quadrature: int = 1
+    thresholds: Thresholds = NONE
+    part: Ints | None = None
+
+    @property
+    def parts(self) -> Ints:
+        """Set of thresholds of each row, 0 where there is one set."""
+        return np.zeros(len(self.design.y), np.int64) if self.part is None else self.part
+
+
+def fit_design(model: Model) -> Fitted:
+    """Fit by maximum likelihood, or by restricted likelihood.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    Fitted
+    """
+    return _fit_linear(model) if model.family == "gaussian" else _fit_generalised(model)
+
+
+def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
+    """Second step of the engine: compress the rows and lay out what is to be minimised.
+
+    Parameters
+    ----------
+    model : Model
+        Of any family but the Gaussian.
+
+    Returns
+    -------
+    table : Compressed
+    objective : GeneralisedObjective
+
+    Raises
+    ------
+    DesignError
+        If quadrature is asked for and there is not exactly one scalar random term.
+    """
+    terms, n = model.design.terms, model.n_quadrature
+    kind = KINDS[model.family, model.link]
+    if n > 1 and (len(terms) != 1 or len(terms[0].names) != 1):
+        got = " + ".join(f"({', '.join(t.names)} | {t.factor})" for t in terms) or "none"
+        raise DesignError(
+            f"n_quadrature={n} needs one scalar random term, such as (1|item) or (0 + x|item). Got: {got}. "
+            "Use n_quadrature=1, the Laplace approximation."
+        )
+    table = compress(model.design, model.parts)
+    if n == 1:
+        return table, laplace(table, kind, model.thresholds)
+    return table, quadrature(table, kind, model.thresholds, n)
+
+
+def gaussian(model: Model) -> LinearObjective:
+    """The same for a Gaussian model: β and the residual sd are profiled out.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    LinearObjective
+    """
+    d = model.design
+    table = compress(d, model.parts, groups=False)
+    return linear(table, float(d.count.sum()), float(d.count @ np.log(d.weights)), model.reml)
+
+
+def _fit_generalised(model: Model) -> Fitted:
+    table, target = generalised(model)
+    beta, tau = fixed_start(target.rows, model.thresholds)
+    starts = np.concatenate([beta, tau, target.scales.diagonal.astype(float)])
+    guess = first_guess(target, table, starts)
+    found = minimise(target, starts, guess)
+    free = len(beta) + len(tau)
+    found = _once_more(target, found, free, guess)
+    x, boundary = _settle(target, found, free)
+    covariance, sound = _covariance(found.hessian, boundary)
+    params = np.concatenate([x[:free], target.scales.upright(x[free:])])
+    loglik = _constant(model) - target(params)[0]
+    method = f"AGQ {model.n_quadrature}" if model.n_quadrature > 1 else "Laplace" if model.design.terms else "ML"
+    notes = _notes(found.converged, bool(boundary.any()), sound)
+    effects = cache(partial(_posterior, model, params, covariance))
+    return _wrap(model, params, covariance, loglik, method, found, notes, target, effects)
+
+
+def _once_more(target: GeneralisedObjective | LinearObjective, found: Minimum, free: int, guess: Floats) -> Minimum:
+    """Try again from elsewhere where a variance went to zero: the likelihood may have a second maximum."""
+    if not (np.abs(found.x[free:][target.scales.diagonal]) < 0.01).any():
+        return found
+    other = found.x.copy()
+    other[free:] = 0.4 * target.scales.diagonal
+    again = minimise(target, other, guess)
+    return again if again.value < found.value - 1e-6 else found
+
+
+def _settle(
+    target: GeneralisedObjective | LinearObjective, found: Minimum, free: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Put standard deviations that are zero but for rounding at zero; say which parameters sit on the boundary."""
+    x = found.x.copy()
+    diagonal = target.scales.diagonal
+    boundary = np.zeros(len(x), bool)
+    for c in np.flatnonzero(diagonal & (np.abs(x[free:]) < 0.02)):
+        trial = x.copy()
+        column = target.scales.row == target.scales.row[c]
+        trial[free:][column] = 0.0
+        if abs(x[free + c]) < BOUNDARY or target(trial)[0] <= found.value + 1e-7:
+            rest = column & ~diagonal & (np.abs(x[free:]) >= 0.02)
+            if not rest.any():
+                x = trial
+                boundary[free:] |= column
+            else:
+                x[free + c] = 0.0
+                boundary[free + c] = True
+    return x, boundary
+
+
+def _covariance(curvature: Floats, boundary: NDArray[np.bool_]) -> tuple[Floats, bool]:
+    """Inverse Hessian given the boundary: 0 for what sits there, NaN where the rest is not positive definite."""
+    inside = ~boundary
+    result = np.zeros_like(curvature)
+    own = curvature[np.ix_(inside, inside)]
+    if not np.isfinite(own).all():
+        size = np.array([-1.0])
+    else:
+        scale = np.sqrt(np.abs(np.diag(own))) + 1e-300
+        size = np.linalg.eigvalsh(own / np.outer(scale, scale))
+    sound = bool(len(size) == 0 or size.min() > 1e-10)
+    result[np.ix_(inside, inside)] = np.linalg.inv(own) if sound else np.nan
+    return result, sound
+
+
+def _constant(model: Model) -> float:
+    """What the log likelihood has beside the parameters."""
+    d = model.design
+    scale = d.count * d.weights
+    if model.family == "binomial":
+        return float(scale @ (gammaln(d.trials + 1) - gammaln(d.y + 1) - gammaln(d.trials - d.y + 1)))
+    return -float(scale @ gammaln(d.y + 1)) if model.family == "poisson" else 0.0
+
+
+def _notes(converged: bool, singular: bool, sound: bool) -> tuple[str, ...]:
+    flags = ((not converged, NOT_CONVERGED), (singular, SINGULAR), (not sound, NO_HESSIAN))
+    return tuple(name for wrong, name in flags if wrong)
+
+
+def _wrap(
+    model: Model, params: Floats, covariance: Floats, loglik: float, method: str, found: Minimum,
+    notes: tuple[str, ...], target: Any, effects: Any,
+) -> Fitted:  # fmt: skip
+    names = parameter_names(model)
+    d = model.design
+    return Fitted(
+        design=d,
+        family=model.family,
+        link=model.link,
+        engine="ml",
+        method=method,
+        names=names,
+        params=params,
+        covariance=covariance,
+        loglik=float(loglik),
+        df=len(params),
+        n=float(d.count.sum()),
+        converged=found.converged,
+        notes=notes,
+        thresholds=model.thresholds,
+        part=model.parts,
+        refit=lambda design: fit_design(replace(model, design=design)),
+        objective=target,
+        effects=effects,
+        trace=[{**{k: v for k, v in row.items() if k != "x"}, **_named(row["x"], names)} for row in found.log],
+    )
+
+
+def parameter_names(model: Model) -> tuple[str, ...]:
+    """Names of all parameters, in order.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    tuple of str
+        Fixed effects, thresholds, ``chol(a,b|factor)`` for the Cholesky factors, ``sd(residual)``.
+    """
+    names = [*model.design.names, *model.thresholds.names]
+    for t in model.design.terms:
+        k = len(t.names)
+        names += [f"chol({t.names[a]},{t.names[b]}|{t.factor})" for b in range(k) for a in range(b, k)]
+    return (*names, "sd(residual)") if model.family == "gaussian" else tuple(names)
+
+
+def _named(x: Any, names: tuple[str, ...]) -> dict[str, float]:
+    """Parameters of a step: those of a Gaussian model are θ alone."""
+    own = names if len(x) == len(names) else [n for n in names if n.startswith("chol(")]
+    return dict(zip(own, map(float, x), strict=True))
+
+
+def _posterior(model: Model, params: Floats, covariance: Floats) -> Posterior | None:
+    """Random effects of every level at the estimates, by Laplace's approximation."""
+    if not model.design.terms:
+        return None
+    table = compress(model.design, model.parts, groups=False)
+    target = laplace(table, KINDS[model.family, model.link], model.thresholds)
+    beta, tau, theta = target.split(params)
+    d, kernel = target.rows, cast(Laplace, target.kernel)
+    hi, lo, _ = model.thresholds.around(tau, d.category, d.part)
+    zl = target.scales.spread(d.z, theta)
+    _, eta = kernel.value(d.X @ beta + d.offset, zl, hi, lo)
+    _, _, w = losses(d.kind, d.y, d.m, eta, hi, lo)
+    pull = _pull(kernel.layout, kernel.flat, zl, w, d.X)
+    own = covariance[: len(beta), : len(beta)]
+    return Posterior(table.columns, kernel.layout, kernel.flat, kernel.u, target.scales.factors(theta), pull, own)
+
+
+def _pull(layout: Structure, flat: Floats, zl: Floats, w: Floats, X: Floats) -> Floats:
+    """H⁻¹ Λ'Z'WX."""
+    B = cross(zl, w, layout.cols, X, layout.q)
+    pull: Floats = solve_many(layout.start, layout.rows, layout.s, layout.q, flat, B)
+    return pull
+
+
+def _fit_linear(model: Model) -> Fitted:
+    target = gaussian(model)
+    start = target.scales.diagonal.astype(float)
+    guess = np.diag(np.full(len(start), 2.0 / max(len(model.design.y) ** 0.5, 1.0)))
+    found = minimise(target, start, guess)
+    found = _once_more(target, found, 0, guess)
+    theta, boundary = _settle(target, found, 0)
+    theta = target.scales.upright(theta)
+    best = target.at(theta)
+    sigma = float(np.sqrt(best.residual))
+    params = np.concatenate([best.beta, theta * sigma, [sigma]])
+    p = len(best.beta)
+    covariance = np.zeros((len(params), len(params)))
+    covariance[:p, :p] = best.residual * np.linalg.inv(best.information)
+    covariance[p:, p:], sound = _linear_variances(target, theta, sigma, boundary)
+    notes = _notes(found.converged, bool(boundary.any()), sound)
+    method = "REML" if model.reml else "ML"
+    effects = cache(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
+    return _wrap(model, params, covariance, -best.objective, method, found, notes, None, effects)
+
+
+def _linear_variances(
+    target: LinearObjective, theta: Floats, sigma: float, boundary: NDArray[np.bool_]
+) -> tuple[Floats, bool]:
+    """Covariance of θ on the absolute scale and of the residual sd, by the curvature of the likelihood in both."""
+    df = target.cells.n - (target.cells.X.shape[1] if target.reml else 0)
+    best = target.at(theta).residual
+
+    def both(x: Floats) -> tuple[float, Floats]:
+        """By θ relative and the log of the residual sd, β profiled out."""
+        found = target.at(x[:-1])
+        variance = np.exp(2 * x[-1])
+        ratio = found.residual / variance
+        value = found.objective + df / 2 * (ratio - 1 - np.log(ratio))
+        slope = target.scales.gradient(target.cells.z, found.scale)
+        h = 1e-5
+        by_squares = np.array(
+            [
+                np.log(target.at(x[:-1] + h * e).residual / target.at(x[:-1] - h * e).residual)
+                for e in np.eye(len(theta))
+            ]
+        ) / (2 * h)
+        return value, np.append(slope + df / 2 * (ratio - 1) * by_squares, df * (1 - ratio))
+
+    at = np.append(theta, np.log(best) / 2)
+    curvature = hessian(both, at, np.append(np.maximum(np.abs(theta), 0.1), 1.0) * 0.1)
+    inner, sound = _covariance(curvature, np.append(boundary, False))
+    turn = np.diag(np.append(np.full(len(theta), sigma), sigma))  # by the absolute scale
+    turn[:-1, -1] = theta * sigma
+    return turn @ inner @ turn.T, sound
+
+
+def _linear_posterior(
+    target: LinearObjective, best: Profile, model: Model, theta: Floats, covariance: Floats
+) -> Posterior | None:
+    if not model.design.terms:
+        return None
+    sigma = float(np.sqrt(best.residual))
+    zl = target.scales.spread(target.cells.z, theta / sigma)
+    t = target.layout
+    flat = np.empty(t.size)
+    gather(t.place, zl, target.cells.weight, int(t.start[t.s]), t.s, t.q, flat)
+    pull = _pull(t, best.flat, zl, target.cells.weight, target.cells.X) / sigma
+    table: Compressed = compress(model.design, model.parts, groups=False)
+    factors = target.scales.factors(theta)
+    return Posterior(table.columns, t, best.flat, best.u / sigma, factors, pull, covariance)

@@ -1,0 +1,228 @@
+"""The left side of a formula as numbers, family by family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, suggestion
+from judgestats.models.frames import label, labels
+from judgestats.models.functions import evaluate
+from judgestats.models.syntax import Formula
+
+Floats = NDArray[np.float64]
+#: Orders that need no ``categories=``.
+ORDERS = (("loses", "tie", "wins"), ("second", "tie", "first"))
+#: More numbers than this are no categories.
+MOST_CATEGORIES = 100
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response as numbers.
+
+    Attributes
+    ----------
+    y : (N,) array
+        Successes; counts; values; or codes of the categories.
+    trials : (N,) array
+        Trials of each row, 1 where there is no ``cbind``.
+    categories : tuple of str
+        The categories of a cumulative model that occur, in order.
+    labels : tuple of str
+        What 0 and 1 stand for in a binomial model.
+    notes : tuple of str
+        What was left out.
+    """
+
+    y: Floats
+    trials: Floats
+    categories: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def response(formula: Formula, frame: pd.DataFrame, family: str, categories: Sequence[Any] | None = None) -> Response:
+    """Read the response of a formula.
+
+    Parameters
+    ----------
+    formula : Formula
+        The formula.
+    frame : pandas.DataFrame
+        N rows with the columns of the response, none missing.
+    family : {'binomial', 'gaussian', 'poisson', 'cumulative'}
+        What the response should be.
+    categories : sequence, optional
+        Order of the categories of a cumulative model.
+
+    Returns
+    -------
+    Response
+
+    Raises
+    ------
+    DesignError
+        If the response is none of its family.
+
+    Examples
+    --------
+    >>> from judgestats.models.formula import parse
+    >>> response(parse("choice[first] ~ 1"), pd.DataFrame({"choice": ["first", "tie"]}), "binomial").y
+    array([1., 0.])
+    """
+    node = formula.left
+    if categories is not None and family != "cumulative":
+        raise DesignError(f"categories= is for family='cumulative', got family={family!r}. Leave it out.")
+    if node.kind in ("level", "call") and (node.kind == "level" or node.value == "cbind") and family != "binomial":
+        raise DesignError(f"{formula.response!r} is a binomial response, got family={family!r}. Use family='binomial'.")
+    if node.kind == "level":
+        return _chosen(formula, frame)
+    if node.kind == "call" and node.value == "cbind":
+        return _bound(formula, frame)
+    values = frame[node.value] if node.kind == "name" else _computed(formula, frame)
+    if family == "cumulative":
+        return _ordered(formula.response, values, categories)
+    if family == "binomial":
+        return _binary(formula, values)
+    y = _numbers(formula, values, family)
+    if family == "poisson":
+        _refuse(formula, (y < 0) | (y % 1 != 0), y, "counts: whole numbers from 0", "poisson")
+    return Response(y, np.ones(len(y)))
+
+
+def _computed(formula: Formula, frame: pd.DataFrame) -> pd.Series[Any]:
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(evaluate(formula.left, frame))
+    except (TypeError, ValueError) as error:
+        what = f"{formula.response!r} cannot be computed: {error}."
+        raise formula.fault(formula.answers[0], what, "Its columns must hold numbers.") from error
+    if values.shape != (len(frame),):
+        raise formula.fault(formula.answers[0], f"{formula.response!r} is not one value in each row.", "Name a column.")
+    series = pd.Series(values)
+    if series.dtype.kind == "f" and not np.isfinite(values).all():
+        wrong = int((~np.isfinite(values)).sum())
+        raise DesignError(
+            f"{formula.response!r} is infinite or undefined in {wrong:,} distinct rows. Set them aside first: a "
+            "logarithm, say, asks for positive numbers."
+        )
+    return series
+
+
+def _numbers(formula: Formula, values: pd.Series[Any], family: str) -> Floats:
+    if not pd.api.types.is_numeric_dtype(values):
+        shown = ", ".join(repr(label(v)) for v in pd.unique(values.astype(object))[:4])
+        raise DesignError(
+            f"A {family} response holds numbers, {formula.response!r} holds {shown}. Give a numeric column, or "
+            "family='cumulative' for ordered categories."
+        )
+    return values.to_numpy(dtype=float)  # type: ignore[no-any-return]
+
+
+def _refuse(formula: Formula, wrong: NDArray[np.bool_], values: Floats, what: str, family: str) -> None:
+    if wrong.any():
+        shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
+        raise DesignError(f"A {family} response holds {what}; {formula.response!r} holds {shown}.")
+
+
+def _chosen(formula: Formula, frame: pd.DataFrame) -> Response:
+    """``choice[first]``: one level against the rest."""
+    node = formula.left
+    names = labels(frame[node.parts[0].value])
+    y = (names == node.value).to_numpy(dtype=float)
+    known = sorted(pd.unique(names))
+    if not y.any():
+        hint = suggestion(node.value, known)
+        column = node.parts[0].value
+        raise formula.fault(column, f"{column!r} is never {node.value!r}.", f"Allowed: {', '.join(known)}.{hint}")
+    return Response(y, np.ones(len(y)), labels=(f"not {node.value}", node.value))
+
+
+def _bound(formula: Formula, frame: pd.DataFrame) -> Response:
+    """``cbind(successes, failures)``."""
+    sides = []
+    for part in formula.left.parts:
+        try:
+            values = np.broadcast_to(np.asarray(evaluate(part, frame), dtype=float), (len(frame),))
+        except (TypeError, ValueError) as error:
+            raise formula.fault(formula.answers[0], "cbind() takes numbers.", f"{error}.") from error
+        wrong = ~(values >= 0) | (values % 1 != 0)
+        _refuse(formula, wrong, values, "whole numbers of successes and failures, from 0", "binomial")
+        sides.append(values)
+    return Response(sides[0].copy(), sides[0] + sides[1], labels=("failure", "success"))
+
+
+def _binary(formula: Formula, values: pd.Series[Any]) -> Response:
+    name = formula.response
+    ones = np.ones(len(values))
+    if pd.api.types.is_bool_dtype(values):
+        return Response(values.to_numpy(dtype=float), ones, labels=("False", "True"))
+    if pd.api.types.is_numeric_dtype(values):
+        y = values.to_numpy(dtype=float)
+        if not np.isin(y, (0, 1)).all():
+            raise DesignError(
+                f"A binomial response holds 0 and 1; {name!r} holds {_shown(np.unique(y))}. Use cbind(k, n - k) for "
+                "k successes of n, family='cumulative' for scores, or compare: I(score > 3)."
+            )
+        return Response(y, ones, labels=("0", "1"))
+    known = _levels(values)
+    if len(known) != 2:
+        raise DesignError(
+            f"A binomial response has two values; {name!r} has {len(known)}: {_shown(known)}. Name the success, "
+            f"{name}[{known[0]}] ~ ..." + (", or take family='cumulative'." if len(known) > 2 else ".")
+        )
+    return Response((values.astype(object) == known[1]).to_numpy(dtype=float), ones, labels=tuple(map(label, known)))
+
+
+def _levels(values: pd.Series[Any]) -> list[Any]:
+    """Levels that occur: in the order of an ordered category, sorted otherwise."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return list(values.cat.remove_unused_categories().cat.categories)
+    return sorted(pd.unique(values), key=lambda v: (str(type(v)), v))
+
+
+def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
+    listed = [label(v) for v in values[:4]]
+    return ", ".join(listed) + (", ..." if len(values) > 4 else "")
+
+
+def _ordered(name: str, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
+    """Codes of ordered categories."""
+    observed = _levels(values)
+    names = labels(values)
+    order = [label(c) for c in categories] if categories is not None else _known_order(name, values, observed)
+    seen = {label(v) for v in observed}
+    unknown = sorted(seen - set(order))
+    if unknown or len(set(order)) < len(order):
+        wrong = f"do not hold {', '.join(map(repr, unknown))}" if unknown else "hold a value twice"
+        raise DesignError(f"categories={tuple(order)} {wrong}, for {name!r}. Name every category once, lowest first.")
+    used = tuple(c for c in order if c in seen)
+    if len(used) < 2:
+        raise DesignError(f"A cumulative response has two categories or more; {name!r} is always {used[0]!r}.")
+    if len(used) > MOST_CATEGORIES:
+        raise DesignError(f"{name!r} has {len(used):,} values, too many for categories. Use family='gaussian'.")
+    unused = [c for c in order if c not in seen]
+    notes = (f"no {', '.join(unused)}",) if unused else ()
+    y = pd.Index(used).get_indexer(names.to_numpy(dtype=object)).astype(float)
+    return Response(y, np.ones(len(y)), categories=used, notes=notes)
+
+
+def _known_order(name: str, values: pd.Series[Any], observed: list[Any]) -> list[str]:
+    """Order of categories that the data themselves give."""
+    if isinstance(values.dtype, pd.CategoricalDtype) and values.cat.ordered:
+        return [label(c) for c in values.cat.categories]
+    if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
+        return [label(v) for v in observed]
+    for order in ORDERS:
+        if set(observed) <= set(order):
+            return [c for c in order if c in set(observed)]
+    raise DesignError(
+        f"{name!r} holds {_shown(sorted(map(label, observed)))}, which have no order of their own. Pass "
+        "categories=(lowest, ..., highest), or make the column an ordered category."
+    )

@@ -1,0 +1,148 @@
+"""Our grammar spelled as formulae reads it: names and literals that its scanner cannot read get an alias."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from judgestats.models.functions import FUNCTIONS
+from judgestats.models.syntax import columns_of, is_coding
+from judgestats.models.tokens import TERMS, Node
+
+#: What formulae reads as one name and takes for a column.
+PLAIN = re.compile(r"[^\W\d_]\w*")
+#: Names that mean something else to formulae.
+RESERVED = {"np", "Sum", "Treatment", "True", "False", "None", *FUNCTIONS}
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """An expression for formulae, and the way back.
+
+    Attributes
+    ----------
+    text : str
+        The expression as formulae reads it.
+    columns : tuple of str
+        The columns it names, as in the data.
+    aliases : dict
+        Column -> its name for formulae, where that is another.
+    values : dict
+        Name for formulae -> literal that it cannot read.
+    back : dict
+        Name for formulae -> what was written.
+    """
+
+    text: str
+    columns: tuple[str, ...]
+    aliases: dict[str, str] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    back: dict[str, str] = field(default_factory=dict)
+
+    def alias(self, column: str) -> str:
+        """Name of a column for formulae."""
+        return self.aliases.get(column, column)
+
+    def column(self, name: str) -> str:
+        """Return the column behind a name of formulae."""
+        return self.back.get(name, name)
+
+    def restored(self, text: str) -> str:
+        """What formulae prints, with the names that were written."""
+        if not self.back:
+            return text
+        return re.sub("|".join(map(re.escape, self.back)), lambda m: self.back[m.group()], text)
+
+    def environment(self) -> Any:
+        """Functions and literals that formulae finds beside the data (its own come first)."""
+        from formulae.categorical import ENCODINGS
+        from formulae.environment import Environment
+        from formulae.transforms import TRANSFORMS
+
+        return Environment([{**TRANSFORMS, **ENCODINGS}, {"np": np, **FUNCTIONS, **self.values}])
+
+
+class _Speller:
+    def __init__(self) -> None:
+        self.aliases: dict[str, str] = {}
+        self.values: dict[str, Any] = {}
+        self.back: dict[str, str] = {}
+
+    def name(self, column: str) -> str:
+        if PLAIN.fullmatch(column) and column not in RESERVED:
+            return column
+        if column not in self.aliases:
+            self.aliases[column] = self._new(column)
+        return self.aliases[column]
+
+    def literal(self, written: str, value: Any) -> str:
+        new = self._new(written)
+        self.values[new] = value
+        return new
+
+    def _new(self, written: str) -> str:
+        new = f"zq{len(self.back)}qz"
+        self.back[new] = written
+        return new
+
+    def text(self, node: Node, *, inside: bool = False) -> str:
+        """A tree as formulae reads it."""
+        if node.kind == "name":
+            return self.name(node.value)
+        if node.kind == "number":
+            return node.value if not inside or node.value.isdigit() else self.literal(node.value, float(node.value))
+        if node.kind == "string":
+            plain = "'" not in node.value and '"' not in node.value
+            return f'"{node.value}"' if plain else self.literal(repr(node.value), node.value)
+        if node.kind == "call":
+            named = [
+                p.value if is_coding(node, i) and p.kind == "name" else self.text(p, inside=True)
+                for i, p in enumerate(node.parts)
+            ]
+            return f"{node.value}({', '.join(named)})"
+        if node.kind == "keyword":
+            inner = node.parts[0]
+            coding = inner.kind == "name" and inner.value in ("Sum", "Treatment") and node.value == "contrast"
+            return f"{node.value}={inner.value if coding else self.text(inner, inside=True)}"
+        return self._joined(node, inside)
+
+    def _joined(self, node: Node, inside: bool) -> str:
+        parts = [self.text(p, inside=inside) for p in node.parts]
+        if node.kind == "group":
+            return f"({parts[0]})"
+        if node.kind == "unary":  # formulae binds the sign tighter than the power
+            return f"({node.value}({parts[0]}))" if inside else f"{node.value}{parts[0]}"
+        if node.kind == "binary":
+            text = f"{parts[0]} {node.value} {parts[1]}"
+            return f"({text})" if (inside and node.value not in TERMS) or (node.value == "**" and inside) else text
+        return node.value
+
+
+def spelled(terms: Sequence[tuple[str, Node]]) -> Spelling:
+    """Spell the terms of an expression for formulae.
+
+    Parameters
+    ----------
+    terms : sequence of (str, Node)
+        Its terms with their signs, the first one 0 or 1.
+
+    Returns
+    -------
+    Spelling
+
+    Examples
+    --------
+    >>> from judgestats.models.syntax import terms_of
+    >>> spelled(terms_of("1 + _x")).text
+    '1 + zq0qz'
+    """
+    speller = _Speller()
+    text, columns = "", []
+    for sign, node in terms:
+        text += f" {sign} {speller.text(node)}" if text else speller.text(node)
+        columns += [c.value for c in columns_of(node)]
+    return Spelling(text, tuple(dict.fromkeys(columns)), speller.aliases, speller.values, speller.back)

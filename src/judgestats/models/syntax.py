@@ -1,0 +1,349 @@
+"""The grammar of model formulas, without data: :func:`read`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from judgestats.errors import FormulaError
+from judgestats.models.tokens import ARITHMETIC, TERMS, Node, Reader, Token, fault, scan
+
+#: Words in a call that name a coding, not a column.
+CODINGS = ("Treatment", "Sum")
+
+
+@dataclass(frozen=True)
+class RandomPart:
+    """One random term.
+
+    Attributes
+    ----------
+    expression : str
+        What varies: ``1``, ``1 + x``, ``0 + order``.
+    factor : str
+        Over what it varies: ``item``, ``item:system``.
+    columns : tuple of str
+        The columns of the factor.
+    """
+
+    expression: str
+    factor: str
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"({self.expression}|{self.factor})"
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula, taken apart.
+
+    Attributes
+    ----------
+    source : str
+        As written, on one line.
+    response : str
+        The left side: ``y``, ``cbind(k, n - k)``, ``choice[first]``.
+    fixed : str
+        The fixed part, its intercept spelled out: ``1 + strategy * x + offset(z)``.
+    random : tuple of RandomPart
+        The random terms, ``||`` and ``/`` expanded.
+    variables : tuple of str
+        Every column named, first use first.
+    left : Node
+        The left side as a tree.
+    nodes : tuple of Node
+        The terms of the right side as trees.
+    """
+
+    source: str
+    response: str
+    fixed: str
+    random: tuple[RandomPart, ...]
+    variables: tuple[str, ...]
+    left: Node = field(repr=False, compare=False)
+    nodes: tuple[Node, ...] = field(repr=False, compare=False, default=())
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Columns of the response."""
+        return tuple(dict.fromkeys(n.value for n in columns_of(self.left)))
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """Columns of the right side."""
+        return tuple(v for v in self.variables if v not in self.answers)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Columns of the grouping factors."""
+        return tuple(dict.fromkeys(c for part in self.random for c in part.columns))
+
+    def fault(self, name: str, what: str, todo: str = "") -> FormulaError:
+        """Make an error that underlines the first use of a column (all, where it is not named)."""
+        for node in (self.left, *self.nodes):
+            for place in columns_of(node):
+                if place.value == name:
+                    return fault(self.source, place.start, place.end, what, todo)
+        return fault(self.source, 0, len(self.source), what, todo)
+
+
+def columns_of(node: Node) -> list[Node]:
+    """Names of columns in a tree, left to right; in ``C(x, Sum)`` the coding is no column."""
+    if node.kind == "name":
+        return [node]
+    parts = [p for i, p in enumerate(node.parts) if not is_coding(node, i)]
+    return [n for p in parts for n in columns_of(p)]
+
+
+def is_coding(call: Node, position: int) -> bool:
+    """Whether an argument of a call is the bare name of a coding."""
+    part = call.parts[position]
+    named = part.parts[0] if part.kind == "keyword" else part
+    return (
+        call.value == "C" and call.kind == "call" and position > 0 and named.kind == "name" and named.value in CODINGS
+    )
+
+
+def read(source: Any) -> Formula:
+    """Take a formula apart.
+
+    Parameters
+    ----------
+    source : str
+        The formula.
+
+    Returns
+    -------
+    Formula
+
+    Raises
+    ------
+    FormulaError
+        If it is no formula; the place is underlined.
+
+    Examples
+    --------
+    >>> formula = read("correct ~ strategy + (1 | item/system)")
+    >>> formula.fixed, [str(part) for part in formula.random]
+    ('1 + strategy', ['(1|item)', '(1|item:system)'])
+    """
+    if not isinstance(source, str):
+        raise FormulaError(f"A formula is text, got {type(source).__name__}. Write 'y ~ x + (1|g)'.")
+    source = "".join(" " if c.isspace() else c for c in source).rstrip()
+    if not source.strip():
+        raise FormulaError("The formula is empty. Write 'y ~ x + (1|g)'.")
+    tokens = scan(source)
+    left, right = _sides(source, tokens)
+    answer = _response(source, left)
+    items = list(_items(Reader(source, right).expression(TERMS), "+"))
+    return _assembled(source, answer, items)
+
+
+def _sides(source: str, tokens: list[Token]) -> tuple[list[Token], list[Token]]:
+    """Tokens left and right of ``~``."""
+    tildes = [i for i, t in enumerate(tokens) if t.text == "~" and t.kind == "op"]
+    if not tildes:
+        raise fault(source, 0, len(source), "There is no '~'.", "Write the response, '~' and the predictors: 'y ~ x'.")
+    if len(tildes) > 1:
+        token = tokens[tildes[1]]
+        raise fault(source, token.start, token.end, "There is more than one '~'.", "Keep one.")
+    at = tildes[0]
+    if at == 0:
+        raise fault(source, tokens[0].start, tokens[0].end, "The left side is empty.", "Name the response before '~'.")
+    if at == len(tokens) - 2:
+        todo = "Name the predictors after '~', or write 1 for an intercept alone."
+        raise fault(source, tokens[at].start, tokens[at].end, "The right side is empty.", todo)
+    end = Token("end", "", tokens[at].start, tokens[at].start)
+    return [*tokens[:at], end], tokens[at + 1 :]
+
+
+def _response(source: str, tokens: list[Token]) -> Node:
+    bar = next((t for t in tokens if t.text in ("|", "||")), None)
+    if bar is not None:
+        start, end = tokens[0].start, tokens[-2].end
+        raise fault(source, start, end, "A random term cannot be the response.", "Put it on the right side of '~'.")
+    node = Reader(source, tokens).expression(ARITHMETIC)
+    if not columns_of(node):
+        todo = "Name a column, cbind(k, n - k) or choice[first]."
+        raise fault(source, node.start, node.end, "The response names no column.", todo)
+    levels = [n for n in node.walk() if n.kind == "level"]
+    if levels and node.kind != "level":
+        raise fault(
+            source, levels[0].start, levels[0].end, "A level stands inside a calculation.", "Let it stand alone."
+        )
+    bound = [n for n in node.walk() if n.kind == "call" and n.value == "cbind"]
+    if bound and (bound[0] is not node or len(node.parts) != 2):
+        todo = "Write cbind(successes, failures), say cbind(k, n - k)."
+        raise fault(source, bound[0].start, bound[0].end, "cbind() takes two arguments and stands alone.", todo)
+    return node
+
+
+def _items(node: Node, sign: str) -> Iterable[tuple[str, Node]]:
+    """Terms of a sum with their signs; brackets around random terms are opened."""
+    if node.kind == "binary" and node.value in "+-":
+        yield from _items(node.parts[0], sign)
+        yield from _items(node.parts[1], node.value)
+    elif node.kind == "unary":
+        yield from _items(node.parts[0], node.value)
+    elif node.kind == "group" and sign == "+" and node.parts[0].kind != "bar" and _has_bar(node):
+        yield from _items(node.parts[0], sign)
+    else:
+        yield sign, node
+
+
+def _has_bar(node: Node) -> bool:
+    return any(n.kind == "bar" for n in node.walk())
+
+
+def _assembled(source: str, answer: Node, items: list[tuple[str, Node]]) -> Formula:
+    random: list[RandomPart] = []
+    fixed: list[tuple[str, Node]] = []
+    for sign, node in items:
+        if node.kind == "group" and node.parts[0].kind == "bar":
+            if sign == "-":
+                raise fault(source, node.start, node.end, "A random term cannot be taken away.", "Leave it out.")
+            _extend(random, _random(source, node.parts[0]), source, node)
+        else:
+            _check(source, node)
+            fixed.append((sign, node))
+    nodes = tuple(node for _, node in items)
+    _refuse_both(source, answer, nodes)
+    names = [n for tree in (answer, *nodes) for n in columns_of(tree)]
+    variables = tuple(dict.fromkeys(n.value for n in names))
+    text = _text(source, answer)
+    return Formula(source, text, _sum(source, fixed), tuple(random), variables, answer, nodes)
+
+
+def _extend(random: list[RandomPart], parts: list[RandomPart], source: str, node: Node) -> None:
+    """Add random terms, none of whose columns is there already."""
+    for part in parts:
+        intercepts = [p for p in random if set(p.columns) == set(part.columns)]
+        if any(p.expression == part.expression for p in intercepts):
+            raise fault(source, node.start, node.end, f"The random term {part} stands twice.", "Remove one.")
+        if part.expression.startswith("1") and any(p.expression.startswith("1") for p in intercepts):
+            what = f"Two terms give {part.factor!r} a random intercept."
+            raise fault(
+                source, node.start, node.end, what, f"Write (0 + x|{part.factor}) in one, or (x||{part.factor})."
+            )
+        random.append(part)
+
+
+def _refuse_both(source: str, answer: Node, nodes: Iterable[Node]) -> None:
+    answers = {n.value for n in columns_of(answer)}
+    for tree in nodes:
+        for place in columns_of(tree):
+            if place.value in answers:
+                what = f"{place.value!r} is on both sides."
+                raise fault(source, place.start, place.end, what, "A column is the response or a predictor, not both.")
+
+
+def _check(source: str, node: Node) -> None:
+    """Refuse what is no fixed term."""
+    if node.kind == "group" and node.parts[0].kind == "name":
+        name = node.parts[0].value
+        what = f"({name}) says no more than {name}."
+        raise fault(
+            source, node.start, node.end, what, f"Write {name} for a fixed effect or (1|{name}) for a random one."
+        )
+    if node.kind == "number" and node.value in ("0", "1"):
+        return
+    _check_term(source, node)
+
+
+def _check_term(source: str, node: Node) -> None:
+    if node.kind == "bar":
+        raise fault(source, node.start, node.end, "A random term stands by itself.", "Add it with +: + (1|g).")
+    if node.kind == "level":
+        raise fault(
+            source, node.start, node.end, "A level is for the response.", f"Write I({node.parts[0].value} == ...)."
+        )
+    if node.kind in ("number", "string", "literal"):
+        todo = "Allowed: 1 or 0 for the intercept. Arithmetic goes into I(): I(2 * x)."
+        raise fault(source, node.start, node.end, f"{node.value!r} is no term.", todo)
+    if node.kind in ("call", "name"):
+        return
+    if node.kind == "binary" and node.value == "**":
+        power = node.parts[1]
+        if power.kind != "number" or not power.value.isdigit() or int(power.value) < 1:
+            raise fault(
+                source, power.start, power.end, "The order of interactions is a whole number.", "Write (a + b)**2."
+            )
+        if node.parts[0].kind != "group":
+            what = "'**' between terms means interactions, and one term has none."
+            raise fault(source, node.start, node.end, what, "For a power write I(x**2).")
+        _check_term(source, node.parts[0])
+        return
+    for part in node.parts:
+        _check_term(source, part)
+
+
+def _text(source: str, node: Node) -> str:
+    return " ".join(source[node.start : node.end].split())
+
+
+def _sum(source: str, items: list[tuple[str, Node]]) -> str:
+    """A sum of terms with its intercept spelled out."""
+    intercept, text = "1", ""
+    for sign, node in items:
+        if node.kind == "number":
+            intercept = "1" if (node.value == "1") == (sign == "+") else "0"
+        else:
+            text += f" {sign} {_text(source, node)}"
+    return intercept + text
+
+
+def _random(source: str, bar: Node) -> list[RandomPart]:
+    left, right = bar.parts
+    items = list(_items(left, "+"))
+    for _, node in items:
+        if not (node.kind == "number" and node.value in ("0", "1")):
+            _check_term(source, node)
+        if any(n.kind == "call" and n.value == "offset" for n in node.walk()):
+            raise fault(
+                source, node.start, node.end, "An offset has no random effect.", "Put it among the fixed terms."
+            )
+    whole = _sum(source, items)
+    if whole == "0":
+        raise fault(
+            source, left.start, left.end, "Nothing is left to vary.", "Write 1 for a random intercept, or 0 + x."
+        )
+    sides = [whole] if bar.value == "|" else _uncorrelated(source, items, whole)
+    return [RandomPart(side, ":".join(f), f) for f in _factors(source, right) for side in sides]
+
+
+def _uncorrelated(source: str, items: list[tuple[str, Node]], whole: str) -> list[str]:
+    terms = [t for sign, node in items if node.kind != "number" for t in _expanded(source, node, sign)]
+    return [*(["1"] if whole.startswith("1") else []), *(f"0 + {t}" for t in dict.fromkeys(terms))]
+
+
+def _expanded(source: str, node: Node, sign: str = "+") -> list[str]:
+    """Single terms of one that may hold ``*``."""
+    if (sign == "+" and node.kind in ("name", "call")) or (node.kind == "binary" and node.value == ":"):
+        return [_text(source, node)]
+    if sign == "+" and node.kind == "binary" and node.value == "*":
+        one, two = (_expanded(source, p) for p in node.parts)
+        return [*one, *two, *(f"{a}:{b}" for a in one for b in two)]
+    raise fault(source, node.start, node.end, "'||' cannot take this apart.", "Write the terms one by one: (x + z||g).")
+
+
+def _factors(source: str, node: Node) -> list[tuple[str, ...]]:
+    """Columns of each grouping factor: ``a/b`` is ``a`` and ``a:b``."""
+    while node.kind == "group":
+        node = node.parts[0]
+    if node.kind == "name":
+        return [(node.value,)]
+    if node.kind == "binary" and node.value in ("/", ":"):
+        outer, inner = (_factors(source, p) for p in node.parts)
+        if node.value == "/":
+            return [*outer, *(tuple(dict.fromkeys(outer[-1] + i)) for i in inner)]
+        if len(outer) == len(inner) == 1:
+            return [tuple(dict.fromkeys(outer[0] + inner[0]))]
+    todo = "Allowed after the bar: g, g1:g2 and g1/g2. Several factors are several terms: (1|g1) + (1|g2)."
+    raise fault(source, node.start, node.end, "This is no grouping factor.", todo)
+
+
+def terms_of(expression: str) -> list[tuple[str, Node]]:
+    """Terms of a fixed expression such as ``1 + x``, with their signs."""
+    return list(_items(Reader(expression, scan(expression)).expression(TERMS), "+"))

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import rosen, rosen_der, rosen_hess
+
+from judgestats.models.minimisation import hessian, minimise
+
+
+def banana(x):
+    return float(rosen(x)), rosen_der(x)
+
+
+def test_a_curved_valley():
+    found = minimise(banana, np.array([-1.2, 1.0, 0.5]), np.eye(3) * 0.01)
+    assert found.converged
+    assert found.x == pytest.approx(np.ones(3), abs=1e-5)
+    assert found.hessian == pytest.approx(rosen_hess(np.ones(3)), rel=1e-2, abs=1e-1)
+    assert np.diff([r["objective"] for r in found.log]).max() <= 1e-12
+
+
+def test_points_that_are_not_allowed_are_stepped_around():
+    def walled(x):  # log barrier: x > 0
+        if x[0] <= 0:
+            return np.inf, np.full(1, np.nan)
+        return float(x[0] - np.log(x[0])), 1 - 1 / x
+
+    assert minimise(walled, np.array([5.0]), np.array([[10.0]])).x == pytest.approx([1.0], abs=1e-6)
+
+
+def test_a_function_without_a_minimum_does_not_converge():
+    found = minimise(lambda x: (float(-x.sum()), -np.ones(2)), np.zeros(2), np.eye(2), most=20)
+    assert not found.converged
+
+
+def test_hessian_by_differences_of_the_gradient():
+    x = np.array([0.3, -0.2])
+    assert hessian(banana, x, np.full(2, 1e-3)) == pytest.approx(rosen_hess(x), rel=1e-5)
