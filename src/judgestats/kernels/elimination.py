@@ -68,14 +68,15 @@ def structure(cols: Ints, blocks: Ints) -> Structure:
     q = int(blocks[-1])
     first, below = _pattern(cols, q)
     start, rows, s = _fill(first, below, blocks, q)
-    tail = q - s
+    column = np.repeat(np.arange(s), np.diff(start))
+    rows = np.sort(column * q + rows) - column * q
     place = _places(cols, start, rows, s, q)
-    return Structure(q, s, start, rows, cols, place, int(start[-1]) + s + tail * tail)
+    return Structure(q, s, start, rows, cols, place, int(start[-1]) + s + (q - s) ** 2)
 
 
 @njit(cache=True)
 def _pattern(cols: Ints, q: int) -> tuple[Ints, Ints]:
-    """Distinct (row, column) pairs below the diagonal, by column, rows increasing."""
+    """Distinct (row, column) pairs below the diagonal, by column."""
     N, K = cols.shape
     bucket = np.zeros(q + 1, np.int64)
     for i in range(N):
@@ -84,7 +85,7 @@ def _pattern(cols: Ints, q: int) -> tuple[Ints, Ints]:
                 bucket[min(cols[i, a], cols[i, b]) + 1] += 1
     for j in range(q):
         bucket[j + 1] += bucket[j]
-    fill, entries = bucket[:-1].copy(), np.empty(bucket[q], np.int64)
+    fill, entries = bucket.copy(), np.empty(bucket[q], np.int64)
     for i in range(N):
         for a in range(K):
             for b in range(a):
@@ -94,29 +95,29 @@ def _pattern(cols: Ints, q: int) -> tuple[Ints, Ints]:
     seen = np.full(q, -1, np.int64)
     first, kept = np.zeros(q + 1, np.int64), 0
     for j in range(q):
-        begin = kept
         for e in range(bucket[j], bucket[j + 1]):
             if entries[e] != j and seen[entries[e]] != j:
                 seen[entries[e]] = j
                 entries[kept] = entries[e]
                 kept += 1
-        entries[begin:kept] = np.sort(entries[begin:kept])
         first[j + 1] = kept
-    return first, entries[:kept].copy()
+    return first, entries[:kept]
 
 
 @njit(cache=True)
 def _fill(first: Ints, below: Ints, blocks: Ints, q: int) -> tuple[Ints, Ints, int]:
-    """Pattern of the factor, factor by factor, until dense arithmetic is cheaper."""
-    rows, start = np.empty(max(len(below), 1), np.int64), np.zeros(q + 1, np.int64)
+    """Pattern of the factor, factor by factor, until dense arithmetic is cheaper; rows of a column in any order."""
+    rows, start = np.empty(len(below) + q + 1, np.int64), np.zeros(q + 1, np.int64)
     child, sibling = np.full(q, -1, np.int64), np.full(q, -1, np.int64)
     seen, end = np.full(q, -1, np.int64), 0
     for f in range(len(blocks) - 1):
         work, begin = 0.0, end
         for k in range(blocks[f], blocks[f + 1]):
-            own = end
+            own, parent = end, q
             if len(rows) < end + q:
-                rows = np.concatenate((rows, np.empty(len(rows) + q, np.int64)))
+                larger = np.empty(2 * len(rows) + q, np.int64)
+                larger[:end] = rows[:end]
+                rows = larger
             for e in range(first[k], first[k + 1]):
                 if seen[below[e]] != k:
                     seen[below[e]] = k
@@ -130,16 +131,29 @@ def _fill(first: Ints, below: Ints, blocks: Ints, q: int) -> tuple[Ints, Ints, i
                         rows[end] = rows[e]
                         end += 1
                 c = sibling[c]
-            rows[own:end] = np.sort(rows[own:end])
             start[k + 1] = end
             work += float(end - own) ** 2
-            if end > own:
-                sibling[k] = child[rows[own]]
-                child[rows[own]] = k
+            for e in range(own, end):
+                parent = min(parent, rows[e])
+            if parent < q:
+                sibling[k] = child[parent]
+                child[parent] = k
         dense = float(q - blocks[f]) ** 3 - float(q - blocks[f + 1]) ** 3
         if work > dense / 3 / _DENSE_SPEED:
-            return start[: blocks[f] + 1].copy(), rows[:begin].copy(), blocks[f]
-    return start, rows[:end].copy(), q
+            return start[: blocks[f] + 1], rows[:begin], blocks[f]
+    return start, rows[:end], q
+
+
+@njit(cache=True)
+def _find(rows: Ints, low: int, high: int, row: int) -> int:
+    """First place in rows[low:high], which increase, that is not below `row`."""
+    while low < high:
+        middle = (low + high) // 2
+        if rows[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @njit(cache=True)
@@ -157,8 +171,7 @@ def _places(cols: Ints, start: Ints, rows: Ints, s: int, q: int) -> NDArray[np.i
                 elif j == k:
                     place[i, p] = entries + j
                 else:
-                    own = rows[start[j] : start[j + 1]]
-                    place[i, p] = start[j] + np.searchsorted(own, k)
+                    place[i, p] = _find(rows, start[j], start[j + 1], k)
                 p += 1
     return place
 
@@ -248,13 +261,14 @@ def factorise(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> bool:
         return True
     S = flat[entries + s :].reshape((tail, tail))
     for k in range(s):
-        begin = start[k] + np.searchsorted(rows[start[k] : start[k + 1]], s)
+        begin = _find(rows, start[k], start[k + 1], s)
         for e in range(begin, start[k + 1]):
-            scaled, own = flat[e] * flat[entries + k], S[rows[e] - s]
+            scaled, row = flat[e] * flat[entries + k], rows[e] - s
             for i in range(begin, e + 1):
-                own[rows[i] - s] -= scaled * flat[i]
-    if not np.isfinite(S).all():
-        return False
+                S[row, rows[i] - s] -= scaled * flat[i]
+    for i in range(tail):
+        if not np.isfinite(S[i, i]):
+            return False
     S[:, :] = np.linalg.cholesky(S)
     return True
 
@@ -301,16 +315,16 @@ def solve(start: Ints, rows: Ints, s: int, q: int, flat: Floats, x: Floats) -> N
         for e in range(start[k], start[k + 1]):
             x[rows[e]] -= flat[e] * x[k]
     if tail:
-        L = flat[entries + s :].reshape((tail, tail))
         for i in range(tail):
-            total = x[s + i]
+            total, own = x[s + i], entries + s + i * tail
             for j in range(i):
-                total -= L[i, j] * x[s + j]
-            x[s + i] = total / L[i, i]
+                total -= flat[own + j] * x[s + j]
+            x[s + i] = total / flat[own + i]
         for i in range(tail - 1, -1, -1):
-            x[s + i] /= L[i, i]
+            own = entries + s + i * tail
+            x[s + i] /= flat[own + i]
             for j in range(i):
-                x[s + j] -= L[i, j] * x[s + i]
+                x[s + j] -= flat[own + j] * x[s + i]
     for k in range(s - 1, -1, -1):
         total = x[k] / flat[entries + k]
         for e in range(start[k], start[k + 1]):
@@ -342,7 +356,6 @@ def solve_many(start: Ints, rows: Ints, s: int, q: int, flat: Floats, B: Floats)
     return result
 
 
-@njit(cache=True)
 def invert(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> Floats:
     """Entries of the inverse on the pattern of the factor (Takahashi's recurrence), in the same flat places.
 
@@ -358,18 +371,24 @@ def invert(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> Floats:
     float array
         Flat, as the matrix was; both triangles of the tail are filled.
     """
-    entries, tail = start[s], q - s
-    Z, x = np.zeros_like(flat), np.zeros(q)
-    T = Z[entries + s :].reshape((tail, tail))
+    Z, tail = np.zeros_like(flat), q - s
     if tail:
-        half = np.linalg.solve(flat[entries + s :].reshape((tail, tail)), np.eye(tail))
-        T[:, :] = np.dot(half.T, half)
+        half = np.linalg.inv(flat[start[s] + s :].reshape(tail, tail))
+        Z[start[s] + s :] = (half.T @ half).ravel()
+    _recur(start, rows, s, q, flat, Z)
+    return Z
+
+
+@njit(cache=True)
+def _recur(start: Ints, rows: Ints, s: int, q: int, flat: Floats, Z: Floats) -> None:
+    """Inverse of the leading columns from that of the tail."""
+    entries, tail, x = start[s], q - s, np.zeros(q)
     for k in range(s - 1, -1, -1):
-        middle = start[k] + np.searchsorted(rows[start[k] : start[k + 1]], s)
+        middle = _find(rows, start[k], start[k + 1], s)
         for a in range(middle, start[k + 1]):
-            total, own = 0.0, T[rows[a] - s]
+            total, own = 0.0, entries + s + (rows[a] - s) * tail - s
             for b in range(middle, start[k + 1]):
-                total += own[rows[b] - s] * flat[b]
+                total += Z[own + rows[b]] * flat[b]
             Z[a] = -total
         for b in range(start[k], middle):
             j = rows[b]
@@ -385,7 +404,6 @@ def invert(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> Floats:
         for e in range(start[k], start[k + 1]):
             total -= flat[e] * Z[e]
         Z[entries + k] = total
-    return Z
 
 
 def dense(structure: Structure, flat: Any) -> Floats:

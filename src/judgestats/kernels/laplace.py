@@ -140,10 +140,9 @@ def _mode(
 @njit(cache=True)
 def _adjoint(
     kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats, zl: Floats, cols: Any, place: Any,
-    start: Any, rows: Any, s: int, q: int, flat: Floats, u: Floats, times: Floats,
+    start: Any, rows: Any, s: int, q: int, flat: Floats, inverse: Floats, u: Floats, times: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
     N, K = zl.shape
-    inverse = invert(start, rows, s, q, flat)
     spread, pull = np.zeros((N, K)), np.zeros(q)
     leverage, bend, r, w = np.zeros(N), np.empty(N), np.empty(N), np.empty(N)
     for i in range(N):
@@ -259,7 +258,8 @@ class Laplace:
         Adjoint
         """
         d, t = self.data, self.layout
-        rest = (t.cols, t.place, t.start, t.rows, t.s, t.q, self.flat, self.u, d.times)
+        inverse = invert(t.start, t.rows, t.s, t.q, self.flat)
+        rest = (t.cols, t.place, t.start, t.rows, t.s, t.q, self.flat, inverse, self.u, d.times)
         return Adjoint(*_adjoint(d.kind, d.y, d.m, eta, hi, lo, zl, *rest))
 
 
