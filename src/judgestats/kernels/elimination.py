@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Dense arithmetic is so many times faster than sparse.
-_DENSE_SPEED = 16.0
+_DENSE_SPEED = 6.0
 
 
 @dataclass(frozen=True)

@@ -104,26 +104,26 @@ def _penalised(
 def _mode(
     kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, cols: Any, place: Any,
     start: Any, rows: Any, s: int, q: int, flat: Floats, u: Floats, most: int,
-) -> tuple[bool, Floats, Floats, int]:  # fmt: skip
+) -> tuple[bool, Floats, float]:  # fmt: skip
     """Newton's method for û, which u becomes; the factor of H at û is left in flat."""
     w = np.empty(len(y))
     total, gradient, eta = _penalised(kind, y, m, eta0, hi, lo, zl, cols, u, w)
     settled = False
-    for iteration in range(most):
+    for _ in range(most):
         gather(place, zl, w, start[s], s, q, flat)
         if not factorise(start, rows, s, q, flat):
-            return False, eta, w, iteration
+            return False, eta, total
         if settled:
-            return True, eta, w, iteration
+            return True, eta, total
         step = gradient.copy()
         solve(start, rows, s, q, flat, step)
         gain = 0.0
         for j in range(q):
             gain += step[j] * gradient[j]
         if not np.isfinite(gain):
-            return False, eta, w, iteration
+            return False, eta, total
         if gain < 1e-18 * (1.0 + abs(total)):
-            return True, eta, w, iteration
+            return True, eta, total
         size, before = 1.0, total
         for _ in range(30):
             trial = u - size * step
@@ -134,7 +134,7 @@ def _mode(
         u[:] = trial
         # a Newton step from so near lands within rounding of the mode
         settled = gain < 1e-9 and size == 1.0
-    return True, eta, w, most
+    return True, eta, total
 
 
 @njit(cache=True)
@@ -192,6 +192,8 @@ class Laplace:
         The mode found last: the next search starts there.
     flat : float array
         Factor of H at it.
+    collapsed : bool
+        Whether any column counts more than once.
     """
 
     data: Rows
@@ -199,6 +201,7 @@ class Laplace:
     times: Floats
     u: Floats
     flat: Floats
+    collapsed: bool
 
     @classmethod
     def of(cls, data: Rows, layout: Structure, times: Floats) -> Laplace:
@@ -214,7 +217,7 @@ class Laplace:
         -------
         Laplace
         """
-        return cls(data, layout, times, np.zeros(layout.q), np.empty(layout.size))
+        return cls(data, layout, times, np.zeros(layout.q), np.empty(layout.size), bool((times != 1).any()))
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """Find the mode and evaluate the objective there.
@@ -238,10 +241,11 @@ class Laplace:
         d, t = self.data, self.layout
         for u in (self.u.copy(), np.zeros(t.q)):
             rest = (t.cols, t.place, t.start, t.rows, t.s, t.q, self.flat, u, 100)
-            found, eta, _, _ = _mode(d.kind, d.y, d.m, eta0, hi, lo, zl, *rest)
+            found, eta, total = _mode(d.kind, d.y, d.m, eta0, hi, lo, zl, *rest)
             if found:
                 self.u = u
-                total = _total(d.kind, d.y, d.m, eta, hi, lo, d.times, u, self.times)
+                if self.collapsed:
+                    total = _total(d.kind, d.y, d.m, eta, hi, lo, d.times, u, self.times)
                 return total + 0.5 * log_determinant(int(t.start[t.s]), t.s, t.q, self.flat, self.times), eta
         return np.inf, eta
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
@@ -60,6 +62,17 @@ def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 20
     >>> found.x.round(6).tolist(), found.converged
     ([-1.0, 0.0], True)
     """
+    with _one_thread().limit(limits=1, user_api="blas"):
+        return _minimise(objective, x, inverse, most)
+
+
+@cache
+def _one_thread() -> ThreadpoolController:
+    """BLAS threads wait for each other longer than small matrices take, far longer on a busy machine."""
+    return ThreadpoolController()
+
+
+def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Minimum:
     value, gradient = objective(x)
     log: list[dict[str, object]] = []
     evaluations = 1
