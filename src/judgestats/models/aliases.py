@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from judgestats.errors import DesignError
+
 #: A column whose part outside the span of those before it is shorter than this, by its own length, is aliased (R's).
 TOLERANCE = 1e-7
 
@@ -50,3 +52,14 @@ def _clearly_full(scaled: NDArray[np.float64]) -> bool:
     except np.linalg.LinAlgError:
         return False
     return bool((np.diagonal(factor) > 1e-3).all())
+
+
+def finite(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
+    """Return the values, or raise a DesignError that says how many are not finite."""
+    wrong = int((~np.isfinite(values)).sum())
+    if wrong:
+        raise DesignError(
+            f"{what} is infinite or undefined in {wrong:,} distinct rows: a logarithm or a division of 0, or a scale "
+            "of a constant. Set these rows aside, or change the term."
+        )
+    return values

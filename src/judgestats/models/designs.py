@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.models.aliases import independent
+from judgestats.errors import DesignError, choose, suggestion
+from judgestats.models.aliases import finite, independent
+from judgestats.models.factors import coded_levels, level_names
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
-from judgestats.models.frames import Rows, columns, distinct, labels
-from judgestats.models.responses import Response, response
+from judgestats.models.frames import Rows, columns, distinct
+from judgestats.models.responses import Response, prior_weights, response
 
 Floats = NDArray[np.float64]
 FAMILIES = ("binomial", "gaussian", "poisson", "cumulative")
@@ -153,7 +154,7 @@ class Design:
         zs = [left.matrix(frame) for left in self.lefts]
         codes = []
         for term in self.terms:
-            names = _level_names(frame, term.columns, self.formula)
+            names = level_names(frame, term.columns, self.formula)
             code = pd.Index(term.levels).get_indexer(names).astype(np.int64)
             if not allow_new_levels and (code < 0).any():
                 new = names[code < 0][0]
@@ -250,8 +251,9 @@ def _coded(
         _refuse_saturated(terms, float(count.sum()))
     return Design(
         formula=parsed, frame=frame, y=answer.y[kept], trials=answer.trials[kept], categories=answer.categories,
-        X=X, names=fixed.names, offset=_finite(fixed.offset(frame), "the offset"), terms=terms,
-        count=count, weights=_weights(frame, weights), n_missing=rows.n_missing, n_rows=rows.n_rows, counted=counted,
+        X=X, names=fixed.names, offset=finite(fixed.offset(frame), "the offset"), terms=terms,
+        count=count, weights=prior_weights(frame, weights), counted=counted, n_missing=rows.n_missing,
+        n_rows=rows.n_rows,
         fixed=fixed, lefts=tuple(left for left, _ in lefts), labels=answer.labels, aliased=aliased, notes=notes,
     )  # fmt: skip
 
@@ -282,20 +284,6 @@ def _refuse_empty(parsed: Formula, rows: Rows, frame: pd.DataFrame) -> None:
             f"No row is left for {parsed.source!r}: {rows.n_rows:,} in the table, {rows.n_missing:,} set aside for a "
             f"missing value in {', '.join(parsed.variables)}."
         )
-
-
-def _weights(frame: pd.DataFrame, name: str | None) -> Floats:
-    if name is None:
-        return np.ones(len(frame))
-    if not pd.api.types.is_numeric_dtype(frame[name]):
-        raise SchemaError(f"weights={name!r} holds {frame[name].dtype}, not numbers. Weights are positive numbers.")
-    values: Floats = frame[name].to_numpy(dtype=float)
-    if not (values > 0).all():
-        raise SchemaError(
-            f"weights={name!r} is not positive in {(values <= 0).sum():,} distinct rows. Weights are positive "
-            "numbers: leave rows without weight out."
-        )
-    return values
 
 
 def _fixed(parsed: Formula, frame: pd.DataFrame, count: Floats, family: str) -> tuple[Coder, Floats, tuple[str, ...]]:
@@ -335,69 +323,18 @@ def _refuse_one_level(coded: Coder, parsed: Formula) -> None:
 def _finite_columns(coded: Coder, frame: pd.DataFrame) -> Floats:
     X = coded.matrix(frame)
     for k in np.flatnonzero(~np.isfinite(X).all(axis=0)):
-        _finite(X[:, k], repr(coded.names[k]))
+        finite(X[:, k], repr(coded.names[k]))
     return X
 
 
-def _finite(values: Floats, what: str) -> Floats:
-    wrong = int((~np.isfinite(values)).sum())
-    if wrong:
-        raise DesignError(
-            f"{what} is infinite or undefined in {wrong:,} distinct rows: a logarithm or a division of 0, or a scale "
-            "of a constant. Set these rows aside, or change the term."
-        )
-    return values
-
-
 def _term(part: RandomPart, parsed: Formula, frame: pd.DataFrame, left: Coder, values: Floats) -> Term:
-    codes, levels = _levels(frame, part.columns)
+    codes, levels = coded_levels(frame, part.columns)
     if len(levels) < 2:
         raise DesignError(
             f"{part.factor!r} is always {levels[0]!r}: a random effect needs two levels or more. Leave {part} out of "
             f"{parsed.source!r}."
         )
     return Term(part.factor, left.names, values, codes, levels, part.columns)
-
-
-def _levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Code of each row and the levels, sorted: numbers as numbers, text as text."""
-    parts = [_sorted_labels(frame[c]) for c in names]
-    code = parts[0][0]
-    for other, texts in parts[1:]:
-        code = code * len(texts) + other
-    if len(parts) == 1:
-        return code, parts[0][1]
-    seen, codes = np.unique(code, return_inverse=True)
-    texts = []
-    for _, own in reversed(parts):
-        seen, place = np.divmod(seen, len(own))
-        texts.append([own[i] for i in place])
-    return codes.astype(np.int64), tuple(":".join(several) for several in zip(*reversed(texts), strict=True))
-
-
-def _sorted_labels(values: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Code of each row and the labels of one column."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        values = values.astype(values.cat.categories.dtype)
-    codes, unique = pd.factorize(values)
-    names = labels(pd.Series(unique)).to_numpy(dtype=object)
-    order = np.argsort(unique if pd.api.types.is_numeric_dtype(values) else names, kind="stable")
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[codes], tuple(names[order])
-
-
-def _level_names(frame: pd.DataFrame, names: Sequence[str], parsed: Formula) -> NDArray[np.object_]:
-    """Name of the level of each row, None where a column is missing."""
-    parts = []
-    for name in names:
-        if name not in frame.columns:
-            raise parsed.fault(name, f"There is no column {name!r} in the new rows.", "Add it, None where it is new.")
-        parts.append(labels(frame[name]))
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + ":" + part
-    return whole.astype(object).where(whole.notna(), None).to_numpy(dtype=object)
 
 
 def _refuse_saturated(terms: Sequence[Term], n: float) -> None:

@@ -130,9 +130,14 @@ def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.Da
         frame = native
     else:  # Arrow's memory, as it lies
         arrow = table.select(*names, *([counted] if counted else [])).to_arrow()
-        frame = arrow.to_pandas(types_mapper=pd.ArrowDtype)
+        frame = arrow.to_pandas(types_mapper=_arrow_type)
     count = np.ones(len(frame)) if counted is None else call_counts(frame[counted])
     return pd.DataFrame({c: frame[c].array for c in names}, copy=False), count, len(frame)
+
+
+def _arrow_type(kind: Any) -> Any:
+    """Keep Arrow's types, but for dictionaries, which pandas counts as categories."""
+    return None if str(kind).startswith("dictionary") else pd.ArrowDtype(kind)
 
 
 def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, NDArray[np.float64], int]:
@@ -196,11 +201,12 @@ def _never_repeats(values: pd.Series[Any]) -> bool:
         return False
     step = max(len(values) // SAMPLE, 1)
     sample = np.sort(values.iloc[::step].to_numpy(dtype=float, na_value=np.nan))
-    if not (np.diff(sample) > 0).all():  # a missing value counts as a repetition
+    if not (sample[1:] > sample[:-1]).all():  # a missing value counts as a repetition
         return False
     if step == 1:
         return True
-    return bool((np.diff(np.sort(values.to_numpy(dtype=float, na_value=np.nan))) > 0).all())
+    whole = np.sort(values.to_numpy(dtype=float, na_value=np.nan))
+    return bool((whole[1:] > whole[:-1]).all())
 
 
 def plain_column(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:
@@ -210,7 +216,7 @@ def plain_column(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:
         return values, False
     if pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_numeric_dtype(dtype):
         return _numbers(values), False
-    if dtype == object:
+    if pd.api.types.is_object_dtype(dtype):
         return _of_objects(values)
     if isinstance(dtype, pd.ArrowDtype):
         if str(dtype.pyarrow_dtype).startswith("decimal"):

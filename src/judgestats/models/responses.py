@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.models.frames import label, labels
 from judgestats.models.functions import evaluate
 from judgestats.models.syntax import Formula
@@ -226,3 +226,18 @@ def _known_order(name: str, values: pd.Series[Any], observed: list[Any]) -> list
         f"{name!r} holds {_shown(sorted(map(label, observed)))}, which have no order of their own. Pass "
         "categories=(lowest, ..., highest), or make the column an ordered category."
     )
+
+
+def prior_weights(frame: pd.DataFrame, name: str | None) -> Floats:
+    """(N,) prior weights, 1 where no column is named; a SchemaError where they are not positive."""
+    if name is None:
+        return np.ones(len(frame))
+    if not pd.api.types.is_numeric_dtype(frame[name]):
+        raise SchemaError(f"weights={name!r} holds {frame[name].dtype}, not numbers. Weights are positive numbers.")
+    values: Floats = frame[name].to_numpy(dtype=float)
+    if not (values > 0).all():
+        raise SchemaError(
+            f"weights={name!r} is not positive in {(values <= 0).sum():,} distinct rows. Weights are positive "
+            "numbers: leave rows without weight out."
+        )
+    return values

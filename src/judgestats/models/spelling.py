@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from judgestats.models.functions import FUNCTIONS
 from judgestats.models.syntax import columns_of, is_coding
 from judgestats.models.tokens import TERMS, Node
@@ -56,14 +54,6 @@ class Spelling:
         if not self.back:
             return text
         return re.sub("|".join(map(re.escape, self.back)), lambda m: self.back[m.group()], text)
-
-    def environment(self) -> Any:
-        """Functions and literals that formulae finds beside the data (its own come first)."""
-        from formulae.categorical import ENCODINGS
-        from formulae.environment import Environment
-        from formulae.transforms import TRANSFORMS
-
-        return Environment([{**TRANSFORMS, **ENCODINGS}, {"np": np, **FUNCTIONS, **self.values}])
 
 
 class _Speller:

@@ -1,0 +1,55 @@
+"""Grouping factors: the levels that occur, and the level of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.models.frames import labels
+from judgestats.models.syntax import Formula
+
+
+def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Code of each row and the levels, sorted: numbers as numbers, text as text."""
+    parts = [_sorted_labels(frame[c]) for c in names]
+    code = parts[0][0]
+    for other, texts in parts[1:]:
+        code = code * len(texts) + other
+    if len(parts) == 1:
+        return code, parts[0][1]
+    seen, codes = np.unique(code, return_inverse=True)
+    spelled = []
+    for _, own in reversed(parts):
+        seen, place = np.divmod(seen, len(own))
+        spelled.append([own[i] for i in place])
+    return codes.astype(np.int64), tuple(":".join(several) for several in zip(*reversed(spelled), strict=True))
+
+
+def _sorted_labels(values: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Code of each row and the labels of one column."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    codes, unique = pd.factorize(values)
+    names = labels(pd.Series(unique)).to_numpy(dtype=object)
+    order = np.argsort(unique if pd.api.types.is_numeric_dtype(values) else names, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[codes], tuple(names[order])
+
+
+def level_names(frame: pd.DataFrame, names: Sequence[str], parsed: Formula) -> NDArray[np.object_]:
+    """Name of the level of each row, None where a column is missing."""
+    parts = []
+    for name in names:
+        if name not in frame.columns:
+            raise parsed.fault(name, f"There is no column {name!r} in the new rows.", "Add it, None where it is new.")
+        parts.append(labels(frame[name]))
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + ":" + part
+    found: NDArray[np.object_] = whole.astype(object).where(whole.notna(), None).to_numpy(dtype=object)
+    return found
