@@ -262,8 +262,13 @@ def factorise(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> bool:
     S = flat[entries + s :].reshape((tail, tail))
     for k in range(s):
         begin = _find(rows, start[k], start[k + 1], s)
+        full = start[k + 1] - begin == tail
         for e in range(begin, start[k + 1]):
             scaled, row = flat[e] * flat[entries + k], rows[e] - s
+            if full:  # side by side in memory
+                for i in range(tail):
+                    S[row, i] -= scaled * flat[begin + i]
+                continue
             for i in range(begin, e + 1):
                 S[row, rows[i] - s] -= scaled * flat[i]
     for i in range(tail):
@@ -379,16 +384,20 @@ def invert(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> Floats:
     return Z
 
 
-@njit(cache=True)
+@njit(cache=True, fastmath={"reassoc", "contract"})
 def _recur(start: Ints, rows: Ints, s: int, q: int, flat: Floats, Z: Floats) -> None:
     """Inverse of the leading columns from that of the tail."""
     entries, tail, x = start[s], q - s, np.zeros(q)
     for k in range(s - 1, -1, -1):
         middle = _find(rows, start[k], start[k + 1], s)
         for a in range(middle, start[k + 1]):
-            total, own = 0.0, entries + s + (rows[a] - s) * tail - s
-            for b in range(middle, start[k + 1]):
-                total += Z[own + rows[b]] * flat[b]
+            total, own = 0.0, entries + s + (rows[a] - s) * tail
+            if start[k + 1] - middle == tail:  # side by side in memory
+                for i in range(tail):
+                    total += Z[own + i] * flat[middle + i]
+            else:
+                for b in range(middle, start[k + 1]):
+                    total += Z[own + rows[b] - s] * flat[b]
             Z[a] = -total
         for b in range(start[k], middle):
             j = rows[b]
