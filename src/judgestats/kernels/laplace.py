@@ -241,13 +241,16 @@ class Laplace:
         d, t = self.data, self.layout
         for u in (self.u.copy(), np.zeros(t.q)):
             rest = (t.cols, t.place, t.start, t.rows, t.s, t.q, self.flat, u, 100)
-            found, eta, total = _mode(d.kind, d.y, d.m, eta0, hi, lo, zl, *rest)
+            try:
+                found, eta, total = _mode(d.kind, d.y, d.m, eta0, hi, lo, zl, *rest)
+            except np.linalg.LinAlgError:  # the tail, beyond what rounding allows
+                continue
             if found:
                 self.u = u
                 if self.collapsed:
                     total = _total(d.kind, d.y, d.m, eta, hi, lo, d.times, u, self.times)
                 return total + 0.5 * log_determinant(int(t.start[t.s]), t.s, t.q, self.flat, self.times), eta
-        return np.inf, eta
+        return np.inf, eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
         """Derivatives at the mode that :meth:`value` found last.

@@ -163,7 +163,11 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     flat = np.empty(t.size)
     gather(t.place, zl, data.weight, int(t.start[t.s]), t.s, t.q, flat)
     given = np.column_stack([data.X, data.mean])
-    if not factorise(t.start, t.rows, t.s, t.q, flat):
+    try:
+        sound = factorise(t.start, t.rows, t.s, t.q, flat)
+    except np.linalg.LinAlgError:  # the tail, beyond what rounding allows
+        sound = False
+    if not sound:
         return Profile(np.inf, zl, np.zeros(p), np.zeros(t.q), np.nan, np.eye(p), flat)
     B = cross(zl, data.weight, t.cols, given, t.q)
     solution = solve_many(t.start, t.rows, t.s, t.q, flat, B)
