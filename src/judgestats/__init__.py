@@ -84,6 +84,7 @@ _ROOMS = {
     ],
     "judgestats.metrics.datasheets": ["datasheet", "compare_datasheets", "profile"],
     "judgestats.metrics.support": ["supported", "describe"],
+    "judgestats.models": ["fit", "anova", "Fit"],
     "judgestats.design": ["simulate", "Judge"],
     "judgestats.reporting": ["report"],
     "judgestats.errors": ["JudgestatsError", "SchemaError", "DesignError", "FormulaError", "FitError", "AuditError"],
@@ -91,12 +92,18 @@ _ROOMS = {
 #: Public name -> module that has it.
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 #: Public name -> module that it is.
-_MODULES = {"design": "judgestats.design", "published": "judgestats.published", "plot": "judgestats.reporting.plots"}
+_MODULES = {
+    "design": "judgestats.design",
+    "models": "judgestats.models",
+    "plot": "judgestats.reporting.plots",
+    "published": "judgestats.published",
+}
 
 __all__ = ["__version__", *sorted({*_HOMES, *_MODULES})]
 
 if TYPE_CHECKING:
     from judgestats import design as design
+    from judgestats import models as models
     from judgestats import published as published
     from judgestats.design import Judge as Judge
     from judgestats.design import simulate as simulate
@@ -168,6 +175,9 @@ if TYPE_CHECKING:
     from judgestats.metrics.psychometrics import validity_gates as validity_gates
     from judgestats.metrics.support import describe as describe
     from judgestats.metrics.support import supported as supported
+    from judgestats.models import Fit as Fit
+    from judgestats.models import anova as anova
+    from judgestats.models import fit as fit
     from judgestats.reporting import plots as plot  # noqa: F401
     from judgestats.reporting import report as report
     from judgestats.schema import PATTERNS as PATTERNS

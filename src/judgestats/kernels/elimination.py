@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Dense arithmetic is so many times faster than sparse.
-_DENSE_SPEED = 6.0
+DENSE_SPEED = 4.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Structure:
     size: int
 
 
-def structure(cols: Ints, blocks: Ints) -> Structure:
+def structure(cols: Ints, blocks: Ints, dense_speed: float = DENSE_SPEED) -> Structure:
     """Find the pattern of the factor and how far to go on sparsely.
 
     Parameters
@@ -60,6 +60,8 @@ def structure(cols: Ints, blocks: Ints) -> Structure:
         Columns that each row of data touches, numbered in elimination order.
     blocks : (F + 1,) int array
         First column of each factor, and the number of columns.
+    dense_speed : float
+        How many times faster than sparse arithmetic dense arithmetic is taken to be.
 
     Returns
     -------
@@ -67,11 +69,16 @@ def structure(cols: Ints, blocks: Ints) -> Structure:
     """
     q = int(blocks[-1])
     first, below = _pattern(cols, q)
-    start, rows, s = _fill(first, below, blocks, q)
+    start, s, room = np.zeros(q + 1, np.int64), -1, len(below) + q
+    while s < 0:
+        room *= 2
+        rows = np.empty(room, np.int64)
+        s = _fill(first, below, blocks, dense_speed, start, rows)
+    start, rows = start[: s + 1], rows[: start[s]]
     column = np.repeat(np.arange(s), np.diff(start))
     rows = np.sort(column * q + rows) - column * q
     place = _places(cols, start, rows, s, q)
-    return Structure(q, s, start, rows, cols, place, int(start[-1]) + s + (q - s) ** 2)
+    return Structure(q, s, start.copy(), rows, cols, place, int(start[-1]) + s + (q - s) ** 2)
 
 
 @njit(cache=True)
@@ -105,19 +112,19 @@ def _pattern(cols: Ints, q: int) -> tuple[Ints, Ints]:
 
 
 @njit(cache=True)
-def _fill(first: Ints, below: Ints, blocks: Ints, q: int) -> tuple[Ints, Ints, int]:
-    """Pattern of the factor, factor by factor, until dense arithmetic is cheaper; rows of a column in any order."""
-    rows, start = np.empty(len(below) + q + 1, np.int64), np.zeros(q + 1, np.int64)
-    child, sibling = np.full(q, -1, np.int64), np.full(q, -1, np.int64)
-    seen, end = np.full(q, -1, np.int64), 0
+def _fill(first: Ints, below: Ints, blocks: Ints, speed: float, start: Ints, rows: Ints) -> int:
+    """Pattern of the factor, factor by factor, until dense arithmetic is cheaper; rows of a column in any order.
+
+    Returns how many columns were done, -1 where `rows` is too short.
+    """
+    q, end = len(start) - 1, 0
+    child, sibling, seen = np.full(q, -1, np.int64), np.full(q, -1, np.int64), np.full(q, -1, np.int64)
     for f in range(len(blocks) - 1):
-        work, begin = 0.0, end
+        work = 0.0
         for k in range(blocks[f], blocks[f + 1]):
             own, parent = end, q
             if len(rows) < end + q:
-                larger = np.empty(2 * len(rows) + q, np.int64)
-                larger[:end] = rows[:end]
-                rows = larger
+                return -1
             for e in range(first[k], first[k + 1]):
                 if seen[below[e]] != k:
                     seen[below[e]] = k
@@ -139,9 +146,9 @@ def _fill(first: Ints, below: Ints, blocks: Ints, q: int) -> tuple[Ints, Ints, i
                 sibling[k] = child[parent]
                 child[parent] = k
         dense = float(q - blocks[f]) ** 3 - float(q - blocks[f + 1]) ** 3
-        if work > dense / 3 / _DENSE_SPEED:
-            return start[: blocks[f] + 1], rows[:begin], blocks[f]
-    return start, rows[:end], q
+        if work > dense / 3 / speed:
+            return int(blocks[f])
+    return q
 
 
 @njit(cache=True)
@@ -257,24 +264,39 @@ def factorise(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> bool:
         if start[j] < start[j + 1] and rows[start[j]] < s:
             following[j] = head[rows[start[j]]]
             head[rows[start[j]]] = j
-    if tail == 0:
-        return True
-    S = flat[entries + s :].reshape((tail, tail))
+    first = entries + s
     for k in range(s):
         begin = _find(rows, start[k], start[k + 1], s)
         full = start[k + 1] - begin == tail
         for e in range(begin, start[k + 1]):
-            scaled, row = flat[e] * flat[entries + k], rows[e] - s
+            scaled, own = flat[e] * flat[entries + k], first + (rows[e] - s) * tail
             if full:  # side by side in memory
-                for i in range(tail):
-                    S[row, i] -= scaled * flat[begin + i]
-                continue
-            for i in range(begin, e + 1):
-                S[row, rows[i] - s] -= scaled * flat[i]
-    for i in range(tail):
-        if not np.isfinite(S[i, i]):
-            return False
-    S[:, :] = np.linalg.cholesky(S)
+                for i in range(e - begin + 1):
+                    flat[own + i] -= scaled * flat[begin + i]
+            else:
+                for i in range(begin, e + 1):
+                    flat[own + rows[i] - s] -= scaled * flat[i]
+    return bool(_cholesky(tail, first, flat))
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def _cholesky(n: int, first: int, flat: Floats) -> bool:
+    """Lower Cholesky factor in place, row by row, from flat[first] on; the upper triangle becomes 0."""
+    for i in range(n):
+        own = first + i * n
+        for j in range(i + 1):
+            total, other = 0.0, first + j * n
+            for k in range(j):
+                total += flat[own + k] * flat[other + k]
+            rest = flat[own + j] - total
+            if j < i:
+                flat[own + j] = rest / flat[other + j]
+            elif rest > 0.0:
+                flat[own + j] = np.sqrt(rest)
+            else:
+                return False
+        for j in range(i + 1, n):
+            flat[own + j] = 0.0
     return True
 
 

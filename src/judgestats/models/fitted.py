@@ -76,7 +76,8 @@ class Fitted:
     options : dict
         What the engine was asked for, so that it can be asked again.
     refit : callable or None
-        Of a Design (with another response, say): a Fitted of the same model.
+        Of a Design (with another response, say) and of which row of this one each of its rows is: the same model
+        fitted to it.
     objective : callable or None
         Of the parameters but the residual sd: minus the log likelihood and its gradient.
     effects : callable
@@ -101,7 +102,7 @@ class Fitted:
     thresholds: Thresholds = NONE
     part: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     options: dict[str, Any] = field(default_factory=dict)
-    refit: Callable[[Design], Fitted] | None = field(default=None, repr=False)
+    refit: Callable[[Design, Ints], Fitted] | None = field(default=None, repr=False)
     objective: Callable[[Floats], tuple[float, Floats]] | None = field(default=None, repr=False)
     effects: Callable[[], RandomEffects | None] = field(default=lambda: None, repr=False)
     trace: list[dict[str, Any]] = field(default_factory=list, repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ class Minimum:
     value: float
     hessian: Floats
     converged: bool
-    log: list[dict[str, object]] = field(repr=False)
+    log: list[dict[str, Any]] = field(repr=False)
 
 
 def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 200) -> Minimum:
@@ -74,7 +75,7 @@ def _one_thread() -> ThreadpoolController:
 
 def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Minimum:
     value, gradient = objective(x)
-    log: list[dict[str, object]] = []
+    log: list[dict[str, Any]] = []
     evaluations = 1
     for iteration in range(most):
         direction = -inverse @ gradient
@@ -97,7 +98,7 @@ def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Mi
 
 
 def _note(
-    log: list[dict[str, object]],
+    log: list[dict[str, Any]],
     iteration: int,
     evaluations: int,
     value: float,
@@ -172,7 +173,7 @@ def hessian(objective: Objective, x: Floats, scale: Floats) -> Floats:
 
 def _polish(
     objective: Objective, x: Floats, value: float, gradient: Floats, inverse: Floats,
-    log: list[dict[str, object]], evaluations: int,
+    log: list[dict[str, Any]], evaluations: int,
 ) -> Minimum:  # fmt: skip
     """Newton steps with the numeric Hessian until nothing is gained; the Hessian is kept."""
     gain, after = np.inf, np.inf

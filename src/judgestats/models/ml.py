@@ -23,13 +23,12 @@ from judgestats.models.objectives import (
     KINDS,
     GeneralisedObjective,
     LinearObjective,
-    first_guess,
-    fixed_start,
     laplace,
     linear,
     quadrature,
 )
 from judgestats.models.posterior import Posterior
+from judgestats.models.starts import first_guess, fixed_start, orthogonal, turned
 from judgestats.models.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]
@@ -132,20 +131,29 @@ def gaussian(model: Model) -> LinearObjective:
 
 def _fit_generalised(model: Model) -> Fitted:
     table, target = generalised(model)
-    beta, tau = fixed_start(target.rows, model.thresholds)
-    starts = np.concatenate([beta, tau, target.scales.diagonal.astype(float)])
-    guess = first_guess(target, table, starts)
-    found = minimise(target, starts, guess)
+    own, turn = turned(target)
+    beta, tau = fixed_start(own.rows, model.thresholds)
     free = len(beta) + len(tau)
-    found = _once_more(target, found, free, guess)
-    x, boundary = _settle(target, found, free)
+    start = np.concatenate([beta, tau, own.scales.diagonal.astype(float)])
+    guess = first_guess(own, table, start)
+    found = _once_more(own, minimise(own, start, guess), free, guess)
+    x, boundary = _settle(own, found, free)
     covariance, sound = _covariance(found.hessian, boundary)
-    params = np.concatenate([x[:free], target.scales.upright(x[free:])])
+    if not sound:  # errors of the location parameters, given the variances
+        rest = np.arange(len(x)) >= free
+        covariance, _ = _covariance(found.hessian, rest)
+        covariance[rest] = covariance[:, rest] = np.nan
+    steps = [{**row, "x": turn @ row["x"]} for row in found.log]
+    turn = np.append(np.ones(free), own.scales.signs(x[free:]))[:, None] * turn
+    params = turn @ x
+    for part in (slice(0, free), slice(free, None)):  # apart: what is not known of one leaves the other alone
+        covariance[part] = turn[part, part] @ covariance[part]
+        covariance[:, part] = covariance[:, part] @ turn[part, part].T
     loglik = _constant(model) - target(params)[0]
     method = f"AGQ {model.n_quadrature}" if model.n_quadrature > 1 else "Laplace" if model.design.terms else "ML"
     notes = _notes(found.converged, bool(boundary.any()), sound)
     effects = cache(partial(_posterior, model, params, covariance))
-    return _wrap(model, params, covariance, loglik, method, found, notes, target, effects)
+    return _wrap(model, params, covariance, loglik, method, replace(found, log=steps), notes, target, effects)
 
 
 def _once_more(target: GeneralisedObjective | LinearObjective, found: Minimum, free: int, guess: Floats) -> Minimum:
@@ -231,7 +239,7 @@ def _wrap(
         notes=notes,
         thresholds=model.thresholds,
         part=model.parts,
-        refit=lambda design: fit_design(replace(model, design=design)),
+        refit=lambda design, rows: fit_design(replace(model, design=design, part=model.parts[rows])),
         objective=target,
         effects=effects,
         trace=[{**{k: v for k, v in row.items() if k != "x"}, **_named(row["x"], names)} for row in found.log],
@@ -289,23 +297,25 @@ def _pull(layout: Structure, flat: Floats, zl: Floats, w: Floats, X: Floats) -> 
 
 def _fit_linear(model: Model) -> Fitted:
     target = gaussian(model)
+    turn = orthogonal(target.cells.X, target.cells.weight)
+    own = replace(target, cells=replace(target.cells, X=target.cells.X @ turn))
     start = target.scales.diagonal.astype(float)
     guess = np.diag(np.full(len(start), 2.0 / max(len(model.design.y) ** 0.5, 1.0)))
-    found = minimise(target, start, guess)
-    found = _once_more(target, found, 0, guess)
-    theta, boundary = _settle(target, found, 0)
-    theta = target.scales.upright(theta)
-    best = target.at(theta)
+    found = _once_more(own, minimise(own, start, guess), 0, guess)
+    theta, boundary = _settle(own, found, 0)
+    theta = theta * target.scales.signs(theta)
+    best = own.at(theta)
     sigma = float(np.sqrt(best.residual))
-    params = np.concatenate([best.beta, theta * sigma, [sigma]])
+    params = np.concatenate([turn @ best.beta, theta * sigma, [sigma]])
     p = len(best.beta)
     covariance = np.zeros((len(params), len(params)))
-    covariance[:p, :p] = best.residual * np.linalg.inv(best.information)
-    covariance[p:, p:], sound = _linear_variances(target, theta, sigma, boundary)
+    covariance[:p, :p] = best.residual * turn @ np.linalg.inv(best.information) @ turn.T
+    covariance[p:, p:], sound = _linear_variances(own, theta, sigma, boundary)
     notes = _notes(found.converged, bool(boundary.any()), sound)
-    method = "REML" if model.reml else "ML"
+    # |X'V⁻¹X| is that of the columns as they are
+    loglik = -best.objective + (np.linalg.slogdet(turn)[1] if model.reml else 0.0)
     effects = cache(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
-    return _wrap(model, params, covariance, -best.objective, method, found, notes, None, effects)
+    return _wrap(model, params, covariance, loglik, "REML" if model.reml else "ML", found, notes, None, effects)
 
 
 def _linear_variances(

@@ -7,12 +7,12 @@ random terms' covariances, column by column.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.kernels.elimination import Structure, factorise, gather, invert, solve_many, structure
+from judgestats.kernels.elimination import Structure, structure
 from judgestats.kernels.laplace import Adjoint, Laplace, Rows
 from judgestats.kernels.likelihoods import (
     BINOMIAL_LOGIT,
@@ -20,9 +20,8 @@ from judgestats.kernels.likelihoods import (
     CUMULATIVE_LOGIT,
     CUMULATIVE_PROBIT,
     POISSON_LOG,
-    losses,
 )
-from judgestats.kernels.linear_mixed import Cells, Profile, cross, profile
+from judgestats.kernels.linear_mixed import Cells, Profile, profile
 from judgestats.kernels.quadrature import Quadrature
 from judgestats.models.compression import Columns, Compressed
 from judgestats.models.thresholds import Thresholds
@@ -140,8 +139,8 @@ class Scales:
             result[t][a - firsts[t], b - firsts[t]] = value
         return result
 
-    def upright(self, theta: Floats) -> Floats:
-        """The same Λ Λ' with a diagonal that is not negative.
+    def signs(self, theta: Floats) -> Floats:
+        """Signs under which Λ Λ' stays and the diagonal of Λ is not negative.
 
         Parameters
         ----------
@@ -150,10 +149,11 @@ class Scales:
         Returns
         -------
         (T,) float array
+            1 or -1.
         """
         sign = np.where((theta < 0) & self.diagonal, -1.0, 1.0)
         by_column = {int(b): s for b, s in zip(self.row[self.diagonal], sign[self.diagonal], strict=True)}
-        return np.asarray(theta * np.array([by_column[int(b)] for b in self.row]), np.float64)
+        return np.array([by_column[int(b)] for b in self.row], np.float64)
 
 
 @dataclass
@@ -313,83 +313,3 @@ def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> Linear
     X, z = np.ascontiguousarray(table.X), np.ascontiguousarray(table.columns.z)
     cells = Cells(mean, table.m, X, z, n, within, log_weight)
     return LinearObjective(cells, layout_of(table.columns), Scales.of(table.columns.sizes), reml)
-
-
-def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
-    """Fixed effects and thresholds of the model without random effects, roughly.
-
-    Parameters
-    ----------
-    rows : Rows
-    thresholds : Thresholds
-
-    Returns
-    -------
-    beta : (p,) float array
-    tau : (t,) float array
-    """
-    tau = thresholds.start(rows.category, rows.part, rows.m * rows.times)
-    hi, lo, _ = thresholds.around(tau, rows.category, rows.part)
-    beta = np.zeros(rows.X.shape[1])
-    if rows.kind == POISSON_LOG:
-        level = np.log((rows.times @ rows.y + 0.1) / (rows.times @ (rows.m * np.exp(rows.offset))))
-        beta = np.linalg.lstsq(rows.X, np.full(len(rows.y), level), rcond=None)[0]
-    total = np.inf
-    for _ in range(12):
-        value, r, w = losses(rows.kind, rows.y, rows.m, rows.X @ beta + rows.offset, hi, lo)
-        total, before = float(rows.times @ value), total
-        information = (rows.X * (rows.times * w)[:, None]).T @ rows.X
-        step = np.linalg.lstsq(information, rows.X.T @ (rows.times * r), rcond=None)[0]
-        beta = beta - np.clip(step, -3, 3)
-        if abs(before - total) < 1e-3:
-            break
-    return np.clip(beta, -20, 20), tau
-
-
-def first_guess(objective: GeneralisedObjective, table: Compressed, params: Floats) -> Floats:
-    """First guess of the inverse Hessian: the information that the random effects leave.
-
-    For β it is X'WX less what Λ'Z'WX takes of it; for a standard deviation, twice the sum over its levels of the
-    squared share of their variance that the data explain (exact for a balanced Gaussian design).
-
-    Parameters
-    ----------
-    objective : GeneralisedObjective
-    table : Compressed
-    params : (P,) float array
-
-    Returns
-    -------
-    (P, P) float array
-    """
-    d, (beta, tau, theta) = objective.rows, objective.split(params)
-    p, t = len(beta), len(tau)
-    hi, lo, _ = objective.thresholds.around(tau, d.category, d.part)
-    zl, eta = objective.scales.spread(d.z, theta), d.X @ beta + d.offset
-    _, _, w = losses(d.kind, d.y, d.m, eta, hi, lo)
-    layout = objective.kernel.layout if isinstance(objective.kernel, Laplace) else layout_of(table.columns)
-    flat = np.empty(layout.size)
-    gather(layout.place, zl, w, int(layout.start[layout.s]), layout.s, layout.q, flat)
-    factorise(layout.start, layout.rows, layout.s, layout.q, flat)
-    B = cross(zl, w, layout.cols, d.X, layout.q)
-    left = B * table.often[:, None]
-    taken = left.T @ solve_many(layout.start, layout.rows, layout.s, layout.q, flat, B)
-    result = np.zeros((len(params), len(params)))
-    result[:p, :p] = np.linalg.pinv((d.X * (w * d.times)[:, None]).T @ d.X - taken)
-    n = max(float((d.m * d.times).sum()), 1.0)
-    result[range(p, p + t), range(p, p + t)] = 10.0 / n
-    told = _told(table, layout, flat)
-    for c, (a, b, size) in enumerate(zip(objective.scales.column, objective.scales.row, theta, strict=True)):
-        information = 2 * (table.often[told[0][a]] * told[1][a] * told[1][b]).sum()
-        scale = max(abs(size), 0.3)
-        result[p + t + c, p + t + c] = scale**2 / max(float(information), 1.0)
-    return result
-
-
-def _told(table: Compressed, layout: Structure, flat: Floats) -> tuple[list[Any], list[Floats]]:
-    """For each column of z: its columns in H, and the share of each one's variance that the data explain."""
-    inverse = invert(layout.start, layout.rows, layout.s, layout.q, flat)
-    entries, tail = int(layout.start[layout.s]), layout.q - layout.s
-    diagonal = np.append(inverse[entries : entries + layout.s], inverse[entries + layout.s :][:: tail + 1])
-    own = [table.columns.of(t, c) for t, size in enumerate(table.columns.sizes) for c in range(size)]
-    return own, [1 - diagonal[j] for j in own]

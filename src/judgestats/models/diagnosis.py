@@ -1,0 +1,255 @@
+"""What is doubtful in a fit, as rows with advice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.models import components
+from judgestats.models.engines.bayes_statsmodels import TOO_SMALL
+from judgestats.models.fitted import NO_HESSIAN, SEPARATION, SINGULAR, Fitted
+from judgestats.models.frames import labels
+from judgestats.models.separation import sparse
+from judgestats.schema.columns import VOCABULARY
+
+Floats = NDArray[np.float64]
+#: Columns of :func:`check`; those of :func:`judgestats.check` but for the row numbers, which a fit does not have.
+COLUMNS = ("level", "column", "what", "n", "example", "cure")
+#: Fewer levels than this say little about a variance.
+FEW_LEVELS = 5
+#: Fewer clusters than this make robust standard errors too small.
+FEW_CLUSTERS = 30
+#: A column that has one value in a greater share of the rows is nearly constant.
+CONSTANT = 0.99
+#: A group column with more levels for each call is nearly one level per call.
+ONE_EACH = 0.9
+#: Whole numbers, at most so many, may be labels.
+LABELS = 12
+#: A column whose mean is so many standard deviations from 0 should be centred.
+FAR = 20
+#: Columns that name things.
+NAMES = tuple(c.name for kind in VOCABULARY.values() for c in kind if c.key and c.type in ("text", "category"))
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One row of :func:`check`."""
+
+    level: str
+    column: str
+    what: str
+    n: float
+    example: str = ""
+    cure: str = ""
+
+
+def check(fit: Fitted) -> pd.DataFrame:
+    """List what is wrong or doubtful in a fit.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each finding: ``level`` (``fault``: numbers not to be used as they are; ``doubt``: look before you use
+        them; ``set aside``: rows, columns or categories left out; ``counted``: worth knowing; ``account``: rows used
+        and set aside), ``column``, ``what``, ``n`` (rows, levels or calls it concerns), ``example``, ``cure``.
+
+    Notes
+    -----
+    Faults: no convergence, a Hessian that is not positive definite, separation. Doubts: singular fits, fewer than 5
+    calls per level under Laplace's approximation, grouping factors with fewer than 5 levels or with nearly one call in
+    each, columns that are nearly constant or are names used as numbers, clusters too few for robust errors, and what is
+    known against an engine.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> calls = pd.DataFrame({"y": [0, 1, 0, 1, 1, 1], "s": list("aaabbb"), "n": [9, 5, 2, 4, 8, 1]})
+    >>> js.fit("y ~ s", calls).check()[["level", "column", "what", "n"]]
+         level column                 what   n
+    0    fault      s  'b' always has 1: separation  13.0
+    1  account                   rows used  29.0
+    2  account              rows set aside   0.0
+    """
+    found = [doubt for search in SEARCHES for doubt in search(fit)]
+    found += [Doubt("account", "", "rows used", fit.n), Doubt("account", "", "rows set aside", fit.design.n_missing)]
+    return pd.DataFrame([astuple(d) for d in found], columns=list(COLUMNS))
+
+
+def _optimum(fit: Fitted) -> Iterator[Doubt]:
+    if not fit.converged:
+        cure = "Leave out a random term, or scale the numeric columns; the steps are in fit.log."
+        yield Doubt("fault", "", "the search did not converge", 1, "", cure)
+    if NO_HESSIAN in fit.notes and SEPARATION not in fit.notes:
+        cure = "Parameters cannot be told apart: leave out a term."
+        yield Doubt("fault", "", "Hessian not positive definite, no standard errors", fit.df, "", cure)
+
+
+def _separation(fit: Fitted) -> Iterator[Doubt]:
+    """Levels with one answer only; failing that, the parameters that run away."""
+    if SEPARATION not in fit.notes:
+        return
+    names = fit.options.get("separated", ())
+    cure = (
+        "Its coefficient is infinite. Merge the level, leave the term out, or make it a random effect, which shrinks; "
+        "a likelihood-ratio test (anova) still holds."
+    )
+    alone = [doubt for column in _factors(fit) for doubt in _one_answer(fit, column, cure)]
+    if alone:
+        yield from alone
+        return
+    yield Doubt(
+        "fault", ", ".join(names), "separation: the terms together predict an answer without fail", len(names), "", cure
+    )
+
+
+def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Doubt]:
+    d = fit.design
+    levels = labels(d.frame[column]).to_numpy(dtype=object)
+    lowest, highest = (0.0, float(len(d.categories) - 1)) if d.categories else (0.0, 1.0)
+    for level in sorted(set(levels)):
+        own = levels == level
+        calls = d.count[own] * d.trials[own]
+        share = d.y[own] / d.trials[own] if fit.family == "binomial" else d.y[own]
+        for value in (lowest, highest) if fit.family != "poisson" else (lowest,):
+            if (share == value).all():
+                answer = d.categories[int(value)] if d.categories else f"{value:.0f}"
+                yield Doubt(
+                    "fault", column, f"{level!r} always has {answer}: separation", float(calls.sum()), str(level), cure
+                )
+
+
+def _factors(fit: Fitted) -> list[str]:
+    """Categorical columns of the fixed part, and columns by which thresholds vary."""
+    partition = fit.options.get("partition")
+    own = [*fit.design.fixed.factors, *(partition.columns.values() if partition is not None else ())]
+    return [c for c in dict.fromkeys(own) if c in fit.design.frame]
+
+
+def _singular(fit: Fitted) -> Iterator[Doubt]:
+    if SINGULAR not in fit.notes:
+        return
+    scale = fit.residual if fit.family == "gaussian" else 1.0
+    for own, value in zip(components.components(fit), components.values(fit), strict=True):
+        if own.t < 0:
+            continue
+        term = fit.design.terms[own.t]
+        part = f"({' + '.join(term.names)}|{term.factor})"
+        size = len(term.levels)
+        if own.is_sd and value < 1e-3 * scale:
+            cure = (
+                f"Leave {term.names[own.i]} of {part} out; what is left is the same. Errors of the rest hold given 0."
+            )
+            yield Doubt("doubt", own.group, f"singular fit: {own.term} is 0", size, "", cure)
+        elif not own.is_sd and abs(value) > 0.999:
+            cure = f"The data do not carry the correlation: write ({' + '.join(term.names[1:])}||{term.factor})."
+            yield Doubt("doubt", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", cure)
+    for term, L in zip(fit.design.terms, fit.factors(), strict=True):
+        if len(L) > 2 and np.linalg.svd(L, compute_uv=False).min() < 1e-3 * scale:
+            cure = f"The data do not carry all correlations: write ({' + '.join(term.names[1:])}||{term.factor})."
+            what = f"singular fit: ({' + '.join(term.names)}|{term.factor}) has a combination without variance"
+            yield Doubt("doubt", term.factor, what, len(term.levels), "", cure)
+
+
+def _levels(fit: Fitted) -> Iterator[Doubt]:
+    d = fit.design
+    calls = float(d.count @ d.trials)
+    for term in {t.factor: t for t in d.terms}.values():
+        size = len(term.levels)
+        if size < FEW_LEVELS:
+            cure = f"Its variance is hardly known, and its interval too short. Take {term.factor} as a fixed effect."
+            yield Doubt("doubt", term.factor, f"{size} levels only", size, ", ".join(term.levels), cure)
+        if fit.family == "binomial" and size > ONE_EACH * calls:
+            cure = "The variance of a level with one call cannot be told from chance. Leave the term out."
+            yield Doubt("doubt", term.factor, f"{size:,} levels for {calls:,.0f} calls", size, term.levels[0], cure)
+
+
+def _few_calls(fit: Fitted) -> Iterator[Doubt]:
+    terms = fit.design.terms
+    scalar = len(terms) == 1 and len(terms[0].names) == 1
+    for term, calls in zip(terms, sparse(fit), strict=True):
+        if calls:
+            todo = "Pass n_quadrature=25." if scalar else "Intervals by confint(method='bootstrap') know more."
+            cure = f"Laplace's approximation makes variances and effects too small. {todo}"
+            what = f"{calls:.1f} calls per level under Laplace's approximation"
+            yield Doubt("doubt", term.factor, what, len(term.levels), term.levels[0], cure)
+
+
+def _columns(fit: Fitted) -> Iterator[Doubt]:
+    """Columns of the fixed part that look like something else."""
+    d = fit.design
+    for column in (c for c in d.fixed.columns if c in d.frame):
+        values = d.frame[column]
+        sums = pd.Series(d.count).groupby(values.to_numpy()).sum()
+        if len(sums) > 1 and sums.max() > CONSTANT * sums.sum():
+            what, rest = f"nearly always {sums.idxmax()!r}", float(sums.sum() - sums.max())
+            yield Doubt(
+                "doubt", column, what, rest, "", "What it does rests on these few rows. See whether it belongs in."
+            )
+        if column in d.fixed.numerics and column not in d.fixed.factors and not pd.api.types.is_bool_dtype(values):
+            yield from _as_number(column, sums.index)
+            yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
+
+
+def _as_number(column: str, index: Any) -> Iterator[Doubt]:
+    """Whole numbers that may be labels."""
+    numbers = np.asarray(index, float)
+    if len(numbers) < 3 or (numbers % 1 != 0).any():
+        return
+    example = ", ".join(f"{v:.0f}" for v in numbers[:3])
+    cure = f"If these are labels, write C({column}), or make them random: (1|{column})."
+    if column in NAMES or column.lower() == "id" or column.lower().endswith(("_id", ".id")):
+        yield Doubt("doubt", column, "names used as numbers", len(numbers), example, cure)
+    elif len(numbers) <= LABELS:
+        yield Doubt("counted", column, "whole numbers used as numbers", len(numbers), example, cure)
+
+
+def _far(column: str, values: Floats, count: Floats) -> Iterator[Doubt]:
+    """Numbers whose origin lies far away: steps along them and the intercept can hardly be told apart."""
+    mean = float(np.average(values, weights=count))
+    sd = float(np.sqrt(np.average((values - mean) ** 2, weights=count)))
+    if abs(mean) > FAR * sd > 0:
+        cure = f"Write center({column}): the slope stays, and the search and its errors are sounder."
+        yield Doubt("doubt", column, f"mean {mean:.4g}, spread {sd:.2g}: the origin is far away", len(values), "", cure)
+
+
+def _engine(fit: Fitted) -> Iterator[Doubt]:
+    if TOO_SMALL in fit.notes:
+        cure = "Of no use but for comparison: errors were 3 to 14 times too small where checked. Use engine='ml'."
+        yield Doubt("fault", "", "statsmodels' variational Bayes: standard errors too small", fit.n_fixed, "", cure)
+    clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
+    if clusters < FEW_CLUSTERS:
+        cure = "Robust standard errors of few clusters are too small. Use engine='ml'."
+        yield Doubt("doubt", str(fit.options["cluster"]), f"{clusters} clusters", clusters, "", cure)
+    if fit.engine == "lpm":
+        mean = fit.design.X @ fit.beta + fit.design.offset
+        outside = float(fit.design.count[(mean < 0) | (mean > 1)].sum())
+        if outside:
+            cure = "A linear model of probabilities does not know their bounds. Use engine='ml'."
+            yield Doubt("doubt", "", "fitted probabilities below 0 or above 1", outside, "", cure)
+
+
+def _left_out(fit: Fitted) -> Iterator[Doubt]:
+    d = fit.design
+    if d.n_missing:
+        columns = ", ".join(d.formula.variables)
+        yield Doubt("set aside", columns, "rows with a missing value, or invalid", d.n_missing)
+    for name in d.aliased:
+        cure = "It is a combination of the columns before it, and has no coefficient. Leave it out."
+        yield Doubt("set aside", name, "aliased", 1, "", cure)
+    for note in d.notes:
+        what = f"category without a row: {note[3:]}" if note.startswith("no ") else note
+        yield Doubt("set aside", d.formula.response, what, 1)
+
+
+SEARCHES: tuple[Callable[[Fitted], Iterator[Doubt]], ...] = (
+    _optimum, _separation, _singular, _few_calls, _levels, _columns, _engine, _left_out,
+)  # fmt: skip

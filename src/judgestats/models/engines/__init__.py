@@ -1,0 +1,63 @@
+"""Engines: a model -> what was fitted. One contract, several ways.
+
+An engine is a callable of a :class:`judgestats.models.ml.Model` that returns a
+:class:`judgestats.models.fitted.Fitted`; :data:`ENGINES` names them, with what each can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from judgestats.models.engines.bayes_statsmodels import fit_bayes
+from judgestats.models.engines.generalised import fit_gee, fit_glm
+from judgestats.models.engines.linear import fit_lpm, fit_mixedlm
+from judgestats.models.engines.ordinal import fit_ordered
+from judgestats.models.fitted import Fitted
+from judgestats.models.ml import fit_design
+
+_ALL = ("logit", "probit", "identity", "log")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine, and what it can do.
+
+    Attributes
+    ----------
+    fit : callable
+        Of a Model: a Fitted.
+    families, links : tuple of str
+    reml, quadrature, weights, clusters, shapes : bool
+        Whether it takes ``reml=``, ``n_quadrature=``, ``weights=``, ``cluster=``, thresholds that are not free.
+    """
+
+    fit: Callable[..., Fitted]
+    families: tuple[str, ...]
+    links: tuple[str, ...] = _ALL
+    reml: bool = False
+    quadrature: bool = False
+    weights: bool = False
+    clusters: bool = False
+    shapes: bool = False
+
+
+#: Name -> engine.
+ENGINES = {
+    "ml": Engine(
+        fit_design,
+        ("binomial", "gaussian", "poisson", "cumulative"),
+        reml=True,
+        quadrature=True,
+        weights=True,
+        shapes=True,
+    ),
+    "glm": Engine(fit_glm, ("binomial", "gaussian", "poisson"), weights=True),
+    "gee": Engine(fit_gee, ("binomial", "gaussian", "poisson"), clusters=True),
+    "ordered": Engine(fit_ordered, ("cumulative",)),
+    "mixedlm": Engine(fit_mixedlm, ("gaussian",), reml=True),
+    "lpm": Engine(fit_lpm, ("binomial",), ("logit",), weights=True),
+    "statsmodels": Engine(fit_bayes, ("binomial",), ("logit",)),
+}
+#: Engines to come.
+LATER = ("pymc",)

@@ -1,0 +1,176 @@
+"""Generalised linear models without random effects: by maximum likelihood, and by estimating equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from judgestats.errors import FitError
+from judgestats.models.designs import Design
+from judgestats.models.engines.expansion import bernoulli, repeated
+from judgestats.models.engines.wrapping import call, refuse_random, wrapped
+from judgestats.models.factors import coded_levels
+from judgestats.models.fitted import Fitted
+from judgestats.models.ml import Model
+
+Floats = NDArray[np.float64]
+#: Column that carries the codes of the clusters while rows are written out.
+CODES = "cluster codes"
+
+
+def _family(model: Model) -> Any:
+    from statsmodels.genmod import families
+    from statsmodels.genmod.families import links
+
+    if model.family == "binomial":
+        return families.Binomial(links.Probit() if model.link == "probit" else links.Logit())
+    return families.Poisson() if model.family == "poisson" else families.Gaussian()
+
+
+def fit_glm(model: Model) -> Fitted:
+    """Fit a GLM with statsmodels (iteratively reweighted least squares), counts as frequencies.
+
+    Parameters
+    ----------
+    model : Model
+        Without random terms.
+
+    Returns
+    -------
+    Fitted
+        ``method`` is ``IRLS``. The residual sd of a Gaussian model counts degrees of freedom, as R's ``lm`` does; the
+        log likelihood is the maximum.
+
+    Raises
+    ------
+    FitError
+        If there are random terms, or statsmodels gives up.
+    """
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    refuse_random(model, "glm")
+    d = model.design
+    y = np.column_stack([d.y, d.trials - d.y]) if model.family == "binomial" else d.y
+    fitting = partial(GLM, y, d.X, family=_family(model), offset=d.offset, freq_weights=d.count, var_weights=d.weights)
+
+    def run() -> tuple[Any, Floats, Floats]:
+        found = fitting().fit(tol=1e-12, maxiter=200)
+        return found, np.asarray(found.cov_params()), np.asarray(found.fittedvalues)
+
+    (result, covariance, mean), notes = call(run, "glm")
+    beta = np.asarray(result.params)
+    if model.family == "gaussian":
+        beta, covariance, loglik = _with_residual(model, beta, np.asarray(result.normalized_cov_params))
+    else:
+        loglik = _loglik(model, mean)
+    return wrapped(
+        model, "glm", "IRLS", beta, covariance, loglik=loglik, converged=result.converged, notes=notes, run=fit_glm
+    )
+
+
+def _loglik(model: Model, mean: Floats) -> float:
+    """Log likelihood at the means, by our own convention of weights."""
+    d, scale = model.design, model.design.count * model.design.weights
+    with np.errstate(all="ignore"):
+        if model.family == "poisson":
+            return float(scale @ (d.y * np.log(mean) - mean - gammaln(d.y + 1)))
+        ways = gammaln(d.trials + 1) - gammaln(d.y + 1) - gammaln(d.trials - d.y + 1)
+        won = np.where(d.y > 0, d.y * np.log(mean), 0.0)
+        lost = np.where(d.trials > d.y, (d.trials - d.y) * np.log1p(-mean), 0.0)
+    return float(scale @ (ways + won + lost))
+
+
+def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats, Floats, float]:
+    """β and the residual sd, their covariance, and the log likelihood."""
+    d = model.design
+    n, p = float(d.count.sum()), len(beta)
+    squares = float((d.count * d.weights) @ (d.y - d.X @ beta - d.offset) ** 2)
+    variance = squares / (n - p) if n > p else np.nan
+    covariance = np.zeros((p + 1, p + 1))
+    covariance[:p, :p] = inverse * variance
+    covariance[p, p] = variance / (2 * (n - p)) if n > p else np.nan
+    with np.errstate(divide="ignore"):
+        loglik = -n / 2 * (np.log(2 * np.pi * squares / n) + 1) + d.count @ np.log(d.weights) / 2
+    return np.append(beta, np.sqrt(variance)), covariance, float(loglik)
+
+
+def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitted:
+    """Fit a marginal model with statsmodels' GEE: exchangeable within clusters, robust covariance.
+
+    Counts and ``cbind`` are written out as single calls, for statsmodels' weights are no frequencies.
+
+    Parameters
+    ----------
+    model : Model
+        With one random term ``(1|cluster)``, or none.
+    cluster : str or sequence of str, optional
+        Columns of the clusters, instead of the random term.
+
+    Returns
+    -------
+    Fitted
+        Coefficients are population-averaged: nearer to 0 than those of a mixed model. There is no log likelihood.
+        ``options`` has ``cluster``, ``n_clusters`` and ``correlation``, the correlation within clusters.
+
+    Raises
+    ------
+    FitError
+        If the clusters are not named in one way, or statsmodels gives up.
+    """
+    names, codes = _clusters(model, cluster)
+    coded = replace(model.design, terms=(), lefts=(), frame=model.design.frame.assign(**{CODES: codes}))
+    calls = repeated(bernoulli(coded) if model.family == "binomial" else coded, "gee")
+    structure, result, notes = _estimate(model, calls)
+    beta, covariance = np.asarray(result.params), np.asarray(result.cov_robust)
+    if model.family == "gaussian":
+        beta = np.append(beta, np.sqrt(float(result.scale)))
+        covariance = np.pad(covariance, (0, 1), constant_values=np.nan)
+    size = len(np.unique(codes))
+    about = {"cluster": ":".join(names), "n_clusters": size, "correlation": float(structure.dep_params)}
+    marginal = replace(model, design=replace(model.design, terms=(), lefts=()))
+    return wrapped(
+        marginal, "gee", "GEE exchangeable", beta, covariance, converged=bool(result.converged), notes=notes,
+        run=partial(fit_gee, cluster=names), options=about,
+    )  # fmt: skip
+
+
+def _estimate(model: Model, calls: Design) -> tuple[Any, Any, tuple[str, ...]]:
+    """Working correlation, result and notes of statsmodels."""
+    from statsmodels.genmod.cov_struct import Exchangeable
+    from statsmodels.genmod.generalized_estimating_equations import GEE
+
+    groups = calls.frame[CODES].to_numpy()
+    order = np.argsort(groups, kind="stable")
+    structure = Exchangeable()
+
+    def run() -> Any:
+        own = GEE(
+            calls.y[order], calls.X[order], groups=groups[order], family=_family(model), offset=calls.offset[order],
+            cov_struct=structure,
+        )  # fmt: skip
+        return own.fit(maxiter=200, ctol=1e-10)
+
+    return structure, *call(run, "gee")
+
+
+def _clusters(model: Model, cluster: str | Sequence[str] | None) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Columns of the clusters, and the cluster of each row."""
+    terms = model.design.terms
+    got = " + ".join(str(p) for p in model.design.formula.random) or "none"
+    single = len(terms) == 1 and terms[0].names == ("Intercept",)
+    if cluster is None:
+        if not single:
+            raise FitError(
+                f"engine='gee' takes its clusters from one term (1|column), or from cluster=. Random terms: {got}."
+            )
+        return terms[0].columns, terms[0].codes
+    names = (cluster,) if isinstance(cluster, str) else tuple(cluster)
+    if terms and not (single and terms[0].columns == names):
+        raise FitError(f"engine='gee' has no random effects, and the formula has {got} beside cluster={cluster!r}.")
+    return names, coded_levels(model.design.frame, names)[0]

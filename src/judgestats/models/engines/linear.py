@@ -1,0 +1,199 @@
+"""Linear mixed models: statsmodels' MixedLM, and the linear-probability model on our own likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, FitError
+from judgestats.models.designs import Design, Term
+from judgestats.models.engines.expansion import bernoulli, repeated
+from judgestats.models.engines.modes import Modes
+from judgestats.models.engines.wrapping import call, wrapped
+from judgestats.models.fitted import SINGULAR, Fitted
+from judgestats.models.ml import Model, fit_design
+
+Floats = NDArray[np.float64]
+#: A standard deviation below it, relative to the residual's, is zero.
+BOUNDARY = 1e-4
+
+
+def fit_lpm(model: Model) -> Fitted:
+    """Fit a linear-probability mixed model: 0 and 1 as numbers, by our own restricted likelihood.
+
+    Coefficients are differences of probabilities. In balanced data each equals p_s - p_B0, and all have the standard
+    error sqrt(2σ²/n): the model behind Table 5 of *Judging the Judges* (App D), which calls it logistic.
+
+    Parameters
+    ----------
+    model : Model
+        Of a binomial response.
+
+    Returns
+    -------
+    Fitted
+        ``family`` is ``gaussian`` and ``link`` is ``identity``; ``method`` is ``REML``. The variance of 0 and 1 depends
+        on their mean, which the model does not know: fitted values may leave [0, 1].
+
+    Raises
+    ------
+    DesignError
+        If a term has as many random effects as there are calls.
+    """
+    coded = bernoulli(model.design)
+    calls = float(coded.count.sum())
+    for term in coded.terms:
+        number = len(term.levels) * len(term.names)
+        if number >= calls:
+            raise DesignError(
+                f"({' + '.join(term.names)}|{term.factor}) has {number:,} random effects for {calls:,.0f} calls: they "
+                "and the residuals cannot be told apart. Leave it out."
+            )
+    own = Model(coded, "gaussian", "identity", reml=True)
+    fitted = fit_design(own)
+    return replace(fitted, engine="lpm", refit=lambda design, _: fit_lpm(replace(model, design=design, part=None)))
+
+
+def fit_mixedlm(model: Model) -> Fitted:
+    """Fit a linear mixed model with statsmodels' MixedLM; counts are written out.
+
+    One grouping factor is fitted as such: ``(1|g)``, ``(x|g)``, ``(x||g)``. Crossed and nested factors become variance
+    components of one group with everything in it: about 200 times slower than lme4, for a check on small data only.
+
+    Parameters
+    ----------
+    model : Model
+        Gaussian, with random terms; crossed ones of one column each, or several on one factor.
+
+    Returns
+    -------
+    Fitted
+        The covariance of the variance parameters is NaN: statsmodels gives theirs on a scale of its own.
+
+    Raises
+    ------
+    FitError
+        If there is no random term, a crossed term is correlated, there are weights, or statsmodels gives up.
+    """
+    from statsmodels.regression.mixed_linear_model import MixedLM
+
+    _refuse(model)
+    d = repeated(model.design, "mixedlm")
+    y = d.y - d.offset
+
+    def run() -> Any:
+        if len(d.terms) == 1:
+            t = d.terms[0]
+            order = np.argsort(t.codes, kind="stable")
+            own = MixedLM(y[order], d.X[order], t.codes[order], exog_re=t.values[order])
+        else:
+            groups, components = _components(d)
+            order = np.argsort(groups, kind="stable")
+            own = MixedLM(y[order], d.X[order], groups[order], exog_vc=components)
+        return own.fit(reml=model.reml, method=["bfgs", "lbfgs", "powell"], gtol=1e-6)
+
+    result, notes = call(run, "mixedlm")
+    beta, sigma = np.asarray(result.fe_params), float(np.sqrt(result.scale))
+    covariances = _covariances(d, result)
+    factors = [_cholesky(c) for c in covariances]
+    theta = [L[a, b] for L in factors for b in range(len(L)) for a in range(b, len(L))]
+    params = np.concatenate([beta, theta, [sigma]])
+    covariance = np.full((len(params), len(params)), np.nan)
+    covariance[: len(beta), : len(beta)] = np.asarray(result.cov_params())[: len(beta), : len(beta)]
+    singular = any(np.diag(L).min() < BOUNDARY * sigma for L in factors)
+    about = (*(n for n in notes if not singular), *([SINGULAR] if singular else []))
+    effects = cache(partial(_effects, d, covariances, factors, sigma))
+    return wrapped(
+        model, "mixedlm", "REML" if model.reml else "ML", params, covariance, loglik=float(result.llf),
+        converged=bool(result.converged), notes=about, run=fit_mixedlm, effects=effects,
+    )  # fmt: skip
+
+
+def _refuse(model: Model) -> None:
+    d = model.design
+    parts = " + ".join(str(p) for p in d.formula.random)
+    if not d.terms:
+        raise FitError("engine='mixedlm' needs a random term, such as (1|item). Use engine='glm' or 'ml' without one.")
+    if len(d.terms) > 1 and any(len(t.names) > 1 for t in d.terms):
+        raise FitError(
+            f"engine='mixedlm' fits correlated random effects of one factor only, got {parts}. Write (x||g), or use "
+            "engine='ml'."
+        )
+
+
+def _components(d: Design) -> tuple[NDArray[np.int64], Any]:
+    """Groups, and the terms as variance components within them."""
+    from statsmodels.regression.mixed_linear_model import VCSpec
+
+    shared = len({t.factor for t in d.terms}) == 1
+    groups = d.terms[0].codes if shared else np.zeros(len(d.y), np.int64)
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    rows = np.split(order, starts[1:])
+    names = [f"{t.names[0]}|{t.factor}" for t in d.terms]
+    mats = [[_columns(t, own, shared) for own in rows] for t in d.terms]
+    cols = [[[str(c) for c in range(m.shape[1])] for m in own] for own in mats]
+    return groups, VCSpec(names, cols, mats)
+
+
+def _columns(term: Term, rows: NDArray[np.int64], shared: bool) -> Floats:
+    if shared:
+        return term.values[rows]
+    dummies: Floats = np.zeros((len(rows), len(term.levels)))
+    dummies[np.arange(len(rows)), term.codes[rows]] = term.values[rows, 0]
+    return dummies
+
+
+def _covariances(d: Design, result: Any) -> list[Floats]:
+    """Covariance of each term, in the formula's order; statsmodels sorts its components by name."""
+    if len(d.terms) == 1:
+        return [np.atleast_2d(np.asarray(result.cov_re, float))]
+    found = dict(zip(result.model.exog_vc.names, np.asarray(result.vcomp, float), strict=True))
+    return [np.array([[found[f"{t.names[0]}|{t.factor}"]]]) for t in d.terms]
+
+
+def _cholesky(covariance: Floats) -> Floats:
+    """Lower factor of a covariance that may be singular."""
+    k = len(covariance)
+    L = np.zeros((k, k))
+    for b in range(k):
+        rest = covariance[b, b] - L[b, :b] @ L[b, :b]
+        L[b, b] = np.sqrt(max(rest, 0.0))
+        if L[b, b] > 0:
+            L[b + 1 :, b] = (covariance[b + 1 :, b] - L[b + 1 :, :b] @ L[b, :b]) / L[b, b]
+    return L
+
+
+def _effects(d: Design, covariances: list[Floats], factors: list[Floats], sigma: float) -> Modes:
+    """Best linear unbiased predictions, by Henderson's equations on the spherical scale."""
+    blocks = [_incidence(t) for t in d.terms]
+    p, q = d.X.shape[1], sum(Z.shape[1] for Z in blocks)
+    spread = np.eye(p + q)
+    first = p
+    for t, L in zip(d.terms, factors, strict=True):
+        own = np.kron(np.eye(len(t.levels)), L)
+        spread[first : first + len(own), first : first + len(own)] = own
+        first += len(own)
+    W = np.hstack([d.X, *blocks]) @ spread
+    H = W.T @ W / sigma**2
+    H[range(p, p + q), range(p, p + q)] += 1.0
+    inverse = np.linalg.inv(H)
+    b = (spread @ inverse @ (W.T @ (d.y - d.offset)) / sigma**2)[p:]
+    ends = np.cumsum([Z.shape[1] for Z in blocks])[:-1]
+    parts = zip(np.split(b, ends), d.terms, strict=True)
+    modes = tuple(own.reshape(len(t.levels), len(t.names)) for own, t in parts)
+    given = spread[p:, p:] @ np.linalg.inv(H[p:, p:]) @ spread[p:, p:].T
+    return Modes(modes, tuple(covariances), spread @ inverse @ spread.T, given, p)
+
+
+def _incidence(term: Term) -> Floats:
+    """(N, q k) values of a term, in the columns of each row's level."""
+    N, k = term.values.shape
+    Z = np.zeros((N, len(term.levels) * k))
+    for c in range(k):
+        Z[np.arange(N), term.codes * k + c] = term.values[:, c]
+    return Z

@@ -1,0 +1,215 @@
+"""The door to all engines: :func:`fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, Literal
+
+from judgestats.errors import DesignError, FitError, choose
+from judgestats.models.designs import FAMILIES, Design, design
+from judgestats.models.engines import ENGINES, LATER, Engine
+from judgestats.models.fits import Fit
+from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
+from judgestats.models.ml import Model
+from judgestats.models.partition import KINDS, Partition, by_kind, refuse_twice
+from judgestats.models.separation import separated, sparse
+
+#: Family -> its links, the default one first.
+LINKS = {
+    "binomial": ("logit", "probit"),
+    "gaussian": ("identity",),
+    "poisson": ("log",),
+    "cumulative": ("logit", "probit"),
+}
+#: More nodes than this gain nothing.
+MOST_NODES = 100
+
+
+def fit(
+    formula: str,
+    data: Any,
+    *,
+    family: Literal["binomial", "gaussian", "poisson", "cumulative"] = "binomial",
+    link: Literal["logit", "probit", "identity", "log"] | None = None,
+    engine: str | Callable[..., Fitted] = "ml",
+    reml: bool = False,
+    n_quadrature: int = 1,
+    weights: str | None = None,
+    thresholds: Literal["free", "symmetric"] = "free",
+    thresholds_by: str | Mapping[str, str] | None = None,
+    categories: Sequence[Any] | None = None,
+    cluster: str | None = None,
+) -> Fit:
+    """Fit a model to verdicts, scores or counts.
+
+    Parameters
+    ----------
+    formula : str
+        In the grammar of R's lme4: ``correct ~ strategy * x + (1|item) + (1 + x|judge)``, ``cbind(k, n - k) ~ period``,
+        ``choice[first] ~ 1 + (0 + order|pair)``. Random terms may be left out.
+    data : frame
+        In any engine Narwhals knows. A column ``n`` that the formula does not name counts identical rows;
+        :func:`judgestats.models.tables.glance` says so.
+    family : {"binomial", "gaussian", "poisson", "cumulative"}
+        Cumulative: ordered categories, P(Y <= j) = F(θ_j - η).
+    link : {"logit", "probit", "identity", "log"}, optional
+        By default logit, identity or log.
+    engine : str or callable
+        ``ml``: our own maximum likelihood, for any crossing and nesting. From statsmodels: ``glm``, ``gee``
+        (marginal, cluster-robust), ``ordered``, ``mixedlm``, ``statsmodels`` (its Bayesian mixed GLM, with known
+        errors). ``lpm``: a linear mixed model of 0 and 1 by REML, coefficients in probability units. Or a callable of
+        a :class:`judgestats.models.ml.Model` that returns a Fitted.
+    reml : bool
+        Restricted likelihood, for Gaussian models of ``ml`` and ``mixedlm``. ``lpm`` always uses it.
+    n_quadrature : int
+        Nodes of adaptive Gauss-Hermite quadrature (``ml``, one scalar random term); 1 is Laplace's approximation.
+    weights : str, optional
+        A column of prior weights. Never a count: counts are in ``n``.
+    thresholds : {"free", "symmetric"}
+        Of a cumulative model. Symmetric: a midpoint and half-widths (Rao and Kupper's tie model, Glenn and David's).
+    thresholds_by : str or mapping, optional
+        A column by which thresholds vary, or a column for each of ``midpoint`` and ``half-width`` (symmetric) or for
+        ``threshold`` (free).
+    categories : sequence, optional
+        Order of a cumulative response, lowest first.
+    cluster : str, optional
+        For ``gee``, the column of the clusters, instead of ``(1|column)`` in the formula.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    FormulaError
+        If the formula does not parse, or names an unknown column.
+    DesignError
+        If the data or the options do not fit the model.
+    SchemaError
+        If counts or weights are none.
+    FitError
+        If the engine cannot fit this model.
+
+    Notes
+    -----
+    Rows with a missing value in a column that is used are set aside, and counted in ``glance()``. What is doubtful in
+    a fit is in its ``notes``, and as rows, with advice, in ``check()``.
+
+    Examples
+    --------
+    >>> import judgestats as js, pandas as pd
+    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
+    >>> js.fit("correct ~ strategy", counts).tidy()[["term", "estimate", "std_error"]].round(4)
+               term  estimate  std_error
+    0     Intercept    0.4055     0.2041
+    1  strategy[S8]    0.9808     0.3227
+    """
+    run = _engine(engine)
+    name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
+    choose(family, FAMILIES, "family")
+    link = choose(link, LINKS[family], f"family={family!r}: link") if link is not None else LINKS[family][0]  # type: ignore[assignment]
+    _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, cluster)
+    kinds = _threshold_columns(run, name, family, thresholds, thresholds_by)
+    also = [*kinds.values(), *([cluster] if cluster else [])]
+    coded = design(formula, data, family=family, weights=weights, categories=categories, also=also)
+    model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
+    fitted = run.fit(model, cluster=cluster) if run.clusters else run.fit(model)
+    asked = {
+        "family": family,
+        "link": link,
+        "engine": engine,
+        "reml": reml,
+        "n_quadrature": n_quadrature,
+        "weights": weights,
+        "thresholds": thresholds,
+        "thresholds_by": thresholds_by,
+        "categories": categories,
+        "cluster": cluster,
+    }
+    return as_fit(_noted(replace(fitted, engine=name, options={**asked, "partition": partition, **fitted.options})))
+
+
+def as_fit(fitted: Fitted) -> Fit:
+    """Give a fitted model its verbs.
+
+    Parameters
+    ----------
+    fitted : Fitted
+
+    Returns
+    -------
+    Fit
+    """
+    return Fit(**{f.name: getattr(fitted, f.name) for f in fields(Fitted)})
+
+
+def _noted(fitted: Fitted) -> Fitted:
+    """The same, with what the data say against it."""
+    runaway = separated(fitted)
+    few = any(sparse(fitted))
+    notes = (*fitted.notes, *([SEPARATION] if runaway else []), *([FEW_CALLS] if few else []))
+    return replace(fitted, notes=tuple(dict.fromkeys(notes)), options={**fitted.options, "separated": runaway})
+
+
+def _engine(engine: Any) -> Engine:
+    if callable(engine):
+        return Engine(
+            engine, FAMILIES, ("logit", "probit", "identity", "log"), reml=True, quadrature=True, weights=True
+        )
+    if engine in LATER:
+        raise FitError(f"engine={engine!r} is not available yet. Available now: {', '.join(ENGINES)}. Use engine='ml'.")
+    return ENGINES[choose(engine, ENGINES, "engine")]
+
+
+def _refuse_options(
+    run: Engine, name: str, family: str, link: str, reml: bool, n_quadrature: int, weights: Any, cluster: Any
+) -> None:
+    """Refuse what the engine does not know; nothing asked for is ignored."""
+    if family not in run.families:
+        fitting = [n for n, e in ENGINES.items() if family in e.families]
+        raise FitError(
+            f"engine={name!r} fits family={' or '.join(map(repr, run.families))}, got {family!r}. Engines for it: "
+            f"{', '.join(fitting)}."
+        )
+    if link not in run.links:
+        raise FitError(f"engine={name!r} has link={' or '.join(map(repr, run.links))}, got {link!r}. Use engine='ml'.")
+    if reml and not (run.reml and family == "gaussian"):
+        raise DesignError(
+            f"reml=True is for Gaussian models of the engines ml and mixedlm; got family={family!r}, engine={name!r}. "
+            "Leave it out."
+        )
+    if isinstance(n_quadrature, bool) or not isinstance(n_quadrature, int) or not 1 <= n_quadrature <= MOST_NODES:
+        raise DesignError(
+            f"n_quadrature={n_quadrature!r} is no number of nodes. Allowed: 1 (Laplace's approximation) to "
+            f"{MOST_NODES}."
+        )
+    if n_quadrature > 1 and (not run.quadrature or family == "gaussian"):
+        why = "A Gaussian likelihood is exact" if family == "gaussian" else f"engine={name!r} has no quadrature"
+        raise DesignError(f"{why}: n_quadrature={n_quadrature} has no use there. Leave it out.")
+    if weights is not None and not run.weights:
+        raise FitError(f"engine={name!r} takes no weights=. Counts of identical rows belong in a column 'n'.")
+    if cluster is not None and not run.clusters:
+        raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use engine='gee'.")
+
+
+def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: Any) -> dict[str, str]:
+    choose(thresholds, KINDS, "thresholds")
+    asked = thresholds != "free" or thresholds_by is not None
+    if asked and family != "cumulative":
+        raise DesignError(
+            f"thresholds= and thresholds_by= are for family='cumulative', got {family!r}. Leave them out."
+        )
+    if asked and not run.shapes:
+        raise FitError(f"engine={name!r} has free thresholds, the same in all rows. Use engine='ml'.")
+    return by_kind(thresholds_by, thresholds)
+
+
+def _model(
+    coded: Design, family: str, link: str, reml: bool, n_quadrature: int, shape: str, kinds: dict[str, str]
+) -> tuple[Model, Partition]:
+    partition = Partition.of(kinds, coded.frame)
+    refuse_twice(partition, coded)
+    own = partition.thresholds(coded.categories, link, shape)
+    part = partition.codes(coded.frame)
+    return Model(coded, family, link, reml, n_quadrature, own, part), partition

@@ -1,0 +1,350 @@
+"""Predictions of a fit, and its residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from judgestats.errors import SchemaError, choose
+from judgestats.kernels.elimination import solve_many
+from judgestats.kernels.likelihoods import losses
+from judgestats.models.averaging import forward, inverse
+from judgestats.models.compression import columns, distinct
+from judgestats.models.delta import doubts, quantile, spread, trusted
+from judgestats.models.evaluation import Mean, Rows, estimable, gradient, mean, rows_of, table_of
+from judgestats.models.fitted import Fitted
+from judgestats.models.objectives import KINDS
+from judgestats.models.posterior import Posterior
+from judgestats.models.residuals import residuals
+from judgestats.results import flags
+
+Floats = NDArray[np.float64]
+Strings = NDArray[np.str_]
+
+NEW_LEVEL = "new level"
+MISSING = "missing value"
+NOT_ESTIMABLE = "not estimable"
+NO_EFFECTS = "random effects unknown"
+ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high", "flag")
+RANDOM = ("conditional", "none", "average")
+#: Rows whose derivatives are held at once.
+BLOCK = 4096
+
+
+def predict(
+    fit: Fitted,
+    data: Any = None,
+    *,
+    kind: Literal["response", "link"] = "response",
+    random: Literal["conditional", "none", "average"] = "conditional",
+    interval: bool = True,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Predict from a fitted model.
+
+    Parameters
+    ----------
+    fit : Fitted
+    data : frame, optional
+        Rows with the columns of the right side, in any engine; by default the distinct rows of the data, with their
+        counts in a column ``n`` (``count`` where the formula names ``n``).
+    kind : {"response", "link"}
+        Probability, mean or expected count, offsets included; or the linear predictor η.
+    random : {"conditional", "none", "average"}
+        ``conditional``: for the levels of the data, random effects at their modes; for a new level at 0, with the
+        term's variance in the interval. ``none``: random effects at 0, a typical level. ``average``: the mean response
+        over all levels that there might be, the random effects integrated out. On the link scale the average is η with
+        random effects at 0.
+    interval : bool
+        False leaves standard errors and limits out (NaN), which is much faster where there are many rows.
+    conf_level : float
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of the data, ``category`` (cumulative models on the response scale, one row for each), then
+        ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``flag``. Rows in the order of the data.
+
+    Raises
+    ------
+    FormulaError
+        If a column is absent, or a category was not there before.
+    SchemaError
+        If `data` is no table, or has a column of one of these names.
+
+    Notes
+    -----
+    Limits are found on the link scale and transformed; those of ``average`` and of categories by the delta method on
+    the logit scale of the probability (a mean count: on its logarithm). Conditional errors count fixed and random
+    effects jointly, given the variances; ``average`` counts the variances as well. A row with a missing value is NaN
+    with a flag.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> calls = pd.DataFrame({"correct": [1, 0, 1, 1] * 10, "item": [f"q{i // 4}" for i in range(40)]})
+    >>> fit = js.fit("correct ~ 1 + (1|item)", calls)
+    >>> fit.predict(pd.DataFrame({"item": ["q0", "other"]}))[["item", "estimate", "flag"]].round(3)
+        item  estimate       flag
+    0     q0      0.75
+    1  other      0.75  new level
+    """
+    choose(kind, ("response", "link"), "kind")
+    choose(random, RANDOM, "random")
+    q = quantile(conf_level)
+    frame = _own_frame(fit) if data is None else table_of(data)
+    _refuse_names(frame, (*ESTIMATES, *(("category",) if fit.design.categories and kind == "response" else ())))
+    rows = rows_of(fit, None if data is None else frame, groups=random == "conditional")
+    flag = _row_flags(fit, frame, rows, random)
+    if kind == "link" or not fit.design.categories:
+        cells = _single(fit, rows, kind, random, interval, q)[None]
+    else:
+        cells = _categories(fit, rows, random, interval, q)
+    return _assembled(fit, frame, np.asarray(cells), flag, interval, kind)
+
+
+def augment(fit: Fitted, data: Any = None) -> pd.DataFrame:
+    """Return the data with fitted values and residuals.
+
+    Parameters
+    ----------
+    fit : Fitted
+    data : frame, optional
+        Rows with all columns of the formula, the response included; by default the distinct rows of the data, with
+        their counts in a column ``n`` (``count`` where the formula names ``n``).
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of the data, then ``link`` (η, random effects at their modes), ``fitted`` (the response there; a
+        cumulative model: the probability of the category observed), ``residual``, ``pearson`` (divided by the standard
+        deviation of the response), ``leverage`` and ``std_residual`` (pearson over the root of 1 - leverage; for the
+        data fitted only, NaN otherwise), ``flag``. Each row's values are those of one call.
+
+    Notes
+    -----
+    The residual is observed minus fitted, as a share of the trials for ``cbind``. For a cumulative model it is the
+    probability-scale residual, P(lower category) - P(higher category), which has mean 0.
+
+    Source
+    ------
+    Li & Shepherd 2012, A new residual for ordinal outcomes, Biometrika 99 (2), 473-480.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
+    >>> fit = js.fit("correct ~ strategy", counts)
+    >>> fit.augment()[["strategy", "correct", "n", "fitted", "residual", "pearson"]].round(3)
+      strategy  correct     n  fitted  residual  pearson
+    0       B0        0  40.0     0.6      -0.6   -1.225
+    1       S8        0  20.0     0.8      -0.8   -2.000
+    2       B0        1  60.0     0.6       0.4    0.816
+    3       S8        1  80.0     0.8       0.2    0.500
+    """
+    frame = _own_frame(fit) if data is None else table_of(data)
+    _refuse_names(frame, names := ("link", "fitted", "residual", "pearson", "leverage", "std_residual", "flag"))
+    rows = rows_of(fit, None if data is None else frame)
+    eta = _conditional(fit, rows)
+    found = mean(fit, rows, eta, np.zeros_like(eta))
+    variance = _link_variance(fit, rows, "conditional") if data is None else None
+    values = residuals(fit, frame, found, variance, given=data is not None)
+    flag = _joined(_row_flags(fit, frame, rows, "conditional"), doubts(fit, np.zeros(len(frame))))
+    return frame.assign(**dict(zip(names, (eta, *values, flag), strict=True)))
+
+
+def _own_frame(fit: Fitted) -> pd.DataFrame:
+    frame = fit.design.frame
+    return frame.assign(**{"count" if "n" in frame.columns else "n": fit.design.count})
+
+
+def _refuse_names(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    twice = [n for n in names if n in frame.columns]
+    if twice:
+        raise SchemaError(f"data has a column {twice[0]!r}, which the result has too. Rename or drop it.")
+
+
+def _row_flags(fit: Fitted, frame: pd.DataFrame, rows: Rows, random: str) -> Strings:
+    """What is doubtful in single rows."""
+    result = np.where(np.isfinite(rows.eta(fit)), "", MISSING).astype(object)
+    if fit.design.aliased:
+        result = np.where(estimable(fit.design, frame) | (result != ""), result, NOT_ESTIMABLE)
+    if random != "conditional":
+        return result
+    for term, code in zip(fit.design.terms, rows.codes, strict=True):
+        missing = frame[list(term.columns)].isna().any(axis=1).to_numpy()
+        result = np.where(missing & (result == ""), MISSING, result)
+        result = np.where((code < 0) & ~missing & (result == ""), NEW_LEVEL, result)
+    return result
+
+
+def _joined(one: Any, other: Any) -> list[str]:
+    return [flags(str(a), str(b)) for a, b in np.broadcast(one, other)]
+
+
+def _conditional(fit: Fitted, rows: Rows) -> Floats:
+    """η with random effects at their modes, 0 for new levels; NaN where an engine has none."""
+    eta = rows.eta(fit)
+    if not fit.design.terms:
+        return eta
+    effects = fit.effects()
+    if effects is None:
+        return np.full(len(eta), np.nan)
+    for z, code, modes in zip(rows.zs, rows.codes, effects.modes, strict=True):
+        eta = eta + np.where(code >= 0, (z * modes[code]).sum(axis=1), 0.0)
+    return eta
+
+
+def _link_variance(fit: Fitted, rows: Rows, random: str) -> Floats:
+    """Variance of η."""
+    if random != "conditional" or not fit.design.terms:
+        p = fit.n_fixed
+        return spread(rows.X, trusted(fit)[:p, :p]) ** 2
+    return _joint(fit, rows, rows.X, np.zeros((len(rows.X), 0)), np.ones(len(rows.X)))
+
+
+def _joint(fit: Fitted, rows: Rows, X: Floats, cuts: Floats, scale: Floats) -> Floats:
+    """Variance of x'β + scale z'b - cut'τ given θ, distinct rows only."""
+    effects = fit.effects()
+    if effects is None:
+        return np.full(len(X), np.nan)
+    if cuts.shape[1]:
+        effects, X = _with_cuts(fit, effects), np.concatenate([X, -cuts], axis=1)
+    zs = [scale[:, None] * z for z in rows.zs]
+    key = np.column_stack([X, *zs, *rows.codes]).astype(float)
+    unknown = ~np.isfinite(np.diag(trusted(fit))[: X.shape[1]])
+    complete = np.isfinite(key).all(axis=1) & ~(X[:, unknown] != 0).any(axis=1)
+    first, place = distinct(key[complete])
+    own = np.flatnonzero(complete)[first]
+    result = np.full(len(X), np.nan)
+    variance = effects.variance(X[own], [z[own] for z in zs], [c[own] for c in rows.codes])
+    result[complete] = variance[place]
+    return result
+
+
+def _with_cuts(fit: Fitted, effects: Any) -> Any:
+    """Random effects whose fixed effects are β and τ: how the modes move with the thresholds is added."""
+    assert isinstance(effects, Posterior)
+    d, rows, kind = fit.design, rows_of(fit), KINDS[fit.family, fit.link]
+    category = d.y.astype(np.int64)
+    hi, lo, _ = fit.thresholds.around(fit.tau, category, rows.part)
+    eta, m, step = _conditional(fit, rows), d.count * d.weights, 1e-5
+    moves = [
+        (
+            losses(kind, d.y, m, eta, hi + a * step, lo + b * step)[1]
+            - losses(kind, d.y, m, eta, hi - a * step, lo - b * step)[1]
+        )
+        / (2 * step)
+        for a, b in ((1, 0), (0, 1))
+    ]
+    shape = np.pad(fit.thresholds.map, ((0, 0), (1, 1), (0, 0)))[rows.part]
+    at = np.arange(len(d.y))
+    by_tau = moves[0][:, None] * shape[at, category + 1] + moves[1][:, None] * shape[at, category]
+    own, t = columns(d), effects.layout
+    load = np.zeros((t.q, by_tau.shape[1]))
+    zl = np.concatenate([z @ L for z, L in zip(rows.zs, effects.factors, strict=True)], axis=1)
+    for a in range(zl.shape[1]):
+        np.add.at(load, own.cols[:, a], zl[:, a, None] * by_tau)
+    # the modes move by -pull: x'β + z'b moves by (x - load'pull)'dβ
+    pull = np.concatenate([effects.pull, solve_many(t.start, t.rows, t.s, t.q, effects.flat, load)], axis=1)
+    location = fit.n_location
+    return replace(effects, pull=pull, beta_covariance=fit.covariance[:location, :location])
+
+
+def _single(fit: Fitted, rows: Rows, kind: str, random: str, interval: bool, q: float) -> Floats:
+    """(M, 4) estimate, standard error and limits of one number a row."""
+    if random == "average" and kind == "response":
+        return _averages(fit, rows, interval, q)[:, 0]
+    eta = _conditional(fit, rows) if random == "conditional" else rows.eta(fit)
+    error = np.sqrt(_link_variance(fit, rows, random)) if interval else np.full(len(eta), np.nan)
+    low, high = eta - q * error, eta + q * error
+    if kind == "link":
+        return np.column_stack([eta, error, low, high])
+    value, slope = inverse(fit.link, eta)
+    return np.column_stack([value, slope * error, inverse(fit.link, low)[0], inverse(fit.link, high)[0]])
+
+
+def _categories(fit: Fitted, rows: Rows, random: str, interval: bool, q: float) -> Floats:
+    """(J, M, 4) of the probability of each category."""
+    if random != "conditional" or not fit.design.terms:
+        held = rows if random == "average" else replace(rows, zs=tuple(0 * z for z in rows.zs))
+        return np.moveaxis(_averages(fit, held, interval, q), 1, 0)
+    eta = _conditional(fit, rows)
+    found = mean(fit, rows, eta, np.zeros_like(eta))
+    error = np.full(found.value.shape, np.nan)
+    for j in range(found.value.shape[1] if interval else 0):
+        slope = found.by_eta[:, j]
+        error[:, j] = np.sqrt(_joint(fit, rows, slope[:, None] * rows.X, -found.by_cut[:, j], slope))
+    return np.moveaxis(limits(found.value, error, "probability", q), 1, 0)
+
+
+def _averages(fit: Fitted, rows: Rows, interval: bool, q: float) -> Floats:
+    """(M, J, 4) of responses over the random effects, distinct rows only."""
+    key = np.column_stack([rows.X, rows.offset, *rows.zs, rows.part]).astype(float)
+    complete = np.isfinite(key).all(axis=1)
+    first, place = distinct(key[complete])
+    own = np.flatnonzero(complete)[first]
+    few = Rows(rows.X[own], rows.offset[own], tuple(z[own] for z in rows.zs), rows.codes, rows.part[own])
+    found = mean(fit, few, few.eta(fit), few.variance(fit))
+    error = np.full(found.value.shape, np.nan)
+    for first_row in range(0, len(own) if interval else 0, BLOCK):
+        s = slice(first_row, first_row + BLOCK)
+        part = Rows(few.X[s], few.offset[s], tuple(z[s] for z in few.zs), few.codes, few.part[s])
+        piece = Mean(found.value[s], found.by_eta[s], found.by_variance[s], found.by_cut[s])
+        error[s] = spread(gradient(fit, part, piece), trusted(fit))
+    result = np.full((len(key), found.value.shape[1], 4), np.nan)
+    result[complete] = limits(found.value, error, scale_of(fit), q)[place]
+    return result
+
+
+def scale_of(fit: Fitted) -> str:
+    """Return what the response of a fit is: ``probability``, ``count`` or ``score``."""
+    return {"logit": "probability", "probit": "probability", "log": "count"}.get(fit.link, "score")
+
+
+def limits(value: Floats, error: Floats, scale: str, q: float) -> Floats:
+    """Estimate, standard error and limits on the scale that suits: logit of a probability, log of a count.
+
+    Parameters
+    ----------
+    value, error : (...) float arrays
+    scale : {"probability", "count", "score"}
+    q : float
+
+    Returns
+    -------
+    (..., 4) float array
+    """
+    with np.errstate(all="ignore"):
+        if scale == "probability":
+            middle, half = logit(value), q * error / (value * (1 - value))
+            low, high = expit(middle - half), expit(middle + half)
+        elif scale == "count":
+            middle, half = forward("log", value), q * error / value
+            low, high = np.exp(middle - half), np.exp(middle + half)
+        else:
+            low, high = value - q * error, value + q * error
+    return np.stack([value, error, low, high], axis=-1)
+
+
+def _assembled(fit: Fitted, frame: pd.DataFrame, cells: Floats, flag: Any, interval: bool, kind: str) -> pd.DataFrame:
+    """Rows of the data, category by category within each."""
+    J = len(cells)
+    flat = np.moveaxis(cells, 0, 1).reshape(-1, 4)
+    result = frame.iloc[np.repeat(np.arange(len(frame)), J)].reset_index(drop=True)
+    if fit.design.categories and kind == "response":
+        result["category"] = pd.Categorical(
+            list(fit.design.categories) * len(frame), fit.design.categories, ordered=True
+        )
+    for k, name in enumerate(ESTIMATES[:4]):
+        result[name] = flat[:, k]
+    unknown = np.isnan(flat[:, 0]) & (np.repeat(flag, J) != MISSING)
+    general = np.where(np.isnan(flat[:, 0]), "", doubts(fit, flat[:, 1] if interval else np.zeros(len(flat))))
+    result["flag"] = _joined(_joined(np.repeat(flag, J), general), np.where(unknown, NO_EFFECTS, ""))
+    return result

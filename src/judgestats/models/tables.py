@@ -1,0 +1,279 @@
+"""A fit as tables: its parameters (:func:`tidy`), and itself in one row (:func:`glance`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from judgestats.errors import DesignError, choose
+from judgestats.models import components
+from judgestats.models.delta import delta, quantile, spread
+from judgestats.models.engines.bayes_statsmodels import TOO_SMALL as TOO_SURE
+from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, NOT_CONVERGED, SEPARATION, SINGULAR, Fitted
+from judgestats.models.ml import BOUNDARY as TOO_SMALL
+from judgestats.results import flags
+
+Floats = NDArray[np.float64]
+#: Columns of :func:`tidy`.
+COLUMNS = ("group", "term", "estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high", "flag")
+#: Link -> what an exponential of a coefficient is, and that of the intercept.
+RATIOS = {"logit": ("odds ratio", "odds"), "log": ("rate ratio", "rate")}
+#: A parameter's standard error that no one gives.
+NO_ERROR = "no standard error"
+
+
+def tidy(
+    fit: Fitted,
+    *,
+    conf_level: float = 0.95,
+    exponentiate: bool = False,
+    scale: Literal["link", "response"] = "link",
+    effects: Literal["all", "fixed", "random"] = "all",
+) -> pd.DataFrame:
+    """Parameters of a model, a row each.
+
+    Parameters
+    ----------
+    fit : Fit
+    conf_level : float
+    exponentiate : bool
+        Fixed effects as odds ratios (logit) or rate ratios (log), with the standard error of that ratio; the
+        interval is the transformed one, statistic and p-value stay. A column ``scale`` says what each row is.
+    scale : {"link", "response"}
+        ``response`` gives average marginal effects instead, in units of the response (probabilities), as
+        :func:`judgestats.models.margining.margins` does; of fixed effects only.
+    effects : {"all", "fixed", "random"}
+        Thresholds go with the fixed effects.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``group`` (``fixed``, a grouping factor, ``residual``), ``term`` (``Intercept``, ``strategy[S8]``,
+        ``loses|tie``, ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``), ``estimate``,
+        ``std_error``, ``statistic``, ``p_value``, ``conf_low``, ``conf_high``, ``flag``.
+
+    Raises
+    ------
+    DesignError
+        If ratios are asked for where the link has none.
+
+    Notes
+    -----
+    Statistics are z, of Gaussian models too: there are no Satterthwaite degrees of freedom, and p-values of few
+    groups are somewhat too small. Intervals are Wald's: of standard deviations on the logarithmic scale, of
+    correlations on Fisher's. Thresholds and variances have no p-value: that they are 0 is no hypothesis of interest.
+    What sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of the rest hold given
+    that boundary. A coefficient that runs away to infinity has the flag ``separation`` and no standard error: its value
+    is where the search stopped. What is doubtful in a whole fit (no convergence, too few calls per level for Laplace's
+    approximation, standard errors of variational Bayes) is flagged in every row.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
+    >>> js.fit("y ~ x", counts).tidy(exponentiate=True)[["term", "estimate", "conf_low", "conf_high", "scale"]].round(3)
+            term  estimate  conf_low  conf_high       scale
+    0  Intercept     0.333     0.163      0.682        odds
+    1          x     3.000     1.164      7.732  odds ratio
+    """
+    z = quantile(conf_level)
+    choose(scale, ("link", "response"), "scale")
+    choose(effects, ("all", "fixed", "random"), "effects")
+    if exponentiate and (fit.link not in RATIOS or scale == "response"):
+        raise DesignError(
+            f"exponentiate=True is for link='logit' and 'log' on the scale of the link; got link={fit.link!r}, "
+            f"scale={scale!r}. Use scale='response' for units of the response."
+        )
+    if scale == "response":
+        return _on_response(fit, conf_level)
+    rows: list[dict[str, Any]] = []
+    if effects != "random":
+        rows += list(_location_rows(fit, z))
+    if effects != "fixed":
+        rows += list(_variance_rows(fit, z))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    general = [name for name in fit.notes if name in (NOT_CONVERGED, FEW_CALLS, TOO_SURE)]
+    table["flag"] = [flags(own, *general) for own in table["flag"]]
+    return _ratios(fit, table) if exponentiate else table
+
+
+def _on_response(fit: Fitted, conf_level: float) -> pd.DataFrame:
+    """Average marginal effects in the columns of :func:`tidy`."""
+    from judgestats.models.margining import margins
+
+    table = margins(fit, conf_level=conf_level).assign(group="fixed")
+    return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
+
+
+def _location_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
+    """Fixed effects and thresholds."""
+    errors = standard_errors(fit.covariance)
+    runaway = fit.options.get("separated", ())
+    for k, name in enumerate(fit.names[: fit.n_location]):
+        value, error = float(fit.params[k]), float(errors[k])
+        flag = SEPARATION if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
+        error = error if not flag else np.nan
+        ratio = value / error if k < fit.n_fixed and error > 0 else np.nan
+        yield {
+            "group": "fixed", "term": name, "estimate": value, "std_error": error, "statistic": ratio,
+            "p_value": float(2 * ndtr(-abs(ratio))), "conf_low": value - z * error, "conf_high": value + z * error,
+            "flag": flag,
+        }  # fmt: skip
+
+
+def standard_errors(covariance: Floats) -> Floats:
+    """Square roots of the diagonal; NaN where it is negative.
+
+    Parameters
+    ----------
+    covariance : (P, P) float array
+
+    Returns
+    -------
+    (P,) float array
+    """
+    variances = np.diag(covariance)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.sqrt(variances), float)
+
+
+def _why_unknown(fit: Fitted) -> str:
+    return NO_HESSIAN if NO_HESSIAN in fit.notes else NO_ERROR
+
+
+def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
+    """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
+    parts, values = components.components(fit), components.values(fit)
+    for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
+        known = bool(np.isfinite(error) and error > 0)
+        half = z * error if known else np.nan
+        if own.is_sd:
+            with np.errstate(over="ignore"):
+                low, high, slope = value * np.exp(-half), value * np.exp(half), value
+        else:
+            middle = float(np.arctanh(value)) if known else np.nan
+            low, high, slope = float(np.tanh(middle - half)), float(np.tanh(middle + half)), 1 - value**2
+        yield {
+            "group": own.group, "term": own.term, "estimate": float(value),
+            "std_error": slope * error if known else np.nan, "statistic": np.nan, "p_value": np.nan,
+            "conf_low": float(low), "conf_high": float(high),
+            "flag": flags(SINGULAR if _held(fit, own) else "" if known else _why_unknown(fit)),
+        }  # fmt: skip
+
+
+def _transformed_errors(fit: Fitted, parts: tuple[components.Component, ...]) -> Floats:
+    """Standard errors of the logs of standard deviations, and of Fisher's z of correlations; NaN on the boundary."""
+    is_sd = np.array([p.is_sd for p in parts], bool)
+
+    def transformed(params: Floats) -> Floats:
+        found = components.values(fit, params)
+        return np.where(is_sd, np.log(np.abs(found)), np.arctanh(np.where(is_sd, 0.0, found)))
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        _, jacobian = delta(transformed, fit.params, fit.covariance)
+        return spread(jacobian, fit.covariance)
+
+
+def _held(fit: Fitted, own: components.Component) -> bool:
+    """Whether a component is one of a column that sits on its boundary."""
+    if own.t < 0 or SINGULAR not in fit.notes:
+        return False
+    L = fit.factors()[own.t]
+    edge = TOO_SMALL * (fit.residual if fit.family == "gaussian" else 1.0)
+    return bool(min(L[own.i, own.i], L[own.j, own.j]) < edge)
+
+
+def _ratios(fit: Fitted, table: pd.DataFrame) -> pd.DataFrame:
+    ratio, base = RATIOS[fit.link]
+    own = ((table["group"] == "fixed") & ~table["term"].isin(fit.thresholds.names)).to_numpy()
+    with np.errstate(over="ignore"):
+        for name in ("estimate", "conf_low", "conf_high"):
+            table[name] = np.where(own, np.exp(table[name].to_numpy(dtype=float)), table[name])
+    table["std_error"] = np.where(own, table["estimate"] * table["std_error"], table["std_error"])
+    rest = "log-odds" if fit.link == "logit" else "log"
+    names = np.where(table["term"] == "Intercept", base, ratio)
+    table["scale"] = np.where(own, names, rest)
+    table.loc[table["term"].str.startswith("cor(") & ~own, "scale"] = "correlation"
+    return table
+
+
+def glance(fit: Fitted) -> pd.DataFrame:
+    """The whole fit in one row.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``loglik`` (restricted, under REML), ``aic``, ``bic``, ``n`` (rows of data, counts included; a row of ``cbind``
+        is one row), ``n_groups`` (``id: 316; item: 24``), ``converged``, ``engine``, ``method``, ``family``, ``link``,
+        ``df`` (parameters), ``df_residual``, ``deviance`` (minus twice the log likelihood, as lme4's summary prints
+        it), ``n_rows`` (distinct rows), ``n_missing`` (rows set aside), ``counts`` (name of the column of counts, or
+        an empty string), ``flag`` (what is doubtful; rows set aside, columns left out). What the engine does not have
+        is NaN.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
+    >>> js.fit("y ~ x", counts).glance()[["loglik", "aic", "n", "n_rows", "counts"]].round(3)
+       loglik      aic     n  n_rows counts
+    0 -50.219  104.439  80.0       4      n
+    """
+    d = fit.design
+    return pd.DataFrame(
+        [
+            {
+                "loglik": fit.loglik,
+                "aic": -2 * fit.loglik + 2 * fit.df,
+                "bic": -2 * fit.loglik + np.log(fit.n) * fit.df,
+                "n": fit.n,
+                "n_groups": groups(fit),
+                "converged": fit.converged,
+                "engine": fit.engine,
+                "method": fit.method,
+                "family": fit.family,
+                "link": fit.link,
+                "df": fit.df,
+                "df_residual": fit.n - fit.df,
+                "deviance": -2 * fit.loglik,
+                "n_rows": len(d.y),
+                "n_missing": d.n_missing,
+                "counts": d.counted or "",
+                "flag": flags(*fit.notes, *_about_data(fit)),
+            }
+        ]
+    )
+
+
+def _about_data(fit: Fitted) -> Iterator[str]:
+    d = fit.design
+    if d.n_missing:
+        yield f"{d.n_missing:,} rows set aside"
+    if d.aliased:
+        yield f"left out: {', '.join(d.aliased)}"
+    yield from d.notes
+
+
+def groups(fit: Fitted) -> str:
+    """Grouping factors with their numbers of levels.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    str
+    """
+    sizes = {t.factor: len(t.levels) for t in fit.design.terms}
+    if "n_clusters" in fit.options:
+        sizes[str(fit.options["cluster"])] = int(fit.options["n_clusters"])
+    return "; ".join(f"{name}: {size}" for name, size in sizes.items())

@@ -1,0 +1,278 @@
+"""Wald tests of terms and hypotheses, and likelihood-ratio tests of nested models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from judgestats.errors import DesignError, FitError, choose
+from judgestats.models.delta import doubts, trusted
+from judgestats.models.fitted import Fitted
+from judgestats.models.hypotheses import hypothesis
+from judgestats.models.ml import Model, fit_design
+from judgestats.results import flags
+
+Floats = NDArray[np.float64]
+
+BOUNDARY = "p conservative: variance on the boundary"
+REFITTED = "refitted by ML"
+SAME_SIZE = "as many parameters as the model above"
+NOT_NESTED = "fits worse than the smaller model: not nested, or not converged"
+INTERCEPT = "Intercept"
+
+
+def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
+    """Wald tests.
+
+    Parameters
+    ----------
+    fit : Fitted
+    kind : {"II", "III", "wald"}, str, sequence, mapping or array
+        ``II``: each term given all others but those that contain it (R's ``car::Anova``). ``III`` or ``wald``: the
+        coefficients of each term together, given all others, which depends on the coding of factors that interact. Or
+        hypotheses: ``"strategy[S1] = strategy[S8]"``, ``"2 * x + z = 1"``, ``"x"`` for 0; commas join several into one
+        test; a sequence is a test each, a mapping names them, and its values may be sequences, tested jointly. Or an
+        (R, P') array of rows that are 0, over the fixed effects, or over these and the thresholds.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``term``, ``statistic`` (χ²), ``df``, ``p_value``, ``flag``.
+
+    Raises
+    ------
+    DesignError
+        If an array has other columns than the coefficients.
+    FormulaError
+        If a hypothesis names no coefficient.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
+    >>> fit = js.fit("correct ~ strategy", counts)
+    >>> fit.tests().round(4)
+           term  statistic  df  p_value flag
+    0  strategy     9.2354   1   0.0024
+    >>> fit.tests(["strategy[S8] = 1"]).round(4)
+                   term  statistic  df  p_value flag
+    0  strategy[S8] = 1     0.0035   1   0.9526
+    """
+    if isinstance(kind, str) and kind in ("II", "III", "wald"):
+        rows = [_term(fit, name, second=kind == "II") for name in fit.design.fixed.terms if name != INTERCEPT]
+        return _frame(fit, rows)
+    if isinstance(kind, np.ndarray):
+        return _frame(fit, [_array(fit, kind)])
+    if isinstance(kind, str):
+        if "=" not in kind and kind not in fit.names:
+            choose(kind, ("II", "III", "wald", *fit.names[: fit.n_location]), "kind")
+        kind = [kind]
+    named = kind.items() if isinstance(kind, Mapping) else [(str(k), k) for k in kind]
+    return _frame(fit, [_hypotheses(fit, str(name), given) for name, given in named])
+
+
+def _term(fit: Fitted, name: str, *, second: bool) -> tuple[str, float, int]:
+    """χ² of a term: of it and the terms that contain it, less that of those alone."""
+    terms = fit.design.fixed.terms
+    own = set(name.split(":"))
+    containing = [t for t in terms if second and t != name and t != INTERCEPT and own < set(t.split(":"))]
+    above = [k for t in containing for k in range(terms[t].start, terms[t].stop)]
+    place = [*range(terms[name].start, terms[name].stop)]
+    unit = np.eye(len(fit.params))
+    rest = wald(fit, unit[above], np.zeros(len(above)))[0] if above else 0.0
+    statistic, df = wald(fit, unit[[*place, *above]], np.zeros(len(place) + len(above)))
+    return name, max(statistic - rest, 0.0) if np.isfinite(statistic) else statistic, df - len(above)
+
+
+def wald(fit: Fitted, rows: Floats, values: Floats) -> tuple[float, int]:
+    """Wald's χ² of rows @ params = values, and its degrees of freedom.
+
+    Parameters
+    ----------
+    fit : Fitted
+    rows : (R, P) float array
+    values : (R,) float array
+
+    Returns
+    -------
+    statistic : float
+        NaN where a variance that matters is not known, or the response is separated.
+    df : int
+        The rank.
+    """
+    rank = int(np.linalg.matrix_rank(rows))
+    used = np.flatnonzero((rows != 0).any(axis=0))
+    V = trusted(fit)[np.ix_(used, used)]
+    if not np.isfinite(V).all():
+        return float("nan"), rank
+    own = rows[:, used] @ V @ rows[:, used].T
+    gap = rows @ fit.params - values
+    scale = np.sqrt(np.maximum(np.diag(own), 1e-300))
+    inner = own / np.outer(scale, scale)
+    inverse = np.linalg.inv(inner) if rank == len(rows) else np.linalg.pinv(inner, rcond=1e-9, hermitian=True)
+    return float((gap / scale) @ inverse @ (gap / scale)), rank
+
+
+def _array(fit: Fitted, given: NDArray[Any]) -> tuple[str, float, int]:
+    rows = np.atleast_2d(np.asarray(given, float))
+    allowed = sorted({fit.n_fixed, fit.n_location})
+    if rows.shape[1] not in allowed:
+        raise DesignError(
+            f"The array has {rows.shape[1]} columns. Allowed: {' or '.join(map(str, allowed))}, one for each of "
+            f"{', '.join(fit.names[: fit.n_location])}."
+        )
+    full = np.zeros((len(rows), len(fit.params)))
+    full[:, : rows.shape[1]] = rows
+    return "hypothesis", *wald(fit, full, np.zeros(len(rows)))
+
+
+def _hypotheses(fit: Fitted, name: str, given: Any) -> tuple[str, float, int]:
+    if isinstance(given, np.ndarray):
+        return name, *_array(fit, given)[1:]
+    texts = [given] if isinstance(given, str) else list(given)
+    found = [hypothesis(part, fit.names[: fit.n_location]) for text in texts for part in str(text).split(",")]
+    rows = np.zeros((len(found), len(fit.params)))
+    rows[:, : fit.n_location] = [weights for weights, _ in found]
+    return name, *wald(fit, rows, np.array([value for _, value in found]))
+
+
+def _frame(fit: Fitted, rows: Sequence[tuple[str, float, int]]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=["term", "statistic", "df"])
+    table = table.astype({"term": "str", "statistic": float, "df": int})
+    table["p_value"] = _p_value(table["statistic"].to_numpy(), table["df"].to_numpy(dtype=float))
+    table["flag"] = [str(d) for d in doubts(fit, table["statistic"].to_numpy())]
+    return table
+
+
+def _p_value(statistic: Floats, df: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.where((df > 0) & np.isfinite(statistic), chdtrc(np.maximum(df, 1), np.maximum(statistic, 0)), np.nan)
+
+
+def anova(*fits: Fitted) -> pd.DataFrame:
+    """Likelihood-ratio tests of nested models.
+
+    Parameters
+    ----------
+    *fits : Fitted
+        Two or more, of the same data; they are put in the order of their parameters. Gaussian models by REML whose
+        fixed effects differ are fitted again by ML, and flagged so.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each model: ``formula``, ``df``, ``loglik``, ``aic``, ``bic``, and against the row above
+        ``statistic``, ``df_difference``, ``p_value`` (χ²), ``flag``. Where the larger model has more variances, the
+        smaller one has them at 0, the end of their range: χ² is too large a yardstick and p too large, flagged
+        ``p conservative: variance on the boundary``.
+
+    Raises
+    ------
+    DesignError
+        If the models are of other data, another response, family or link, or approximate the likelihood differently.
+    FitError
+        If an engine has no likelihood.
+
+    Notes
+    -----
+    That the models are nested is not checked, but for a larger model that fits worse, which is flagged.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
+    >>> small, large = js.fit("correct ~ 1", counts), js.fit("correct ~ strategy", counts)
+    >>> js.anova(small, large)[["formula", "df", "statistic", "p_value"]].round(4)
+                  formula  df  statistic  p_value
+    0         correct ~ 1   1        NaN      NaN
+    1  correct ~ strategy   2     9.6629   0.0019
+    """
+    if len(fits) < 2:
+        raise DesignError("anova() compares two models or more. For the terms of one model use fit.tests().")
+    _refuse(fits)
+    compared, refitted = _by_ml(fits)
+    _refuse_approximations(compared)
+    ordered = sorted(compared, key=lambda f: f.df)
+    rows: list[dict[str, Any]] = []
+    for k, fit in enumerate(ordered):
+        row = {"formula": fit.formula, "df": fit.df, "loglik": fit.loglik, "aic": 2 * (fit.df - fit.loglik)}
+        row |= {"bic": fit.df * np.log(fit.n) - 2 * fit.loglik, "statistic": np.nan, "df_difference": np.nan}
+        doubt = str(doubts(fit, np.zeros(1))[0])
+        row["flag"] = flags(doubt, REFITTED if refitted else "", *(_compare(row, ordered[k - 1], fit) if k else ()))
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    table["p_value"] = _p_value(table["statistic"].to_numpy(float), table["df_difference"].fillna(0).to_numpy(float))
+    return table[["formula", "df", "loglik", "aic", "bic", "statistic", "df_difference", "p_value", "flag"]]
+
+
+def _compare(row: dict[str, Any], small: Fitted, large: Fitted) -> list[str]:
+    """Fill in the test of one model against the one above; return its flags."""
+    difference = large.df - small.df
+    row["df_difference"] = float(difference)
+    if difference == 0:
+        return [SAME_SIZE]
+    statistic = 2 * (large.loglik - small.loglik)
+    row["statistic"] = statistic if statistic > -1e-4 else np.nan
+    return [BOUNDARY if large.n_theta > small.n_theta else "", NOT_NESTED if statistic < -1e-4 else ""]
+
+
+def _refuse(fits: Sequence[Fitted]) -> None:
+    """Refuse models that do not belong together."""
+    first = fits[0]
+    for fit in fits:
+        if not np.isfinite(fit.loglik):
+            raise FitError(
+                f"engine={fit.engine!r} of {fit.formula!r} has no likelihood: compare by tests(), or use 'ml'."
+            )
+        for what, one, other in (
+            ("response", first.design.formula.response, fit.design.formula.response),
+            ("family", first.family, fit.family),
+            ("link", first.link, fit.link),
+            ("categories", first.design.categories, fit.design.categories),
+        ):
+            if one != other:
+                raise DesignError(
+                    f"The models differ in their {what}: {one!r} and {other!r}. They are not nested; compare AIC."
+                )
+        if not np.allclose(_sums(first), _sums(fit), rtol=1e-9):
+            raise DesignError(
+                f"The models are of different data: {first.n:,.0f} rows and {fit.n:,.0f}, "
+                f"{first.design.n_missing:,.0f} and {fit.design.n_missing:,.0f} set aside for a missing value. Fit "
+                "both to the rows complete in all columns."
+            )
+
+
+def _sums(fit: Fitted) -> Floats:
+    """What two fits to the same data have in common."""
+    d = fit.design
+    own = (np.ones(len(d.y)), d.y, d.y**2, d.trials, d.trials * d.y, d.weights, d.weights * d.y)
+    return np.array([d.count @ v for v in own])
+
+
+def _by_ml(fits: Sequence[Fitted]) -> tuple[list[Fitted], bool]:
+    """Fit again by ML where restricted likelihoods are not comparable."""
+    restricted = [f for f in fits if f.method == "REML"]
+    alike = all(set(f.design.names) == set(fits[0].design.names) for f in fits)
+    if not restricted or (alike and len(restricted) == len(fits)):
+        return list(fits), False
+
+    for fit in restricted:
+        if fit.engine != "ml":
+            raise DesignError(
+                f"Restricted likelihoods of models with different fixed effects do not compare ({fit.engine!r}, "
+                f"{fit.formula!r}). Fit with reml=False, or with engine='ml'."
+            )
+    return [fit_design(Model(f.design, f.family, f.link)) if f.method == "REML" else f for f in fits], True
+
+
+def _refuse_approximations(fits: Sequence[Fitted]) -> None:
+    used = sorted({f.method for f in fits if f.design.terms})
+    if len(used) > 1:
+        raise DesignError(
+            f"The likelihoods are approximated differently: {', '.join(used)}. Fit all with one n_quadrature."
+        )

@@ -1,0 +1,319 @@
+"""What a bias model returns: its fits, a tidy table of what was asked, and what was compared with what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import chdtrc, stdtrit
+
+from judgestats.models.averaging import averaged
+from judgestats.models.delta import delta, quantile, spread
+from judgestats.models.fits import Fit
+from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
+from judgestats.results import flags
+
+Floats = NDArray[np.float64]
+Row = dict[str, Any]
+
+#: Columns of the tests, after those that group them.
+TESTS = ("question", "compared", "test", "statistic", "df", "p_value", "flag")
+#: A log-odds beyond it, or with a standard error beyond the other, has run off to infinity.
+ENDLESS, VAGUE = 15.0, 30.0
+#: Calls per level below which Laplace's approximation is doubted.
+FEW = 5.0
+#: Two likelihoods approximated in two ways.
+UNLIKE = "different approximations compared"
+#: Name of the row over all judges.
+ALL = "all judges"
+
+
+@dataclass(frozen=True, eq=False)
+class VerdictModel:
+    """Answer of a bias model.
+
+    Attributes
+    ----------
+    question : str
+        What was asked.
+    fits : dict of str to Fit
+        Every fit that the table is made from, by name; all verbs of a fit are there.
+    table : pandas.DataFrame
+        Tidy estimates: grouping columns, the columns of :data:`judgestats.results.COLUMNS`, ``scale`` and others.
+    tests : pandas.DataFrame
+        One row per comparison: ``question``, ``compared`` (the two models), ``test`` (``LR`` or ``Wald``),
+        ``statistic``, ``df``, ``p_value``, ``flag``.
+    """
+
+    question: str
+    fits: dict[str, Fit] = field(repr=False)
+    table: pd.DataFrame
+    tests: pd.DataFrame
+
+    def __repr__(self) -> str:
+        """The question, the table and the tests as text."""
+        shown = self.table.drop(columns=[c for c in ("method",) if c in self.table]).dropna(axis=1, how="all")
+        parts = [self.question, "", shown.round(4).to_string(index=False)]
+        if len(self.tests):
+            parts += ["", "Compared", self.tests.round(4).to_string(index=False)]
+        kinds = list(dict.fromkeys(f"{f.formula}  [{f.family}, {f.link}, {f.method}]" for f in self.fits.values()))
+        return "\n".join([*parts, "", "Models", *kinds])
+
+
+def linear(fit: Fitted, weights: Mapping[str, float]) -> Floats:
+    """Coefficients of a linear function of the parameters, by their names.
+
+    Parameters
+    ----------
+    fit : Fitted
+    weights : mapping of str to float
+
+    Returns
+    -------
+    (P,) float array
+    """
+    result = np.zeros(len(fit.params))
+    for name, weight in weights.items():
+        result[fit.names.index(name)] = weight
+    return result
+
+
+def critical(conf_level: float, df: float | None) -> float:
+    """Quantile of a two-sided interval: normal, or of t where a number of degrees of freedom is given."""
+    normal = quantile(conf_level)
+    return normal if df is None else float(stdtrit(df, 0.5 + conf_level / 2))
+
+
+def effect_row(
+    fit: Fitted, c: Floats, term: str, conf_level: float, scale: str = "log-odds", df: float | None = None
+) -> Row:
+    """Estimate of a linear function of the parameters, with Wald's interval.
+
+    Parameters
+    ----------
+    fit : Fitted
+    c : (P,) float array
+    term : str
+    conf_level : float
+    scale : str
+        What its unit is called.
+    df : float, optional
+        Degrees of freedom of an effect that varies between judges: one less than there are judges.
+
+    Returns
+    -------
+    dict
+        NaN, flagged, where the estimate has run off to infinity.
+    """
+    value, se = float(c @ fit.params), float(spread(c, fit.covariance))
+    flag = doubts(fit)
+    if fit.family != "gaussian" and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged)):
+        value, se, flag = math.nan, math.nan, merged(SEPARATION, flag)
+    z = critical(conf_level, df)
+    return {
+        "term": term,
+        "estimate": value,
+        "std_error": se,
+        "conf_low": value - z * se,
+        "conf_high": value + z * se,
+        "n": fit.n,
+        "method": described(fit, df),
+        "flag": flag,
+        "scale": scale,
+    }
+
+
+def ratio_row(row: Row, scale: str = "odds ratio") -> Row:
+    """Turn a row of log-odds into one of odds ratios; the interval is that of the logarithm, transformed."""
+    ratio = math.exp(row["estimate"])
+    ends = {k: math.exp(row[k]) for k in ("conf_low", "conf_high")}
+    return {**row, "estimate": ratio, "std_error": ratio * row["std_error"], **ends, "scale": scale}
+
+
+def points_row(
+    fit: Fitted, X: Floats, base: Floats | None, term: str, conf_level: float, df: float | None = None
+) -> Row:
+    """Change of the mean response in percentage points, averaged over rows and over the random effects.
+
+    Parameters
+    ----------
+    fit : Fitted
+        Whose random terms are all scalar with values of 1 or -1.
+    X, base : (M, K) float arrays
+        What the first K parameters are multiplied with in the two states; None for a constant one half.
+    term : str
+    conf_level : float
+    df : float, optional
+        As in :func:`effect_row`.
+
+    Returns
+    -------
+    dict
+    """
+
+    def change(params: Floats) -> Floats:
+        variance = np.full(len(X), sum(float(S.sum()) for S in fit.covariances(params)))
+        beta = params[: X.shape[1]]
+        there = averaged(fit.link, X @ beta, variance)[0]
+        here = np.full(len(X), 0.5) if base is None else averaged(fit.link, base @ beta, variance)[0]
+        return np.array([100 * float(np.mean(there - here))])
+
+    values, jacobian = delta(change, fit.params, fit.covariance)
+    value, se = float(values[0]), float(spread(jacobian[0], fit.covariance))
+    z = critical(conf_level, df)
+    return {
+        "term": term,
+        "estimate": value,
+        "std_error": se,
+        "conf_low": max(value - z * se, -100.0) if se == se else se,
+        "conf_high": min(value + z * se, 100.0) if se == se else se,
+        "n": fit.n,
+        "method": described(fit, df),
+        "flag": doubts(fit),
+        "scale": "percentage points",
+    }
+
+
+def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> list[Row]:
+    """Standard deviation of each scalar random term; the interval is that of its logarithm, transformed.
+
+    Parameters
+    ----------
+    fit : Fitted
+    names : mapping of str to str
+        Factor -> what its standard deviation is called; others are left out.
+    conf_level : float
+
+    Returns
+    -------
+    list of dict
+    """
+    rows, z = [], quantile(conf_level)
+    for k, term in enumerate(fit.design.terms):
+        if term.factor not in names:
+            continue
+        place = fit.n_location + k
+        value = abs(float(fit.params[place]))
+        se = math.sqrt(fit.covariance[place, place]) if fit.covariance[place, place] > 0 else math.nan
+        factor = math.exp(min(z * se / value, 700.0)) if value > 0 else math.nan
+        unit = "score" if fit.family == "gaussian" else "log-odds" if fit.link == "logit" else fit.link
+        rows.append(
+            {
+                "term": names[term.factor],
+                "estimate": value,
+                "std_error": se,
+                "conf_low": value / factor,
+                "conf_high": value * factor,
+                "n": fit.n,
+                "method": described(fit),
+                "flag": doubts(fit),
+                "scale": unit,
+            }
+        )
+    return rows
+
+
+def described(fit: Fitted, df: float | None = None) -> str:
+    """Name of a fit's method, for the column ``method``."""
+    return f"{fit.family} {fit.link}, {fit.method}" + ("" if df is None else f", t on {df:.0f}")
+
+
+def doubts(fit: Fitted) -> str:
+    """Flags of a fit; Laplace's approximation with few calls per level is one."""
+    few = fit.method == "Laplace" and any(fit.n < FEW * len(t.levels) for t in fit.design.terms)
+    return flags(*fit.notes, FEW_CALLS if few and fit.family != "gaussian" else None)
+
+
+def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Row:
+    """Compare two nested fits.
+
+    Parameters
+    ----------
+    small, large : Fitted
+    question, compared : str
+    variance : bool
+        Whether they differ in one variance alone: it lies on its boundary under the smaller model, and half of the
+        chances are 0 (Self and Liang 1987).
+
+    Returns
+    -------
+    dict
+        Row of the tests.
+    """
+    df = large.df - small.df
+    statistic = 2 * (large.loglik - small.loglik)
+    lower = statistic < -1e-3
+    statistic = max(statistic, 0.0)
+    if df < 1 or lower or math.isnan(statistic):
+        p = math.nan
+    elif variance:
+        p = 0.5 * float(chdtrc(1, statistic)) if statistic > 1e-6 else 1.0
+    else:
+        p = float(chdtrc(df, statistic))
+    same = small.method == large.method or not (small.design.terms and large.design.terms)
+    flag = flags(*small.notes, *large.notes, "larger model fits worse" if lower else None, None if same else UNLIKE)
+    return {
+        "question": question,
+        "compared": compared,
+        "test": "LR",
+        "statistic": statistic,
+        "df": df,
+        "p_value": p,
+        "flag": flag,
+    }
+
+
+def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Row:
+    """Joint test that linear functions of the parameters are 0.
+
+    Parameters
+    ----------
+    fit : Fitted
+    C : (K, P) float array
+    question, compared : str
+
+    Returns
+    -------
+    dict
+        Row of the tests.
+    """
+    value, V = C @ fit.params, C @ np.nan_to_num(fit.covariance, nan=0.0) @ C.T
+    known = len(C) > 0 and np.isfinite(spread(C, fit.covariance)).all() and np.linalg.matrix_rank(V) == len(C)
+    statistic = float(value @ np.linalg.solve(V, value)) if known else math.nan
+    p = float(chdtrc(len(C), statistic)) if known else math.nan
+    flag = doubts(fit)
+    return {
+        "question": question,
+        "compared": compared,
+        "test": "Wald",
+        "statistic": statistic,
+        "df": len(C),
+        "p_value": p,
+        "flag": flag,
+    }
+
+
+def merged(*notes: str | None) -> str:
+    """Join cells of flags into one, each flag once."""
+    return flags(*(flag for note in notes if note for flag in note.split("; ")))
+
+
+def comparisons(rows: Sequence[Row], by: Sequence[str] = ()) -> pd.DataFrame:
+    """Put rows of tests together.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+    by : sequence of str
+        Columns that group them.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    return pd.DataFrame(list(rows)).reindex(columns=[*by, *TESTS])

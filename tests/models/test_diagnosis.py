@@ -1,0 +1,245 @@
+"""check(): finds what it should, and is silent on ordinary data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgestats.models.fits import Fit
+from judgestats.models.fitting import fit
+from judgestats.models.separation import runaway
+from models import reference
+from models.toys import calls
+
+CASES = "cbind(incidence, size - incidence) ~ period + (1|herd)"
+
+
+def found(own: Fit, *levels: str) -> pd.DataFrame:
+    table = own.check()
+    return table[table["level"].isin(levels or ("fault", "doubt", "set aside"))].reset_index(drop=True)
+
+
+ORDINARY = [
+    ("cbpp", CASES, {}),
+    ("cbpp", CASES, {"link": "probit"}),
+    ("cbpp", "incidence ~ period + offset(log(size)) + (1|herd)", {"family": "poisson"}),
+    ("cbpp", f"{CASES} + (1|obs)", {}),
+    ("sleepstudy", "Reaction ~ Days + (Days|Subject)", {"family": "gaussian"}),
+    ("penicillin", "diameter ~ 1 + (1|plate) + (1|sample)", {"family": "gaussian"}),
+    ("wine", "rating ~ temp + contact + (1|judge)", {"family": "cumulative"}),
+    ("wine", "high ~ temp * contact + (1|judge)", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "formula", "options"), ORDINARY)
+def test_silent_on_ordinary_data(name: str, formula: str, options: dict) -> None:
+    assert found(fit(formula, reference.data(name), **options)).empty
+
+
+def test_silent_on_simulated_calls() -> None:
+    for formula, family in (
+        ("y ~ s + (1|g)", "binomial"),
+        ("verdict ~ s + (1|g)", "cumulative"),
+        ("score ~ s + (1|g)", "gaussian"),
+    ):
+        assert found(fit(formula, calls(), family=family)).empty
+
+
+# ---- separation -----------------------------------------------------------------------------------------------------
+
+
+def toy(y: list[int], s: str, n: list[int]) -> pd.DataFrame:
+    return pd.DataFrame({"y": y, "s": list(s), "n": n})
+
+
+def test_a_level_with_one_answer() -> None:
+    own = fit("y ~ s", toy([0, 1, 0, 1, 1], "aabbc", [9, 5, 2, 4, 8]))
+    row = found(own).iloc[0]
+    assert (row["level"], row["column"], row["n"], row["example"]) == ("fault", "s", 8, "c")
+    assert row["what"] == "'c' always has 1: separation"
+    assert "infinite" in row["cure"]
+    assert own.options["separated"] == ("s[c]",)
+    assert len(found(own)) == 1
+
+
+def test_nearly_one_answer_is_none() -> None:
+    own = fit("y ~ s", toy([0, 1, 0, 1, 0, 1], "aabbcc", [9, 5, 2, 4, 1, 400]))
+    assert found(own).empty
+    assert own.options["separated"] == ()
+
+
+@pytest.mark.parametrize("engine", ["ml", "glm", "gee"])
+def test_complete_separation_by_a_number(engine: str) -> None:
+    table = pd.DataFrame({"x": np.arange(40.0) / 7, "y": (np.arange(40) >= 20).astype(int), "g": np.arange(40) % 8})
+    own = fit("y ~ x + (1|g)" if engine == "gee" else "y ~ x", table, engine=engine)
+    assert own.options["separated"] == ("Intercept", "x")
+    rows = own.tidy()
+    assert rows["flag"].str.contains("separation").all()
+    assert rows["p_value"].isna().all()
+    assert found(own, "fault")["what"].str.contains("together predict an answer without fail").any()
+
+
+def test_separation_beside_random_effects() -> None:
+    table = calls()
+    table.loc[table["s"] == "c", "y"] = 1
+    own = fit("y ~ s + x + (1|g)", table)
+    assert "separation" in own.notes
+    assert own.options["separated"] == ("s[c]",)
+    assert found(own, "fault")["example"].tolist() == ["c"]
+
+
+def test_separation_in_an_interaction_only() -> None:
+    table = pd.DataFrame(
+        {"a": list("ppqqppqq"), "b": list("uvuvuvuv"), "y": [0, 0, 0, 1, 1, 1, 1, 1], "n": [5, 6, 7, 8, 9, 4, 3, 2]}
+    )
+    own = fit("y ~ a * b", table.iloc[[0, 1, 2, 4, 5, 6, 7]])
+    assert own.options["separated"] == ("a[q]:b[v]",)
+    assert found(own, "fault")["column"].tolist() == ["a[q]:b[v]"]
+
+
+@pytest.mark.parametrize("engine", ["ml", "ordered"])
+def test_separation_of_ordered_categories(engine: str) -> None:
+    table = pd.DataFrame({"y": [1, 2, 3, 1, 2, 3, 3], "s": list("aaabbbc"), "n": [5, 6, 7, 4, 9, 3, 8]})
+    own = fit("y ~ s", table, family="cumulative", engine=engine)
+    assert own.options["separated"] == ("s[c]",)
+    assert "'c' always has 3: separation" in found(own, "fault")["what"].tolist()
+
+
+def test_separation_of_counts_is_zeros() -> None:
+    table = pd.DataFrame({"y": [1, 2, 3, 0, 0, 0], "s": list("aaabbb")})
+    own = fit("y ~ s", table, family="poisson")
+    assert own.options["separated"] == ("s[b]",)
+    assert found(own, "fault")["example"].tolist() == ["b"]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(4, 9))
+def test_runaway_by_brute_force(seed: int, rows: int) -> None:
+    """In two dimensions every direction can be tried: what may move is what some direction allows."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(rows), rng.integers(-2, 3, rows)]).astype(float)
+    sign = np.where(rng.random(rows) < 0.5, 1.0, -1.0)
+    if len(np.unique(X[:, 1])) < 2:
+        return
+    A = X * sign[:, None]
+    angles = np.unique(
+        np.concatenate([np.linspace(0, 2 * np.pi, 721), *(np.arctan2(-A[:, 0], A[:, 1]) + k * np.pi for k in range(3))])
+    )
+    D = np.column_stack([np.cos(angles), np.sin(angles)])
+    good = D[(A @ D.T >= -1e-9).all(axis=0)]
+    moves = (np.abs(good) > 1e-6).any(axis=0) if len(good) else np.zeros(2, bool)
+    np.testing.assert_array_equal(runaway(A), moves)
+
+
+# ---- random effects -------------------------------------------------------------------------------------------------
+
+
+def test_singular_terms_are_named() -> None:
+    table = calls()
+    table["y"] = np.tile([0, 1], 120)
+    table["g"] = np.repeat(np.arange(12), 20)
+    own = fit("y ~ x + (1|g)", table)
+    row = found(own).iloc[0]
+    assert (row["level"], row["column"], row["n"]) == ("doubt", "g", 12)
+    assert row["what"] == "singular fit: sd(Intercept|g) is 0"
+    assert "Leave Intercept of (Intercept|g) out" in row["cure"]
+
+
+def test_a_correlation_of_one_is_named() -> None:
+    rng = np.random.default_rng(4)
+    g = np.repeat(np.arange(10), 12)
+    x = np.tile(np.arange(12) - 5.5, 10) / 4
+    u = rng.normal(size=10)
+    table = pd.DataFrame({"g": g, "x": x, "z": u[g] * (1 + x) + rng.normal(size=120)})
+    own = fit("z ~ x + (x|g)", table, family="gaussian")
+    assert "singular fit" in own.notes
+    what = found(own)["what"].tolist()
+    assert what == ["singular fit: cor(Intercept,x|g) is 1"]
+    rows = own.tidy().set_index("term")
+    assert rows.loc["cor(Intercept,x|g)", "flag"] == "singular fit"
+    assert np.isnan(rows.loc["cor(Intercept,x|g)", "std_error"])
+
+
+def pairs(N: int, calls_each: int) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"pair": np.repeat(np.arange(N), calls_each), "order": np.resize([1, -1], N * calls_each)})
+    eta = 0.6 + table["order"] * 1.5 * rng.normal(size=N)[table["pair"]]
+    return table.assign(first=(rng.random(len(table)) < 1 / (1 + np.exp(-eta))).astype(int))
+
+
+def test_few_calls_per_level_under_laplace() -> None:
+    own = fit("first ~ 1 + (0 + order|pair)", pairs(100, 2))
+    row = found(own).iloc[0]
+    assert row["what"] == "2.0 calls per level under Laplace's approximation"
+    assert "n_quadrature=25" in row["cure"]
+    assert "fewer than 5 calls per level" in own.notes
+    assert own.tidy()["flag"].tolist() == ["fewer than 5 calls per level"] * 2
+    assert found(fit("first ~ 1 + (0 + order|pair)", pairs(100, 2), n_quadrature=9)).empty
+    assert found(fit("first ~ 1 + (0 + order|pair)", pairs(60, 6))).empty
+    several = fit("first ~ 1 + (1|pair) + (0 + order|pair)", pairs(100, 2))
+    assert "bootstrap" in found(several).query("what.str.contains('Laplace')")["cure"].iloc[0]
+
+
+def test_factors_with_few_levels_and_with_one_call_each() -> None:
+    table = calls()
+    rows = found(fit("y ~ x + (1|p)", table)).query("what == '2 levels only'")
+    assert rows["example"].tolist() == ["P1, P2"]
+    assert "fixed effect" in rows["cure"].iloc[0]
+    each = found(fit("y ~ x + (1|row)", table.assign(row=np.arange(240))))
+    assert "240 levels for 240 calls" in each["what"].tolist()
+
+
+# ---- columns --------------------------------------------------------------------------------------------------------
+
+
+def test_suspect_columns() -> None:
+    table = calls(1200).assign(item=lambda t: t["g"] + 1, far=lambda t: t["x"] * 0.5 + 2000.0)
+    table["rare"] = np.where(np.arange(1200) < 8, "u", "v")
+    names = found(fit("y ~ item", table))
+    assert names[["level", "column", "what"]].to_numpy().tolist() == [["doubt", "item", "names used as numbers"]]
+    assert "C(item)" in names["cure"].iloc[0]
+    rare = found(fit("y ~ rare", table))
+    assert rare[["column", "what", "n"]].to_numpy().tolist() == [["rare", "nearly always 'v'", 8]]
+    assert "center(far)" in found(fit("score ~ far", table, family="gaussian"))["cure"].iloc[0]
+    assert found(fit("y ~ center(x)", table)).empty
+    few = fit("y ~ x", table)
+    assert found(few).empty
+    assert found(few, "counted")["what"].tolist() == ["whole numbers used as numbers"]
+    assert "whole numbers" not in few.summary()
+
+
+def test_what_was_left_out() -> None:
+    table = calls().assign(double=lambda t: t["x"] * 2.0)
+    table.loc[:2, "s"] = None
+    own = found(fit("y ~ s + x + double", table), "set aside")
+    assert own[["column", "what", "n"]].to_numpy().tolist() == [
+        ["y, s, x, double", "rows with a missing value, or invalid", 3],
+        ["double", "aliased", 1],
+    ]
+    scores = pd.Categorical(table["k"].clip(upper=3).astype(str), [str(i) for i in range(6)], ordered=True)
+    unused = found(fit("scores ~ x", table.assign(scores=scores), family="cumulative"), "set aside")
+    assert unused["what"].tolist() == ["category without a row: 4, 5"]
+    account = fit("y ~ s", table).check().query("level == 'account'").set_index("what")["n"]
+    assert account.to_dict() == {"rows used": 237, "rows set aside": 3}
+
+
+def test_a_search_that_ends_early_is_a_fault() -> None:
+    from dataclasses import replace
+
+    from judgestats.models.diagnosis import check
+
+    own = replace(fit("y ~ s", calls()), converged=False)
+    assert check(own)["what"].iloc[0] == "the search did not converge"
+    assert check(replace(own, converged=True, notes=("Hessian not positive definite",)))["level"].iloc[0] == "fault"
+
+
+def test_engines_are_warned_of() -> None:
+    gee = found(fit("y ~ s + (1|g)", calls(), engine="gee"))
+    assert gee[["column", "what"]].to_numpy().tolist() == [["g", "12 clusters"]]
+    table = pd.DataFrame({"x": np.tile(np.arange(10.0), 20), "g": np.repeat(np.arange(20), 10)})
+    table["y"] = (table["x"] + np.random.default_rng(0).normal(size=200) > 5).astype(int)
+    outside = found(fit("y ~ x + (1|g)", table, engine="lpm"))
+    assert "fitted probabilities below 0 or above 1" in outside["what"].tolist()
