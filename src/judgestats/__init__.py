@@ -84,7 +84,16 @@ _ROOMS = {
     ],
     "judgestats.metrics.datasheets": ["datasheet", "compare_datasheets", "profile"],
     "judgestats.metrics.support": ["supported", "describe"],
-    "judgestats.models": ["fit", "anova", "Fit"],
+    "judgestats.models": [
+        "Fit",
+        "anova",
+        "fit",
+        "item_difficulty",
+        "position_bias",
+        "self_preference",
+        "strategy_effects",
+        "tie_model",
+    ],
     "judgestats.design": ["simulate", "Judge"],
     "judgestats.reporting": ["report"],
     "judgestats.errors": ["JudgestatsError", "SchemaError", "DesignError", "FormulaError", "FitError", "AuditError"],
@@ -178,6 +187,11 @@ if TYPE_CHECKING:
     from judgestats.models import Fit as Fit
     from judgestats.models import anova as anova
     from judgestats.models import fit as fit
+    from judgestats.models import item_difficulty as item_difficulty
+    from judgestats.models import position_bias as position_bias
+    from judgestats.models import self_preference as self_preference
+    from judgestats.models import strategy_effects as strategy_effects
+    from judgestats.models import tie_model as tie_model
     from judgestats.reporting import plots as plot  # noqa: F401
     from judgestats.reporting import report as report
     from judgestats.schema import PATTERNS as PATTERNS

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgestats.kernels.laplace import Laplace
-from judgestats.models import compression
-from judgestats.models.compression import compress, distinct
 from judgestats.models.designs import design
-from judgestats.models.objectives import laplace
-from judgestats.models.thresholds import NONE
+from judgestats.models.likelihood import compression
+from judgestats.models.likelihood.compression import compress, distinct
+from judgestats.models.likelihood.objectives import laplace
+from judgestats.models.likelihood.thresholds import NONE
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 1)), min_size=1, max_size=50))

@@ -10,9 +10,9 @@ import pytest
 from scipy.optimize import minimize
 
 from judgestats.errors import DesignError
-from judgestats.models.charts import Turned, chart_of
-from judgestats.models.intervals import AT_ONE, AT_ZERO, OPEN, confint, parameters, profile_rise
-from judgestats.models.tables import tidy
+from judgestats.models.verbs.charts import Turned, chart_of
+from judgestats.models.verbs.intervals import AT_ONE, AT_ZERO, OPEN, confint, parameters, profile_rise
+from judgestats.models.verbs.tables import tidy
 from judgestats.results import RESAMPLES_AGREE
 from models.examples import example, fitted
 from models.reference import results, spelled
@@ -214,10 +214,10 @@ def test_the_bootstrap_repeats_by_its_seed_and_counts_failures():
     assert (one["estimate"] < one["conf_high"]).all()
     calls = iter(range(1000))
 
-    def failing(design):
+    def failing(design, rows):
         if next(calls) % 4 == 0:
             raise np.linalg.LinAlgError
-        return fit.refit(design)
+        return fit.refit(design, rows)
 
     table = confint(replace(fit, refit=failing), method="bootstrap", n_resamples=40)
     assert (table["flag"] == "10 of 40 refits failed").all()
@@ -225,6 +225,6 @@ def test_the_bootstrap_repeats_by_its_seed_and_counts_failures():
 
 def test_resamples_that_agree_give_no_interval():
     fit = example("cbpp")
-    table = confint(replace(fit, refit=lambda design: fit), method="bootstrap", n_resamples=5)
+    table = confint(replace(fit, refit=lambda design, rows: fit), method="bootstrap", n_resamples=5)
     assert table[["conf_low", "conf_high"]].isna().all(axis=None)
     assert (table["flag"] == RESAMPLES_AGREE).all()

@@ -10,7 +10,7 @@ import pytest
 from coverage_models import COLUMNS, cells, drawn, fitted, is_fixed, laid_out, too_low, whole
 
 from judgestats.models.fitted import FEW_CALLS
-from judgestats.models.sizes import RARE, scarce
+from judgestats.models.verbs.sizes import RARE, scarce
 
 TABLE = Path(__file__).parents[2] / "docs" / "coverage_models.csv"
 CELLS = {cell.name: cell for cell in cells()}

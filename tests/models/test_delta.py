@@ -11,8 +11,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from judgestats.errors import DesignError
-from judgestats.models.averaging import averaged, forward, inverse
-from judgestats.models.delta import delta, quantile, spread
+from judgestats.models.verbs.averaging import averaged, forward, inverse
+from judgestats.models.verbs.delta import delta, quantile, spread
 
 
 def test_derivatives_of_a_known_function() -> None:

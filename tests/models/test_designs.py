@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, FormulaError, SchemaError
+from judgestats.models.coding.frames import distinct
 from judgestats.models.designs import Design, design
-from judgestats.models.frames import distinct
 
 
 def calls(rows: int = 300, seed: int = 0) -> pd.DataFrame:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der, rosen_hess
 
-from judgestats.models.minimisation import hessian, minimise
+from judgestats.models.likelihood.minimisation import hessian, minimise
 
 
 def banana(x):

@@ -11,8 +11,8 @@ import pytest
 
 from judgestats.errors import DesignError
 from judgestats.models.designs import design
+from judgestats.models.likelihood.thresholds import thresholds
 from judgestats.models.ml import Model, fit_design
-from judgestats.models.thresholds import thresholds
 
 HERE = Path(__file__).parents[1] / "reference" / "models"
 CASES = "cbind(incidence, size - incidence) ~ period + (1|herd)"

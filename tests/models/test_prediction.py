@@ -13,8 +13,8 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from judgestats.errors import FormulaError, SchemaError
-from judgestats.models.delta import delta, spread
 from judgestats.models.fitting import fit
+from judgestats.models.verbs.delta import delta, spread
 from models.reference import data, results
 from models.test_contrasts import fitted
 

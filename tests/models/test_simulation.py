@@ -12,9 +12,9 @@ from scipy.special import expit
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.models.designs import design
+from judgestats.models.likelihood.thresholds import thresholds
 from judgestats.models.ml import Model, fit_design
-from judgestats.models.simulation import predictor, redesign, refitted, simulate
-from judgestats.models.thresholds import thresholds
+from judgestats.models.verbs.simulation import predictor, redesign, refitted, simulate
 from models.examples import example, fitted
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)
@@ -128,8 +128,8 @@ def test_a_redesign_keeps_the_calls_and_fits_like_its_rows(response, family):
     own = drawn.y[rows].astype(int)
     frame = drawn.frame.iloc[rows].assign(**{response: own if labels is None else labels[own].astype(int)})
     again = fitted(f"{response} ~ x + (1|item)", frame, family)
-    np.testing.assert_allclose(fit.refit(drawn).params, again.params, rtol=1e-4, atol=1e-5)
-    assert fit.refit(drawn).loglik == pytest.approx(again.loglik, abs=1e-6)
+    np.testing.assert_allclose(fit.refit(drawn, index).params, again.params, rtol=1e-4, atol=1e-5)
+    assert fit.refit(drawn, index).loglik == pytest.approx(again.loglik, abs=1e-6)
 
 
 def test_refits_scatter_about_the_fit():
@@ -168,8 +168,8 @@ def test_a_fit_by_the_front_door_is_refitted_with_its_counts():
     tally = calls.groupby(["y", "x", "item"]).size().rename("n").reset_index()
     for options in ({}, {"n_quadrature": 9}):
         fit = js.fit("y ~ x + (1|item)", tally, **options)
-        drawn, _ = redesign(fit, np.random.default_rng(12))
-        same = fitted("y ~ x + (1|item)", tally, **options).refit(drawn)
+        drawn, index = redesign(fit, np.random.default_rng(12))
+        same = fitted("y ~ x + (1|item)", tally, **options).refit(drawn, index)
         again = refitted(fit, np.random.default_rng(12))
         np.testing.assert_allclose(again.params, same.params)
         assert again.method == fit.method

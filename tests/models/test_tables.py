@@ -12,7 +12,7 @@ from scipy import stats
 from judgestats.errors import DesignError
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.models.tables import tidy
+from judgestats.models.verbs.tables import tidy
 from models import reference
 from models.test_ml import MODELS
 from models.toys import calls

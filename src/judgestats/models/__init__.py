@@ -1,12 +1,34 @@
 """Models: a formula and a table -> a fit; one grammar, several engines.
 
-:func:`fit` is the door, :class:`Fit` what comes out, :func:`anova` compares fits.
+:func:`fit` is the door, :class:`Fit` what comes out, :func:`anova` compares fits. Ready-made models of verdicts:
+:func:`strategy_effects`, :func:`position_bias`, :func:`self_preference`, :func:`item_difficulty`, :func:`tie_model`.
+
+Inside, each may import those before it: grammar (formulas), coding (tables to arrays; ``designs``), likelihood and
+``ml`` (our own engine), verbs (what can be asked of a fit), engines, ``fits`` and ``fitting`` (the door), verdicts.
 
 May import verdicts, schema, results, kernels and errors; never metrics, ingest, design, published or reporting.
 """
 
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.models.testing import anova
+from judgestats.models.verbs.testing import anova
+from judgestats.models.verdicts import (
+    VerdictModel,
+    item_difficulty,
+    position_bias,
+    self_preference,
+    strategy_effects,
+    tie_model,
+)
 
-__all__ = ["Fit", "anova", "fit"]
+__all__ = [
+    "Fit",
+    "VerdictModel",
+    "anova",
+    "fit",
+    "item_difficulty",
+    "position_bias",
+    "self_preference",
+    "strategy_effects",
+    "tie_model",
+]

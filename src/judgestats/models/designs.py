@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, suggestion
-from judgestats.models.aliases import finite, independent
-from judgestats.models.factors import coded_levels, level_names
+from judgestats.models.coding.aliases import finite, independent
+from judgestats.models.coding.factors import coded_levels, level_names
+from judgestats.models.coding.frames import Rows, columns, distinct
+from judgestats.models.coding.responses import Response, prior_weights, response
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
-from judgestats.models.frames import Rows, columns, distinct
-from judgestats.models.responses import Response, prior_weights, response
 
 Floats = NDArray[np.float64]
 FAMILIES = ("binomial", "gaussian", "poisson", "cumulative")

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from judgestats.models import (
+from judgestats.models.fitted import Fitted
+from judgestats.models.verbs import (
     contrasting,
     diagnosis,
     effects,
@@ -19,7 +20,6 @@ from judgestats.models import (
     tables,
     testing,
 )
-from judgestats.models.fitted import Fitted
 
 
 class Fit(Fitted):
@@ -37,19 +37,19 @@ class Fit(Fitted):
         scale: Literal["link", "response"] = "link",
         effects: Literal["all", "fixed", "random"] = "all",
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.tables.tidy`."""
+        """See :func:`judgestats.models.verbs.tables.tidy`."""
         return tables.tidy(self, conf_level=conf_level, exponentiate=exponentiate, scale=scale, effects=effects)
 
     def glance(self) -> pd.DataFrame:
-        """See :func:`judgestats.models.tables.glance`."""
+        """See :func:`judgestats.models.verbs.tables.glance`."""
         return tables.glance(self)
 
     def summary(self) -> str:
-        """See :func:`judgestats.models.summaries.summary`."""
+        """See :func:`judgestats.models.verbs.summaries.summary`."""
         return summaries.summary(self)
 
     def check(self) -> pd.DataFrame:
-        """See :func:`judgestats.models.diagnosis.check`."""
+        """See :func:`judgestats.models.verbs.diagnosis.check`."""
         return diagnosis.check(self)
 
     def predict(
@@ -61,15 +61,15 @@ class Fit(Fitted):
         interval: bool = True,
         conf_level: float = 0.95,
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.prediction.predict`."""
+        """See :func:`judgestats.models.verbs.prediction.predict`."""
         return prediction.predict(self, data, kind=kind, random=random, interval=interval, conf_level=conf_level)
 
     def augment(self, data: Any = None) -> pd.DataFrame:
-        """See :func:`judgestats.models.prediction.augment`."""
+        """See :func:`judgestats.models.verbs.prediction.augment`."""
         return prediction.augment(self, data)
 
     def margins(self, variables: Any = None, *, by: Any = (), conf_level: float = 0.95) -> pd.DataFrame:
-        """See :func:`judgestats.models.margining.margins`."""
+        """See :func:`judgestats.models.verbs.margining.margins`."""
         return margining.margins(self, variables, by=by, conf_level=conf_level)
 
     def means(
@@ -83,7 +83,7 @@ class Fit(Fitted):
         random: Literal["none", "average"] = "none",
         conf_level: float = 0.95,
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.contrasting.means`."""
+        """See :func:`judgestats.models.verbs.contrasting.means`."""
         return contrasting.means(
             self, specs, by=by, scale=scale, weights=weights, at=at, random=random, conf_level=conf_level
         )
@@ -102,14 +102,14 @@ class Fit(Fitted):
         random: Literal["none", "average"] = "none",
         conf_level: float = 0.95,
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.contrasting.contrasts`."""
+        """See :func:`judgestats.models.verbs.contrasting.contrasts`."""
         return contrasting.contrasts(
             self, specs, method=method, baseline=baseline, adjust=adjust, scale=scale, by=by, weights=weights, at=at,
             random=random, conf_level=conf_level,
         )  # fmt: skip
 
     def tests(self, kind: Any = "II") -> pd.DataFrame:
-        """See :func:`judgestats.models.testing.tests`."""
+        """See :func:`judgestats.models.verbs.testing.tests`."""
         return testing.tests(self, kind)
 
     def confint(
@@ -121,19 +121,19 @@ class Fit(Fitted):
         n_resamples: int = 2000,
         seed: Any = 0,
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.intervals.confint`."""
+        """See :func:`judgestats.models.verbs.intervals.confint`."""
         return intervals.confint(
             self, method=method, terms=terms, conf_level=conf_level, n_resamples=n_resamples, seed=seed
         )
 
     def random_effects(self, *, conf_level: float = 0.95) -> pd.DataFrame:
-        """See :func:`judgestats.models.effects.random_effects`."""
+        """See :func:`judgestats.models.verbs.effects.random_effects`."""
         return effects.random_effects(self, conf_level=conf_level)
 
     def variance_components(self, *, conf_level: float = 0.95) -> pd.DataFrame:
-        """See :func:`judgestats.models.effects.variance_components`."""
+        """See :func:`judgestats.models.verbs.effects.variance_components`."""
         return effects.variance_components(self, conf_level=conf_level)
 
     def simulate(self, n: int = 1, *, seed: Any = 0, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
-        """See :func:`judgestats.models.simulation.simulate`."""
+        """See :func:`judgestats.models.verbs.simulation.simulate`."""
         return simulation.simulate(self, n, seed=seed, random=random)

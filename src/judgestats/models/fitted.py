@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.models.designs import Design
-from judgestats.models.thresholds import NONE, Thresholds
+from judgestats.models.likelihood.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,6 +25,7 @@ NOT_CONVERGED = "not converged"
 SEPARATION = "separation"
 FEW_CALLS = "fewer than 5 calls per level"
 NO_HESSIAN = "Hessian not positive definite"
+TOO_SMALL = "standard errors too small"
 
 
 class RandomEffects(Protocol):

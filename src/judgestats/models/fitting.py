@@ -11,9 +11,9 @@ from judgestats.models.designs import FAMILIES, Design, design
 from judgestats.models.engines import ENGINES, LATER, Engine
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
+from judgestats.models.likelihood.partition import KINDS, Partition, by_kind, refuse_twice
 from judgestats.models.ml import Model
-from judgestats.models.partition import KINDS, Partition, by_kind, refuse_twice
-from judgestats.models.separation import separated, sparse
+from judgestats.models.verbs.separation import separated, sparse
 
 #: Family -> its links, the default one first.
 LINKS = {
@@ -50,7 +50,7 @@ def fit(
         ``choice[first] ~ 1 + (0 + order|pair)``. Random terms may be left out.
     data : frame
         In any engine Narwhals knows. A column ``n`` that the formula does not name counts identical rows;
-        :func:`judgestats.models.tables.glance` says so.
+        :func:`judgestats.models.verbs.tables.glance` says so.
     family : {"binomial", "gaussian", "poisson", "cumulative"}
         Cumulative: ordered categories, P(Y <= j) = F(θ_j - η).
     link : {"logit", "probit", "identity", "log"}, optional

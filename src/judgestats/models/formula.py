@@ -13,11 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FormulaError, suggestion
-from judgestats.models.coders import Coder, Part, numeric
-from judgestats.models.functions import FUNCTIONS, elementwise
-from judgestats.models.spelling import Spelling, spelled
-from judgestats.models.syntax import Formula, RandomPart, read, terms_of
-from judgestats.models.tokens import Node, fault
+from judgestats.models.grammar.coders import Coder, Part, numeric
+from judgestats.models.grammar.functions import FUNCTIONS, elementwise
+from judgestats.models.grammar.spelling import Spelling, spelled
+from judgestats.models.grammar.syntax import Formula, RandomPart, read, terms_of
+from judgestats.models.grammar.tokens import Node, fault
 
 __all__ = ["Coder", "Formula", "RandomPart", "coder", "parse"]
 

@@ -15,11 +15,11 @@ from judgestats.kernels.elimination import Structure, gather, solve_many
 from judgestats.kernels.laplace import Laplace
 from judgestats.kernels.likelihoods import losses
 from judgestats.kernels.linear_mixed import Profile, cross
-from judgestats.models.compression import Compressed, compress
 from judgestats.models.designs import Design
 from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, Fitted
-from judgestats.models.minimisation import Minimum, hessian, minimise
-from judgestats.models.objectives import (
+from judgestats.models.likelihood.compression import Compressed, compress
+from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise
+from judgestats.models.likelihood.objectives import (
     KINDS,
     GeneralisedObjective,
     LinearObjective,
@@ -27,15 +27,17 @@ from judgestats.models.objectives import (
     linear,
     quadrature,
 )
-from judgestats.models.posterior import Posterior
-from judgestats.models.starts import first_guess, fixed_start, orthogonal, turned
-from judgestats.models.thresholds import NONE, Thresholds
+from judgestats.models.likelihood.posterior import Posterior
+from judgestats.models.likelihood.starts import first_guess, fixed_start, orthogonal, turned
+from judgestats.models.likelihood.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: A standard deviation below it, relative to the scale of the linear predictor, is zero (as in lme4).
 BOUNDARY = 1e-4
+#: Information on a coefficient, as a share of what a row could carry, below which it has run away.
+FLAT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -138,17 +140,14 @@ def _fit_generalised(model: Model) -> Fitted:
     guess = first_guess(own, table, start)
     found = _once_more(own, minimise(own, start, guess), free, guess)
     x, boundary = _settle(own, found, free)
-    covariance, sound = _covariance(found.hessian, boundary)
-    if not sound:  # errors of the location parameters, given the variances
-        rest = np.arange(len(x)) >= free
-        covariance, _ = _covariance(found.hessian, rest)
-        covariance[rest] = covariance[:, rest] = np.nan
     steps = [{**row, "x": turn @ row["x"]} for row in found.log]
     turn = np.append(np.ones(free), own.scales.signs(x[free:]))[:, None] * turn
     params = turn @ x
-    for part in (slice(0, free), slice(free, None)):  # apart: what is not known of one leaves the other alone
-        covariance[part] = turn[part, part] @ covariance[part]
-        covariance[:, part] = covariance[:, part] @ turn[part, part].T
+    covariance, sound = _covariance(found.hessian, boundary)
+    if sound:
+        covariance = turn @ covariance @ turn.T
+    else:
+        covariance, sound = _partly(target, found.hessian, turn, boundary, free)
     loglik = _constant(model) - target(params)[0]
     method = f"AGQ {model.n_quadrature}" if model.n_quadrature > 1 else "Laplace" if model.design.terms else "ML"
     notes = _notes(found.converged, bool(boundary.any()), sound)
@@ -198,9 +197,32 @@ def _covariance(curvature: Floats, boundary: NDArray[np.bool_]) -> tuple[Floats,
     else:
         scale = np.sqrt(np.abs(np.diag(own))) + 1e-300
         size = np.linalg.eigvalsh(own / np.outer(scale, scale))
-    sound = bool(len(size) == 0 or size.min() > 1e-10)
+    sound = bool(len(size) == 0 or size.min() > 1e-7)
     result[np.ix_(inside, inside)] = np.linalg.inv(own) if sound else np.nan
     return result, sound
+
+
+def _partly(
+    target: GeneralisedObjective, curvature: Floats, turn: Floats, boundary: NDArray[np.bool_], free: int
+) -> tuple[Floats, bool]:
+    """Covariance where the Hessian is not positive definite.
+
+    A coefficient along which the likelihood is flat has run away: NaN, and the rest is sound without it. Otherwise
+    variances are not told apart: errors of fixed effects and thresholds are given them.
+    """
+    d = target.rows
+    back = np.linalg.inv(turn)
+    curvature = np.asarray(back.T @ curvature @ back, np.float64)
+    most = np.full(len(curvature), float(d.m @ d.times))
+    most[: d.X.shape[1]] = (d.m * d.times) @ d.X**2
+    variance = np.arange(len(curvature)) >= free
+    flat = (np.diag(curvature) < FLAT * most) & ~variance
+    covariance, sound = _covariance(curvature, boundary | flat)
+    if not sound:
+        covariance, _ = _covariance(curvature, variance | flat)
+        covariance[variance] = covariance[:, variance] = np.nan
+    covariance[flat] = covariance[:, flat] = np.nan
+    return covariance, sound
 
 
 def _constant(model: Model) -> float:

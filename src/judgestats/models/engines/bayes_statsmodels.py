@@ -10,11 +10,10 @@ from judgestats.errors import FitError
 from judgestats.models.engines.expansion import bernoulli, repeated
 from judgestats.models.engines.modes import Modes
 from judgestats.models.engines.wrapping import call, wrapped
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted import TOO_SMALL, Fitted
 from judgestats.models.ml import Model
 
 #: Said in every fit of this engine.
-TOO_SMALL = "standard errors too small"
 
 
 def fit_bayes(model: Model) -> Fitted:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from judgestats.errors import FitError
+from judgestats.models.coding.factors import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.engines.expansion import bernoulli, repeated
 from judgestats.models.engines.wrapping import call, refuse_random, wrapped
-from judgestats.models.factors import coded_levels
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model
 

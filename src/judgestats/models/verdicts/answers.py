@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import DesignError, choose
-from judgestats.models.frames import columns
+from judgestats.models.coding.frames import columns
 from judgestats.models.verdicts.calls import Calls, joined, require, rows, slotted, told
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.models.frames import columns as columns_of
-from judgestats.models.frames import distinct, labels
+from judgestats.models.coding.frames import columns as columns_of
+from judgestats.models.coding.frames import distinct, labels
 from judgestats.results import flags
 from judgestats.schema.columns import CHOICES
 from judgestats.schema.pairing import refuse_unknown_order

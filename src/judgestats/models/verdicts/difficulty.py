@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, confidence
-from judgestats.models.delta import quantile
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import SEPARATION
 from judgestats.models.fitting import fit
+from judgestats.models.verbs.delta import quantile
 from judgestats.models.verdicts.calls import as_category, joined, ordered_labels, recount, scored
 from judgestats.models.verdicts.reports import (
     ENDLESS,

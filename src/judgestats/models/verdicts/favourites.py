@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FitError, confidence, suggestion
+from judgestats.models.coding.frames import columns, labels
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.models.frames import columns, labels
 from judgestats.models.verdicts.calls import Aside, Calls, Ties, recount, require, slotted, told
 from judgestats.models.verdicts.reports import (
     ALL,

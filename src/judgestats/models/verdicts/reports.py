@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtrit
 
-from judgestats.models.averaging import averaged
-from judgestats.models.delta import delta, quantile, spread
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
+from judgestats.models.verbs.averaging import averaged
+from judgestats.models.verbs.delta import delta, quantile, spread
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError, FitError, confidence, suggestion
+from judgestats.models.coding.frames import columns
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.models.frames import columns
 from judgestats.models.verdicts.calls import Calls, as_category, joined, ordered_labels, scored
 from judgestats.models.verdicts.reports import (
     ALL,

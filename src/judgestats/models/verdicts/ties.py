@@ -11,10 +11,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from judgestats.errors import DesignError, FitError, choose, confidence, suggestion
-from judgestats.models.delta import quantile, spread
 from judgestats.models.fits import Fit
-from judgestats.models.fitted import NO_HESSIAN
+from judgestats.models.fitted import NO_HESSIAN, SEPARATION
 from judgestats.models.fitting import fit
+from judgestats.models.verbs.delta import quantile, spread
 from judgestats.models.verdicts.answers import answers
 from judgestats.models.verdicts.calls import ordered_labels
 from judgestats.models.verdicts.reports import (
@@ -208,7 +208,11 @@ def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[l
         whole = grid[True, True]
         fits |= {f"{link}, {_named(c)}" if len(kinds) > 1 else link: f for c, f in grid.items()}
         note = _dependence(own, whole)
-        alone = _alone(own, link, kinds, asked) if NO_HESSIAN in whole.notes and not whole.design.terms else {}
+        alone = (
+            _alone(own, link, kinds, asked)
+            if {NO_HESSIAN, SEPARATION} & {*whole.notes} and not whole.design.terms
+            else {}
+        )
         made += [{**r, "link": link, "flag": merged(r["flag"], note)} for r in _table(whole, kinds, asked, alone)]
         if len(kinds) > 1:
             tests += [{**t, "link": link, "flag": merged(t["flag"], note)} for t in _tests(grid, kinds, asked)]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from judgestats.errors import DesignError, suggestion
-from judgestats.models.delta import doubts, quantile, spread, trusted
-from judgestats.models.evaluation import estimable, gradient, mean, parted, rows_of
+from judgestats.models.coding.frames import label
 from judgestats.models.fitted import Fitted
-from judgestats.models.frames import label
-from judgestats.models.prediction import NOT_ESTIMABLE, scale_of
+from judgestats.models.verbs.delta import doubts, quantile, spread, trusted
+from judgestats.models.verbs.evaluation import estimable, gradient, mean, parted, rows_of
+from judgestats.models.verbs.prediction import NOT_ESTIMABLE, scale_of
 from judgestats.results import flags
 from judgestats.schema.columns import grouping, names
 

@@ -10,15 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, suggestion
-from judgestats.models.adjusting import ADJUSTMENTS, adjusted
-from judgestats.models.averaging import inverse
-from judgestats.models.delta import doubts, quantile, spread, trusted
-from judgestats.models.evaluation import estimable
+from judgestats.models.coding.frames import label
 from judgestats.models.fitted import Fitted
-from judgestats.models.frames import label
-from judgestats.models.grids import Grid, Means, cell_labels, grid, marginal, specs_of
-from judgestats.models.margining import NUMBERS, inference
-from judgestats.models.prediction import NOT_ESTIMABLE, limits, scale_of
+from judgestats.models.verbs.adjusting import ADJUSTMENTS, adjusted
+from judgestats.models.verbs.averaging import inverse
+from judgestats.models.verbs.delta import doubts, quantile, spread, trusted
+from judgestats.models.verbs.evaluation import estimable
+from judgestats.models.verbs.grids import Grid, Means, cell_labels, grid, marginal, specs_of
+from judgestats.models.verbs.margining import NUMBERS, inference
+from judgestats.models.verbs.prediction import NOT_ESTIMABLE, limits, scale_of
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]

@@ -13,13 +13,13 @@ from scipy.special import ndtri
 
 from judgestats.errors import DesignError, JudgestatsError, choose, confidence, suggestion
 from judgestats.kernels.resampling import generator
-from judgestats.models import components
-from judgestats.models.charts import Plain, chart_of, chart_of_component
-from judgestats.models.components import Component
 from judgestats.models.fitted import Fitted
-from judgestats.models.profiling import Curve, Spreads, Surface, end, ends, fixed_of_linear, surface
-from judgestats.models.simulation import refitted
-from judgestats.models.tables import tidy
+from judgestats.models.verbs import components
+from judgestats.models.verbs.charts import Plain, chart_of, chart_of_component
+from judgestats.models.verbs.components import Component
+from judgestats.models.verbs.profiling import Curve, Spreads, Surface, end, ends, fixed_of_linear, surface
+from judgestats.models.verbs.simulation import refitted
+from judgestats.models.verbs.tables import tidy
 from judgestats.results import RESAMPLES_AGREE, flags
 
 Floats = NDArray[np.float64]

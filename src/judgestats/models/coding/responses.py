@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.models.frames import label, labels
-from judgestats.models.functions import evaluate
-from judgestats.models.syntax import Formula
+from judgestats.models.coding.frames import label, labels
+from judgestats.models.grammar.functions import evaluate
+from judgestats.models.grammar.syntax import Formula
 
 Floats = NDArray[np.float64]
 #: Orders that need no ``categories=``.

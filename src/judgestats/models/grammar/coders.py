@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import FormulaError, suggestion
-from judgestats.models.spelling import Spelling
+from judgestats.models.grammar.spelling import Spelling
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, suggestion
-from judgestats.models.averaging import averaged
-from judgestats.models.evaluation import Mean, Rows, estimable, gradient, mean, parted, parts, rows_of
+from judgestats.models.coding.frames import label
 from judgestats.models.fitted import Fitted
-from judgestats.models.frames import label
-from judgestats.models.margining import levels_of
+from judgestats.models.verbs.averaging import averaged
+from judgestats.models.verbs.evaluation import Mean, Rows, estimable, gradient, mean, parted, parts, rows_of
+from judgestats.models.verbs.margining import levels_of
 from judgestats.schema.columns import names
 
 Floats = NDArray[np.float64]

@@ -14,14 +14,14 @@ from scipy.special import expit, logit
 from judgestats.errors import SchemaError, choose
 from judgestats.kernels.elimination import solve_many
 from judgestats.kernels.likelihoods import losses
-from judgestats.models.averaging import forward, inverse
-from judgestats.models.compression import columns, distinct
-from judgestats.models.delta import doubts, quantile, spread, trusted
-from judgestats.models.evaluation import Mean, Rows, estimable, gradient, mean, rows_of, table_of
 from judgestats.models.fitted import Fitted
-from judgestats.models.objectives import KINDS
-from judgestats.models.posterior import Posterior
-from judgestats.models.residuals import residuals
+from judgestats.models.likelihood.compression import columns, distinct
+from judgestats.models.likelihood.objectives import KINDS
+from judgestats.models.likelihood.posterior import Posterior
+from judgestats.models.verbs.averaging import forward, inverse
+from judgestats.models.verbs.delta import doubts, quantile, spread, trusted
+from judgestats.models.verbs.evaluation import Mean, Rows, estimable, gradient, mean, rows_of, table_of
+from judgestats.models.verbs.residuals import residuals
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from judgestats.kernels.linear_mixed import Cells
-from judgestats.models.charts import Chart
 from judgestats.models.fitted import Fitted
-from judgestats.models.minimisation import minimise
+from judgestats.models.likelihood.minimisation import minimise
+from judgestats.models.likelihood.objectives import LinearObjective, Scales
 from judgestats.models.ml import Model, gaussian
-from judgestats.models.objectives import LinearObjective, Scales
+from judgestats.models.verbs.charts import Chart
 
 Floats = NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]

@@ -40,7 +40,7 @@ class Minimum:
 
 
 def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 200) -> Minimum:
-    """Minimise by BFGS with backtracking, then by Newton's method.
+    """Minimise by BFGS with backtracking, then by Newton's method. Coordinates should be of unit size, or smaller.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _polish(
     """Newton steps with the numeric Hessian until nothing is gained; the Hessian is kept."""
     gain, after = np.inf, np.inf
     for _ in range(4):
-        scale = np.clip(np.sqrt(np.abs(np.diag(inverse))), 1e-6, 1e3)
+        scale = np.clip(np.sqrt(np.abs(np.diag(inverse))), 1e-6, 1.0)
         curvature = hessian(objective, x, scale)
         evaluations += 2 * len(x)
         step = _newton(curvature, gradient)

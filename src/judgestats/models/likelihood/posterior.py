@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.kernels.elimination import Structure, invert, solve_many
-from judgestats.models.compression import Columns
+from judgestats.models.likelihood.compression import Columns
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError
-from judgestats.models.averaging import averaged
 from judgestats.models.designs import Design
 from judgestats.models.fitted import Fitted
 from judgestats.models.formula import coder
+from judgestats.models.verbs.averaging import averaged
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from judgestats.models.functions import FUNCTIONS
-from judgestats.models.syntax import columns_of, is_coding
-from judgestats.models.tokens import TERMS, Node
+from judgestats.models.grammar.functions import FUNCTIONS
+from judgestats.models.grammar.syntax import columns_of, is_coding
+from judgestats.models.grammar.tokens import TERMS, Node
 
 #: What formulae reads as one name and takes for a column.
 PLAIN = re.compile(r"[^\W\d_]\w*")
@@ -126,7 +126,7 @@ def spelled(terms: Sequence[tuple[str, Node]]) -> Spelling:
 
     Examples
     --------
-    >>> from judgestats.models.syntax import terms_of
+    >>> from judgestats.models.grammar.syntax import terms_of
     >>> spelled(terms_of("1 + _x")).text
     '1 + zq0qz'
     """

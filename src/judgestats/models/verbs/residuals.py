@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.models.evaluation import Mean
+from judgestats.models.coding.frames import labels
 from judgestats.models.fitted import Fitted
-from judgestats.models.frames import labels
-from judgestats.models.functions import evaluate
-from judgestats.models.syntax import Formula
+from judgestats.models.grammar.functions import evaluate
+from judgestats.models.grammar.syntax import Formula
+from judgestats.models.verbs.evaluation import Mean
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.models.tokens import Node
+from judgestats.models.grammar.tokens import Node
 
 #: Functions known without ``np.``.
 FUNCTIONS: dict[str, Any] = {
@@ -54,7 +54,7 @@ def evaluate(node: Node, frame: pd.DataFrame) -> Any:
 
     Examples
     --------
-    >>> from judgestats.models.tokens import ARITHMETIC, Reader, scan
+    >>> from judgestats.models.grammar.tokens import ARITHMETIC, Reader, scan
     >>> tree = Reader("n - k", scan("n - k")).expression(ARITHMETIC)
     >>> evaluate(tree, pd.DataFrame({"n": [3, 5], "k": [1, 5]}))
     array([2., 0.])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judgestats.errors import FormulaError
-from judgestats.models.tokens import ARITHMETIC, TERMS, Node, Reader, Token, fault, scan
+from judgestats.models.grammar.tokens import ARITHMETIC, TERMS, Node, Reader, Token, fault, scan
 
 #: Words in a call that name a coding, not a column.
 CODINGS = ("Treatment", "Sum")

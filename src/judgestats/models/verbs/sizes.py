@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judgestats.models.fitted import FEW_CALLS, Fitted
-from judgestats.models.separation import sparse
+from judgestats.models.verbs.separation import sparse
 
 #: Levels of a factor under which Wald and profile intervals of what varies between them are too short; and by REML.
 LEVELS, LEVELS_REML = 30, 10

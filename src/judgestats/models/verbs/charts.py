@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.models.components import Component
 from judgestats.models.fitted import Fitted
+from judgestats.models.verbs.components import Component
 
 Floats = NDArray[np.float64]
 #: A search that comes so far has lost its way.

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from judgestats.models import effects
-from judgestats.models.diagnosis import check
 from judgestats.models.fitted import Fitted
-from judgestats.models.tables import glance, tidy
+from judgestats.models.verbs import effects
+from judgestats.models.verbs.diagnosis import check
+from judgestats.models.verbs.tables import glance, tidy
 
 #: Ends of the levels of significance, and their signs.
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
@@ -36,8 +36,8 @@ def summary(fit: Fitted) -> str:
     Returns
     -------
     str
-        To be printed. Numbers are rounded for reading; :func:`judgestats.models.tables.tidy` has them in full. ``(n
-        counts 5,184 in 312)`` says that a column ``n`` was taken for the counts.
+        To be printed. Numbers are rounded for reading; :func:`judgestats.models.verbs.tables.tidy` has them in full.
+        ``(n counts 5,184 in 312)`` says that a column ``n`` was taken for the counts.
 
     Examples
     --------

@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.models import components
-from judgestats.models.engines.bayes_statsmodels import TOO_SMALL
-from judgestats.models.fitted import NO_HESSIAN, SEPARATION, SINGULAR, Fitted
-from judgestats.models.frames import labels
-from judgestats.models.separation import sparse
+from judgestats.models.coding.frames import labels
+from judgestats.models.fitted import NO_HESSIAN, SEPARATION, SINGULAR, TOO_SMALL, Fitted
+from judgestats.models.verbs import components
+from judgestats.models.verbs.separation import sparse
 from judgestats.schema.columns import VOCABULARY
 
 Floats = NDArray[np.float64]

@@ -23,8 +23,8 @@ from judgestats.kernels.likelihoods import (
 )
 from judgestats.kernels.linear_mixed import Cells, Profile, profile
 from judgestats.kernels.quadrature import Quadrature
-from judgestats.models.compression import Columns, Compressed
-from judgestats.models.thresholds import Thresholds
+from judgestats.models.likelihood.compression import Columns, Compressed
+from judgestats.models.likelihood.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from judgestats.errors import DesignError
-from judgestats.models.components import RESIDUAL
-from judgestats.models.delta import UNKNOWN, delta, quantile, spread
 from judgestats.models.fitted import SINGULAR, Fitted
-from judgestats.models.tables import tidy
+from judgestats.models.verbs.components import RESIDUAL
+from judgestats.models.verbs.delta import UNKNOWN, delta, quantile, spread
+from judgestats.models.verbs.tables import tidy
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]
@@ -69,8 +69,8 @@ def random_effects(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
     -----
     Standard errors are those of the conditional distribution given the estimates, as in lme4's
     ``ranef(condVar = TRUE)`` and in clmm; glmmTMB prints larger ones, which count the errors of all parameters.
-    Predictions count those of the fixed effects: :func:`judgestats.models.prediction.predict`. In a fit by quadrature
-    they are modes too.
+    Predictions count those of the fixed effects: :func:`judgestats.models.verbs.prediction.predict`. In a fit by
+    quadrature they are modes too.
 
     Examples
     --------

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from judgestats.errors import DesignError, FitError, choose
-from judgestats.models.delta import doubts, trusted
 from judgestats.models.fitted import Fitted
-from judgestats.models.hypotheses import hypothesis
 from judgestats.models.ml import Model, fit_design
+from judgestats.models.verbs.delta import doubts, trusted
+from judgestats.models.verbs.hypotheses import hypothesis
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]

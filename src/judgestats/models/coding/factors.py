@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.models.frames import labels
-from judgestats.models.syntax import Formula
+from judgestats.models.coding.frames import labels
+from judgestats.models.grammar.syntax import Formula
 
 
 def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:

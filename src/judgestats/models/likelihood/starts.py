@@ -12,9 +12,9 @@ from judgestats.kernels.elimination import Structure, factorise, gather, invert,
 from judgestats.kernels.laplace import Laplace, Rows
 from judgestats.kernels.likelihoods import POISSON_LOG, losses
 from judgestats.kernels.linear_mixed import cross
-from judgestats.models.compression import Compressed
-from judgestats.models.objectives import GeneralisedObjective, layout_of
-from judgestats.models.thresholds import Thresholds
+from judgestats.models.likelihood.compression import Compressed
+from judgestats.models.likelihood.objectives import GeneralisedObjective, layout_of
+from judgestats.models.likelihood.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
 

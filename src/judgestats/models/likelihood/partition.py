@@ -11,11 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose
-from judgestats.models.aliases import independent
+from judgestats.models.coding.aliases import independent
+from judgestats.models.coding.frames import labels
 from judgestats.models.designs import Design
-from judgestats.models.frames import labels
-from judgestats.models.thresholds import Thresholds
-from judgestats.models.thresholds import thresholds as lay_out
+from judgestats.models.likelihood.thresholds import Thresholds
+from judgestats.models.likelihood.thresholds import thresholds as lay_out
 
 Ints = NDArray[np.int64]
 #: Shape of thresholds -> its parameters.

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from judgestats.errors import DesignError, choose
-from judgestats.models import components
-from judgestats.models.delta import delta, quantile, spread
-from judgestats.models.engines.bayes_statsmodels import TOO_SMALL as TOO_SURE
 from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, NOT_CONVERGED, SEPARATION, SINGULAR, Fitted
+from judgestats.models.fitted import TOO_SMALL as TOO_SURE
 from judgestats.models.ml import BOUNDARY as TOO_SMALL
+from judgestats.models.verbs import components
+from judgestats.models.verbs.delta import delta, quantile, spread
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ def tidy(
         interval is the transformed one, statistic and p-value stay. A column ``scale`` says what each row is.
     scale : {"link", "response"}
         ``response`` gives average marginal effects instead, in units of the response (probabilities), as
-        :func:`judgestats.models.margining.margins` does; of fixed effects only.
+        :func:`judgestats.models.verbs.margining.margins` does; of fixed effects only.
     effects : {"all", "fixed", "random"}
         Thresholds go with the fixed effects.
 
@@ -104,7 +104,7 @@ def tidy(
 
 def _on_response(fit: Fitted, conf_level: float) -> pd.DataFrame:
     """Average marginal effects in the columns of :func:`tidy`."""
-    from judgestats.models.margining import margins
+    from judgestats.models.verbs.margining import margins
 
     table = margins(fit, conf_level=conf_level).assign(group="fixed")
     return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
