@@ -112,7 +112,9 @@ def effect_row(
     """
     value, se = float(c @ fit.params), float(spread(c, fit.covariance))
     flag = doubts(fit)
-    if fit.family != "gaussian" and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged)):
+    endless = bool((c[np.isin(fit.names, fit.options.get("separated", ()))] != 0).any())
+    endless |= fit.family != "gaussian" and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged))
+    if endless:
         value, se, flag = math.nan, math.nan, merged(SEPARATION, flag)
     z = critical(conf_level, df)
     return {
