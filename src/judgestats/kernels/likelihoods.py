@@ -113,9 +113,10 @@ def loss(kind: int, y: float, m: float, eta: float, hi: float, lo: float) -> tup
     """
     if kind == BINOMIAL_LOGIT:
         t = math.exp(-abs(eta))
-        p = 1.0 / (1.0 + t) if eta > 0 else t / (1.0 + t)
-        w = m * t / (1.0 + t) ** 2
-        return m * (max(eta, 0.0) + math.log1p(t)) - y * eta, m * p - y, w, w * (1 - 2 * p)
+        s = 1.0 / (1.0 + t)
+        p = s if eta > 0 else t * s
+        w = m * t * s * s
+        return m * (max(eta, 0.0) + math.log(1.0 + t)) - y * eta, m * p - y, w, w * (1 - 2 * p)
     if kind == BINOMIAL_PROBIT:
         up, down = _probit_loss(eta), _probit_loss(-eta)
         k = m - y

@@ -48,9 +48,9 @@ def _mode(
 @njit(cache=True)
 def _value(
     kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
-    node: Floats, log_weight: Floats, u: Floats, h: Floats, share: Floats,
+    node: Floats, log_weight: Floats, u: Floats, h: Floats, share: Floats, slope: Floats,
 ) -> float:  # fmt: skip
-    """Minus the log likelihood; modes, curvatures and the nodes' shares are left in u, h and share."""
+    """Minus the log likelihood; modes, curvatures, the nodes' shares and the rows' slopes are left in the last four."""
     total = 0.0
     for g in range(len(u)):
         found, u[g], h[g] = _mode(kind, y, m, eta0, hi, lo, zl, start[g], start[g + 1], u[g])
@@ -62,7 +62,8 @@ def _value(
             at = u[g] + node[k] / np.sqrt(h[g])
             value = log_weight[k] - 0.5 * at * at
             for i in range(start[g], start[g + 1]):
-                value -= loss(kind, y[i], m[i], eta0[i] + zl[i] * at, hi[i], lo[i])[0]
+                own, slope[i, k], _, _ = loss(kind, y[i], m[i], eta0[i] + zl[i] * at, hi[i], lo[i])
+                value -= own
             share[g, k] = value
             top = max(top, value)
         area = 0.0
@@ -78,7 +79,7 @@ def _value(
 @njit(cache=True)
 def _adjoint(
     kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
-    node: Floats, u: Floats, h: Floats, share: Floats,
+    node: Floats, u: Floats, h: Floats, share: Floats, slope: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
     """Derivatives by η, by zl and by the thresholds of every row."""
     N = len(y)
@@ -88,19 +89,18 @@ def _adjoint(
         push, stretch = 0.0, 0.0  # of the objective by a move of all nodes, and by their spread
         for k in range(len(node)):
             at = u[g] + node[k] * root
-            slope = at
+            total = at
             for i in range(start[g], start[g + 1]):
-                eta = eta0[i] + zl[i] * at
-                r = loss(kind, y[i], m[i], eta, hi[i], lo[i])[1]
-                slope += zl[i] * r
+                eta, r = eta0[i] + zl[i] * at, slope[i, k]
+                total += zl[i] * r
                 by_eta[i] += share[g, k] * r
                 by_zl[i] += share[g, k] * r * at
                 if kind >= CUMULATIVE_LOGIT:
                     direct = threshold_loss(kind, m[i], hi[i] - eta, lo[i] - eta)
                     by_hi[i] += share[g, k] * direct[0]
                     by_lo[i] += share[g, k] * direct[3]
-            push += share[g, k] * slope
-            stretch += share[g, k] * slope * node[k]
+            push += share[g, k] * total
+            stretch += share[g, k] * total * node[k]
         # by h: nodes spread as h^(-1/2), and log h / 2
         by_h = 0.5 / h[g] - 0.5 * stretch * root / h[g]
         drift = 0.0  # of h by u
@@ -142,6 +142,8 @@ class Quadrature:
         Modes and curvatures found last.
     share : (G, n) float array
         Share of each node in the integral.
+    slope : (N, n) float array
+        Derivative of each row's loss at each node.
     """
 
     data: Rows
@@ -152,6 +154,7 @@ class Quadrature:
     u: Floats
     h: Floats
     share: Floats
+    slope: Floats
 
     @classmethod
     def of(cls, data: Rows, start: Ints, often: Floats, n: int) -> Quadrature:
@@ -170,7 +173,9 @@ class Quadrature:
         """
         node, log_weight = rule(n)
         G = len(often)
-        return cls(data, start, often, node, log_weight, np.zeros(G), np.ones(G), np.empty((G, n)))
+        return cls(
+            data, start, often, node, log_weight, np.zeros(G), np.ones(G), np.empty((G, n)), np.empty((len(data.y), n))
+        )
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """Evaluate the objective.
@@ -192,7 +197,7 @@ class Quadrature:
         """
         d, own = self.data, np.ascontiguousarray(zl[:, 0])
         given = (d.kind, d.y, d.m, eta0, hi, lo, own, self.start, self.often)
-        return _value(*given, self.node, self.log_weight, self.u, self.h, self.share), eta0
+        return _value(*given, self.node, self.log_weight, self.u, self.h, self.share, self.slope), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
         """Derivatives where :meth:`value` was evaluated last.
@@ -208,7 +213,7 @@ class Quadrature:
         """
         d, own = self.data, np.ascontiguousarray(zl[:, 0])
         given = (d.kind, d.y, d.m, eta, hi, lo, own, self.start, self.often)
-        by_eta, by_zl, by_hi, by_lo = _adjoint(*given, self.node, self.u, self.h, self.share)
+        by_eta, by_zl, by_hi, by_lo = _adjoint(*given, self.node, self.u, self.h, self.share, self.slope)
         return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
 
 

@@ -215,12 +215,12 @@ def _collapse(table: Compressed) -> Compressed:
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
     present, sizes = group[order][starts], np.diff(np.append(starts, len(order)))
     sums = np.add.reduceat(_mixed(kind[order][:, None].astype(float)), starts)
-    signature = np.column_stack([sizes.astype(np.uint64), sums])
-    _, first, inverse = np.unique(signature, axis=0, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
+    signature = sums * _ODD ^ sizes.astype(np.uint64)
+    _, first, inverse = np.unique(signature, return_index=True, return_inverse=True)
     within = np.arange(len(order)) - np.repeat(starts, sizes)
     twin = np.repeat(starts[first[inverse]], sizes) + within
-    if not (kind[order][twin] == kind[order]).all():
+    alike = (sizes[first[inverse]] == sizes).all()
+    if not alike or not (kind[order][twin] == kind[order]).all():
         first, inverse = np.arange(len(present)), np.arange(len(present))
     first_order = np.sort(first)
     number = np.bincount(inverse, minlength=len(first))[np.argsort(first)].astype(float)

@@ -24,7 +24,7 @@ class Minimum:
     x, gradient : (P,) float arrays
     value : float
     hessian : (P, P) float array
-        By central differences of the gradient.
+        By differences of the gradient.
     converged : bool
         Whether a further Newton step would gain less than 1e-7.
     log : list of dict
