@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: reproduce test test-real bench coverage-study lint clean
+.PHONY: reproduce test test-real bench coverage-study coverage-models lint clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -35,15 +35,22 @@ test-real: $(READY)
 	@mkdir -p build
 	$(BIN)/python -m pytest --quiet -m real 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
-# Times are reports, never assertions: docs/benchmarks.md says which machine the committed ones came from.
+# Times are reports, never assertions: docs/benchmarks.md says which machine the committed ones came from. Mixed models
+# are raced against R where Rscript finds lme4 and glmmTMB, and against GPBoost: JUDGESTATS_GPBOOST_PYTHON names the
+# interpreter that has it. JUDGESTATS_REFERENCE_DATA is the folder of verbagg.csv. What is absent is named and left out.
 bench: $(READY)
 	$(BIN)/python -m pytest --quiet --numprocesses 0 benchmarks --benchmark-only --benchmark-columns=min,median,rounds
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/peer_mixed.py --table
 
 # How often the intervals cover the truth: 2,000 simulated replications a cell, half an hour on one core or so. The test
 # suite runs a small size of it; docs/coverage.csv holds the full one.
 coverage-study: $(READY)
 	$(BIN)/python benchmarks/coverage_study.py --replications 2000 --jobs 2
+
+# The same for mixed models: 1,000 replications a design; docs/coverage_models.csv holds them.
+coverage-models: $(READY)
+	$(BIN)/python benchmarks/coverage_models.py --replications 1000
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

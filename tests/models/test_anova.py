@@ -66,8 +66,18 @@ def test_ratios_are_those_of_r(pair: tuple[str, str]) -> None:
     assert last["statistic"] == pytest.approx(theirs["statistic"], abs=2e-4)
     assert last["df_difference"] == theirs["df"]
     assert last["p_value"] == pytest.approx(theirs["p_value"], rel=3e-4)
-    more = large.n_theta > small.n_theta
-    assert (BOUNDARY in last["flag"]) == more
+    # a correlation alone, (Days|Subject) against (Days||Subject), is on no boundary
+    variances = [sum(len(t.names) for t in f.design.terms) for f in (large, small)]
+    assert (BOUNDARY in last["flag"]) == (variances[0] > variances[1])
+
+
+def test_the_boundary_is_that_of_variances_not_of_correlations() -> None:
+    whole, apart = (sleep(f"Days + (Days{bar}Subject)", True) for bar in ("|", "||"))
+    assert anova(apart, whole)["flag"].tolist() == ["", ""]
+    one = sleep("Days + (1|Subject)", True)
+    assert anova(one, apart)["flag"].tolist() == ["", BOUNDARY]
+    assert anova(one, whole)["flag"].tolist() == ["", BOUNDARY]
+    assert anova(one, sleep("Days + (0 + Days|Subject)", True))["flag"].tolist() == ["", SAME_SIZE]
 
 
 def test_criteria_are_those_of_r() -> None:

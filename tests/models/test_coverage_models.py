@@ -10,6 +10,7 @@ import pytest
 from coverage_models import COLUMNS, cells, drawn, fitted, is_fixed, laid_out, too_low, whole
 
 from judgestats.models.fitted import FEW_CALLS
+from judgestats.models.fitting import as_fit
 from judgestats.models.verbs.sizes import RARE, scarce
 
 TABLE = Path(__file__).parents[2] / "docs" / "coverage_models.csv"
@@ -74,7 +75,11 @@ def test_where_fixed_effects_cover_too_little_the_fit_is_flagged(table):
 def test_sizes_are_flagged(name, flags):
     cell = CELLS[name]
     d = laid_out(cell)
-    assert scarce(fitted(cell, d, drawn(cell, d, np.random.default_rng(0)))) == flags
+    own = as_fit(fitted(cell, d, drawn(cell, d, np.random.default_rng(0))))
+    assert scarce(own) == flags
+    doubts = own.check().query("level == 'doubt'")["what"]
+    sizes = doubts[doubts.str.startswith(("fewer than", "rarer answer"))].str.split(": ").str[0]
+    assert set(sizes) == set(flags)
 
 
 def test_fixed_effects_are_unbiased_where_nothing_is_flagged(table):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.verbs.separation import runaway
+from judgestats.models.verbs.wording import left_out, uncorrelated, written
 from models import reference
 from models.toys import calls
 
@@ -18,7 +19,9 @@ CASES = "cbind(incidence, size - incidence) ~ period + (1|herd)"
 
 
 def found(own: Fit, *levels: str) -> pd.DataFrame:
+    """Findings, but for factors with few levels, which most toys have."""
     table = own.check()
+    table = table[~table["what"].str.contains(r"fewer than \d+ levels of")]
     return table[table["level"].isin(levels or ("fault", "doubt", "set aside"))].reset_index(drop=True)
 
 
@@ -37,6 +40,38 @@ ORDINARY = [
 @pytest.mark.parametrize(("name", "formula", "options"), ORDINARY)
 def test_silent_on_ordinary_data(name: str, formula: str, options: dict) -> None:
     assert found(fit(formula, reference.data(name), **options)).empty
+
+
+# ---- sizes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "formula", "options", "whats"),
+    [
+        ("cbpp", CASES, {}, ["fewer than 30 levels of herd: 15"]),
+        ("wine", "rating ~ temp + (1|judge)", {"family": "cumulative"}, ["fewer than 30 levels of judge: 9"]),
+        ("sleepstudy", "Reaction ~ Days + (Days|Subject)", {"family": "gaussian", "reml": True}, []),
+        ("sleepstudy", "Reaction ~ Days + (Days||Subject)", {"family": "gaussian"}, ["fewer than 30 levels of Subject: 18"]),
+        (
+            "penicillin", "diameter ~ 1 + (1|plate) + (1|sample)", {"family": "gaussian", "reml": True},
+            ["fewer than 10 levels of sample: 6"],
+        ),
+    ],
+)  # fmt: skip
+def test_factors_with_few_levels_are_doubted(name: str, formula: str, options: dict, whats: list[str]) -> None:
+    table = fit(formula, reference.data(name), **options).check().query("level == 'doubt'")
+    assert table["what"].tolist() == whats
+    assert table["cure"].str.contains("too short").all()
+
+
+def test_rare_answers_under_laplace() -> None:
+    table = pd.DataFrame({"item": np.repeat(np.arange(40), 20), "y": 0})
+    table.loc[[3, 5, 111, 112, 240, 241, 242, 500, 501, 700], "y"] = 1
+    row = found(fit("y ~ 1 + (1|item)", table)).iloc[0]
+    assert (row["level"], row["column"], row["n"]) == ("doubt", "item", 40)
+    assert row["what"] == "rarer answer less than once per level: 10 for 40 levels under Laplace's approximation"
+    assert "n_quadrature=25" in row["cure"]
+    assert found(fit("y ~ 1 + (1|item)", table, n_quadrature=9)).empty
 
 
 def test_silent_on_simulated_calls() -> None:
@@ -145,7 +180,29 @@ def test_singular_terms_are_named() -> None:
     row = found(own).iloc[0]
     assert (row["level"], row["column"], row["n"]) == ("doubt", "g", 12)
     assert row["what"] == "singular fit: sd(Intercept|g) is 0"
-    assert "Leave Intercept of (Intercept|g) out" in row["cure"]
+    assert row["cure"].startswith("Leave (1|g) out; ")
+
+
+@pytest.mark.parametrize(
+    ("right", "t", "term", "without", "apart"),
+    [
+        ("(1 | g)", 0, "(1|g)", "Leave (1|g) out", ""),
+        ("(1|g/h)", 1, "(1|g:h)", "Leave (1|g:h) out", ""),
+        ("(x|g)", 0, "(x|g)", "Write (0 + x|g) in place of (x|g)", "(x||g)"),
+        ("(1 + x | g)", 0, "(1 + x|g)", "Write (0 + x|g) in place of (1 + x|g)", "(x||g)"),
+        ("(x || g)", 1, "(0 + x|g)", "Leave (0 + x|g) out", ""),
+        ("(0 + x + k|g)", 0, "(0 + x + k|g)", "Write (0 + k|g) in place of (0 + x + k|g)", "(0 + x + k||g)"),
+        ("(s|g)", 0, "(s|g)", "Leave Intercept of (s|g) out", "(1|g) + (1|g:s)"),
+    ],
+)
+def test_random_terms_in_the_words_of_their_formula(right: str, t: int, term: str, without: str, apart: str) -> None:
+    own = fit(f"score ~ p + {right}", calls(), family="gaussian")
+    assert written(own, t) == term
+    assert left_out(own, t, 0) == without
+    if apart:
+        assert uncorrelated(own, t) == apart
+        names = {p.factor for p in fit(f"score ~ p + {apart}", calls(), family="gaussian").design.formula.random}
+        assert "g" in names  # what is advised parses
 
 
 def test_a_correlation_of_one_is_named() -> None:
@@ -173,7 +230,7 @@ def pairs(N: int, calls_each: int) -> pd.DataFrame:
 def test_few_calls_per_level_under_laplace() -> None:
     own = fit("first ~ 1 + (0 + order|pair)", pairs(100, 2))
     row = found(own).iloc[0]
-    assert row["what"] == "2.0 calls per level under Laplace's approximation"
+    assert row["what"] == "fewer than 5 calls per level: 2.0 under Laplace's approximation"
     assert "n_quadrature=25" in row["cure"]
     assert "fewer than 5 calls per level" in own.notes
     assert own.tidy()["flag"].tolist() == ["fewer than 5 calls per level"] * 2
@@ -185,7 +242,7 @@ def test_few_calls_per_level_under_laplace() -> None:
 
 def test_factors_with_few_levels_and_with_one_call_each() -> None:
     table = calls()
-    rows = found(fit("y ~ x + (1|p)", table)).query("what == '2 levels only'")
+    rows = fit("y ~ x + (1|p)", table).check().query("what == 'fewer than 30 levels of p: 2 only'")
     assert rows["example"].tolist() == ["P1, P2"]
     assert "fixed effect" in rows["cure"].iloc[0]
     each = found(fit("y ~ x + (1|row)", table.assign(row=np.arange(240))))

@@ -363,3 +363,26 @@ def test_doubts_about_the_fit_are_in_every_row() -> None:
     separated = fit("y ~ g", table)
     if "separation" in separated.notes:
         assert separated.contrasts("g")["flag"].str.contains("separation").all()
+
+
+def test_fixed_is_the_predictor_without_random_effects() -> None:
+    own = fit("incidence ~ period + offset(log(size)) + (1|herd)", data("cbpp"), family="poisson")
+    found = own.augment()
+    effects = own.random_effects().set_index("level")["estimate"]
+    assert list(found.columns[-8:]) == [
+        "link", "fixed", "fitted", "residual", "pearson", "leverage", "std_residual", "flag",
+    ]  # fmt: skip
+    np.testing.assert_allclose(found["link"] - found["fixed"], found["herd"].astype(str).map(effects), atol=1e-10)
+    np.testing.assert_allclose(found["fixed"], own.design.X @ own.beta + own.design.offset, atol=1e-12)
+    link = own.predict(own.design.frame, kind="link", random="none")["estimate"]
+    np.testing.assert_allclose(own.augment(own.design.frame)["fixed"], link, atol=1e-12)
+    with pytest.raises(SchemaError, match="'fixed'"):
+        own.augment(own.design.frame.assign(fixed=1))
+
+
+def test_leverage_of_ordinal_fits_and_of_new_rows_is_not_known() -> None:
+    ordinal = fit("rating ~ temp + (1|judge)", data("wine"), family="cumulative").augment()
+    new = fit("high ~ temp", data("wine")).augment(data("wine"))
+    for found in (ordinal, new):
+        assert found[["leverage", "std_residual"]].isna().all(axis=None)
+        assert found["pearson"].notna().all()

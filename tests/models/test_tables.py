@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy import stats
 from judgestats.errors import DesignError
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.models.verbs.tables import tidy
+from judgestats.models.verbs.tables import NEAR_ZERO, PROFILE, tidy
 from models import reference
 from models.test_ml import MODELS
 from models.toys import calls
@@ -218,3 +219,45 @@ def test_tables_of_an_empty_model() -> None:
     own = fit("y ~ 0", calls())
     assert own.tidy().empty
     assert own.glance()["loglik"].iloc[0] == pytest.approx(240 * np.log(0.5))
+
+
+# ---- near the boundary ----------------------------------------------------------------------------------------------
+
+
+def test_a_standard_deviation_near_zero_is_flagged() -> None:
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"g": np.repeat(np.arange(20), 20), "y": rng.integers(0, 2, 400), "z": rng.normal(size=400)})
+    near = fit("y ~ 1 + (1|g)", table)
+    # the same fit with a standard deviation that is known to within a factor of e^±2.1
+    params, covariance = near.params.copy(), near.covariance.copy()
+    params[1], covariance[1, 1] = 0.55, (1.05 * 0.55) ** 2
+    rows = tidy(replace(near, params=params, covariance=covariance, notes=())).set_index("term")
+    assert rows.loc["sd(Intercept|g)", "flag"] == PROFILE
+    assert rows.loc["sd(Intercept|g)", "conf_high"] == pytest.approx(0.55 * np.exp(stats.norm.ppf(0.975) * 1.05))
+    assert rows.loc["Intercept", "flag"] == ""
+    covariance[1, 1] = (0.95 * 0.55) ** 2
+    less = replace(near, params=params, covariance=covariance, notes=())
+    assert tidy(less)["flag"].tolist() == ["", ""]
+    other = replace(less, engine="mixedlm", covariance=np.diag([0.1, 1.0]))
+    assert tidy(other)["flag"].tolist() == ["", NEAR_ZERO]  # no profile to point to
+    assert less.confint(terms="sd(Intercept|g)")["flag"].tolist() == [""]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_correlation_of_one_raises_no_warning(sleep: Fit, sign: int, known: bool) -> None:
+    params = sleep.params.copy()
+    params[2:5] = 20.0, sign * 5.0, 0.0  # column by column: the second column's own part is 0
+    covariance = sleep.covariance.copy()
+    if known:
+        covariance[4] = covariance[:, 4] = 0.0
+    own = replace(sleep, params=params, covariance=covariance, notes=("singular fit",))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table, parts = own.tidy().set_index("term"), own.variance_components()
+    row = table.loc["cor(Intercept,Days|Subject)"]
+    assert row["estimate"] == sign
+    assert row["flag"] == "singular fit"
+    assert row[["std_error", "conf_low", "conf_high"]].isna().all()
+    assert table.loc["sd(Intercept|Subject)", "estimate"] == pytest.approx(20.0)
+    assert parts["sd"].iloc[1] == pytest.approx(5.0)

@@ -16,6 +16,7 @@ from judgestats.models.fitting import fit
 from judgestats.models.verdicts.difficulty import item_difficulty
 from judgestats.models.verdicts.favourites import self_preference
 from judgestats.models.verdicts.positions import position_bias
+from judgestats.models.verdicts.reports import VerdictModel
 from judgestats.models.verdicts.strategies import strategy_effects
 from judgestats.results import COLUMNS
 
@@ -228,6 +229,7 @@ def test_the_unsigned_pair_effect_is_wrong_and_by_how_much():
     assert wrong["conf_high"] < 0.5 < right["conf_low"]
     assert "content is not signed" in wrong["flag"]
     assert "singular fit" in wrong["flag"]
+    assert "singular fit" not in right["flag"]
     sd = cell(model.table, term="sd(content)")
     assert sd["conf_low"] < 2.0 < sd["conf_high"]
     points = cell(model.table, scale="percentage points")
@@ -325,7 +327,35 @@ def test_the_groups_of_by(panel):
             cell(model.table, judge=judge, prompt=p, term="first slot", scale="log-odds") for p in ("base", "strict")
         )
         assert one["estimate"] == pytest.approx(-other["estimate"], abs=1e-4)
-        assert cell(model.tests, judge=judge, question="slot bias differs by prompt")["p_value"] < 1e-6
+        between = cell(model.tests, judge=judge, question="slot bias differs by prompt")
+        assert between["p_value"] < 1e-6
+        assert between["prompt"] == ""  # compared, not grouped
+    assert set(model.tests["prompt"]) == {"base", "strict", ""}
+
+
+def test_a_variance_of_zero_is_flagged_where_it_is():
+    """Contents that do not matter: the row of their sd says so, the slot bias does not; the print has it once."""
+    calls = both_orders(60, 0.6, 0.0, 3)
+    # pairs whose two orders agree on the slot more often than chance would have it: the content pulls nowhere
+    both = [["first"] * 2] * 30 + [["first", "second"], ["second", "first"]] * 10 + [["second"] * 2] * 10
+    calls["choice"] = [answers[0] for answers in both] + [answers[1] for answers in both]
+    model = position_bias(calls)
+    assert model.fits["g"].notes == ("singular fit",)
+    flagged = model.table.set_index("term")["flag"]
+    assert flagged["sd(content)"] == "singular fit"
+    assert (flagged["first slot"] == "").all()
+    assert model.tests["flag"].tolist() == [""]
+    shown = repr(model)
+    assert shown.splitlines()[-1] == "chosen ~ 1 + (0 + order|pair)  [binomial, logit, AGQ 15]: singular fit"
+    assert shown.count("singular fit") == 2
+
+
+def test_what_holds_for_every_row_is_printed_once():
+    table = pd.DataFrame({"term": ["a", "b"], "estimate": [1.0, 2.0], "flag": ["x; each", "each"]})
+    tests = pd.DataFrame({"question": ["q"], "flag": [""]})
+    shown = repr(VerdictModel("Asked", {}, table, tests)).splitlines()
+    assert shown[2:6] == ["term  estimate flag", "   a       1.0    x", "   b       2.0     ", "In every row: each"]
+    assert "flag" not in shown[8]
 
 
 def test_one_order_only_is_flagged():

@@ -267,3 +267,12 @@ def test_bad_options(r_calls, options, message):
 def test_without_any_quality(r_calls):
     with pytest.raises(DesignError, match="how much the candidate in the first slot is better"):
         tie_model(r_calls.drop(columns=["better"]))
+
+
+def test_a_content_without_variance_is_no_flag_of_every_row():
+    judge = js.Judge("g", sensitivity=0.8, tie_criterion=0.5)
+    model = tie_model(js.simulate(plan(), judge, seed=5), by=None, links="logit")
+    notes = [f.notes for f in model.fits.values()]
+    assert notes == [("singular fit",)]
+    assert not model.table["flag"].str.contains("singular").any()
+    assert repr(model).splitlines()[-1].endswith("[cumulative, logit, AGQ 9]: singular fit")

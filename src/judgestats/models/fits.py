@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
+from judgestats.errors import DesignError, choose
 from judgestats.models.fitted import Fitted
 from judgestats.models.verbs import (
+    coefficients,
     contrasting,
     diagnosis,
+    dropping,
     effects,
     intervals,
     margining,
@@ -22,12 +28,88 @@ from judgestats.models.verbs import (
 )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Fit(Fitted):
     """A fitted model.
 
     The attributes are those of :class:`judgestats.models.fitted.Fitted`. All engines return it; what an engine does not
     know is NaN with a flag.
+
+    Attributes
+    ----------
+    call : functools.partial or None
+        The call of :func:`judgestats.fit` that made it, its data by reference: :meth:`update` repeats it.
     """
+
+    call: partial[Fit] | None = field(default=None)
+
+    def __repr__(self) -> str:
+        """One line, and one for the notes."""
+        likelihood = f"loglik {self.loglik:.2f}" if np.isfinite(self.loglik) else "no likelihood"
+        parts = (f"{self.family} ({self.link})", f"engine {self.engine}", self.method, likelihood, f"n {self.n:,.0f}")
+        notes = f"\nnotes: {'; '.join(self.notes)}" if self.notes else ""
+        return f"Fit of {self.formula}: {', '.join(parts)}{notes}"
+
+    def update(self, formula: str | None = None, data: Any = None, **options: Any) -> Fit:
+        """Fit again, with changes.
+
+        Parameters
+        ----------
+        formula : str, optional
+            In full; by default the same.
+        data : frame, optional
+            By default the same table, as it is now: a fit keeps a reference to it, no copy.
+        **options
+            Options of :func:`judgestats.fit` that change; the others stay as they were asked for. ``link`` belongs to
+            the family: a new `family` has its default link where none is given.
+
+        Returns
+        -------
+        Fit
+
+        Raises
+        ------
+        DesignError
+            If an option is none of :func:`judgestats.fit`, or the fit was not made by it.
+
+        Examples
+        --------
+        >>> import judgestats as js
+        >>> counts = pd.DataFrame({"strategy": ["B0", "S8"] * 2, "correct": [0, 0, 1, 1], "n": [40, 20, 60, 80]})
+        >>> fit = js.fit("correct ~ strategy", counts)
+        >>> fit.update("correct ~ 1")
+        Fit of correct ~ 1: binomial (logit), engine ml, ML, loglik -122.17, n 200
+        >>> fit.update(link="probit").coef().round(3)
+        Intercept       0.253
+        strategy[S8]    0.588
+        Name: estimate, dtype: float64
+        """
+        if self.call is None:
+            raise DesignError("This fit was not made by judgestats.fit(), which keeps the call. Call fit() again.")
+        known = self.call.keywords
+        for name in options:
+            choose(name, tuple(known), "update: option")
+        if options.get("family", known["family"]) != known["family"]:
+            known = {**known, "link": None}
+        before = self.call.args
+        given = (before[0] if formula is None else formula, before[1] if data is None else data)
+        return self.call.func(*given, **{**known, **options})
+
+    def coef(self) -> pd.Series[float]:
+        """See :func:`judgestats.models.verbs.coefficients.coef`."""
+        return coefficients.coef(self)
+
+    def vcov(self, *, full: bool = False) -> pd.DataFrame:
+        """See :func:`judgestats.models.verbs.coefficients.vcov`."""
+        return coefficients.vcov(self, full=full)
+
+    def drop1(self) -> pd.DataFrame:
+        """See :func:`judgestats.models.verbs.dropping.drop1`."""
+        return dropping.drop1(self)
+
+    def draws(self) -> pd.DataFrame:
+        """See :func:`judgestats.models.verbs.coefficients.draws`."""
+        return coefficients.draws(self)
 
     def tidy(
         self,

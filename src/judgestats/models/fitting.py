@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, Literal
 
 from judgestats.errors import DesignError, FitError, choose
+from judgestats.models.coding.responses import refuse_share
 from judgestats.models.designs import FAMILIES, Design, design
 from judgestats.models.engines import ENGINES, LATER, Engine
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
+from judgestats.models.formula import parse
 from judgestats.models.likelihood.partition import KINDS, Partition, by_kind, refuse_twice
 from judgestats.models.ml import Model
 from judgestats.models.verbs.separation import separated, sparse
@@ -65,7 +68,7 @@ def fit(
     n_quadrature : int
         Nodes of adaptive Gauss-Hermite quadrature (``ml``, one scalar random term); 1 is Laplace's approximation.
     weights : str, optional
-        A column of prior weights. Never a count: counts are in ``n``.
+        A column of prior weights. Never a count: counts are in ``n``. Never trials: ``cbind(k, n - k)`` has them.
     thresholds : {"free", "symmetric"}
         Of a cumulative model. Symmetric: a midpoint and half-widths (Rao and Kupper's tie model, Glenn and David's).
     thresholds_by : str or mapping, optional
@@ -105,17 +108,7 @@ def fit(
     0     Intercept    0.4055     0.2041
     1  strategy[S8]    0.9808     0.3227
     """
-    run = _engine(engine)
-    name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
-    choose(family, FAMILIES, "family")
-    link = choose(link, LINKS[family], f"family={family!r}: link") if link is not None else LINKS[family][0]  # type: ignore[assignment]
-    _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, cluster)
-    kinds = _threshold_columns(run, name, family, thresholds, thresholds_by)
-    also = [*kinds.values(), *([cluster] if cluster else [])]
-    coded = design(formula, data, family=family, weights=weights, categories=categories, also=also)
-    model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
-    fitted = run.fit(model, cluster=cluster) if run.clusters else run.fit(model)
-    asked = {
+    asked: dict[str, Any] = {
         "family": family,
         "link": link,
         "engine": engine,
@@ -127,21 +120,37 @@ def fit(
         "categories": categories,
         "cluster": cluster,
     }
-    return as_fit(_noted(replace(fitted, engine=name, options={**asked, "partition": partition, **fitted.options})))
+    call = partial(fit, formula, data, **asked)
+    run = _engine(engine)
+    name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
+    choose(family, FAMILIES, "family")
+    link = choose(link, LINKS[family], f"family={family!r}: link") if link is not None else LINKS[family][0]  # type: ignore[assignment]
+    _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, cluster)
+    kinds = _threshold_columns(run, name, family, thresholds, thresholds_by)
+    also = [*kinds.values(), *([cluster] if cluster else [])]
+    if weights is not None:
+        refuse_share(parse(formula), family, weights)
+    coded = design(formula, data, family=family, weights=weights, categories=categories, also=also)
+    model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
+    fitted = run.fit(model, cluster=cluster) if run.clusters else run.fit(model)
+    options = {**asked, "link": link, "partition": partition, **fitted.options}
+    return as_fit(_noted(replace(fitted, engine=name, options=options)), call)
 
 
-def as_fit(fitted: Fitted) -> Fit:
+def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
     """Give a fitted model its verbs.
 
     Parameters
     ----------
     fitted : Fitted
+    call : functools.partial, optional
+        The call that made it.
 
     Returns
     -------
     Fit
     """
-    return Fit(**{f.name: getattr(fitted, f.name) for f in fields(Fitted)})
+    return Fit(**{f.name: getattr(fitted, f.name) for f in fields(Fitted)}, call=call)
 
 
 def _noted(fitted: Fitted) -> Fitted:

@@ -96,6 +96,40 @@ def response(formula: Formula, frame: pd.DataFrame, family: str, categories: Seq
     return Response(y, np.ones(len(y)))
 
 
+def refuse_share(formula: Formula, family: str, weights: str) -> None:
+    """Refuse trials given as weights: ``k / size`` with ``size``, or ``cbind`` of it.
+
+    Parameters
+    ----------
+    formula : Formula
+    family, weights : str
+
+    Raises
+    ------
+    DesignError
+        With the response as ``cbind`` has it.
+    """
+    bound, left = _as_cbind(formula), formula.left
+    if left.kind == "call" and left.value == "cbind" and weights in formula.answers:
+        raise DesignError(f"{formula.response!r} counts its trials already. Leave weights={weights!r} out.")
+    if bound and family == "binomial":
+        raise DesignError(
+            f"{formula.response!r} is a share, and weights={weights!r} its number of trials? Write {bound} ~ ... and "
+            "leave weights= out."
+        )
+
+
+def _as_cbind(formula: Formula) -> str:
+    """Return a quotient k / size as ``cbind(k, size - k)``; an empty string for another response."""
+    node = formula.left
+    while node.kind == "group" or (node.kind == "call" and node.value == "I"):
+        node = node.parts[0]
+    if node.kind != "binary" or node.value != "/":
+        return ""
+    k, size = (" ".join(formula.source[p.start : p.end].split()) for p in node.parts)
+    return f"cbind({k}, {size} - {k})"
+
+
 def _computed(formula: Formula, frame: pd.DataFrame) -> pd.Series[Any]:
     try:
         with np.errstate(all="ignore"):
@@ -166,9 +200,11 @@ def _binary(formula: Formula, values: pd.Series[Any]) -> Response:
     if pd.api.types.is_numeric_dtype(values):
         y = values.to_numpy(dtype=float)
         if not np.isin(y, (0, 1)).all():
+            bound = _as_cbind(formula)
+            cure = "Use cbind(k, n - k) for k successes of n, family='cumulative' for scores, or compare: I(score > 3)."
             raise DesignError(
-                f"A binomial response holds 0 and 1; {name!r} holds {_shown(np.unique(y))}. Use cbind(k, n - k) for "
-                "k successes of n, family='cumulative' for scores, or compare: I(score > 3)."
+                f"A binomial response holds 0 and 1; {name!r} holds {_shown(np.unique(y))}. "
+                f"{f'Write {bound} ~ ...' if bound else cure}"
             )
         return Response(y, ones, labels=("0", "1"))
     known = _levels(values)

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from judgestats.models.coding.frames import labels
 from judgestats.models.fitted import NO_HESSIAN, SEPARATION, SINGULAR, TOO_SMALL, Fitted
 from judgestats.models.verbs import components
-from judgestats.models.verbs.separation import sparse
+from judgestats.models.verbs.sizes import Shortage, shortages
+from judgestats.models.verbs.wording import left_out, uncorrelated, written
 from judgestats.schema.columns import VOCABULARY
 
 Floats = NDArray[np.float64]
 #: Columns of :func:`check`; those of :func:`judgestats.check` but for the row numbers, which a fit does not have.
 COLUMNS = ("level", "column", "what", "n", "example", "cure")
-#: Fewer levels than this say little about a variance.
+#: Fewer levels than this say hardly anything about a variance; sizes.LEVELS are too few for intervals.
 FEW_LEVELS = 5
 #: Fewer clusters than this make robust standard errors too small.
 FEW_CLUSTERS = 30
@@ -63,10 +64,11 @@ def check(fit: Fitted) -> pd.DataFrame:
 
     Notes
     -----
-    Faults: no convergence, a Hessian that is not positive definite, separation. Doubts: singular fits, fewer than 5
-    calls per level under Laplace's approximation, grouping factors with fewer than 5 levels or with nearly one call in
-    each, columns that are nearly constant or are names used as numbers, clusters too few for robust errors, and what is
-    known against an engine.
+    Faults: no convergence, a Hessian that is not positive definite, separation. Doubts: singular fits; what the study
+    of coverage found too small (grouping factors with fewer than 30 levels, 10 by REML, with a sharper word below 5;
+    under Laplace's approximation fewer than 5 calls per level, or the rarer answer less than once per level); grouping
+    factors with nearly one call in each level, columns that are nearly constant or are names used as numbers, clusters
+    too few for robust errors, and what is known against an engine.
 
     Examples
     --------
@@ -141,20 +143,17 @@ def _singular(fit: Fitted) -> Iterator[Doubt]:
         if own.t < 0:
             continue
         term = fit.design.terms[own.t]
-        part = f"({' + '.join(term.names)}|{term.factor})"
         size = len(term.levels)
         if own.is_sd and value < 1e-3 * scale:
-            cure = (
-                f"Leave {term.names[own.i]} of {part} out; what is left is the same. Errors of the rest hold given 0."
-            )
+            cure = f"{left_out(fit, own.t, own.i)}; what is left is the same. Errors of the rest hold given 0."
             yield Doubt("doubt", own.group, f"singular fit: {own.term} is 0", size, "", cure)
         elif not own.is_sd and abs(value) > 0.999:
-            cure = f"The data do not carry the correlation: write ({' + '.join(term.names[1:])}||{term.factor})."
+            cure = f"The data do not carry the correlation: write {uncorrelated(fit, own.t)}."
             yield Doubt("doubt", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", cure)
-    for term, L in zip(fit.design.terms, fit.factors(), strict=True):
+    for t, (term, L) in enumerate(zip(fit.design.terms, fit.factors(), strict=True)):
         if len(L) > 2 and np.linalg.svd(L, compute_uv=False).min() < 1e-3 * scale:
-            cure = f"The data do not carry all correlations: write ({' + '.join(term.names[1:])}||{term.factor})."
-            what = f"singular fit: ({' + '.join(term.names)}|{term.factor}) has a combination without variance"
+            cure = f"The data do not carry all correlations: write {uncorrelated(fit, t)}."
+            what = f"singular fit: {written(fit, t)} has a combination without variance"
             yield Doubt("doubt", term.factor, what, len(term.levels), "", cure)
 
 
@@ -163,23 +162,35 @@ def _levels(fit: Fitted) -> Iterator[Doubt]:
     calls = float(d.count @ d.trials)
     for term in {t.factor: t for t in d.terms}.values():
         size = len(term.levels)
-        if size < FEW_LEVELS:
-            cure = f"Its variance is hardly known, and its interval too short. Take {term.factor} as a fixed effect."
-            yield Doubt("doubt", term.factor, f"{size} levels only", size, ", ".join(term.levels), cure)
         if fit.family == "binomial" and size > ONE_EACH * calls:
             cure = "The variance of a level with one call cannot be told from chance. Leave the term out."
             yield Doubt("doubt", term.factor, f"{size:,} levels for {calls:,.0f} calls", size, term.levels[0], cure)
 
 
-def _few_calls(fit: Fitted) -> Iterator[Doubt]:
+def _sizes(fit: Fitted) -> Iterator[Doubt]:
+    """What is too small for the method, by the study of coverage."""
     terms = fit.design.terms
     scalar = len(terms) == 1 and len(terms[0].names) == 1
-    for term, calls in zip(terms, sparse(fit), strict=True):
-        if calls:
-            todo = "Pass n_quadrature=25." if scalar else "Intervals by confint(method='bootstrap') know more."
-            cure = f"Laplace's approximation makes variances and effects too small. {todo}"
-            what = f"{calls:.1f} calls per level under Laplace's approximation"
-            yield Doubt("doubt", term.factor, what, len(term.levels), term.levels[0], cure)
+    nodes = "Pass n_quadrature=25." if scalar else "Intervals by confint(method='bootstrap') know more."
+    for short in shortages(fit):
+        what, example, cure = _told(short, nodes)
+        yield Doubt("doubt", short.factor, f"{short.flag}: {what}", len(short.levels), example, cure)
+
+
+def _told(short: Shortage, nodes: str) -> tuple[str, str, str]:
+    """What is short in numbers, an example, a cure."""
+    if short.kind == "calls":
+        cure = f"Laplace's approximation makes variances and effects too small. {nodes}"
+        return f"{short.seen:.1f} under Laplace's approximation", short.levels[0], cure
+    if short.kind == "answers":
+        cure = f"Laplace's approximation makes the intercept too extreme. {nodes}"
+        return f"{short.seen:,.0f} for {len(short.levels):,} levels under Laplace's approximation", "", cure
+    if short.seen < FEW_LEVELS:
+        cure = f"Its variance is hardly known, and its interval too short. Take {short.factor} as a fixed effect."
+        return f"{short.seen:.0f} only", ", ".join(short.levels), cure
+    cure = f"Intervals of the intercept and of effects that vary between levels of {short.factor} are too short"
+    rest = ", and so is that of its sd; effects that vary within them do not suffer."
+    return f"{short.seen:.0f}", "", f"{cure}{rest}"
 
 
 def _columns(fit: Fitted) -> Iterator[Doubt]:
@@ -250,5 +261,5 @@ def _left_out(fit: Fitted) -> Iterator[Doubt]:
 
 
 SEARCHES: tuple[Callable[[Fitted], Iterator[Doubt]], ...] = (
-    _optimum, _separation, _singular, _few_calls, _levels, _columns, _engine, _left_out,
+    _optimum, _separation, _engine, _singular, _sizes, _levels, _columns, _left_out,
 )  # fmt: skip

@@ -33,6 +33,7 @@ NOT_ESTIMABLE = "not estimable"
 NO_EFFECTS = "random effects unknown"
 ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high", "flag")
 RANDOM = ("conditional", "none", "average")
+RESIDUALS = ("fitted", "residual", "pearson", "leverage", "std_residual")
 #: Rows whose derivatives are held at once.
 BLOCK = 4096
 
@@ -122,10 +123,10 @@ def augment(fit: Fitted, data: Any = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns of the data, then ``link`` (η, random effects at their modes), ``fitted`` (the response there; a
-        cumulative model: the probability of the category observed), ``residual``, ``pearson`` (divided by the standard
-        deviation of the response), ``leverage`` and ``std_residual`` (pearson over the root of 1 - leverage; for the
-        data fitted only, NaN otherwise), ``flag``. Each row's values are those of one call.
+        The columns of the data, then ``link`` (η, random effects at their modes), ``fixed`` (η without them),
+        ``fitted`` (the response; cumulative: the probability of the category observed), ``residual``, ``pearson`` (over
+        the standard deviation of the response), ``leverage`` and ``std_residual`` (pearson over the root of
+        1 - leverage; both NaN for cumulative models and for `data` given), ``flag``. Values are those of one call.
 
     Notes
     -----
@@ -149,14 +150,13 @@ def augment(fit: Fitted, data: Any = None) -> pd.DataFrame:
     3       S8        1  80.0     0.8       0.2    0.500
     """
     frame = _own_frame(fit) if data is None else table_of(data)
-    _refuse_names(frame, names := ("link", "fitted", "residual", "pearson", "leverage", "std_residual", "flag"))
+    _refuse_names(frame, names := ("link", "fixed", *RESIDUALS, "flag"))
     rows = rows_of(fit, None if data is None else frame)
     eta = _conditional(fit, rows)
-    found = mean(fit, rows, eta, np.zeros_like(eta))
     variance = _link_variance(fit, rows, "conditional") if data is None else None
-    values = residuals(fit, frame, found, variance, given=data is not None)
+    values = residuals(fit, frame, mean(fit, rows, eta, np.zeros_like(eta)), variance, given=data is not None)
     flag = _joined(_row_flags(fit, frame, rows, "conditional"), doubts(fit, np.zeros(len(frame))))
-    return frame.assign(**dict(zip(names, (eta, *values, flag), strict=True)))
+    return frame.assign(**dict(zip(names, (eta, rows.eta(fit), *values, flag), strict=True)))
 
 
 def _own_frame(fit: Fitted) -> pd.DataFrame:

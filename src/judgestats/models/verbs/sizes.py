@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from judgestats.models.fitted import FEW_CALLS, Fitted
 from judgestats.models.verbs.separation import sparse
 
 #: Levels of a factor under which Wald and profile intervals of what varies between them are too short; and by REML.
 LEVELS, LEVELS_REML = 30, 10
-
-
 #: The rarer answer, per level, under which Laplace's approximation shifts the intercept.
 RARE = "rarer answer less than once per level"
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A factor that is small for the method of its fit.
+
+    Attributes
+    ----------
+    flag : str
+        :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``.
+    kind : {'calls', 'answers', 'levels'}
+        What is short.
+    factor : str
+    levels : tuple of str
+        The levels that it has.
+    seen : float
+        Calls per level, rarer answers in all, or levels.
+    """
+
+    flag: str
+    kind: str
+    factor: str
+    levels: tuple[str, ...]
+    seen: float
+
+
+def shortages(fit: Fitted) -> tuple[Shortage, ...]:
+    """What is short, factor by factor; the limits are those of docs/coverage_models.csv.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    tuple of Shortage
+    """
+    return tuple(dict.fromkeys([*_calls(fit), *_answers(fit), *_levels(fit)]))
 
 
 def scarce(fit: Fitted) -> tuple[str, ...]:
@@ -29,17 +68,29 @@ def scarce(fit: Fitted) -> tuple[str, ...]:
         REML): intervals of the intercept and of effects that vary between judges cover too little, and so do profiles
         of the standard deviation; effects that vary within judges do not suffer.
     """
-    least = LEVELS_REML if fit.method == "REML" else LEVELS
-    found = [FEW_CALLS] if any(sparse(fit)) else []
-    found += [RARE] if fit.method == "Laplace" and _rare(fit) else []
-    found += [f"fewer than {least} levels of {t.factor}" for t in fit.design.terms if len(t.levels) < least]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
 
 
-def _rare(fit: Fitted) -> bool:
-    """Whether the rarer of two answers is seen less than once per level of a factor."""
+def _calls(fit: Fitted) -> Iterator[Shortage]:
+    for term, calls in zip(fit.design.terms, sparse(fit), strict=True):
+        if calls:
+            yield Shortage(FEW_CALLS, "calls", term.factor, term.levels, calls)
+
+
+def _answers(fit: Fitted) -> Iterator[Shortage]:
+    """Factors with more levels than there are answers of the rarer kind."""
     d = fit.design
-    if fit.family != "binomial":
-        return False
+    if fit.method != "Laplace" or fit.family != "binomial":
+        return
     rarer = min(float(d.count @ d.y), float(d.count @ (d.trials - d.y)))
-    return any(rarer < len(t.levels) for t in d.terms)
+    for term in d.terms:
+        if rarer < len(term.levels):
+            yield Shortage(RARE, "answers", term.factor, term.levels, rarer)
+
+
+def _levels(fit: Fitted) -> Iterator[Shortage]:
+    least = LEVELS_REML if fit.method == "REML" else LEVELS
+    for term in fit.design.terms:
+        if len(term.levels) < least:
+            flag = f"fewer than {least} levels of {term.factor}"
+            yield Shortage(flag, "levels", term.factor, term.levels, float(len(term.levels)))

@@ -25,6 +25,9 @@ COLUMNS = ("group", "term", "estimate", "std_error", "statistic", "p_value", "co
 RATIOS = {"logit": ("odds ratio", "odds"), "log": ("rate ratio", "rate")}
 #: A parameter's standard error that no one gives.
 NO_ERROR = "no standard error"
+#: An interval of a standard deviation that spans orders of magnitude: its logarithm has an error above the limit.
+NEAR_ZERO, VAGUE = "Wald interval of a variance near 0", 1.0
+PROFILE = f'{NEAR_ZERO}: use confint(method="profile")'
 
 
 def tidy(
@@ -67,7 +70,8 @@ def tidy(
     Statistics are z, of Gaussian models too: there are no Satterthwaite degrees of freedom, and p-values of few
     groups are somewhat too small. Intervals are Wald's: of standard deviations on the logarithmic scale, of
     correlations on Fisher's. Thresholds and variances have no p-value: that they are 0 is no hypothesis of interest.
-    What sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of the rest hold given
+    Where the logarithm of a standard deviation has an error above 1 that interval says next to nothing, and is flagged
+    so. What sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of the rest hold given
     that boundary. A coefficient that runs away to infinity has the flag ``separation`` and no standard error: its value
     is where the search stopped. What is doubtful in a whole fit (no convergence, too few calls per level for Laplace's
     approximation, standard errors of variational Bayes) is flagged in every row.
@@ -151,6 +155,8 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
     parts, values = components.components(fit), components.values(fit)
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
         known = bool(np.isfinite(error) and error > 0)
+        vague = wide(fit, float(error)) if own.is_sd else ""
+        held = SINGULAR if _held(fit, own) else ""
         half = z * error if known else np.nan
         if own.is_sd:
             with np.errstate(over="ignore"):
@@ -162,8 +168,13 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
             "group": own.group, "term": own.term, "estimate": float(value),
             "std_error": slope * error if known else np.nan, "statistic": np.nan, "p_value": np.nan,
             "conf_low": float(low), "conf_high": float(high),
-            "flag": flags(SINGULAR if _held(fit, own) else "" if known else _why_unknown(fit)),
+            "flag": flags(held, vague) if held or known else _why_unknown(fit),
         }  # fmt: skip
+
+
+def wide(fit: Fitted, error: float) -> str:
+    """Return the flag of a Wald interval of a standard deviation, by the standard error of its logarithm."""
+    return "" if not error > VAGUE else PROFILE if fit.engine == "ml" else NEAR_ZERO
 
 
 def _transformed_errors(fit: Fitted, parts: tuple[components.Component, ...]) -> Floats:

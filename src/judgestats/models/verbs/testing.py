@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -169,7 +170,7 @@ def anova(*fits: Fitted) -> pd.DataFrame:
         A row for each model: ``formula``, ``df``, ``loglik``, ``aic``, ``bic``, and against the row above
         ``statistic``, ``df_difference``, ``p_value`` (χ²), ``flag``. Where the larger model has more variances, the
         smaller one has them at 0, the end of their range: χ² is too large a yardstick and p too large, flagged
-        ``p conservative: variance on the boundary``.
+        ``p conservative: variance on the boundary``. Correlations alone, ``(x|g)`` against ``(x||g)``, are at no end.
 
     Raises
     ------
@@ -218,7 +219,12 @@ def _compare(row: dict[str, Any], small: Fitted, large: Fitted) -> list[str]:
         return [SAME_SIZE]
     statistic = 2 * (large.loglik - small.loglik)
     row["statistic"] = statistic if statistic > -1e-4 else np.nan
-    return [BOUNDARY if large.n_theta > small.n_theta else "", NOT_NESTED if statistic < -1e-4 else ""]
+    return [BOUNDARY if _variances(large) - _variances(small) else "", NOT_NESTED if statistic < -1e-4 else ""]
+
+
+def _variances(fit: Fitted) -> Counter[frozenset[str]]:
+    """How many variances each grouping factor has: a correlation more is none, and 0 lies inside its range."""
+    return Counter(frozenset(t.columns) for t in fit.design.terms for _ in t.names)
 
 
 def _refuse(fits: Sequence[Fitted]) -> None:

@@ -16,15 +16,14 @@ from judgestats.models.fitted import SEPARATION
 from judgestats.models.fitting import fit
 from judgestats.models.verbs.delta import quantile
 from judgestats.models.verdicts.calls import as_category, joined, ordered_labels, recount, scored
+from judgestats.models.verdicts.comparing import comparisons, likelihood_ratio
 from judgestats.models.verdicts.reports import (
     ENDLESS,
     VAGUE,
     Row,
     VerdictModel,
-    comparisons,
     described,
     doubts,
-    likelihood_ratio,
     merged,
     spread_rows,
 )
@@ -196,7 +195,7 @@ def _levels(
                 "conf_high": value + z * error,
                 "n": float(n[k]),
                 "method": described(whole),
-                "flag": merged(few, extreme, none, doubts(whole)),
+                "flag": merged(few, extreme, none, doubts(whole, facet)),
                 "share": float(right[k] / n[k]),
                 "scale": "log-odds",
             }

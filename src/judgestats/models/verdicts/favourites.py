@@ -16,13 +16,12 @@ from judgestats.models.coding.frames import columns, labels
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.verdicts.calls import Aside, Calls, Ties, recount, require, slotted, told
+from judgestats.models.verdicts.comparing import comparisons, likelihood_ratio
 from judgestats.models.verdicts.reports import (
     ALL,
     Row,
     VerdictModel,
-    comparisons,
     effect_row,
-    likelihood_ratio,
     linear,
     merged,
     points_row,

@@ -14,20 +14,19 @@ from judgestats.errors import DesignError, FitError, confidence
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.verdicts.calls import Ties, as_category, joined, ordered_labels, slotted
+from judgestats.models.verdicts.comparing import comparisons, likelihood_ratio
 from judgestats.models.verdicts.reports import (
     ALL,
     Row,
     VerdictModel,
-    comparisons,
     effect_row,
-    likelihood_ratio,
     linear,
     merged,
     points_row,
     ratio_row,
     spread_rows,
 )
-from judgestats.results import NO_DATA, estimates
+from judgestats.results import NO_DATA, estimates, flags
 from judgestats.schema.columns import By, names
 
 #: Nodes of the quadrature of a model with one random term.
@@ -84,7 +83,7 @@ def position_bias(
         with ties='model' the share of first minus the share of second), averaged over the contents; the attribute's
         slopes; ``sd(content)``, how far the contents pull a judge; pooled also ``sd(content|judge)``, a judge's own
         view of a pair, and ``sd(first slot|judge)``. ``tests``: is there a slot bias; is there a slope; do the groups
-        of `by` differ; do judges differ.
+        of `by` differ; do judges differ; the column of `by` is empty text where groups are compared.
 
     Raises
     ------
@@ -186,7 +185,7 @@ def _grouped(name: str, kind: str, table: pd.DataFrame, asked: _Asked) -> None:
         wrong = _fit(f"1{slopes}{' + (1|pair)'}", table, asked)
         asked.fits[f"{label}, (1|pair)"] = wrong
         row = effect_row(wrong, _slot(wrong), UNSIGNED, asked.conf_level)
-        made.append({**row, "flag": merged(WRONG, row["flag"])})
+        made.append({**row, "flag": merged(WRONG, flags(*wrong.notes), row["flag"])})
     asked.rows.extend({**r, **keys, "flag": merged(r["flag"], note)} for r in made)
     asked.tests.extend({**t, **keys} for t in _tests(whole, table, slopes, right, asked))
 

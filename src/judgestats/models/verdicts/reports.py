@@ -10,25 +10,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import chdtrc, stdtrit
+from scipy.special import stdtrit
 
 from judgestats.models.fits import Fit
-from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
+from judgestats.models.fitted import FEW_CALLS, SEPARATION, SINGULAR, Fitted
+from judgestats.models.ml import BOUNDARY
 from judgestats.models.verbs.averaging import averaged
 from judgestats.models.verbs.delta import delta, quantile, spread
+from judgestats.models.verbs.tables import wide
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
-#: Columns of the tests, after those that group them.
-TESTS = ("question", "compared", "test", "statistic", "df", "p_value", "flag")
 #: A log-odds beyond it, or with a standard error beyond the other, has run off to infinity.
 ENDLESS, VAGUE = 15.0, 30.0
 #: Calls per level below which Laplace's approximation is doubted.
 FEW = 5.0
-#: Two likelihoods approximated in two ways.
-UNLIKE = "different approximations compared"
 #: Name of the row over all judges.
 ALL = "all judges"
 
@@ -56,13 +54,28 @@ class VerdictModel:
     tests: pd.DataFrame
 
     def __repr__(self) -> str:
-        """The question, the table and the tests as text."""
+        """The question, the table and the tests as text; what holds for every row is said once, below them."""
         shown = self.table.drop(columns=[c for c in ("method",) if c in self.table]).dropna(axis=1, how="all")
-        parts = [self.question, "", shown.round(4).to_string(index=False)]
+        parts = [self.question, "", *_shown(shown)]
         if len(self.tests):
-            parts += ["", "Compared", self.tests.round(4).to_string(index=False)]
-        kinds = list(dict.fromkeys(f"{f.formula}  [{f.family}, {f.link}, {f.method}]" for f in self.fits.values()))
-        return "\n".join([*parts, "", "Models", *kinds])
+            parts += ["", "Compared", *_shown(self.tests)]
+        return "\n".join([*parts, "", "Models", *dict.fromkeys(_named(f) for f in self.fits.values())])
+
+
+def _named(fit: Fit) -> str:
+    """A fit in a line, with its notes."""
+    return f"{fit.formula}  [{fit.family}, {fit.link}, {fit.method}]" + (f": {flags(*fit.notes)}" if fit.notes else "")
+
+
+def _shown(table: pd.DataFrame) -> list[str]:
+    """A table as text; flags that all its rows have in a line below."""
+    rows = [[f for f in str(cell).split("; ") if f] for cell in table["flag"]]
+    common = [f for f in (rows[0] if len(rows) > 1 else []) if all(f in row for row in rows)]
+    own = table.assign(flag=["; ".join(f for f in row if f not in common) for row in rows])
+    texts = own.select_dtypes(exclude="number").columns
+    own[texts] = own[texts].astype(object).where(own[texts].notna(), "")
+    own = own if own["flag"].any() else own.drop(columns="flag")
+    return [own.round(4).to_string(index=False), *([f"In every row: {'; '.join(common)}"] if common else [])]
 
 
 def linear(fit: Fitted, weights: Mapping[str, float]) -> Floats:
@@ -213,7 +226,7 @@ def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> lis
                 "conf_high": value * factor,
                 "n": fit.n,
                 "method": described(fit),
-                "flag": doubts(fit),
+                "flag": flags(doubts(fit, term.factor), wide(fit, se / value) if value > 0 else None),
                 "scale": unit,
             }
         )
@@ -225,97 +238,36 @@ def described(fit: Fitted, df: float | None = None) -> str:
     return f"{fit.family} {fit.link}, {fit.method}" + ("" if df is None else f", t on {df:.0f}")
 
 
-def doubts(fit: Fitted) -> str:
-    """Flags of a fit; Laplace's approximation with few calls per level is one."""
-    few = fit.method == "Laplace" and any(fit.n < FEW * len(t.levels) for t in fit.design.terms)
-    return flags(*fit.notes, FEW_CALLS if few and fit.family != "gaussian" else None)
-
-
-def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Row:
-    """Compare two nested fits.
-
-    Parameters
-    ----------
-    small, large : Fitted
-    question, compared : str
-    variance : bool
-        Whether they differ in one variance alone: it lies on its boundary under the smaller model, and half of the
-        chances are 0 (Self and Liang 1987).
-
-    Returns
-    -------
-    dict
-        Row of the tests.
-    """
-    df = large.df - small.df
-    statistic = 2 * (large.loglik - small.loglik)
-    lower = statistic < -1e-3
-    statistic = max(statistic, 0.0)
-    if df < 1 or lower or math.isnan(statistic):
-        p = math.nan
-    elif variance:
-        p = 0.5 * float(chdtrc(1, statistic)) if statistic > 1e-6 else 1.0
-    else:
-        p = float(chdtrc(df, statistic))
-    same = small.method == large.method or not (small.design.terms and large.design.terms)
-    flag = flags(*small.notes, *large.notes, "larger model fits worse" if lower else None, None if same else UNLIKE)
-    return {
-        "question": question,
-        "compared": compared,
-        "test": "LR",
-        "statistic": statistic,
-        "df": df,
-        "p_value": p,
-        "flag": flag,
-    }
-
-
-def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Row:
-    """Joint test that linear functions of the parameters are 0.
+def doubts(fit: Fitted, factor: str | None = None) -> str:
+    """Flags of a row of a fit; Laplace's approximation with few calls per level is one.
 
     Parameters
     ----------
     fit : Fitted
-    C : (K, P) float array
-    question, compared : str
+    factor : str, optional
+        Grouping factor that the row is about: a variance of 0 concerns its rows alone, and stands in the fit's notes.
 
     Returns
     -------
-    dict
-        Row of the tests.
+    str
     """
-    value, V = C @ fit.params, C @ np.nan_to_num(fit.covariance, nan=0.0) @ C.T
-    known = len(C) > 0 and np.isfinite(spread(C, fit.covariance)).all() and np.linalg.matrix_rank(V) == len(C)
-    statistic = float(value @ np.linalg.solve(V, value)) if known else math.nan
-    p = float(chdtrc(len(C), statistic)) if known else math.nan
-    flag = doubts(fit)
-    return {
-        "question": question,
-        "compared": compared,
-        "test": "Wald",
-        "statistic": statistic,
-        "df": len(C),
-        "p_value": p,
-        "flag": flag,
-    }
+    few = fit.method == "Laplace" and any(fit.n < FEW * len(t.levels) for t in fit.design.terms)
+    notes = fit.notes if factor is not None and _at_zero(fit, factor) else without(fit.notes)
+    return flags(*notes, FEW_CALLS if few and fit.family != "gaussian" else None)
+
+
+def without(notes: Sequence[str]) -> list[str]:
+    """Notes of a fit but the one of a variance at 0, which is no doubt about what is fixed."""
+    return [n for n in notes if n != SINGULAR]
+
+
+def _at_zero(fit: Fitted, factor: str) -> bool:
+    """Whether a random term of a factor has a variance of 0."""
+    edge = BOUNDARY * (fit.residual if fit.family == "gaussian" else 1.0)
+    terms = zip(fit.design.terms, fit.factors(), strict=True)
+    return any(t.factor == factor and bool((np.abs(np.diag(L)) < edge).any()) for t, L in terms)
 
 
 def merged(*notes: str | None) -> str:
     """Join cells of flags into one, each flag once."""
     return flags(*(flag for note in notes if note for flag in note.split("; ")))
-
-
-def comparisons(rows: Sequence[Row], by: Sequence[str] = ()) -> pd.DataFrame:
-    """Put rows of tests together.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-    by : sequence of str
-        Columns that group them.
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
-    return pd.DataFrame(list(rows)).reindex(columns=[*by, *TESTS])

@@ -14,19 +14,17 @@ from judgestats.models.coding.frames import columns
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.verdicts.calls import Calls, as_category, joined, ordered_labels, scored
+from judgestats.models.verdicts.comparing import comparisons, likelihood_ratio, wald
 from judgestats.models.verdicts.reports import (
     ALL,
     Row,
     VerdictModel,
-    comparisons,
     effect_row,
-    likelihood_ratio,
     linear,
     merged,
     points_row,
     ratio_row,
     spread_rows,
-    wald,
 )
 from judgestats.results import NO_DATA, estimates
 from judgestats.schema.columns import By, names

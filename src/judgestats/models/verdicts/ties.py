@@ -17,14 +17,13 @@ from judgestats.models.fitting import fit
 from judgestats.models.verbs.delta import quantile, spread
 from judgestats.models.verdicts.answers import answers
 from judgestats.models.verdicts.calls import ordered_labels
+from judgestats.models.verdicts.comparing import comparisons, likelihood_ratio
 from judgestats.models.verdicts.reports import (
     Row,
     VerdictModel,
-    comparisons,
     described,
     doubts,
     effect_row,
-    likelihood_ratio,
     linear,
     merged,
 )
