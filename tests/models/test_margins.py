@@ -231,3 +231,10 @@ def test_what_is_refused() -> None:
         own.margins(by="age")
     with pytest.raises(DesignError, match="has no variables"):
         fit("high ~ 1 + (1|judge)", data("wine")).margins()
+
+
+def test_the_reference_is_that_of_the_coding():
+    table = pd.DataFrame({"y": [0, 1, 1, 0, 1, 1] * 4, "s": list("aabbcc") * 4, "n": range(1, 25)})
+    terms = fit("y ~ C(s, Treatment('b'))", table).margins()["term"].tolist()
+    assert terms == ["s[a] - s[b]", "s[c] - s[b]"]
+    assert fit("y ~ C(s, Sum)", table).margins()["term"].tolist() == ["s[b] - s[a]", "s[c] - s[a]"]

@@ -157,7 +157,7 @@ def set_to(frame: pd.DataFrame, variable: str, level: Any) -> pd.DataFrame:
 
 
 def _effects(fit: Fitted, frame: pd.DataFrame, variable: str) -> list[_Effect]:
-    levels = levels_of(fit, variable)
+    levels = _reference_first(fit, frame, variable, levels_of(fit, variable))
     if levels:
         ones, base = np.ones(len(frame)), set_to(frame, variable, levels[0])
         terms = [f"{variable}[{label(level)}]" for level in levels]
@@ -167,6 +167,18 @@ def _effects(fit: Fitted, frame: pd.DataFrame, variable: str) -> list[_Effect]:
         ]
     above, below = _around(fit, frame, variable)
     return [_Effect(variable, variable, above, below, above[variable].to_numpy() - below[variable].to_numpy())]
+
+
+def _reference_first(fit: Fitted, frame: pd.DataFrame, variable: str, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The levels, the one that the coding has as its reference before the others."""
+    own = fit.design.fixed
+    if variable not in own.terms or not levels:
+        return levels
+    columns = own.terms[variable]
+    for level in levels:
+        if not own.matrix(set_to(frame.iloc[:1], variable, level))[:, columns].any():
+            return (level, *(other for other in levels if other != level))
+    return levels
 
 
 def _around(fit: Fitted, frame: pd.DataFrame, variable: str) -> tuple[pd.DataFrame, pd.DataFrame]:
