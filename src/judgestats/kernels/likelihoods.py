@@ -91,6 +91,42 @@ def between(kind: int, hi: float, lo: float) -> float:
 
 
 @njit(cache=True)
+def _mills(t: float) -> float:
+    """Mills' ratio for t over 30, or infinite."""
+    s = 1.0 / (t * t)
+    return (1 - s * (1 - 3 * s * (1 - 5 * s * (1 - 7 * s * (1 - 9 * s * (1 - 11 * s)))))) / t
+
+
+@njit(cache=True)
+def _category(kind: int, a: float, b: float) -> tuple[float, float, float, float, float, float, float]:
+    """Log of F(a) - F(b), and over it the density and its two derivatives at a, then at b."""
+    P = between(kind, a, b)
+    if P > 1e-280:
+        _, fa, fa1, fa2 = density(kind, a)
+        _, fb, fb1, fb2 = density(kind, b)
+        return math.log(P), fa / P, fa1 / P, fa2 / P, fb / P, fb1 / P, fb2 / P
+    side = 1.0 if b > 0 else -1.0  # so far out in a tail that only exponents are left
+    near, far = (b, a) if b > 0 else (-a, -b)
+    if kind == CUMULATIVE_LOGIT:
+        drop = math.exp(near - far)
+        left = max(1.0 - drop, 1e-300)
+        area, q, other = math.log(left) - near, 1.0 / left, drop / left
+        near = far = side
+        bend = 1.0
+    else:
+        drop = math.exp(0.5 * (near - far) * (near + far))
+        left = max(_mills(near) - drop * _mills(far), 1e-300)
+        area, q, other = math.log(left / _ROOT_2PI) - 0.5 * near * near, 1.0 / left, drop / left
+        far = far if other > 0 else 0.0
+        near, far, bend = side * near, side * far, 0.0
+    q1, q2 = -near * q, (near * near - 1 + bend) * q
+    other1, other2 = -far * other, (far * far - 1 + bend) * other
+    if b > 0:
+        return area, other, other1, other2, q, q1, q2
+    return area, q, q1, q2, other, other1, other2
+
+
+@njit(cache=True)
 def loss(kind: int, y: float, m: float, eta: float, hi: float, lo: float) -> tuple[float, float, float, float]:
     """Loss of one row and its three derivatives by η.
 
@@ -129,12 +165,10 @@ def loss(kind: int, y: float, m: float, eta: float, hi: float, lo: float) -> tup
     if kind == POISSON_LOG:
         mean = m * math.exp(min(eta, 500.0))
         return mean - y * eta, mean - y, mean, mean
-    P = between(kind, hi - eta, lo - eta)
-    _, fa, fa1, fa2 = density(kind, hi - eta)
-    _, fb, fb1, fb2 = density(kind, lo - eta)
-    rate, bend = (fa - fb) / P, (fa1 - fb1) / P
+    area, qa, qa1, qa2, qb, qb1, qb2 = _category(kind, hi - eta, lo - eta)
+    rate, bend = qa - qb, qa1 - qb1
     w = rate * rate - bend
-    return -m * math.log(P), m * rate, m * w, m * (2 * rate * w + (fa2 - fb2) / P - bend * rate)
+    return -m * area, m * rate, m * w, m * (2 * rate * w + (qa2 - qb2) - bend * rate)
 
 
 @njit(cache=True)
@@ -154,14 +188,12 @@ def threshold_loss(kind: int, m: float, a: float, b: float) -> tuple[float, floa
     -------
     loss_hi, r_hi, w_hi, loss_lo, r_lo, w_lo : float
     """
-    P = between(kind, a, b)
-    _, fa, fa1, fa2 = density(kind, a)
-    _, fb, fb1, fb2 = density(kind, b)
-    rate, bend = (fa - fb) / P, (fa1 - fb1) / P
-    r_hi, r_lo = (fa1 - rate * fa) / P, (rate * fb - fb1) / P
-    w_hi = 2 * rate * r_hi - (fa2 - bend * fa) / P
-    w_lo = 2 * rate * r_lo + (fb2 - bend * fb) / P
-    return -m * fa / P, m * r_hi, m * w_hi, m * fb / P, m * r_lo, m * w_lo
+    _, qa, qa1, qa2, qb, qb1, qb2 = _category(kind, a, b)
+    rate, bend = qa - qb, qa1 - qb1
+    r_hi, r_lo = qa1 - rate * qa, rate * qb - qb1
+    w_hi = 2 * rate * r_hi - (qa2 - bend * qa)
+    w_lo = 2 * rate * r_lo + (qb2 - bend * qb)
+    return -m * qa, m * r_hi, m * w_hi, m * qb, m * r_lo, m * w_lo
 
 
 @njit(cache=True)

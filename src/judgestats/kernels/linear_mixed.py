@@ -9,6 +9,7 @@ With V = I + ZΛΛ'Z' (in units of the residual variance) and M = X'V⁻¹X the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,18 @@ class Cells:
     n: float
     within: float
     log_weight: float
+
+    @cached_property
+    def centred(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """X with what least squares leave of the mean, their β, X'WX, and X'W times the rest.
+
+        A mean far from 0 takes digits that the rest keeps.
+        """
+        WX = self.X * self.weight[:, None]
+        G = self.X.T @ WX
+        beta = np.linalg.solve(G, WX.T @ self.mean)
+        rest = self.mean - self.X @ beta
+        return np.column_stack([self.X, rest]), np.asarray(beta, np.float64), G, WX.T @ rest
 
 
 @dataclass(frozen=True)
@@ -162,29 +175,30 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     t, p = layout, data.X.shape[1]
     flat = np.empty(t.size)
     gather(t.place, zl, data.weight, int(t.start[t.s]), t.s, t.q, flat)
-    given = np.column_stack([data.X, data.mean])
     try:
         sound = factorise(t.start, t.rows, t.s, t.q, flat)
     except np.linalg.LinAlgError:  # the tail, beyond what rounding allows
         sound = False
     if not sound:
         return Profile(np.inf, zl, np.zeros(p), np.zeros(t.q), np.nan, np.eye(p), flat)
+    given, first, G, rest = data.centred
     B = cross(zl, data.weight, t.cols, given, t.q)
     solution = solve_many(t.start, t.rows, t.s, t.q, flat, B)
-    M = given.T @ (given * data.weight[:, None]) - B.T @ solution
-    beta = np.linalg.solve(M[:p, :p], M[:p, p]) if p else np.zeros(0)
-    u = solution[:, p] - solution[:, :p] @ beta
-    left = given - _fitted(zl, t.cols, solution)  # V⁻¹ [X y]
-    error = left[:, p] - left[:, :p] @ beta
+    M = G - B[:, :p].T @ solution[:, :p]
+    more = np.linalg.solve(M, rest - B[:, :p].T @ solution[:, p])
+    u = solution[:, p] - solution[:, :p] @ more
+    left = given - _fitted(zl, t.cols, solution)  # W⁻¹ V⁻¹ [X y]
+    error = left @ np.append(-more, 1.0)
     squares = (data.weight * error**2).sum() + u @ u + data.within
     df = data.n - p if reml else data.n
     log_det = log_determinant(int(t.start[t.s]), t.s, t.q, flat, np.ones(t.q))
     twice = log_det + df * (1 + np.log(2 * np.pi * squares / df)) - data.log_weight
     pull = np.zeros((t.q, 0))
     if reml and p:
-        twice += np.linalg.slogdet(M[:p, :p])[1]
-        pull = solution[:, :p] @ np.linalg.inv(M[:p, :p])
+        twice += np.linalg.slogdet(M)[1]
+        pull = solution[:, :p] @ np.linalg.inv(M)
     inverse = invert(t.start, t.rows, t.s, t.q, flat)
     scaled = error * df / squares
     scale = _by_scale(zl, data.weight, t.cols, t.place, inverse, scaled, u, np.ascontiguousarray(left[:, :p]), pull)
-    return Profile(float(twice / 2), scale, beta, u, float(squares / df), M[:p, :p], flat)
+    beta = np.asarray(first + more, np.float64)
+    return Profile(float(twice / 2), scale, beta, u, float(squares / df), M, flat)

@@ -28,7 +28,7 @@ from judgestats.models.likelihood.objectives import (
     quadrature,
 )
 from judgestats.models.likelihood.posterior import Posterior
-from judgestats.models.likelihood.starts import first_guess, fixed_start, orthogonal, turned
+from judgestats.models.likelihood.starts import elsewhere, even, first_guess, fixed_start, orthogonal, turned
 from judgestats.models.likelihood.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]
@@ -138,7 +138,7 @@ def _fit_generalised(model: Model) -> Fitted:
     free = len(beta) + len(tau)
     start = np.concatenate([beta, tau, own.scales.diagonal.astype(float)])
     guess = first_guess(own, table, start)
-    found = _once_more(own, minimise(own, start, guess), free, guess)
+    found = _once_more(own, minimise(own, start, guess), guess)
     x, boundary = _settle(own, found, free)
     steps = [{**row, "x": turn @ row["x"]} for row in found.log]
     turn = np.append(np.ones(free), own.scales.signs(x[free:]))[:, None] * turn
@@ -155,14 +155,14 @@ def _fit_generalised(model: Model) -> Fitted:
     return _wrap(model, params, covariance, loglik, method, replace(found, log=steps), notes, target, effects)
 
 
-def _once_more(target: GeneralisedObjective | LinearObjective, found: Minimum, free: int, guess: Floats) -> Minimum:
-    """Try again from elsewhere where a variance went to zero: the likelihood may have a second maximum."""
-    if not (np.abs(found.x[free:][target.scales.diagonal]) < 0.01).any():
-        return found
-    other = found.x.copy()
-    other[free:] = 0.4 * target.scales.diagonal
-    again = minimise(target, other, guess)
-    return again if again.value < found.value - 1e-6 else found
+def _once_more(target: GeneralisedObjective | LinearObjective, found: Minimum, guess: Floats) -> Minimum:
+    """Try again from elsewhere where a variance went to zero."""
+    for start in elsewhere(target, found.x, found.hessian):
+        again = minimise(target, start, guess)
+        margin = -1e-7 if (again.x == 0).sum() > (found.x == 0).sum() else 1e-6
+        if again.value < found.value - margin:
+            found = found.followed_by(again)
+    return found
 
 
 def _settle(
@@ -192,11 +192,10 @@ def _covariance(curvature: Floats, boundary: NDArray[np.bool_]) -> tuple[Floats,
     inside = ~boundary
     result = np.zeros_like(curvature)
     own = curvature[np.ix_(inside, inside)]
-    if not np.isfinite(own).all():
-        size = np.array([-1.0])
-    else:
-        scale = np.sqrt(np.abs(np.diag(own))) + 1e-300
-        size = np.linalg.eigvalsh(own / np.outer(scale, scale))
+    scale = np.sqrt(np.abs(np.diag(own))) + 1e-300
+    with np.errstate(all="ignore"):
+        alike = own / np.outer(scale, scale)
+    size = np.linalg.eigvalsh(alike) if np.isfinite(alike).all() else np.array([-1.0])
     sound = bool(len(size) == 0 or size.min() > 1e-7)
     result[np.ix_(inside, inside)] = np.linalg.inv(own) if sound else np.nan
     return result, sound
@@ -320,19 +319,24 @@ def _pull(layout: Structure, flat: Floats, zl: Floats, w: Floats, X: Floats) -> 
 def _fit_linear(model: Model) -> Fitted:
     target = gaussian(model)
     turn = orthogonal(target.cells.X, target.cells.weight)
-    own = replace(target, cells=replace(target.cells, X=target.cells.X @ turn))
+    z, across = even(target.cells.z, target.cells.weight, target.scales)
+    own = replace(target, cells=replace(target.cells, X=target.cells.X @ turn, z=z))
     start = target.scales.diagonal.astype(float)
     guess = np.diag(np.full(len(start), 2.0 / max(len(model.design.y) ** 0.5, 1.0)))
-    found = _once_more(own, minimise(own, start, guess), 0, guess)
-    theta, boundary = _settle(own, found, 0)
-    theta = theta * target.scales.signs(theta)
-    best = own.at(theta)
+    found = _once_more(own, minimise(own, start, guess), guess)
+    x, boundary = _settle(own, found, 0)
+    x = x * target.scales.signs(x)
+    best, theta = own.at(x), across @ x
     sigma = float(np.sqrt(best.residual))
     params = np.concatenate([turn @ best.beta, theta * sigma, [sigma]])
     p = len(best.beta)
     covariance = np.zeros((len(params), len(params)))
     covariance[:p, :p] = best.residual * turn @ np.linalg.inv(best.information) @ turn.T
-    covariance[p:, p:], sound = _linear_variances(own, theta, sigma, boundary)
+    inner, sound = _linear_variances(own, x, sigma, boundary)
+    whole = np.eye(len(inner))
+    whole[:-1, :-1] = across
+    covariance[p:, p:] = whole @ inner @ whole.T
+    found = replace(found, log=[{**row, "x": across @ row["x"]} for row in found.log])
     notes = _notes(found.converged, bool(boundary.any()), sound)
     # |X'V⁻¹X| is that of the columns as they are
     loglik = -best.objective + (np.linalg.slogdet(turn)[1] if model.reml else 0.0)

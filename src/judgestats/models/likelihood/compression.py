@@ -80,7 +80,7 @@ class Compressed:
     often : (q,) float array
         The same of each column.
     squares : (N,) float array
-        Sum of squared responses (Gaussian).
+        Sum of squares of the responses about their mean (Gaussian).
     """
 
     y: Floats
@@ -152,7 +152,8 @@ def compress(design: Design, part: Ints, *, groups: bool = True) -> Compressed:
     key = np.column_stack([design.X, design.offset, own.z, own.cols, category, part])
     first, inverse = distinct(key)
     scale = design.count * design.weights
-    y, m, squares = (_sums(inverse, v * scale) for v in (design.y, design.trials, design.y**2))
+    y, m = (_sums(inverse, v * scale) for v in (design.y, design.trials))
+    squares = _sums(inverse, scale * (design.y - design.trials * (y / m)[inverse]) ** 2)
     picked = Columns(own.cols[first], own.z[first], own.blocks, own.sizes, own.factor, own.offset, own.width)
     N = len(first)
     X, offset, often = design.X[first], design.offset[first], np.ones(own.blocks[-1])
@@ -209,7 +210,6 @@ def _collapse(table: Compressed) -> Compressed:
     own, width = table.columns, table.columns.width[0]
     group = own.cols[:, 0] // width
     content = np.column_stack([table.y, table.m, table.X, table.offset, table.category, table.part, own.z])
-    content = np.column_stack([content, table.squares])
     _, kind = distinct(content)
     order = np.lexsort((kind, group))
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -38,6 +38,12 @@ class Minimum:
     converged: bool
     log: list[dict[str, Any]] = field(repr=False)
 
+    def followed_by(self, other: Minimum) -> Minimum:
+        """Another search, with the log of both."""
+        done = {"iteration": len(self.log), "evaluations": self.log[-1]["evaluations"] if self.log else 0}
+        after = [{**row, **{name: row[name] + before for name, before in done.items()}} for row in other.log]
+        return replace(other, log=[*self.log, *after])
+
 
 def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 200) -> Minimum:
     """Minimise by BFGS with backtracking, then by Newton's method. Coordinates should be of unit size, or smaller.
@@ -63,7 +69,7 @@ def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 20
     >>> found.x.round(6).tolist(), found.converged
     ([-1.0, 0.0], True)
     """
-    with _one_thread().limit(limits=1, user_api="blas"):
+    with _one_thread().limit(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
         return _minimise(objective, x, inverse, most)
 
 

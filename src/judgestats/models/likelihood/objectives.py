@@ -309,7 +309,7 @@ def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> Linear
     LinearObjective
     """
     mean = table.y / table.m - table.offset
-    within = float((table.squares - table.y**2 / table.m).clip(0).sum())
+    within = float(table.squares.sum())
     X, z = np.ascontiguousarray(table.X), np.ascontiguousarray(table.columns.z)
     cells = Cells(mean, table.m, X, z, n, within, log_weight)
     return LinearObjective(cells, layout_of(table.columns), Scales.of(table.columns.sizes), reml)

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from judgestats.kernels.elimination import Structure, factorise, gather, invert, solve_many
 from judgestats.kernels.laplace import Laplace, Rows
 from judgestats.kernels.likelihoods import POISSON_LOG, losses
 from judgestats.kernels.linear_mixed import cross
 from judgestats.models.likelihood.compression import Compressed
-from judgestats.models.likelihood.objectives import GeneralisedObjective, layout_of
+from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective, Scales, layout_of
 from judgestats.models.likelihood.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
@@ -37,8 +38,53 @@ def orthogonal(X: Floats, weight: Floats) -> Floats:
     return np.asarray(np.linalg.inv(R), np.float64) if X.shape[1] else np.zeros((0, 0))
 
 
+def even(z: Floats, weight: Floats, scales: Scales) -> tuple[Floats, Floats]:
+    """Coordinates in which the random columns of a term are orthogonal and of unit size, whatever they are measured in.
+
+    Columns are made orthogonal from the last to the first, so that Cholesky factors stay lower triangular and are
+    zero in the same places.
+
+    Parameters
+    ----------
+    z : (N, K) float array
+    weight : (N,) float array
+    scales : Scales
+
+    Returns
+    -------
+    z : (N, K) float array
+        The new columns; their size is the root of the mean square where they are not 0.
+    turn : (T, T) float array
+        θ is `turn` times the variance parameters of the new columns.
+    """
+    T, first = np.eye(z.shape[1]), 0
+    for size in scales.sizes:
+        own = slice(first, first + size)
+        T[own, own] = _lower(z[:, own], weight)
+        first += size
+    alike = scales.row[:, None] == scales.row
+    return np.ascontiguousarray(z @ T), np.where(alike, T[np.ix_(scales.column, scales.column)], 0.0)
+
+
+def _lower(z: Floats, weight: Floats) -> Floats:
+    """Lower triangular T with z T orthogonal and of unit size; diagonal where columns are nearly the same."""
+    size = _size(z, weight)
+    backwards = (z / size * np.sqrt(weight / weight.sum())[:, None])[:, ::-1]
+    R = np.asarray(np.linalg.qr(backwards, mode="r"), np.float64)
+    pivots = np.diagonal(R)
+    if z.shape[1] == 1 or R.shape[0] < R.shape[1] or np.abs(pivots).min() < 1e-9:
+        return np.diag(1 / size)
+    T = (np.linalg.inv(R) * np.sign(pivots))[::-1, ::-1] / size[:, None]
+    return np.asarray(T / _size(z @ T, weight), np.float64)
+
+
+def _size(z: Floats, weight: Floats) -> Floats:
+    squares, number = weight @ z**2, weight @ (z != 0)
+    return np.asarray(np.sqrt(np.where(squares > 0, squares, 1.0) / np.where(squares > 0, number, 1.0)), np.float64)
+
+
 def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Floats]:
-    """The same objective in better coordinates: slopes orthogonal, thresholds at the mean of X.
+    """The same objective in better coordinates: slopes orthogonal, thresholds at the mean of X, random columns even.
 
     Parameters
     ----------
@@ -49,7 +95,7 @@ def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Float
     objective : GeneralisedObjective
         Of the new coordinates; it shares the workspace.
     turn : (P, P) float array
-        Parameters are `turn` times the new coordinates; variance parameters stay.
+        Parameters are `turn` times the new coordinates.
     """
     d, cuts = objective.rows, objective.thresholds
     p, t = d.X.shape[1], len(cuts.names)
@@ -62,7 +108,58 @@ def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Float
         inner = cuts.map.reshape(-1, t)
         alike = np.linalg.lstsq(inner, np.ones(len(inner)), rcond=None)[0]
         turn[p : p + t, :p] = np.outer(alike, middle @ T)
-    return replace(objective, rows=replace(d, X=np.ascontiguousarray((d.X - middle) @ T))), turn
+    z, turn[p + t :, p + t :] = even(d.z, weight, objective.scales)
+    return replace(objective, rows=replace(d, X=np.ascontiguousarray((d.X - middle) @ T), z=z)), turn
+
+
+def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curvature: Floats) -> list[Floats]:
+    """Further starts, where the search ended with a variance near zero: the likelihood may have a second maximum.
+
+    A variance of zero in a correlated term is a saddle: it is better to give that column a little variance, and to
+    correlate it with the others in the direction in which the likelihood grows. But there the gradient is zero.
+
+    Parameters
+    ----------
+    objective : GeneralisedObjective or LinearObjective
+    x : (P,) float array
+        Where the search ended.
+    curvature : (P, P) float array
+        Hessian there.
+
+    Returns
+    -------
+    list of (P,) float arrays
+        None where no variance is near zero.
+    """
+    s = objective.scales
+    free = len(x) - len(s.column)
+    theta, starts = x[free:], []
+    if (np.abs(theta[s.diagonal]) < 0.01).any():
+        starts.append(np.append(x[:free], 0.4 * s.diagonal))
+    told = theta**2 * np.diag(curvature)[free:] > 9
+    thin = [int(c) for c in np.flatnonzero(s.diagonal & (np.abs(theta) < 0.05) & ~told) if s.sizes[s.term[c]] > 1]
+    last = [c for c in thin if (s.row == s.row[c]).sum() == 1]
+    if last:  # a correlation of 1
+        starts.append(x.copy())
+        starts[-1][free:][last] = 0.0
+    first = [c for c in thin if c not in last]
+    return [*starts, *(_leaning(objective, x, first, rest) for rest in (0.2, 0.0) if first)]
+
+
+def _leaning(objective: GeneralisedObjective | LinearObjective, x: Floats, thin: list[int], rest: float) -> Floats:
+    """A start at which columns without variance have some, and others lean on them."""
+    s, low = objective.scales, x.copy()
+    free = len(x) - len(s.column)
+    factor = s.factors(x[free:])
+    low[free:][thin] = 0.1
+    gradient = objective(low)[1][free:]
+    for c in thin:
+        L, column = factor[s.term[c]], s.row == s.row[c]
+        for e in np.flatnonzero(column & ~s.diagonal):
+            a = int(s.column[e] - s.column[s.term == s.term[c]].min())
+            low[free + e] = -0.98 * np.sign(gradient[e]) * np.sqrt(L[a] @ L[a])
+            low[free:][(s.column == s.column[e]) & (s.row > s.row[c])] *= rest
+    return low
 
 
 def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
@@ -82,7 +179,7 @@ def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
     hi, lo, _ = thresholds.around(tau, rows.category, rows.part)
     beta = np.zeros(rows.X.shape[1])
     if rows.kind == POISSON_LOG:
-        level = np.log((rows.times @ rows.y + 0.1) / (rows.times @ (rows.m * np.exp(rows.offset))))
+        level = np.log(rows.times @ rows.y + 0.1) - logsumexp(rows.offset, b=rows.times * rows.m)
         beta = np.linalg.lstsq(rows.X, np.full(len(rows.y), level), rcond=None)[0]
     total = np.inf
     for _ in range(12):
