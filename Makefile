@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: reproduce test test-real bench coverage-study coverage-models lint clean
+.PHONY: reproduce test test-bayes test-real bench coverage-study coverage-models lint clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -22,6 +22,11 @@ reproduce: $(READY)
 test: $(READY) lint
 	@mkdir -p build
 	$(BIN)/python -m pytest --quiet --numprocesses auto 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
+
+# The Bayesian models, sampled with few draws (extra `bayes`): a quarter of an hour on two cores, most of it compiling.
+test-bayes: $(READY)
+	$(BIN)/python -m pip install --quiet --editable ".[bayes]"
+	$(BIN)/python -m pytest --quiet --numprocesses auto tests/models/bayes
 
 lint: $(READY)
 	$(BIN)/ruff check --quiet .

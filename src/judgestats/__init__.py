@@ -103,6 +103,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 #: Public name -> module that it is.
 _MODULES = {
     "design": "judgestats.design",
+    "hierarchical": "judgestats.models.hierarchical",
     "models": "judgestats.models",
     "plot": "judgestats.reporting.plots",
     "published": "judgestats.published",
@@ -187,6 +188,7 @@ if TYPE_CHECKING:
     from judgestats.models import Fit as Fit
     from judgestats.models import anova as anova
     from judgestats.models import fit as fit
+    from judgestats.models import hierarchical as hierarchical
     from judgestats.models import item_difficulty as item_difficulty
     from judgestats.models import position_bias as position_bias
     from judgestats.models import self_preference as self_preference

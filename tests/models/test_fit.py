@@ -172,7 +172,6 @@ REFUSED = [
     ("y ~ s", {"family": "gauss"}, DesignError, "family='gauss' is not known.*Did you mean 'gaussian'"),
     ("y ~ s", {"link": "log"}, DesignError, "link='log' is not known. Allowed: 'logit', 'probit'"),
     ("y ~ s", {"engine": "mll"}, DesignError, "engine='mll' is not known.*Did you mean 'ml'"),
-    ("y ~ s", {"engine": "pymc"}, FitError, "'pymc' is not available yet. Available now: ml, glm, gee"),
     ("y ~ s", {"engine": "ordered"}, FitError, "fits family='cumulative', got 'binomial'. Engines for it: ml, glm"),
     ("y ~ s + (1|g)", {"engine": "glm"}, FitError, r"no random effects, and the formula has \(1\|g\)"),
     ("y ~ s", {"engine": "gee"}, FitError, "clusters from one term"),

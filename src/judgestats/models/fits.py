@@ -15,6 +15,7 @@ from judgestats.models.fitted import Fitted
 from judgestats.models.verbs import (
     coefficients,
     contrasting,
+    crossvalidation,
     diagnosis,
     dropping,
     effects,
@@ -125,6 +126,10 @@ class Fit(Fitted):
     def glance(self) -> pd.DataFrame:
         """See :func:`judgestats.models.verbs.tables.glance`."""
         return tables.glance(self)
+
+    def loo(self, unit: str = "call") -> pd.DataFrame:
+        """See :func:`judgestats.models.verbs.crossvalidation.loo`."""
+        return crossvalidation.loo(self, unit)
 
     def summary(self) -> str:
         """See :func:`judgestats.models.verbs.summaries.summary`."""

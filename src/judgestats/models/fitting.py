@@ -10,7 +10,7 @@ from typing import Any, Literal
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.coding.responses import refuse_share
 from judgestats.models.designs import FAMILIES, Design, design
-from judgestats.models.engines import ENGINES, LATER, Engine
+from judgestats.models.engines import ENGINES, Engine
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
 from judgestats.models.formula import parse
@@ -25,6 +25,10 @@ LINKS = {
     "poisson": ("log",),
     "cumulative": ("logit", "probit"),
 }
+#: Options of engines that sample.
+SAMPLING: dict[str, Any] = {
+    "priors": None, "draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept": 0.9, "progress": True
+}  # fmt: skip
 #: More nodes than this gain nothing.
 MOST_NODES = 100
 
@@ -43,6 +47,13 @@ def fit(
     thresholds_by: str | Mapping[str, str] | None = None,
     categories: Sequence[Any] | None = None,
     cluster: str | None = None,
+    priors: Mapping[str, Any] | None = None,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    seed: int = 0,
+    target_accept: float = 0.9,
+    progress: bool = True,
 ) -> Fit:
     """Fit a model to verdicts, scores or counts.
 
@@ -78,6 +89,15 @@ def fit(
         Order of a cumulative response, lowest first.
     cluster : str, optional
         For ``gee``, the column of the clusters, instead of ``(1|column)`` in the formula.
+    priors : mapping, optional
+        For ``pymc``: parameter, or term -> scale of its prior, as in ``{"strategy": 1.0, "sd(item)": 0.5}``; those not
+        named are weakly informative, see :func:`judgestats.models.bayes.priors.priors`. ``summary()`` states them.
+    draws, tune, chains, seed : int
+        For ``pymc``: kept draws and warm-up draws of each chain, chains, seed.
+    target_accept : float
+        For ``pymc``: higher is slower and diverges less.
+    progress : bool
+        For ``pymc``: whether to show progress.
 
     Returns
     -------
@@ -120,19 +140,25 @@ def fit(
         "categories": categories,
         "cluster": cluster,
     }
-    call = partial(fit, formula, data, **asked)
+    sampling: dict[str, Any] = {
+        "priors": priors, "draws": draws, "tune": tune, "chains": chains, "seed": seed,
+        "target_accept": target_accept, "progress": progress,
+    }  # fmt: skip
+    call = partial(fit, formula, data, **asked, **sampling)
     run = _engine(engine)
     name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
     choose(family, FAMILIES, "family")
     link = choose(link, LINKS[family], f"family={family!r}: link") if link is not None else LINKS[family][0]  # type: ignore[assignment]
     _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, cluster)
+    _refuse_sampling(run, name, sampling)
     kinds = _threshold_columns(run, name, family, thresholds, thresholds_by)
     also = [*kinds.values(), *([cluster] if cluster else [])]
     if weights is not None:
         refuse_share(parse(formula), family, weights)
     coded = design(formula, data, family=family, weights=weights, categories=categories, also=also)
     model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
-    fitted = run.fit(model, cluster=cluster) if run.clusters else run.fit(model)
+    own = {"cluster": cluster} if run.clusters else sampling if run.samples else {}
+    fitted = run.fit(model, **own)
     options = {**asked, "link": link, "partition": partition, **fitted.options}
     return as_fit(_noted(replace(fitted, engine=name, options=options)), call)
 
@@ -155,7 +181,7 @@ def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
 
 def _noted(fitted: Fitted) -> Fitted:
     """The same, with what the data say against it."""
-    runaway = separated(fitted)
+    runaway = () if "draws" in fitted.options else separated(fitted)  # priors hold what runs away
     few = any(sparse(fitted))
     notes = (*fitted.notes, *([SEPARATION] if runaway else []), *([FEW_CALLS] if few else []))
     return replace(fitted, notes=tuple(dict.fromkeys(notes)), options={**fitted.options, "separated": runaway})
@@ -166,8 +192,6 @@ def _engine(engine: Any) -> Engine:
         return Engine(
             engine, FAMILIES, ("logit", "probit", "identity", "log"), reml=True, quadrature=True, weights=True
         )
-    if engine in LATER:
-        raise FitError(f"engine={engine!r} is not available yet. Available now: {', '.join(ENGINES)}. Use engine='ml'.")
     return ENGINES[choose(engine, ENGINES, "engine")]
 
 
@@ -200,6 +224,21 @@ def _refuse_options(
         raise FitError(f"engine={name!r} takes no weights=. Counts of identical rows belong in a column 'n'.")
     if cluster is not None and not run.clusters:
         raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use engine='gee'.")
+
+
+def _refuse_sampling(run: Engine, name: str, sampling: dict[str, Any]) -> None:
+    """Refuse options of sampling where nothing is sampled, and those that are no numbers."""
+    if not run.samples:
+        extra = [key for key, value in sampling.items() if value != SAMPLING[key]]
+        if extra:
+            raise FitError(f"engine={name!r} samples nothing: it takes no {extra[0]}=. Use engine='pymc'.")
+        return
+    for key, least in (("draws", 4), ("tune", 1), ("chains", 1), ("seed", 0)):
+        value = sampling[key]
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise DesignError(f"{key}={value!r} is no such number. Allowed: {least}, {least + 1}, ...")
+    if not 0 < sampling["target_accept"] < 1:
+        raise DesignError(f"target_accept={sampling['target_accept']!r} lies outside (0, 1). Use 0.9, or 0.99.")
 
 
 def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: Any) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from judgestats.models.engines.bayes_pymc import fit_pymc
 from judgestats.models.engines.bayes_statsmodels import fit_bayes
 from judgestats.models.engines.generalised import fit_gee, fit_glm
 from judgestats.models.engines.linear import fit_lpm, fit_mixedlm
@@ -28,8 +29,9 @@ class Engine:
     fit : callable
         Of a Model: a Fitted.
     families, links : tuple of str
-    reml, quadrature, weights, clusters, shapes : bool
-        Whether it takes ``reml=``, ``n_quadrature=``, ``weights=``, ``cluster=``, thresholds that are not free.
+    reml, quadrature, weights, clusters, shapes, samples : bool
+        Whether it takes ``reml=``, ``n_quadrature=``, ``weights=``, ``cluster=``, thresholds that are not free,
+        and :data:`judgestats.models.fitting.SAMPLING`.
     """
 
     fit: Callable[..., Fitted]
@@ -40,6 +42,7 @@ class Engine:
     weights: bool = False
     clusters: bool = False
     shapes: bool = False
+    samples: bool = False
 
 
 #: Name -> engine.
@@ -58,6 +61,11 @@ ENGINES = {
     "mixedlm": Engine(fit_mixedlm, ("gaussian",), reml=True),
     "lpm": Engine(fit_lpm, ("binomial",), ("logit",), weights=True),
     "statsmodels": Engine(fit_bayes, ("binomial",), ("logit",)),
+    "pymc": Engine(
+        fit_pymc,
+        ("binomial", "gaussian", "poisson", "cumulative"),
+        weights=True,
+        shapes=True,
+        samples=True,
+    ),
 }
-#: Engines to come.
-LATER = ("pymc",)

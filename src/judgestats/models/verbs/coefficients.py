@@ -6,6 +6,7 @@ import pandas as pd
 
 from judgestats.errors import FitError
 from judgestats.models.fitted import Fitted
+from judgestats.models.verbs import sampled
 from judgestats.models.verbs.delta import trusted
 
 
@@ -73,10 +74,15 @@ def draws(fit: Fitted) -> pd.DataFrame:
     ----------
     fit : Fit
 
+    Returns
+    -------
+    pandas.DataFrame
+        ``chain``, ``draw`` and a column for each row of :func:`judgestats.models.verbs.tables.tidy`.
+
     Raises
     ------
     FitError
-        If the engine has none, as all engines so far.
+        If the engine has none: only ``pymc`` samples.
 
     Examples
     --------
@@ -88,6 +94,9 @@ def draws(fit: Fitted) -> pd.DataFrame:
     judgestats.errors.FitError: engine='ml' has no posterior draws. Use simulate(), confint(method='bootstrap'), or \
 engine='pymc'.
     """
+    found = sampled.drawn(fit)
+    if found is not None:
+        return sampled.table(fit, found)
     raise FitError(
         f"engine={fit.engine!r} has no posterior draws. Use simulate(), confint(method='bootstrap'), or engine='pymc'."
     )

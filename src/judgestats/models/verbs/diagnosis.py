@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.models.coding.frames import labels
 from judgestats.models.fitted import NO_HESSIAN, SEPARATION, SINGULAR, TOO_SMALL, Fitted
-from judgestats.models.verbs import components
+from judgestats.models.verbs import components, sampled
 from judgestats.models.verbs.sizes import Shortage, shortages
 from judgestats.models.verbs.wording import left_out, uncorrelated, written
 from judgestats.schema.columns import VOCABULARY
@@ -68,7 +68,9 @@ def check(fit: Fitted) -> pd.DataFrame:
     of coverage found too small (grouping factors with fewer than 30 levels, 10 by REML, with a sharper word below 5;
     under Laplace's approximation fewer than 5 calls per level, or the rarer answer less than once per level); grouping
     factors with nearly one call in each level, columns that are nearly constant or are names used as numbers, clusters
-    too few for robust errors, and what is known against an engine.
+    too few for robust errors, and what is known against an engine. Of a sampled fit: R-hat above 1.01 is a fault; fewer
+    than 400 effective draws, divergent transitions, and parameters that are driven by their prior (posterior sd above
+    0.8 of the prior's) or lie outside its central 95 % are doubts.
 
     Examples
     --------
@@ -86,7 +88,7 @@ def check(fit: Fitted) -> pd.DataFrame:
 
 
 def _optimum(fit: Fitted) -> Iterator[Doubt]:
-    if not fit.converged:
+    if not fit.converged and sampled.drawn(fit) is None:
         cure = "Leave out a random term, or scale the numeric columns; the steps are in fit.log."
         yield Doubt("fault", "", "the search did not converge", 1, "", cure)
     if NO_HESSIAN in fit.notes and SEPARATION not in fit.notes:
@@ -247,6 +249,13 @@ def _engine(fit: Fitted) -> Iterator[Doubt]:
             yield Doubt("doubt", "", "fitted probabilities below 0 or above 1", outside, "", cure)
 
 
+def _posterior(fit: Fitted) -> Iterator[Doubt]:
+    """Mixing of the chains, and what priors and data say of each other."""
+    draws = sampled.drawn(fit)
+    if draws is not None:
+        yield from (Doubt(*row) for row in sampled.doubts(fit, draws))
+
+
 def _left_out(fit: Fitted) -> Iterator[Doubt]:
     d = fit.design
     if d.n_missing:
@@ -261,5 +270,5 @@ def _left_out(fit: Fitted) -> Iterator[Doubt]:
 
 
 SEARCHES: tuple[Callable[[Fitted], Iterator[Doubt]], ...] = (
-    _optimum, _separation, _engine, _singular, _sizes, _levels, _columns, _left_out,
+    _optimum, _separation, _engine, _singular, _sizes, _levels, _columns, _posterior, _left_out,
 )  # fmt: skip

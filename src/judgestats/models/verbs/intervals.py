@@ -18,6 +18,7 @@ from judgestats.models.verbs import components
 from judgestats.models.verbs.charts import Plain, chart_of, chart_of_component
 from judgestats.models.verbs.components import Component
 from judgestats.models.verbs.profiling import Curve, Spreads, Surface, end, ends, fixed_of_linear, surface
+from judgestats.models.verbs.sampled import drawn
 from judgestats.models.verbs.simulation import refitted
 from judgestats.models.verbs.tables import tidy
 from judgestats.results import RESAMPLES_AGREE, flags
@@ -61,8 +62,9 @@ def confint(
     fit : Fitted
     method : {'wald', 'profile', 'bootstrap'}
         ``wald``: estimate ± quantile × standard error; of a standard deviation on the log scale, of a correlation on
-        Fisher's z scale. ``profile``: where the likelihood, the best over all other parameters, falls by half the
-        quantile squared; of a Gaussian model by maximum likelihood, also where the fit is by REML (as in lme4).
+        Fisher's z scale; of a sampled fit quantiles of its draws. ``profile``: where the likelihood,
+        the best over all other parameters, falls by half the quantile squared; of a Gaussian model by maximum
+        likelihood, also where the fit is by REML (as in lme4).
         ``bootstrap``: percentiles of refits to responses drawn from the fit with new random effects; a refit that
         fails is counted in `flag`.
     terms : str or sequence of str, optional
@@ -170,7 +172,7 @@ def _row(own: Parameter, estimate: float, low: float, high: float, method: str, 
 
 def _wald(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], conf_level: float) -> list[dict[str, Any]]:
     table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]]
-    table["method"] = "wald"
+    table["method"] = "wald" if drawn(fit) is None else "posterior quantiles"
     return list(table[list(COLUMNS)].to_dict("records"))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from judgestats.models.fitted import FEW_CALLS, Fitted
+from judgestats.models.verbs.sampled import drawn
 from judgestats.models.verbs.separation import sparse
 
 #: Levels of a factor under which Wald and profile intervals of what varies between them are too short; and by REML.
@@ -89,7 +90,7 @@ def _answers(fit: Fitted) -> Iterator[Shortage]:
 
 
 def _levels(fit: Fitted) -> Iterator[Shortage]:
-    least = LEVELS_REML if fit.method == "REML" else LEVELS
+    least = LEVELS_REML if fit.method == "REML" else 0 if drawn(fit) is not None else LEVELS
     for term in fit.design.terms:
         if len(term.levels) < least:
             flag = f"fewer than {least} levels of {term.factor}"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.models.fitted import Fitted
-from judgestats.models.verbs import effects
+from judgestats.models.verbs import effects, sampled
 from judgestats.models.verbs.diagnosis import check
 from judgestats.models.verbs.tables import glance, tidy
 
@@ -50,7 +50,8 @@ def summary(fit: Fitted) -> str:
        Data: 80 rows (n counts 80 in 4)
     ...
     """
-    blocks = [_head(fit), _likelihood(fit), _random(fit), _fixed(fit), _thresholds(fit), _icc(fit), _notes(fit)]
+    parts = (_head, _likelihood, _random, _fixed, _thresholds, _icc, _priors, _notes)
+    blocks = [part(fit) for part in parts]
     return "\n\n".join(b for b in blocks if b)
 
 
@@ -83,9 +84,11 @@ def _data(fit: Fitted) -> str:
 
 
 def _likelihood(fit: Fitted) -> str:
+    row = glance(fit).iloc[0]
+    if "elpd_loo" in row:
+        return f"elpd_loo {row['elpd_loo']:.1f} (error {row['elpd_error']:.1f}), leaving out one {row['elpd_unit']}"
     if not np.isfinite(fit.loglik):
         return ""
-    row = glance(fit).iloc[0]
     if fit.method == "REML":
         return f"REML criterion at convergence: {row['deviance']:.1f}"
     names = ("AIC", "BIC", "logLik", "deviance", "df.resid")
@@ -141,6 +144,9 @@ def _fixed(fit: Fitted) -> str:
     table = tidy(fit, effects="fixed").iloc[: fit.n_fixed]
     if table.empty:
         return ""
+    title = "Coefficients" if not fit.design.terms else "Fixed effects"
+    if sampled.drawn(fit) is not None:
+        return f"{title}:\n{_sampled(fit, table)}"
     rows = [["", "Estimate", "Std. Error", "z value", "Pr(>|z|)", ""]]
     numbers = zip(_digits(table["estimate"].tolist()), _digits(table["std_error"].tolist()), strict=True)
     places = 6 if table["p_value"].between(1e-4, 0.01).any() else 4
@@ -150,6 +156,24 @@ def _fixed(fit: Fitted) -> str:
     starred = any(row[5] for row in rows)
     title = "Coefficients" if not fit.design.terms else "Fixed effects"
     return f"{title}:\n{_columns(rows, left=(0, 5))}" + (f"\n---\n{LEGEND}" if starred else "")
+
+
+def _sampled(fit: Fitted, table: pd.DataFrame) -> str:
+    """Rows of a posterior."""
+    draws = sampled.drawn(fit)
+    assert draws is not None
+    mixing = dict(zip((term for _, term in sampled.terms(fit)), sampled.effective(fit, draws), strict=True))
+    columns = [_digits(table[c].tolist()) for c in ("estimate", "std_error", "conf_low", "conf_high")]
+    rows = [["", "Mean", "Post. SD", "2.5 %", "97.5 %", "R-hat", "ESS"]]
+    rows += [[term, *own, *mixing[term]] for term, *own in zip(table["term"], *columns, strict=True)]
+    return _columns(rows)
+
+
+def _priors(fit: Fitted) -> str:
+    if sampled.drawn(fit) is None:
+        return ""
+    lines = [f" {names} ~ {words}: {meaning}" for names, words, meaning in sampled.prior_block(fit)]
+    return "Priors:\n" + "\n".join(lines)
 
 
 def _p(p: float, places: int) -> str:
@@ -166,6 +190,8 @@ def _thresholds(fit: Fitted) -> str:
     table = tidy(fit, effects="fixed").iloc[fit.n_fixed :]
     if table.empty:
         return ""
+    if sampled.drawn(fit) is not None:
+        return f"Thresholds, P(Y <= j) = F(threshold - eta):\n{_sampled(fit, table)}"
     rows = [["", "Estimate", "Std. Error"]]
     for row in table.to_dict("records"):
         rows.append([row["term"], f"{row['estimate']:.4f}", f"{row['std_error']:.4f}"])

@@ -14,7 +14,7 @@ from judgestats.errors import DesignError, choose
 from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, NOT_CONVERGED, SEPARATION, SINGULAR, Fitted
 from judgestats.models.fitted import TOO_SMALL as TOO_SURE
 from judgestats.models.ml import BOUNDARY as TOO_SMALL
-from judgestats.models.verbs import components
+from judgestats.models.verbs import components, crossvalidation, sampled
 from judgestats.models.verbs.delta import delta, quantile, spread
 from judgestats.results import flags
 
@@ -76,6 +76,10 @@ def tidy(
     is where the search stopped. What is doubtful in a whole fit (no convergence, too few calls per level for Laplace's
     approximation, standard errors of variational Bayes) is flagged in every row.
 
+    Of a sampled fit (``engine="pymc"``) estimates are posterior means, standard errors posterior standard deviations,
+    and intervals equal-tailed quantiles of the draws; there are no statistics and no p-values. Rows say where chains
+    have not mixed, and where the prior speaks (``prior-driven``, ``prior and data disagree``).
+
     Examples
     --------
     >>> import judgestats as js
@@ -96,9 +100,14 @@ def tidy(
     if scale == "response":
         return _on_response(fit, conf_level)
     rows: list[dict[str, Any]] = []
-    if effects != "random":
+    posterior = sampled.drawn(fit)
+    if posterior is not None:
+        whole = sampled.rows(fit, posterior, conf_level)
+        wanted = {"all": slice(None), "fixed": slice(fit.n_location), "random": slice(fit.n_location, None)}
+        rows += whole[wanted[effects]]
+    elif effects != "random":
         rows += list(_location_rows(fit, z))
-    if effects != "fixed":
+    if effects != "fixed" and posterior is None:
         rows += list(_variance_rows(fit, z))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     general = [name for name in fit.notes if name in (NOT_CONVERGED, FEW_CALLS, TOO_SURE)]
@@ -228,7 +237,8 @@ def glance(fit: Fitted) -> pd.DataFrame:
         ``df`` (parameters), ``df_residual``, ``deviance`` (minus twice the log likelihood, as lme4's summary prints
         it), ``n_rows`` (distinct rows), ``n_missing`` (rows set aside), ``counts`` (name of the column of counts, or
         an empty string), ``flag`` (what is doubtful; rows set aside, columns left out). What the engine does not have
-        is NaN.
+        is NaN. Of a sampled fit ``elpd_loo``, ``elpd_error`` and ``elpd_unit`` come first: see
+        :func:`judgestats.models.verbs.crossvalidation.loo`, which has other units too.
 
     Examples
     --------
@@ -242,6 +252,7 @@ def glance(fit: Fitted) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
+                **_predicts(fit),
                 "loglik": fit.loglik,
                 "aic": -2 * fit.loglik + 2 * fit.df,
                 "bic": -2 * fit.loglik + np.log(fit.n) * fit.df,
@@ -262,6 +273,16 @@ def glance(fit: Fitted) -> pd.DataFrame:
             }
         ]
     )
+
+
+def _predicts(fit: Fitted) -> dict[str, Any]:
+    """Leave-one-call-out of a sampled fit, computed once."""
+    if sampled.drawn(fit) is None or fit.options.get("weights") is not None:
+        return {}
+    if "loo" not in fit.options:
+        fit.options["loo"] = crossvalidation.loo(fit).iloc[0]
+    found = fit.options["loo"]
+    return {"elpd_loo": found["elpd_loo"], "elpd_error": found["std_error"], "elpd_unit": found["unit"]}
 
 
 def _about_data(fit: Fitted) -> Iterator[str]:

@@ -1,0 +1,340 @@
+"""The fast path: the posterior of a model whose random effects integrate out, without sampling them.
+
+What is left are fixed effects, thresholds and standard deviations. Their posterior is the likelihood engine's own
+objective with the log priors: its mode is found by the engine's minimiser, points are drawn from multivariate t's
+there, weighted by the posterior, the weights Pareto-smoothed, and the points resampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from judgestats.errors import DesignError, FitError
+from judgestats.models.bayes.draws import Draws, smoothed
+from judgestats.models.bayes.scales import Prior, prior_of
+from judgestats.models.likelihood.minimisation import minimise
+from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective
+from judgestats.models.likelihood.starts import first_guess, fixed_start, turned
+from judgestats.models.ml import Model, gaussian, generalised
+
+Floats = NDArray[np.float64]
+#: Nodes of the quadrature, where the model asks for none.
+NODES = 15
+#: Degrees of freedom of the proposals, and how much wider than the curvature they are.
+DF, WIDER = 5.0, 1.2
+#: Points of the first round, which only says where the second one draws.
+PILOT = 250
+
+
+@dataclass(frozen=True)
+class Target:
+    """Minus a log posterior of a few unbounded coordinates.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the parameters.
+    slope : callable
+        Value and gradient.
+    value : callable
+        Value alone.
+    start : (P,) float array
+    guess : (P, P) float array
+        First guess of the inverse Hessian.
+    parameters : callable
+        (S, P) coordinates and a generator -> (S, K) parameters.
+    method : str
+    """
+
+    names: tuple[str, ...]
+    slope: Callable[[Floats], tuple[float, Floats]]
+    value: Callable[[Floats], float]
+    start: Floats
+    guess: Floats
+    parameters: Callable[[Floats, np.random.Generator], Floats]
+    method: str
+
+
+def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: int = 1000, seed: int = 0) -> Draws:
+    """Draw from the posterior of fixed effects, thresholds and standard deviations, random effects integrated out.
+
+    Parameters
+    ----------
+    model : Model
+        Binomial, cumulative or Poisson with one scalar random term (or none), integrated by adaptive quadrature with
+        15 nodes unless it says more; or Gaussian with any number of scalar random terms, integrated exactly.
+    priors : mapping, optional
+        Parameter (``Intercept``, ``strategy[S8]``, ``sd(item)``, ``sd(residual)``, a threshold) or kind (``fixed``,
+        ``threshold``, ``sd``) -> scale of a normal about 0, half-normal for an sd; ``(scale, df)`` for a t, half-t for
+        an sd; ``inf`` for a flat prior. Without: normal(2.5) on fixed effects (flat in a Gaussian model), normal(5) on
+        thresholds, half-normal on an sd, of scale 1, in a Gaussian model of the sd of the response.
+    draws : int
+        Kept draws, in four runs; also the number of weighted points.
+    seed : int
+
+    Returns
+    -------
+    Draws
+        A variable for each parameter; ``pareto_k`` above 0.7 is in its ``notes()``, as are fewer than 400 effective
+        draws (by the weights).
+
+    Raises
+    ------
+    DesignError
+        If random effects do not integrate out (slopes beside an intercept, several terms outside a Gaussian model), or
+        a prior has no parameter, or is none.
+    FitError
+        If no mode is found.
+
+    Notes
+    -----
+    An sd is drawn on the log scale, so it is never 0. Fixed effects of a Gaussian model have normal (or flat) priors,
+    and are drawn given the sds.
+
+    References
+    ----------
+    Vehtari, A., Simpson, D., Gelman, A., Yao, Y., & Gabry, J. (2024). Pareto smoothed importance sampling. JMLR, 25.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from judgestats.models.designs import design
+    >>> calls = pd.DataFrame({"right": [9, 7, 8, 3, 9, 5], "wrong": [1, 3, 2, 7, 1, 5], "judge": list("abcdef")})
+    >>> coded = design("cbind(right, wrong) ~ 1 + (1|judge)", calls, family="binomial")
+    >>> found = integrated(Model(coded, "binomial", "logit"), {"Intercept": 1.5, "sd(judge)": 1.0})  # doctest: +SKIP
+    >>> list(found.values), found.pareto_k < 0.7  # doctest: +SKIP
+    (['Intercept', 'sd(judge)'], True)
+    """
+    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 100:
+        raise DesignError(f"draws={draws!r}: give a whole number, 100 or more. 1000 is the default.")
+    target = _linear(model, priors or {}) if model.family == "gaussian" else _generalised(model, priors or {})
+    return drawn(target, draws, seed, f"The posterior of {model.design.formula.source!r}")
+
+
+def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") -> Draws:
+    """Draw from a posterior of a few coordinates by importance sampling at its mode.
+
+    Parameters
+    ----------
+    target : Target
+    draws, seed : int
+    what : str
+        Of the message, if there is no mode.
+
+    Returns
+    -------
+    Draws
+    """
+    found = minimise(target.slope, target.start, target.guess)
+    if not np.isfinite(found.value) or not np.isfinite(found.x).all():
+        raise FitError(f"{what} has no mode. Give tighter priors, or see what the data carry by fit(...).check().")
+    rng = np.random.default_rng(seed)
+    points, log_weights = _weighted(target, found.x, _spread(found.hessian), draws, rng)
+    weights, k = smoothed(log_weights)
+    chosen = rng.permutation(_systematic(weights, draws - draws % 4, rng))
+    values = target.parameters(points[chosen], rng).reshape(4, -1, len(target.names))
+    return Draws(
+        {name: values[..., i] for i, name in enumerate(target.names)},
+        dict.fromkeys(target.names, ()),
+        0,
+        f"posterior, {target.method}, importance sampling of {draws}",
+        pareto_k=k,
+        importance_ess=float(1 / (weights**2).sum()),
+    )
+
+
+def _generalised(model: Model, priors: Mapping[str, Any]) -> Target:
+    """Coordinates: those in which the engine searches, the sd by its log."""
+    asked = NODES if model.n_quadrature == 1 else model.n_quadrature
+    terms = model.design.terms
+    table, plain = generalised(replace(model, n_quadrature=asked if terms else 1))
+    own, turn = turned(plain)
+    beta, tau = fixed_start(own.rows, model.thresholds)
+    free = len(beta) + len(tau)
+    names = (*model.design.names, *model.thresholds.names, *(f"sd({t.factor})" for t in terms))
+    kinds = ["fixed"] * len(beta) + ["threshold"] * len(tau) + ["sd"] * len(terms)
+    own_priors = _chosen(priors, names, kinds, {"fixed": 2.5, "threshold": 5.0, "sd": 1.0})
+
+    def params(w: Floats) -> Floats:
+        x = w.copy()
+        with np.errstate(over="ignore"):
+            x[..., free:] = np.exp(w[..., free:])
+        return np.asarray(x @ turn.T, np.float64)
+
+    def prior(at: Floats) -> tuple[float, Floats]:
+        each = [p.loss(v) for p, v in zip(own_priors, at, strict=True)]
+        return sum(e[0] for e in each), np.array([e[1] for e in each])
+
+    def slope(w: Floats) -> tuple[float, Floats]:
+        at = params(w)
+        x = np.append(w[:free], np.exp(w[free:]))
+        if not np.isfinite(at).all():
+            return np.inf, np.full(len(w), np.nan)
+        value, gradient = own(x)
+        more, by = prior(at)
+        gradient = gradient + turn.T @ by
+        gradient[free:] = gradient[free:] * x[free:] - 1.0
+        return value + more - float(w[free:].sum()), gradient
+
+    def value(w: Floats) -> float:
+        at = params(w)
+        return _value(plain, at) + prior(at)[0] - float(w[free:].sum()) if np.isfinite(at).all() else np.inf
+
+    start = np.concatenate([beta, tau, np.zeros(len(terms))])
+    first = np.concatenate([beta, tau, np.ones(len(terms))])
+    how = f"quadrature {asked}" if terms else "no random effects"
+    return Target(names, slope, value, start, first_guess(own, table, first), lambda w, _: params(w), how)
+
+
+def _value(target: GeneralisedObjective, params: Floats) -> float:
+    """Objective without its gradient."""
+    beta, tau, theta = target.split(params)
+    d = target.rows
+    hi, lo, ordered = target.thresholds.around(tau, d.category, d.part)
+    if not ordered:
+        return np.inf
+    value, _ = target.kernel.value(d.X @ beta + d.offset, target.scales.spread(d.z, theta), hi, lo)
+    return float(value)
+
+
+@dataclass(frozen=True)
+class _Collapsed:
+    """A Gaussian model by log relative sds and the log residual sd: β has a normal prior and is integrated out."""
+
+    objective: LinearObjective
+    precision: Floats
+    priors: list[Prior]
+
+    def at(self, w: Floats) -> tuple[float, Floats, Floats]:
+        """Minus the log posterior, and mean and covariance of β there."""
+        with np.errstate(over="ignore", under="ignore"):
+            theta, variance = np.exp(w[:-1]), float(np.exp(2 * w[-1]))
+        p = len(self.precision)
+        nothing = np.inf, np.full(p, np.nan), np.full((p, p), np.nan)
+        if not (np.isfinite(theta).all() and 0 < variance < np.inf):
+            return nothing
+        found = self.objective.at(theta)
+        if not np.isfinite(found.objective):
+            return nothing
+        ratio = found.residual / variance
+        value = found.objective + self.objective.cells.n / 2 * (ratio - 1 - np.log(ratio))
+        own = found.information / variance
+        both = own + np.diag(self.precision)
+        mean = np.asarray(np.linalg.solve(both, own @ found.beta), np.float64)
+        value += np.linalg.slogdet(both)[1] / 2 + float(found.beta @ own @ (found.beta - mean)) / 2
+        sigma = np.sqrt(variance)
+        value += sum(p.loss(s)[0] for p, s in zip(self.priors, [*(theta * sigma), sigma], strict=True))
+        value -= float(w[:-1].sum() + len(w) * w[-1])
+        return float(value), mean, np.asarray(np.linalg.inv(both), np.float64)
+
+
+def _linear(model: Model, priors: Mapping[str, Any]) -> Target:
+    d = model.design
+    if any(len(t.names) > 1 for t in d.terms):
+        raise DesignError(
+            f"{d.formula.source!r} has a random term of several columns; the fast path takes scalar ones, (1|item) or "
+            "(0 + x|item). Use engine='pymc'."
+        )
+    scale = float(np.sqrt(np.cov(d.y, fweights=d.count.astype(int)))) or 1.0
+    names = (*d.names, *(f"sd({t.factor})" for t in d.terms), "sd(residual)")
+    kinds = ["fixed"] * len(d.names) + ["sd"] * (len(d.terms) + 1)
+    chosen = _chosen(priors, names, kinds, {"fixed": np.inf, "sd": scale})
+    p = len(d.names)
+    for name, prior in zip(names[:p], chosen[:p], strict=True):
+        if prior.df is not None:
+            raise DesignError(f"priors[{name!r}]: a fixed effect of a Gaussian model has a normal prior. Give a scale.")
+    precision = np.array([1 / c.scale**2 for c in chosen[:p]])
+    target = _Collapsed(gaussian(replace(model, reml=False)), precision, chosen[p:])
+
+    def slope(w: Floats) -> tuple[float, Floats]:
+        value, steps = target.at(w)[0], np.eye(len(w)) * 1e-5
+        if not np.isfinite(value):
+            return np.inf, np.full(len(w), np.nan)
+        return value, np.array([target.at(w + h)[0] - target.at(w - h)[0] for h in steps]) / 2e-5
+
+    def parameters(points: Floats, rng: np.random.Generator) -> Floats:
+        own = [target.at(w) for w in points]
+        noise = rng.standard_normal((len(points), p))
+        beta = [m + np.linalg.cholesky(c) @ e for (_, m, c), e in zip(own, noise, strict=True)]
+        sigma = np.exp(points[:, -1:])
+        return np.hstack([np.array(beta).reshape(-1, p), np.exp(points[:, :-1]) * sigma, sigma])
+
+    k = len(d.terms)
+    start = np.append(np.zeros(k), np.log(scale / np.sqrt(1 + k)))
+    return Target(names, slope, lambda w: target.at(w)[0], start, np.eye(k + 1) * 0.1, parameters, "exact integration")
+
+
+def _chosen(
+    priors: Mapping[str, Any], names: tuple[str, ...], kinds: list[str], defaults: Mapping[str, float]
+) -> list[Prior]:
+    """The prior of each parameter: its own, else that of its kind, else the default."""
+    unknown = [n for n in priors if n not in names and n not in defaults]
+    if unknown:
+        raise DesignError(
+            f"priors has {unknown[0]!r}, which is no parameter. Parameters: {', '.join(names)}; kinds: "
+            f"{', '.join(defaults)}."
+        )
+    asked = [(n, k, priors.get(n, priors.get(k, defaults[k]))) for n, k in zip(names, kinds, strict=True)]
+    return [prior_of(value, name, half=kind == "sd") for name, kind, value in asked]
+
+
+def _spread(curvature: Floats) -> Floats:
+    """Lower factor of the inverse of the curvature; axes along which it is not curved get a width of 1."""
+    size, axes = np.linalg.eigh(curvature if np.isfinite(curvature).all() else np.eye(len(curvature)))
+    width = 1 / np.sqrt(np.where(size > 1e-2, size, 1.0))
+    return np.asarray(np.linalg.cholesky((axes * width**2) @ axes.T), np.float64)
+
+
+def _weighted(
+    target: Target, mode: Floats, factor: Floats, draws: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Points and log weights: pilot rounds from the mode on say where the bulk is; the last draws from both."""
+    first = second = (mode, WIDER * factor)
+    for _ in range(1 + (len(mode) > 4)):
+        second = _moved(target, second, factor, rng)
+    half = draws // 4
+    points = np.vstack([_t_points(*first, half, rng), _t_points(*second, draws - half, rng)])
+    proposed = np.logaddexp(
+        np.log(half / draws) + _t_log(points, *first), np.log(1 - half / draws) + _t_log(points, *second)
+    )
+    return points, -np.array([target.value(w) for w in points]) - proposed
+
+
+def _moved(
+    target: Target, before: tuple[Floats, Floats], factor: Floats, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """The proposal at the weighted mean and covariance of points from the one before."""
+    number = PILOT * max(1, len(factor) // 3)
+    pilot = _t_points(*before, number, rng)
+    log_weights = -np.array([target.value(w) for w in pilot]) - _t_log(pilot, *before)
+    weights = np.exp(log_weights - logsumexp(log_weights))
+    weights = np.minimum(weights, 5 / number**0.75)  # one point does not make the proposal
+    weights /= weights.sum()
+    mean = weights @ pilot
+    moved = (pilot - mean) * np.sqrt(weights)[:, None]
+    return mean, WIDER * np.linalg.cholesky(moved.T @ moved + 1e-3 * factor @ factor.T)
+
+
+def _t_points(mean: Floats, factor: Floats, n: int, rng: np.random.Generator) -> Floats:
+    wide = np.sqrt(DF / rng.chisquare(DF, n))
+    return np.asarray(mean + wide[:, None] * rng.standard_normal((n, len(mean))) @ factor.T, np.float64)
+
+
+def _t_log(points: Floats, mean: Floats, factor: Floats) -> Floats:
+    """Log density of the multivariate t."""
+    P = len(mean)
+    squares = (np.linalg.solve(factor, (points - mean).T) ** 2).sum(axis=0)
+    constant = gammaln((DF + P) / 2) - gammaln(DF / 2) - P / 2 * np.log(DF * np.pi) - np.log(np.diag(factor)).sum()
+    return np.asarray(constant - (DF + P) / 2 * np.log1p(squares / DF), np.float64)
+
+
+def _systematic(weights: Floats, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Resample: each point as often as its weight says, up to one."""
+    edges = np.cumsum(weights)
+    return np.searchsorted(edges / edges[-1], (np.arange(n) + rng.random()) / n).astype(np.int64)

@@ -1,0 +1,350 @@
+"""Priors of a model given by a formula: the weakly informative ones, and those that are asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtri, stdtrit
+
+from judgestats.errors import DesignError, suggestion
+from judgestats.models.designs import Design
+from judgestats.models.likelihood.thresholds import Thresholds
+
+Floats = NDArray[np.float64]
+
+#: Scale of coefficients whose predictor has sd 1, by link: 2.5 as in rstanarm and bambi, less by a probit's unit.
+SCALE = {"logit": 2.5, "probit": 1.5, "log": 2.5, "identity": 2.5}
+#: Shape of the LKJ prior of correlations, and degrees of freedom of the half-t of a residual sd.
+LKJ, DF = 2.0, 4.0
+#: Laws, in words.
+WORDS = {
+    "normal": "normal({location:.4g}, {scale:.4g})",
+    "ordered": "normal({location:.4g}, {scale:.4g}), in order",
+    "half-normal": "half-normal({scale:.4g})",
+    "half-t": "half-t(4, {scale:.4g})",
+    "lkj": "LKJ({scale:.4g})",
+}
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Prior of one parameter, as :func:`judgestats.models.verbs.sampled.compare` needs it.
+
+    Attributes
+    ----------
+    parameter : str
+        As ``tidy()`` has it.
+    law : str
+        A key of :data:`WORDS`.
+    location, scale : float
+        The scale of an LKJ prior is its shape.
+    meaning : str
+    place, size : int
+        Of ordered parameters: which of how many (from 0); of correlations: columns of the term, in `size`.
+    """
+
+    parameter: str
+    law: str
+    location: float
+    scale: float
+    meaning: str
+    place: int = 0
+    size: int = 1
+
+    @property
+    def words(self) -> str:
+        """The law, as in ``normal(0, 2.5)``."""
+        return WORDS[self.law].format(location=self.location, scale=self.scale)
+
+    def quantile(self, q: Any) -> Floats:
+        """Quantiles of the prior of this one parameter.
+
+        Examples
+        --------
+        >>> Prior("x", "normal", 0.0, 2.5, "").quantile([0.025, 0.975]).round(2)
+        array([-4.9,  4.9])
+        """
+        q = np.asarray(q, np.float64)
+        if self.law == "lkj":
+            a = self.scale - 1 + self.size / 2
+            return np.asarray(2 * betaincinv(a, a, q) - 1, np.float64)
+        if self.law == "ordered":  # independent normals in order are order statistics
+            q = betaincinv(self.place + 1, self.size - self.place, q)
+        half = self.law.startswith("half")
+        inner = (1 + q) / 2 if half else q
+        unit = stdtrit(DF, inner) if self.law == "half-t" else ndtri(inner)
+        return np.asarray(self.location + self.scale * unit, np.float64)
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation, by quantiles."""
+        q = (np.arange(4000) + 0.5) / 4000
+        return float(self.quantile(q).std())
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Priors of all parameters of a model of p fixed effects and T random terms.
+
+    Attributes
+    ----------
+    centre : (p,) float array
+        Means of the predictors, 0 of the intercept, and everywhere where there is none.
+    location, scale : (p,) float arrays
+        Of the fixed effects, the intercept's being that at the centre.
+    cuts, widths : float
+        Scales of thresholds at the centre, and of the steps from one half-width to the next.
+    sds : tuple of (k,) float arrays
+        Scales of the sds of each random term.
+    shapes : tuple of float
+        Of the LKJ prior of each term.
+    residual : float
+    spread : (p,) float array
+        Sds of the predictors, 1 of the intercept: the sampler moves in units of them.
+    starts : tuple of (k,) float arrays
+        Sds from which the sampler starts, whatever their priors.
+    unit : float
+        Of the linear predictor.
+    each : tuple of Prior
+        The same, parameter by parameter.
+    """
+
+    centre: Floats
+    location: Floats
+    scale: Floats
+    cuts: float
+    widths: float
+    sds: tuple[Floats, ...]
+    shapes: tuple[float, ...]
+    residual: float
+    spread: Floats
+    starts: tuple[Floats, ...]
+    unit: float
+    each: tuple[Prior, ...]
+
+    def table(self) -> pd.DataFrame:
+        """The priors as a frame: ``parameter``, ``prior``, ``meaning``."""
+        rows = [{"parameter": p.parameter, "prior": p.words, "meaning": p.meaning} for p in self.each]
+        return pd.DataFrame(rows, columns=["parameter", "prior", "meaning"])
+
+
+def priors(
+    design: Design, family: str, link: str, thresholds: Thresholds, asked: Mapping[str, Any] | None = None
+) -> Priors:
+    """Lay out the priors of a model.
+
+    Parameters
+    ----------
+    design : Design
+    family, link : str
+    thresholds : Thresholds
+    asked : mapping, optional
+        Parameter -> its scale. A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``,
+        ``sd(residual)``), a term of the formula (``strategy``: all its columns), ``sd(item)`` (all sds of a factor),
+        ``cor(item)`` (the shape of the LKJ prior, 1 is flat), ``thresholds`` or ``half-width``. A fixed effect takes
+        a pair ``(mean, sd)`` too.
+
+    Returns
+    -------
+    Priors
+
+    Raises
+    ------
+    DesignError
+        If a name is none of the model's, or a value is no positive number.
+
+    Notes
+    -----
+    Weakly informative, on the scale of the link, with s = 1 (Gaussian: the sd of the response): slopes
+    normal(0, 2.5 s / sd(x)), 1.5 for probit; the intercept normal(m, 2.5 s) where all predictors are at their means,
+    m = 0 (Gaussian: the mean of the response, Poisson: the logarithm of the mean rate); thresholds there as independent
+    normals in order; sds of random effects half-normal with the scale that the same column would have as a fixed
+    effect; correlations LKJ(2); the residual sd half-t(4, s). Means and sds are over calls, so that a tally has the
+    priors of its calls.
+
+    Source: Gelman, Jakulin, Pittau and Su 2008; Goodrich, Gabry, Ali and Brilleman, rstanarm; Capretto et al. 2022,
+    bambi, from whom it differs in the sd of a random intercept (2.5 s, not that of the fixed intercept).
+    """
+    calls: Floats = design.count * design.trials
+    unit, middle = _response(design, family, calls)
+    base = SCALE[link] * unit
+    own = _Asked(dict(asked or {}))
+    spread, centre, constant = _fixed(design, calls)
+    centre = centre if constant.any() or design.categories else np.zeros_like(centre)
+    location, scale = np.where(constant, middle, 0.0), base / spread
+    for k, name in enumerate(design.names):
+        location[k], scale[k] = own.pair((name, _term(name)), location[k], scale[k])
+    cuts = own.one(("thresholds",), base) if design.categories else np.nan
+    symmetric = bool(design.categories) and not single(thresholds)
+    widths = own.one(("half-width",), base) if symmetric else np.nan
+    sds, shapes, starts = [], [], []
+    for term in design.terms:
+        _, wide = _moments(term.values, calls)
+        wide[wide == 0] = 1.0
+        pairs = zip(term.names, base / wide, strict=True)
+        starts.append(0.5 * unit / wide)
+        sds.append(np.array([own.one((f"sd({n}|{term.factor})", f"sd({term.factor})"), s) for n, s in pairs]))
+        shapes.append(own.one((f"cor({term.factor})",), LKJ) if len(term.names) > 1 else LKJ)
+    residual = own.one(("sd(residual)",), unit) if family == "gaussian" else np.nan
+    own.refuse_rest()
+    each = [
+        *_location(design, location, scale, centre, spread, constant),
+        *_cuts(thresholds, cuts, widths),
+        *_spreads(design, sds, shapes),
+        *([Prior("sd(residual)", "half-t", 0.0, residual, "residual sd")] if family == "gaussian" else []),
+    ]
+    return Priors(
+        centre,
+        location,
+        scale,
+        cuts,
+        widths,
+        tuple(sds),
+        tuple(shapes),
+        residual,
+        spread,
+        tuple(starts),
+        unit,
+        tuple(each),
+    )
+
+
+class _Asked:
+    """What was asked for; remembers what was looked up."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self.asked, self.known = asked, list[str]()
+
+    def _find(self, names: Sequence[str]) -> str | None:
+        self.known += names
+        return next((n for n in names if n in self.asked), None)
+
+    def one(self, names: Sequence[str], default: float) -> float:
+        found = self._find(names)
+        return default if found is None else _positive(found, self.asked[found])
+
+    def pair(self, names: Sequence[str], location: float, scale: float) -> tuple[float, float]:
+        found = self._find(names)
+        if found is None:
+            return location, scale
+        value = self.asked[found]
+        if isinstance(value, (tuple, list)) and len(value) == 2:
+            return _number(found, value[0]), _positive(found, value[1])
+        return location, _positive(found, value)
+
+    def refuse_rest(self) -> None:
+        known = list(dict.fromkeys(self.known))
+        for name in self.asked:
+            if name not in known:
+                raise DesignError(
+                    f"priors: {name!r} is no parameter of this model. Allowed: {', '.join(known)}."
+                    f"{suggestion(str(name), known)}"
+                )
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
+        raise DesignError(f"priors: {name!r} has {value!r}, which is no finite number. A scale of 1000 is flat.")
+    return float(value)
+
+
+def _positive(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if number <= 0:
+        raise DesignError(f"priors: {name!r} has the scale {value!r}. A scale is positive, such as 1.0.")
+    return number
+
+
+def _term(name: str) -> str:
+    """The term of a column: ``x:strategy[S8]`` -> ``x:strategy``."""
+    return re.sub(r"\[[^\]]*\]", "", name)
+
+
+def _moments(values: Floats, calls: Floats) -> tuple[Floats, Floats]:
+    mean = calls @ values / calls.sum()
+    return mean, np.sqrt(calls @ (values - mean) ** 2 / calls.sum())
+
+
+def _fixed(design: Design, calls: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Spread (1 where there is none), mean, and whether a column is the intercept."""
+    mean, spread = _moments(design.X, calls)
+    constant = np.array([name == "Intercept" for name in design.names], bool)
+    return np.where(spread > 1e-12, spread, 1.0), np.where(constant, 0.0, mean), constant
+
+
+def _response(design: Design, family: str, calls: Floats) -> tuple[float, float]:
+    """Unit of the linear predictor, and where its middle is."""
+    if family == "gaussian":
+        mean, sd = _moments((design.y - design.offset)[:, None], calls)
+        return (float(sd[0]) if sd[0] > 0 else 1.0), float(mean[0])
+    if family == "poisson":
+        events, exposure = float(calls @ design.y), float(calls @ np.exp(design.offset))
+        return 1.0, float(np.log(max(events, 0.5) / exposure))
+    return 1.0, 0.0
+
+
+def single(thresholds: Thresholds) -> bool:
+    """Whether each threshold is a parameter of its own."""
+    return bool((np.abs(thresholds.map).sum(axis=2) == 1).all())
+
+
+def sizes(thresholds: Thresholds) -> tuple[int, int, int]:
+    """Shape of the threshold parameters.
+
+    Returns
+    -------
+    free, sets, steps : int
+        Parameters that are free (midpoints), sets of ordered ones, and how many are in each set.
+    """
+    inner, total = thresholds.map.shape[1], len(thresholds.names)
+    if single(thresholds):
+        return 0, total // max(inner, 1), inner
+    free = sum(name.startswith("midpoint") for name in thresholds.names)
+    steps = inner // 2
+    return free, (total - free) // steps, steps
+
+
+def _location(
+    design: Design, location: Floats, scale: Floats, centre: Floats, spread: Floats, constant: NDArray[np.bool_]
+) -> list[Prior]:
+    result = []
+    for k, name in enumerate(design.names):
+        meaning = f"slope of a predictor with sd {spread[k]:.4g}"
+        if constant[k]:
+            meaning = "intercept, all predictors at their means" if centre.any() else "intercept"
+        result.append(Prior(name, "normal", float(location[k]), float(scale[k]), meaning))
+    return result
+
+
+def _cuts(thresholds: Thresholds, cuts: float, widths: float) -> list[Prior]:
+    if not thresholds.names:
+        return []
+    free, sets, steps = sizes(thresholds)
+    where = "threshold, all predictors at their means"
+    if single(thresholds):
+        return [Prior(n, "ordered", 0.0, cuts, where, k // sets, steps) for k, n in enumerate(thresholds.names)]
+    result = [Prior(n, "normal", 0.0, cuts, "midpoint, all predictors at their means") for n in thresholds.names[:free]]
+    step = "half-width of the tie" if steps == 1 else "half-width, or its step from the one before"
+    return result + [Prior(n, "half-normal", 0.0, widths, step) for n in thresholds.names[free:]]
+
+
+def _spreads(design: Design, sds: list[Floats], shapes: list[float]) -> list[Prior]:
+    result = []
+    for term, own, shape in zip(design.terms, sds, shapes, strict=True):
+        g, k = term.factor, len(term.names)
+        result += [
+            Prior(f"sd({n}|{g})", "half-normal", 0.0, float(s), f"sd between levels of {g}")
+            for n, s in zip(term.names, own, strict=True)
+        ]
+        result += [
+            Prior(f"cor({term.names[j]},{term.names[i]}|{g})", "lkj", 0.0, shape, "correlation", size=k)
+            for i in range(k)
+            for j in range(i)
+        ]
+    return result

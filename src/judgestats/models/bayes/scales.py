@@ -1,0 +1,120 @@
+"""Priors of single parameters: (half-)normal or (half-)t about 0, or flat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, ndtr, ndtri, stdtrit
+
+from judgestats.errors import DesignError
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A prior about 0.
+
+    Attributes
+    ----------
+    scale : float
+        Infinite for a flat one.
+    df : float or None
+        Degrees of freedom of a t; None for a normal.
+    half : bool
+        Of a standard deviation.
+    """
+
+    scale: float
+    df: float | None
+    half: bool
+
+    def loss(self, value: float) -> tuple[float, float]:
+        """Minus its log density, without constant, and the derivative."""
+        z = value / self.scale
+        if self.df is None:
+            return z * z / 2, z / self.scale
+        more = (self.df + 1) / (self.df + z * z)
+        return (self.df + 1) / 2 * float(np.log1p(z * z / self.df)), more * z / self.scale
+
+    def stretched(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Standard deviations whose place in this half-prior is that of `z` in a standard normal; the derivative."""
+        upper = ndtr(-z) / 2
+        if self.df is None:
+            at = -ndtri(upper)
+            density = 2 * np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi)
+        else:
+            at = -stdtrit(self.df, upper)
+            constant = gammaln((self.df + 1) / 2) - gammaln(self.df / 2) - np.log(self.df * np.pi) / 2
+            density = 2 * np.exp(constant - (self.df + 1) / 2 * np.log1p(at**2 / self.df))
+        slope = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / density
+        return self.scale * np.maximum(at, 0.0), self.scale * slope
+
+    def quartiles(self) -> tuple[float, float]:
+        """Its lower and upper quartile; infinite where it is flat."""
+        low, high = (0.625, 0.875) if self.half else (0.25, 0.75)
+        at = ndtri([low, high]) if self.df is None else stdtrit(self.df, [low, high])
+        return self.scale * float(at[0]), self.scale * float(at[1])
+
+    def decides(self, values: NDArray[np.float64]) -> bool:
+        """Whether draws of the posterior are spread nearly as widely as the prior: by quartiles, over 80 %."""
+        low, high = self.quartiles()
+        own = np.quantile(values, [0.25, 0.75])
+        return bool(own[1] - own[0] > 0.8 * (high - low))
+
+    def draw(self, rng: np.random.Generator, size: int | tuple[int, ...] = ()) -> NDArray[np.float64]:
+        """Values drawn from it."""
+        noise = rng.standard_normal(size) if self.df is None else rng.standard_t(self.df, size)
+        return np.asarray(self.scale * (np.abs(noise) if self.half else noise), np.float64)
+
+    def pymc(self, pm: Any, name: str) -> Any:
+        """The same as a variable of the PyMC model at hand."""
+        if self.df is None:
+            return pm.HalfNormal(name, self.scale) if self.half else pm.Normal(name, 0.0, self.scale)
+        if self.half:
+            return pm.HalfStudentT(name, nu=self.df, sigma=self.scale)
+        return pm.StudentT(name, nu=self.df, mu=0.0, sigma=self.scale)
+
+    def __str__(self) -> str:
+        """As a reader knows it."""
+        if np.isinf(self.scale):
+            return "flat"
+        half = "half-" if self.half else ""
+        return f"{half}normal({self.scale:.4g})" if self.df is None else f"{half}t({self.df:g}, {self.scale:.4g})"
+
+
+def prior_of(value: Any, name: str, *, half: bool) -> Prior:
+    """Read a prior.
+
+    Parameters
+    ----------
+    value : float or (float, float)
+        Scale of a normal, or scale and degrees of freedom of a t; an infinite scale is flat.
+    name : str
+        Of the parameter, for the message.
+    half : bool
+        Whether the parameter is a standard deviation.
+
+    Returns
+    -------
+    Prior
+
+    Raises
+    ------
+    DesignError
+        If it is none.
+
+    Examples
+    --------
+    >>> str(prior_of(0.5, "sd(item)", half=True)), str(prior_of((2.5, 3), "x", half=False))
+    ('half-normal(0.5)', 't(3, 2.5)')
+    """
+    given = value if isinstance(value, tuple | list) else (value,)
+    numbers = all(isinstance(v, int | float | np.integer | np.floating) and not isinstance(v, bool) for v in given)
+    if not (numbers and 1 <= len(given) <= 2 and all(v > 0 for v in given)):
+        raise DesignError(
+            f"priors[{name!r}]={value!r} is no prior. Give a scale above 0, or (scale, df) for a t; float('inf') "
+            "is flat."
+        )
+    return Prior(float(given[0]), float(given[1]) if len(given) == 2 else None, half)

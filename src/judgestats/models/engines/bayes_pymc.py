@@ -1,0 +1,342 @@
+"""The Bayesian engine: the likelihood engine's rows of counts under priors, sampled by NUTS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgestats.models.bayes.draws import NOT_MIXED, Draws
+from judgestats.models.bayes.priors import Priors, priors, single, sizes
+from judgestats.models.bayes.sampling import pymc, sample
+from judgestats.models.designs import Design
+from judgestats.models.engines.wrapping import wrapped
+from judgestats.models.fitted import Fitted
+from judgestats.models.likelihood.compression import Columns, Compressed, compress
+from judgestats.models.likelihood.thresholds import Thresholds
+from judgestats.models.ml import Model, parameter_names
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Random effects times draws in one go.
+_BLOCK = 2_000_000
+
+
+def fit_pymc(
+    model: Model,
+    *,
+    priors: Mapping[str, Any] | None = None,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    seed: int = 0,
+    target_accept: float = 0.9,
+    progress: bool = True,
+) -> Fitted:
+    """Sample the posterior of a model.
+
+    Parameters
+    ----------
+    model : Model
+        Of any family and with any random terms.
+    priors : mapping, optional
+        See :func:`judgestats.models.bayes.priors.priors`.
+    draws, tune, chains : int
+        Kept draws and warm-up draws of each chain.
+    seed : int
+    target_accept : float
+    progress : bool
+
+    Returns
+    -------
+    Fitted
+        ``params`` and ``covariance`` are posterior means and covariances; ``options`` has ``draws``, a
+        :class:`judgestats.models.bayes.draws.Draws` of ``parameters`` (all of them, under their names) and of
+        ``effects <t>`` for each random term, and ``prior``, the priors. There is no log likelihood: see
+        :func:`judgestats.models.verbs.crossvalidation.loo`.
+
+    Raises
+    ------
+    FitError
+        If PyMC is not installed, or the sampler fails.
+    DesignError
+        If a prior is for no parameter of the model.
+    """
+    own = _priors(model, priors)
+    target = build(model.design, model.family, model.link, model.thresholds, own, model.parts)
+    raw = sample(
+        target, _labels(model), draws=draws, tune=tune, chains=chains, seed=seed, target_accept=target_accept,
+        progress=progress,
+    )  # fmt: skip
+    found = _read(model, own, raw)
+    values = found.flat("parameters")
+    notes = replace(found, values={"parameters": found.values["parameters"]}).notes()  # of many levels some look odd
+    about = {"draws": found, "prior": own}
+    result = wrapped(
+        model, "pymc", found.method, values.mean(axis=0), np.atleast_2d(np.cov(values, rowvar=False)), notes=notes,
+        converged=True, run=fit_pymc, options=about, effects=partial(_effects, model, found),
+    )  # fmt: skip
+    return replace(result, converged=NOT_MIXED not in notes, refit=None)
+
+
+def _priors(model: Model, asked: Mapping[str, Any] | None) -> Priors:
+    return priors(model.design, model.family, model.link, model.thresholds, asked)
+
+
+def build(
+    design: Design, family: str, link: str, thresholds: Thresholds, priors: Priors, part: Ints | None = None
+) -> Any:
+    """Write a model for PyMC.
+
+    One way for all families: the likelihood is a potential over the distinct rows that the likelihood engine sees, with
+    their sums: successes of trials; sums of Poisson counts; means and sums of squares within; counts of each category.
+    Bambi builds models for a row of each call, and its weights do not reach sums of squares, thresholds that vary or
+    symmetric ones; the design is coded already, by the same coders as in all engines.
+
+    Parameters
+    ----------
+    design : Design
+    family, link : str
+    thresholds : Thresholds
+    priors : Priors
+    part : (N,) int array, optional
+        Set of thresholds of each row.
+
+    Returns
+    -------
+    pymc.Model
+        With variables ``beta`` (predictors centred; ``gamma`` in units of their sds), ``cuts`` or ``midpoints`` and
+        ``steps``, ``sigma``; for each random term ``u<t>`` (levels, k), of unit scale, and ``L<t>`` (k, k).
+    """
+    pm = pymc()
+    import pytensor.tensor as pt
+
+    rows = compress(design, np.zeros(len(design.y), np.int64) if part is None else part, groups=False)
+    with pm.Model() as model:
+        eta: Any = pt.as_tensor_variable(rows.offset)
+        if design.names:
+            location, scale = priors.location * priors.spread, priors.scale * priors.spread
+            beta = pm.Deterministic("beta", pm.Normal("gamma", location, scale, shape=len(scale)) / priors.spread)
+            eta = eta + (rows.X - priors.centre) @ beta
+        for t, term in enumerate(design.terms):
+            L = _factor(pm, pt, t, len(term.names), priors)
+            u = pm.Normal(f"u{t}", 0.0, 1.0, shape=(len(term.levels), len(term.names)))
+            codes, z = _of_term(rows.columns, t)
+            eta = eta + (z * (u @ L.T)[codes]).sum(axis=1)
+        if family == "gaussian":
+            sigma = pm.HalfStudentT("sigma", 4.0, priors.residual, initval=priors.unit)
+            own = _gaussian(pt, rows, eta, sigma, float(design.count.sum()))
+        elif design.categories:
+            own = _cumulative(pt, rows, eta, link, thresholds, _cuts(pm, pt, thresholds, priors))
+        else:
+            own = _counts(pt, rows, eta, link)
+        pm.Potential("loglik", own.sum())
+    return model
+
+
+def _factor(pm: Any, pt: Any, t: int, k: int, priors: Priors) -> Any:
+    """Cholesky factor of the covariance of term t.
+
+    Correlations by partial correlations, each (1 + p)/2 a beta: Lewandowski, Kurowicka and Joe 2009, section 2.4.
+    """
+    sd = pm.HalfNormal(f"sd{t}", priors.sds[t], shape=k, initval=priors.starts[t])
+    shape = priors.shapes[t] + (k - 2 - np.concatenate([[j] * (k - 1 - j) for j in range(k)])) / 2
+    partial: Any = 2 * pm.Beta(f"partial{t}", shape, shape, shape=len(shape)) - 1 if k > 1 else ()
+    columns, left, first = [], [1.0] * k, 0
+    for j in range(k):
+        own = [0.0] * j + [pt.sqrt(left[j])]
+        for i in range(j + 1, k):
+            own.append(partial[first] * pt.sqrt(left[i]))
+            left[i] = left[i] - own[-1] ** 2
+            first += 1
+        columns.append(pt.stack(own))
+    return pm.Deterministic(f"L{t}", sd[:, None] * pt.stack(columns, axis=1))
+
+
+def _of_term(columns: Columns, t: int) -> tuple[Ints, Floats]:
+    """Level of each row in term t, and the term's values."""
+    first, k = sum(columns.sizes[:t]), columns.sizes[t]
+    place = columns.cols[:, first] - columns.blocks[columns.factor[t]] - columns.offset[t]
+    return np.asarray(place // columns.width[t], np.int64), columns.z[:, first : first + k]
+
+
+def _counts(pt: Any, rows: Compressed, eta: Any, link: str) -> Any:
+    """Log likelihood of binomial sums (y of m) or Poisson sums (y in m calls)."""
+    if link == "log":
+        return rows.y * eta - rows.m * pt.exp(eta)
+    if link == "logit":
+        return rows.y * eta - rows.m * pt.softplus(eta)
+    return rows.y * _lcdf(eta) + (rows.m - rows.y) * _lcdf(-eta)
+
+
+def _gaussian(pt: Any, rows: Compressed, eta: Any, sigma: Any, n: float) -> Any:
+    """Log likelihood of means y of m calls and the squares within."""
+    return (-(rows.squares + rows.m * (rows.y / rows.m - eta) ** 2) / (2 * sigma**2)).sum() - n * pt.log(sigma)
+
+
+def _cuts(pm: Any, pt: Any, thresholds: Thresholds, priors: Priors) -> Any:
+    """(S, J - 1) thresholds with all predictors at their means."""
+    free, sets, steps = sizes(thresholds)
+    if single(thresholds):
+        ordered = pm.distributions.transforms.ordered
+        start = np.tile(np.linspace(-1.0, 1.0, steps + 2)[1:-1], (sets, 1))
+        shape = {"shape": (sets, steps), "initval": start, **({"transform": ordered} if steps > 1 else {})}
+        tau = pm.Normal("cuts", 0.0, priors.cuts, **shape).T.flatten()
+    else:
+        middle = pm.Normal("midpoints", 0.0, priors.cuts, shape=free)
+        step = pm.HalfNormal("steps", priors.widths, shape=(sets, steps), initval=np.full((sets, steps), 0.5))
+        tau = pt.concatenate([middle, pt.cumsum(step, axis=1).T.flatten()])
+    return pt.tensordot(pt.as_tensor_variable(thresholds.map), tau, axes=1)
+
+
+def _cumulative(pt: Any, rows: Compressed, eta: Any, link: str, thresholds: Thresholds, cuts: Any) -> Any:
+    """Log likelihood of m calls in one category."""
+    y, last = rows.category, thresholds.map.shape[1]
+    hi = cuts[rows.part, np.minimum(y, last - 1)] - eta
+    lo = cuts[rows.part, np.maximum(y - 1, 0)] - eta
+    if link == "logit":  # log F(a) - F(b) = log F(a) + log F(-b) + log(1 - exp(b - a))
+        gap = pt.switch(pt.eq(hi, lo), 1.0, hi - lo)
+        inner = -pt.softplus(-hi) - pt.softplus(lo) + pt.log1p(-pt.exp(-gap))
+    else:  # in the tail that is not near 1
+        upper = pt.gt(hi + lo, 0)
+        a, b = pt.switch(upper, -lo, hi), pt.switch(upper, -hi, lo)
+        gap = pt.switch(pt.eq(hi, lo), -1.0, _lcdf(b) - _lcdf(a))
+        inner = _lcdf(a) + pt.log1p(-pt.exp(gap))
+    lowest = -pt.softplus(-hi) if link == "logit" else _lcdf(hi)
+    highest = -pt.softplus(lo) if link == "logit" else _lcdf(-lo)
+    return rows.m * pt.switch(y == 0, lowest, pt.switch(y == last, highest, inner))
+
+
+def _lcdf(x: Any) -> Any:
+    """Logarithm of the normal distribution function; PyMC's own rounds the root of 2 to single precision."""
+    import pytensor.tensor as pt
+
+    root = np.sqrt(2.0)
+    low, high = pt.minimum(x, -1.0), pt.maximum(x, -1.0)
+    tail = pt.log(pt.erfcx(-low / root) / 2) - low**2 / 2
+    return pt.switch(x < -1.0, tail, pt.log1p(-pt.erfc(high / root) / 2))
+
+
+def _labels(model: Model) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """What is kept of the draws."""
+    d = model.design
+    names = ["beta"] if d.names else []
+    if d.categories:
+        names += ["cuts"] if single(model.thresholds) else ["midpoints", "steps"]
+    names += [f"{what}{t}" for t in range(len(d.terms)) for what in ("u", "L")]
+    return dict.fromkeys([*names, *(["sigma"] if model.family == "gaussian" else [])], ())
+
+
+def _read(model: Model, priors: Priors, raw: Draws) -> Draws:
+    """The draws in the parameters of all engines, predictors as they are."""
+    d, own = model.design, raw.values
+    size = next(iter(own.values())).shape[:2]
+    beta = own["beta"].copy() if d.names else np.zeros((*size, 0))
+    shift = beta @ priors.centre
+    for k in (k for k, name in enumerate(d.names) if name == "Intercept"):
+        beta[..., k] -= shift
+    parts = [beta]
+    if d.categories:
+        parts += _thresholds(model.thresholds, own, shift)
+    effects: dict[str, Floats] = {}
+    labels: dict[str, tuple[tuple[str, ...], ...]] = {"parameters": (parameter_names(model),)}
+    for t, term in enumerate(d.terms):
+        L = own[f"L{t}"]
+        k = len(term.names)
+        parts.append(np.stack([L[..., a, b] for b in range(k) for a in range(b, k)], axis=-1))
+        effects[f"effects {t}"] = np.einsum("csla,csba->cslb", own[f"u{t}"], L)
+        labels[f"effects {t}"] = (term.levels, term.names)
+    if model.family == "gaussian":
+        parts.append(own["sigma"][..., None])
+    return replace(raw, values={"parameters": np.concatenate(parts, axis=-1), **effects}, labels=labels)
+
+
+def _thresholds(thresholds: Thresholds, own: dict[str, Floats], shift: Floats) -> list[Floats]:
+    """Draws of the threshold parameters, in their order."""
+    if single(thresholds):
+        return [own["cuts"].swapaxes(-1, -2).reshape(*shift.shape, -1) + shift[..., None]]
+    wide = np.cumsum(own["steps"], axis=-1).swapaxes(-1, -2).reshape(*shift.shape, -1)
+    return [own["midpoints"] + shift[..., None], wide]
+
+
+def _effects(model: Model, draws: Draws) -> Sampled | None:
+    terms = model.design.terms
+    if not terms:
+        return None
+    beta = draws.flat("parameters")[:, : model.design.X.shape[1]]
+    return Sampled(beta, tuple(draws.flat(f"effects {t}") for t in range(len(terms))), _covariances(model, draws))
+
+
+def _covariances(model: Model, draws: Draws) -> tuple[Floats, ...]:
+    """Posterior mean of the covariance of each term."""
+    values, result = draws.flat("parameters"), []
+    first = model.design.X.shape[1] + len(model.thresholds.names)
+    for k in (len(t.names) for t in model.design.terms):
+        L = np.zeros((len(values), k, k))
+        down = np.triu_indices(k)
+        L[:, down[1], down[0]] = values[:, first : first + k * (k + 1) // 2]
+        result.append(np.einsum("sab,scb->ac", L, L) / len(values))
+        first += k * (k + 1) // 2
+    return tuple(result)
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Random effects by S draws.
+
+    Attributes
+    ----------
+    beta : (S, p) float array
+    effects : tuple of (S, levels, k) float arrays
+    covariances : tuple of (k, k) float arrays
+        Of each term, for new levels.
+    """
+
+    beta: Floats
+    effects: tuple[Floats, ...]
+    covariances: tuple[Floats, ...]
+
+    @property
+    def modes(self) -> tuple[Floats, ...]:
+        """For each term (levels, k): posterior means."""
+        return tuple(own.mean(axis=0) for own in self.effects)
+
+    @property
+    def spreads(self) -> tuple[Floats, ...]:
+        """For each term (levels, k, k): posterior covariance, what is not known of the parameters included."""
+        result = []
+        for own in self.effects:
+            off = own - own.mean(axis=0)
+            result.append(np.einsum("sla,slb->lab", off, off) / (len(own) - 1))
+        return tuple(result)
+
+    def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
+        """Variance of x'β + z'b over the draws.
+
+        Parameters
+        ----------
+        X : (M, p) float array
+        zs : list of (M, k) float arrays
+        codes : list of (M,) int arrays
+            -1 is a new level.
+
+        Returns
+        -------
+        (M,) float array
+        """
+        result = np.zeros(len(X))
+        step = max(1, _BLOCK // len(self.beta))
+        for first in range(0, len(X), step):
+            part = slice(first, first + step)
+            eta = self.beta @ X[part].T
+            for own, z, code, C in zip(self.effects, zs, codes, self.covariances, strict=True):
+                known = code[part] >= 0
+                eta[:, known] += np.einsum("sma,ma->sm", own[:, code[part][known]], z[part][known])
+                result[part] += np.where(known, 0.0, np.einsum("ma,ab,mb->m", z[part], C, z[part]))
+            result[part] += eta.var(axis=0, ddof=1)
+        return result

@@ -1,0 +1,299 @@
+"""Mean scores of systems by judges under conditions: a Gaussian model whose effects integrate out given their sds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from judgestats.models.bayes.draws import FEW_EFFECTIVE, HEAVY, LEAST_ESS, MOST_PARETO, Draws
+from judgestats.models.bayes.grids import Target, drawn
+from judgestats.models.bayes.sampling import pymc
+from judgestats.models.bayes.scales import Prior
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Effects whose sd is given, not estimated: there is one of each, or one a condition.
+FIXED = ("level", "level_shift", "mean_self", "mean_self_shift")
+#: Each effect, its default prior scale in sds of the mean scores, and what it is.
+EFFECTS: dict[str, tuple[float, str]] = {
+    "level": (2.5, "overall mean score, about the mean of the data"),
+    "level_shift": (0.5, "how the mean score moves with the condition"),
+    "judge": (1.0, "sd of the judges' leniency"),
+    "judge_shift": (0.5, "sd of its change with the condition"),
+    "system": (1.0, "sd of the systems' quality"),
+    "system_shift": (0.5, "sd of its change with the condition"),
+    "taste": (0.5, "sd of judge-by-system interaction"),
+    "taste_shift": (0.5, "sd of its change with the condition"),
+    "mean_self": (0.5, "mean self-preference"),
+    "mean_self_shift": (0.5, "how it moves with the condition"),
+    "self": (0.5, "sd of self-preference over judges"),
+    "self_shift": (0.5, "sd of its change with the condition"),
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Mean scores. N cells of J judges, S systems, C conditions.
+
+    Attributes
+    ----------
+    y : (N,) float array
+        About `centre`.
+    noise : (N,) float array
+        Variance of each mean, known.
+    judge, system, condition : (N,) int arrays
+        Codes; condition -1 is a reference that belongs to none.
+    own : (N,) bool array
+        Whether the system is the judge.
+    judges, systems, conditions : tuple of str
+        Labels; a reference is the last of the judges.
+    reference : bool
+        Whether there is one.
+    centre : float
+    """
+
+    y: Floats
+    noise: Floats
+    judge: Ints
+    system: Ints
+    condition: Ints
+    own: NDArray[np.bool_]
+    judges: tuple[str, ...]
+    systems: tuple[str, ...]
+    conditions: tuple[str, ...]
+    reference: bool = False
+    centre: float = 0.0
+
+    @cached_property
+    def groups(self) -> dict[str, tuple[Ints, int]]:
+        """Effect -> level of each cell (-1: it has none) and number of levels, for the effects that the model has."""
+        J, S, C = len(self.judges), len(self.systems), len(self.conditions)
+        pair = self.judge * S + self.system
+        nobody = np.full(len(self.y), -1)
+        found = {"level": (nobody + 1, 1), "judge": (self.judge, J), "system": (self.system, S), "taste": (pair, J * S)}
+        selves = {"mean_self": (np.where(self.own, 0, -1), 1), "self": (np.where(self.own, self.judge, -1), J)}
+        found |= selves if self.own.any() else {}
+        if C > 1:
+            for name, (code, size) in list(found.items()):
+                inside = (code >= 0) & (self.condition >= 0)
+                found[f"{name}_shift"] = (np.where(inside, self.condition * size + code, -1), C * size)
+        return {name: found[name] for name in EFFECTS if name in found}
+
+    @property
+    def sds(self) -> tuple[str, ...]:
+        """Effects whose sd is estimated."""
+        return tuple(name for name in self.groups if name not in FIXED)
+
+    @cached_property
+    def grams(self) -> dict[str, Floats]:
+        """ZZ' of each effect: which cells share it."""
+        return {
+            name: ((code[:, None] == code) & (code >= 0)).astype(np.float64) for name, (code, _) in self.groups.items()
+        }
+
+    def base(self, priors: Mapping[str, Prior]) -> Floats:
+        """The part of the covariance of `y` that is known."""
+        fixed = [priors[name].scale ** 2 * gram for name, gram in self.grams.items() if name in FIXED]
+        jitter = 1e-6 * priors["taste"].scale ** 2
+        return np.asarray(sum(fixed) + np.diag(self.noise + jitter), np.float64)
+
+
+def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
+    """The PyMC model: sds are sampled, effects integrated out (their normal law makes that exact).
+
+    Parameters
+    ----------
+    data : Panel
+    priors : mapping
+        Effect -> prior: normal scale of those in :data:`FIXED`, half-normal or half-t of the other sds.
+
+    Returns
+    -------
+    pymc.Model
+    """
+    pm = pymc()
+    with pm.Model() as result:
+        covariance = data.base(priors)
+        for name in data.sds:
+            covariance = covariance + priors[name].pymc(pm, name) ** 2 * data.grams[name]
+        scores = pm.Data("scores", data.y)
+        pm.MvNormal("y", np.zeros(len(data.y)), cov=covariance, observed=scores)
+    return result
+
+
+def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, seed: int = 0) -> Draws:
+    """Draw the sds by importance sampling at the mode, each where its prior is a standard normal.
+
+    Parameters
+    ----------
+    data : Panel
+    priors : mapping
+    draws, seed : int
+
+    Returns
+    -------
+    Draws
+    """
+    base, own = data.base(priors), [priors[name] for name in data.sds]
+    grams = np.stack([data.grams[name] for name in data.sds])
+
+    def scales(z: Floats) -> tuple[Floats, Floats]:
+        both = [p.stretched(z[..., i]) for i, p in enumerate(own)]
+        return np.stack([b[0] for b in both], axis=-1), np.stack([b[1] for b in both], axis=-1)
+
+    def factored(z: Floats) -> tuple[float, Any]:
+        covariance = base + np.tensordot(scales(z)[0] ** 2, grams, axes=1)
+        try:
+            factor = cho_factor(covariance, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return np.inf, None
+        squares = data.y @ cho_solve(factor, data.y, check_finite=False)
+        return float(squares / 2 + np.log(np.diag(factor[0])).sum() + z @ z / 2), factor
+
+    def slope(z: Floats) -> tuple[float, Floats]:
+        value, factor = factored(z)
+        if not np.isfinite(value):
+            return np.inf, np.full(len(z), np.nan)
+        inverse = cho_solve(factor, np.eye(len(data.y)), check_finite=False)
+        weight = inverse @ data.y
+        by = np.einsum("kij,ij->k", grams, inverse - np.outer(weight, weight)) / 2
+        sd, move = scales(z)
+        return value, by * 2 * sd * move + z
+
+    P = len(own)
+    target = Target(
+        data.sds,
+        slope,
+        lambda z: factored(z)[0],
+        np.zeros(P),
+        np.eye(P),
+        lambda z, _: scales(z)[0],
+        "effects integrated",
+    )
+    return drawn(target, draws, seed)
+
+
+def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generator) -> tuple[dict[str, Any], Floats]:
+    """Parameters drawn from the prior, and mean scores drawn from them, effect by effect.
+
+    Parameters
+    ----------
+    data : Panel
+        Only its design and its noise are used.
+    priors : mapping
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    parameters : dict
+        Each sd, and each effect by the name ``<effect>_effect``.
+    y : (N,) float array
+    """
+    found: dict[str, Any] = {name: float(priors[name].draw(rng)) for name in data.sds}
+    y = np.sqrt(data.noise) * rng.standard_normal(len(data.y))
+    for name, (code, size) in data.groups.items():
+        effect = found.get(name, priors[name].scale) * rng.standard_normal(size)
+        y += np.where(code >= 0, effect[code], 0.0)
+        found[f"{name}_effect"] = effect
+    return found, y
+
+
+def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = 0) -> dict[str, Floats]:
+    """Effects given the sds and the scores: a draw of them for each draw of the sds.
+
+    Parameters
+    ----------
+    data : Panel
+    priors : mapping
+    draws : Draws
+        Of the sds.
+    seed : int
+
+    Returns
+    -------
+    dict of (chains, draws, levels) arrays
+        Those of a level that no score has are drawn from the prior.
+    """
+    rng = np.random.default_rng([seed, 7])
+    chains, length = draws.values["taste"].shape
+    flat = {name: draws.flat(name) for name in data.sds}
+    number = chains * length
+    found = {name: np.empty((number, size)) for name, (_, size) in data.groups.items()}
+    base = data.base(priors)
+    for first in range(0, number, 256):
+        part = slice(first, min(first + 256, number))
+        sd = {n: flat[n][part] if n in flat else np.full(part.stop - first, priors[n].scale) for n in data.groups}
+        _conditional(data, base, sd, found, part, rng)
+    return {name: value.reshape(chains, length, -1) for name, value in found.items()}
+
+
+def _conditional(
+    data: Panel, base: Floats, sd: dict[str, Floats], found: dict[str, Floats], part: slice, rng: np.random.Generator
+) -> None:
+    """Matheron's rule: a draw of the prior, moved by what its scores lack of those seen."""
+    n = part.stop - part.start
+    covariance = np.repeat(base[None], n, axis=0)
+    known = sum((np.diag(data.grams[f]) * sd[f][0] ** 2 for f in data.groups if f in FIXED), np.zeros(len(data.y)))
+    lack = data.y - np.sqrt(np.maximum(np.diag(base) - known, 0.0)) * rng.standard_normal((n, len(data.y)))
+    for name, (code, size) in data.groups.items():
+        if name not in FIXED:
+            covariance += sd[name][:, None, None] ** 2 * data.grams[name]
+        own = sd[name][:, None] * rng.standard_normal((n, size))
+        found[name][part] = own
+        lack -= np.where(code >= 0, own[:, code], 0.0)
+    weight = np.linalg.solve(covariance, lack[..., None])[..., 0]
+    for name, (code, size) in data.groups.items():
+        inside = np.flatnonzero(code >= 0)
+        Z = np.zeros((len(code), size))
+        Z[inside, code[inside]] = 1.0
+        found[name][part] += sd[name][:, None] ** 2 * (weight @ Z)
+
+
+def replicated(data: Panel, found: Mapping[str, Floats], draws: Draws, seed: int = 0) -> Floats:
+    """Mean scores drawn anew: judges, systems and self-preference kept, tastes and noise drawn again.
+
+    Parameters
+    ----------
+    data : Panel
+    found : mapping
+        Effects.
+    draws : Draws
+        Of the sds.
+    seed : int
+
+    Returns
+    -------
+    (200, N) float array
+    """
+    rng = np.random.default_rng([seed, 8])
+    number = len(draws.flat("taste"))
+    which = np.linspace(0, number - 1, 200).astype(int)
+    y = np.sqrt(data.noise) * rng.standard_normal((200, len(data.y)))
+    for name, (code, size) in data.groups.items():
+        own = found[name].reshape(number, -1)[which]
+        if name.startswith("taste"):
+            own = draws.flat(name)[which][:, None] * rng.standard_normal((200, size))
+        y += np.where(code >= 0, own[:, code], 0.0)
+    return np.asarray(y, np.float64)
+
+
+def weight_flags(found: Draws) -> list[str]:
+    """What the importance weights of draws say against them."""
+    few = [FEW_EFFECTIVE] if found.importance_ess < LEAST_ESS else []
+    return few + ([HEAVY] if found.pareto_k > MOST_PARETO else [])
+
+
+def weight_check(found: Draws) -> list[dict[str, Any]]:
+    """The row of ``checks`` on importance weights; none for draws of a sampler."""
+    if np.isnan(found.pareto_k):
+        return []
+    cure = "Draw more (draws=), give tighter priors, or sample the model."
+    what, flag = "Pareto k of the importance weights", "; ".join(weight_flags(found))
+    return [{"what": what, "value": found.pareto_k, "flag": flag, "cure": cure}]

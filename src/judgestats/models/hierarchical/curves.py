@@ -1,0 +1,306 @@
+"""Psychometric functions of judges: threshold, slope, lapse, slot bias and tie criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, choose, confidence
+from judgestats.models.bayes.draws import Draws
+from judgestats.models.bayes.sampling import pymc, sample
+from judgestats.models.hierarchical.curve_effects import Fitted, consequences, curve_rows
+from judgestats.models.hierarchical.ladders import LAPSE_CENTRE, MEANING, NAMES, PRIORS, Ladder, ladder, shares
+from judgestats.models.hierarchical.outcomes import scales
+from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, tabled
+
+Floats = NDArray[np.float64]
+Link = Literal["logit", "probit"]
+LINKS = ("logit", "probit")
+#: The second prior has scales so many times those of the first.
+WIDER = 2.0
+
+
+def psychometric(
+    data: Any,
+    *,
+    by: str | None = None,
+    quality: str | None = None,
+    links: Sequence[Link] = LINKS,  # type: ignore[assignment]
+    baseline: str | None = None,
+    level: float = 0.75,
+    wider: bool = True,
+    priors: Mapping[str, float] | None = None,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    seed: int = 0,
+    conf_level: float = 0.95,
+    progress: bool = True,
+) -> Posterior:
+    """Target sensitivity over the difference of quality, judge by judge; whether criterion or resolution moved.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences with ``delta`` and ``better`` (or `quality`) in a known order. Or a tally whose slots are unknown:
+        ``judge, delta, outcome, n`` with the outcomes ``correct``, ``tie``, ``wrong``, and ``preference`` where
+        ``delta`` is 0 or missing (those of :func:`judgestats.target_sensitivity` and
+        :func:`judgestats.criterion_shift`).
+    by : str, optional
+        Column of conditions to be compared, as ``prompt``.
+    quality : str, optional
+        A column, or the stem of ``<quality>_first`` and ``<quality>_second``, in place of ``delta`` and ``better``.
+    links : sequence of {'logit', 'probit'}
+        Rao and Kupper's model, Glenn and David's; each is fitted.
+    baseline : str, optional
+        Condition that the others are compared with; by default the first in alphabetical order.
+    level : float
+        Share of correct answers at the threshold, a tie not being correct.
+    wider : bool
+        Whether each model is fitted once more with priors twice as wide. False saves half of the time; what the prior
+        decides is then told from the ratio of posterior and prior sd alone.
+    priors : mapping, optional
+        Scales by name; see ``.priors`` of the result.
+    draws, tune, chains, seed, progress
+        Of the sampler.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    Posterior
+        Columns ``judge``, the condition, ``link``, ``prior`` (``stated`` or ``wider``). Terms: ``threshold`` (posterior
+        median; NaN and ``right-censored`` above the last step; ``left-censored`` below the first), ``slope`` (per unit
+        of quality), ``criterion``, ``slot_bias``, ``lapse``. Where slots are unknown ``slot_bias`` is its size, and its
+        sign cannot be told: ``slot_bias_sign`` is 0.5. For each condition but the baseline also
+        ``log_criterion_ratio``, ``log_resolution_ratio`` and ``probability_criterion_moved_more``, of each judge and
+        of the ``mean of judges``.
+
+    Raises
+    ------
+    SchemaError, DesignError
+        If the table is none of these, or the difference of quality is never known.
+    FitError
+        If PyMC is missing or the sampler fails.
+
+    Notes
+    -----
+    With probability ``lapse`` an answer is random: a third each (half for each slot of a judge that never ties).
+    Otherwise ``P(first) = F(slope d + bias - criterion)``, ``P(second) = F(-slope d - bias - criterion)``, the rest
+    ties; d is the quality of the first slot less that of the second. Counts against the better candidate average both
+    orders. Judges are drawn around their mean where there are two or more; what a condition changes is pooled likewise.
+    Calls are independent given these.
+
+    A row is ``prior-driven`` where the posterior sd is more than half of the prior sd, or twice as wide a prior moves
+    the posterior mean by half an sd or its sd by half; a threshold also where it lies below the first step, since no
+    call was made there. On the dark_current paper's counts that holds for lapse and slot bias of every judge. Between
+    two steps far apart a threshold is flagged too: from calls at Δ1 and Δ5 only, Llama8B's comes out near 1.7 of a
+    logit curve, where the whole ladder of the paper gives 4.
+
+    Source: dark_current paper, Eqs. 8 to 12; Rao and Kupper (1967); Glenn and David (1960); Wichmann and Hill (2001)
+    for lapses.
+
+    Examples
+    --------
+    >>> psychometric(counts, by="prompt", baseline="base").tidy()  # doctest: +SKIP
+    """
+    confidence(conf_level)
+    confidence(level)
+    asked = [choose(k, LINKS, "links") for k in ([links] if isinstance(links, str) else links)]
+    if not asked:
+        raise DesignError("links= is empty. Give 'logit', 'probit' or both.")
+    stated = scales(PRIORS, priors)
+    base = ladder(data, by, quality, baseline)
+    settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "seed": seed, "progress": progress}
+    fits: dict[tuple[str, str], Fitted] = {}
+    for link in asked:
+        own = replace(base, link=link)
+        for name, times in (("stated", 1.0), ("wider", WIDER))[: 1 + wider]:
+            wanted = {k: times * v for k, v in stated.items()}
+            found = sample(model(own, wanted), _labels(own), target_accept=0.98, **settings)
+            fits[link, name] = Fitted(own, found, consequences(own, found.values, level), _prior(own, wanted, seed))
+    rows = curve_rows(fits, by, level, conf_level)
+    first = next(iter(fits.values()))
+    whole = Draws(
+        {f"{link}, {name}: {k}": v for (link, name), f in fits.items() for k, v in f.draws.values.items()},
+        {f"{link}, {name}: {k}": v for (link, name), f in fits.items() for k, v in f.draws.labels.items()},
+        sum(f.draws.divergences for f in fits.values()),
+        first.draws.method,
+    )
+    checks = [*convergence(whole), *(c for k, f in fits.items() for c in _predicted(k, f, seed))]
+    table = tabled(rows, ["judge", *([by] if by else []), "link", "prior"])
+    priors_ = prior_table({k: (f"{MEANING[k][0]}(0, {v:g})", MEANING[k][1]) for k, v in stated.items()})
+    return Posterior("What does each judge resolve, and where is its criterion?", table, priors_, pd.DataFrame(checks),
+                     whole)  # fmt: skip
+
+
+# ---------------------------------------------------------------- model
+
+
+def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
+    """Build the model; the counts are its data ``counts``, (N, 4).
+
+    Parameters
+    ----------
+    data : Ladder
+    priors : mapping, optional
+
+    Returns
+    -------
+    pymc.Model
+        With ``slope`` (per smallest step), ``criterion``, ``bias`` (J, G) and ``lapse`` (J,).
+    """
+    pm = pymc()
+    import pytensor.tensor as pt
+
+    scale = scales(PRIORS, priors)
+    F = pt.sigmoid if data.link == "logit" else lambda z: pt.erfc(-z / np.sqrt(2.0)) / 2
+    J = len(data.judges)
+    with pm.Model() as built:
+        counts = pm.Data("counts", data.counts)
+        steep, wide = _turned(data, scale)
+        slope = pm.Deterministic("slope", pt.exp(steep))
+        criterion = pm.Deterministic("criterion", pt.exp(wide))
+        if data.folded:
+            bias = scale["bias"] * pm.HalfNormal("size_bias", shape=(J, len(data.conditions)))
+        else:
+            bias = _pooled(data, "bias", scale, *_normals(data, "bias"))
+        bias = pm.Deterministic("bias", bias)
+        odds = LAPSE_CENTRE + scale["lapse"] * pm.Normal("mean_lapse")
+        if J > 1:
+            odds = odds + pm.HalfNormal("sd_lapse", scale["spread"]) * pm.Normal("z_lapse", shape=J)
+        lapse = pm.Deterministic("lapse", pt.sigmoid(odds) * pt.ones(J))
+        s, c, b = (v[data.judge, data.condition] for v in (slope, criterion, bias))
+        one, two = F(s * data.x + b - c), F(-s * data.x - b - c)
+        if data.folded:
+            one, two = (one + F(s * data.x - b - c)) / 2, (two + F(-s * data.x + b - c)) / 2
+        lost = lapse[data.judge]
+        p = [(1 - lost) * v + lost * data.random[data.judge, k] for k, v in enumerate((one, 1 - one - two, two))]
+        logs = [pt.log(pt.maximum(v, 1e-15)) for v in (*p, p[0] + p[2])]
+        pm.Potential("likelihood", sum(pt.sum(counts[:, k] * v) for k, v in enumerate(logs)))
+    return built
+
+
+def _normals(data: Ladder, name: str) -> tuple[Any, Any]:
+    """Standard normal variables of the mean of a quantity, and of its changes."""
+    pm = pymc()
+    G = len(data.conditions)
+    return pm.Normal(f"mean_{name}"), pm.Normal(f"change_{name}", shape=(1, G - 1)) if G > 1 else None
+
+
+def _turned(data: Ladder, scale: Mapping[str, float]) -> tuple[Any, Any]:
+    """Log slope and log criterion, (J, G) each; sampled along and across the line on which both grow together.
+
+    The sum and the difference of two standard normal variables, over the root of 2, are two such variables again: the
+    prior is that of independent ones, while the sampler walks along what data near a border leave open.
+    """
+    (along, change_along), (across, change_across) = _normals(data, "along"), _normals(data, "across")
+    root, several = np.sqrt(2.0), len(data.conditions) > 1
+    changes = ((change_along + sign * change_across) / root if several else None for sign in (1, -1))
+    means = ((along + sign * across) / root for sign in (1, -1))
+    slope, criterion = (_pooled(data, name, scale, *v) for name, *v in zip(NAMES, means, changes, strict=False))
+    return slope, criterion
+
+
+def _pooled(data: Ladder, name: str, scale: Mapping[str, float], mean: Any, change: Any) -> Any:
+    """A quantity by judge and condition, (J, G)."""
+    pm = pymc()
+    import pytensor.tensor as pt
+
+    J, G = len(data.judges), len(data.conditions)
+    value = pt.zeros((J, G)) + scale[name] * mean
+    if J > 1:
+        own = pm.Normal(f"z_{name}", shape=J)
+        value = value + (pm.HalfNormal(f"sd_{name}", scale["spread"]) * own)[:, None]
+    if G > 1:
+        change = scale["ratio"] * change * pt.ones((J, 1))
+        if J > 1:
+            own = pm.Normal(f"z_change_{name}", shape=(J, G - 1))
+            change = change + pm.HalfNormal(f"sd_change_{name}", scale["spread_ratio"]) * own
+        value = value + pt.concatenate([pt.zeros((J, 1)), change], axis=1)
+    return value
+
+
+def prior_draw(
+    data: Ladder, priors: Mapping[str, float] | None, rng: np.random.Generator
+) -> tuple[dict[str, Floats], Floats]:
+    """Parameters from the prior, and counts from them: the model again, without PyMC.
+
+    Parameters
+    ----------
+    data : Ladder
+        Its totals are kept.
+    priors : mapping or None
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    parameters : dict of arrays
+        ``slope``, ``criterion``, ``bias`` (J, G), ``lapse`` (J,).
+    counts : (N, 4) array
+    """
+    drawn = _parameters(data, scales(PRIORS, priors), rng)
+    return drawn, drawn_counts(data, shares(data, **drawn), rng)
+
+
+def _parameters(data: Ladder, scale: Mapping[str, float], rng: np.random.Generator) -> dict[str, Floats]:
+    J, G = len(data.judges), len(data.conditions)
+    several = float(J > 1)
+    made: dict[str, Floats] = {}
+    for name in NAMES:
+        judges = rng.normal(0, scale[name]) + several * abs(rng.normal(0, scale["spread"])) * rng.normal(size=J)
+        value = np.repeat(judges[:, None], G, axis=1)
+        spread = several * abs(rng.normal(0, scale["spread_ratio"]))
+        value[:, 1:] += rng.normal(0, scale["ratio"], G - 1) + spread * rng.normal(size=(J, G - 1))
+        made[name] = value if name == "bias" else np.exp(value)
+    if data.folded:
+        made["bias"] = np.abs(rng.normal(0, scale["bias"], (J, G)))
+    centre = LAPSE_CENTRE + rng.normal(0, scale["lapse"])
+    odds = centre + several * abs(rng.normal(0, scale["spread"])) * rng.normal(size=J)
+    made["lapse"] = 1 / (1 + np.exp(-odds))
+    return made
+
+
+def drawn_counts(data: Ladder, p: Floats, rng: np.random.Generator) -> Floats:
+    """Counts from probabilities, the totals kept.
+
+    Parameters
+    ----------
+    data : Ladder
+    p : (..., N, 3) float array
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (..., N, 4) float array
+    """
+    n = np.rint(data.counts.sum(axis=1)).astype(np.int64)
+    made = rng.multinomial(np.broadcast_to(n, p.shape[:-1]), p / p.sum(axis=-1, keepdims=True)).astype(float)
+    either = np.where(data.merged, made[..., 0] + made[..., 2], 0.0)
+    made[..., [0, 2]] *= ~data.merged[:, None]
+    return np.concatenate([made, either[..., None]], axis=-1)
+
+
+def _labels(data: Ladder) -> dict[str, tuple[tuple[str, ...], ...]]:
+    return {**dict.fromkeys(NAMES, (data.judges, data.conditions)), "lapse": (data.judges,)}
+
+
+def _prior(data: Ladder, scale: Mapping[str, float], seed: int, size: int = 1000) -> dict[str, Floats]:
+    """Draws of the parameters from the prior, (1, size, ...)."""
+    rng = np.random.default_rng([seed, 1])
+    drawn = [_parameters(data, scale, rng) for _ in range(size)]
+    return {name: np.stack([d[name] for d in drawn])[None] for name in drawn[0]}
+
+
+def _predicted(key: tuple[str, str], fitted: Fitted, seed: int) -> list[dict[str, Any]]:
+    data, flat = fitted.data, {name: fitted.draws.flat(name) for name in (*NAMES, "lapse")}
+    kept = np.linspace(0, len(flat["lapse"]) - 1, 400).astype(int)
+    p = shares(data, **{name: v[kept] for name, v in flat.items()})
+    again = drawn_counts(data, p, np.random.default_rng(seed))
+    used = np.column_stack([~data.merged, np.ones_like(data.merged), ~data.merged, data.merged])
+    return predictive(f"counts ({', '.join(key)})", data.counts[used], again[:, used])

@@ -1,0 +1,445 @@
+"""How far does each judge lean to the candidate with an attribute, pooled over judges, biases and topics?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, gammaln
+
+from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.models.bayes.draws import Draws, diagnostics
+from judgestats.models.bayes.sampling import pymc, sample
+from judgestats.models.coding.frames import columns
+from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, row, tabled
+from judgestats.results import SMALL_N, flags
+from judgestats.schema.columns import By, names
+from judgestats.schema.counting import tally
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Scales of the priors, on the log-odds scale.
+PRIORS = {"mean_share": 1.0, "mean_decisive": 1.5, "sd_share": 1.0, "sd_decisive": 1.0}
+#: Log-odds of a decision where nothing is known: four calls of five.
+DECISIVE = 1.4
+ALL, NEW = "all judges", "new judge"
+PRIOR_DRIVEN = "prior-driven"
+ONE_CALL = "one call"
+NET_ONLY = "ties not printed"
+EQUAL = "ties not printed, taken as equal over topics"
+_HALVES = ("share", "decisive")
+#: Log weight of a pattern that cannot be.
+_NEVER = -1e9
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Counts of each judge under each bias and topic.
+
+    Attributes
+    ----------
+    judges, conditions, topics : tuple
+        Labels; a condition is the values of `by` and of the bias, a topic is one of a condition's own.
+    judge, condition, topic : (N,) int arrays
+    n : (N,) float array
+        Calls that count.
+    counts : (N, 3) float array
+        Target, other, tie; where only the score is printed (`net`), target minus other in the first column.
+    net : (N,) bool array
+    invalid : (N,) float array
+        Calls set aside.
+    keys : tuple of str
+        Names of the condition's columns.
+    """
+
+    judges: tuple[str, ...]
+    conditions: tuple[tuple[str, ...], ...]
+    topics: tuple[tuple[int, str], ...]
+    judge: Ints
+    condition: Ints
+    topic: Ints
+    n: Floats
+    counts: Floats
+    net: NDArray[np.bool_]
+    invalid: Floats
+    keys: tuple[str, ...]
+
+    @property
+    def terms(self) -> dict[str, tuple[Ints, int]]:
+        """Effects that the design can hold -> level of each cell, and number of levels."""
+        J, C, T = len(self.judges), len(self.conditions), len(self.topics)
+        found = {}
+        if C > 1:
+            found["bias"] = (self.condition, C)
+        if J > 1:
+            found["judge"] = (self.judge, J)
+        if C > 1 and J > 1:
+            found["judge_bias"] = (self.judge * C + self.condition, J * C)
+        if T > C:
+            found["topic"] = (self.topic, T)
+        if T > C and J > 1:
+            found["judge_topic"] = (self.judge * T + self.topic, J * T)
+        return found
+
+    def parts(self, half: str) -> dict[str, tuple[Ints, int]]:
+        """Effects on one half of the model: ties that are never printed vary by bias and by judge only."""
+        few = half == "decisive" and bool(self.net.all())
+        return {k: v for k, v in self.terms.items() if not few or k in ("bias", "judge")}
+
+
+def bias(
+    data: Any,
+    *,
+    by: By = (),
+    judge: str = "judge",
+    bias: str = "bias",
+    topic: str = "topic",
+    score: str = "score",
+    digits: int = 2,
+    margin: float = 0.1,
+    invalid: str = "drop",
+    priors: Mapping[str, float] | None = None,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    seed: int = 0,
+    conf_level: float = 0.95,
+    progress: bool = True,
+) -> Posterior:
+    """Signed bias with its tie rate, partially pooled over judges, biases and topics.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences with a column ``target``; or a tally with ``outcome`` (``target``, ``other``, ``tie``, ``invalid``)
+        and ``n``; or a printed table with scores b (column `score`) and ``n``.
+    by : str or sequence of str
+        Columns that make further conditions (``strategy``): each with its own mean, pooled as biases are.
+    judge, bias, topic : str
+        Columns; the last two may be absent.
+    score : str
+        Column of printed scores, share for the target minus share for the other.
+    digits : int
+        To how many decimals they are printed.
+    margin : float
+        A bias is of note if its absolute value exceeds this.
+    invalid : {'drop', 'tie'}
+        What an invalid call is: set aside, or no preference.
+    priors : mapping of str to float, optional
+        Scales on the log-odds scale: ``mean_share``, ``mean_decisive`` (normal), ``sd_share``, ``sd_decisive``
+        (half-normal).
+    draws, tune, chains, seed : int
+        Of the sampler.
+    conf_level : float
+        Coverage of the intervals.
+    progress : bool
+        Whether to show progress.
+
+    Returns
+    -------
+    Posterior
+        Per condition and judge ``bias`` and ``tie``, plain means over the topics that the judge has, and
+        ``P(|bias| > margin)``. ``all judges`` is the mean of these judges, ``new judge`` what to expect of another
+        judge of their kind (both need two judges). Then the means and spreads on the log-odds scale. A probability has
+        no interval; its standard error is that of the sampler.
+
+    Raises
+    ------
+    SchemaError
+        If ``n`` is missing, a count is impossible, or a score is none of whole calls.
+    DesignError
+        If an option is not known, or no call is left.
+    FitError
+        If PyMC is missing or the sampler fails.
+
+    Notes
+    -----
+    A call is decisive with log-odds d, and if so for the target with log-odds s; d and s are each a mean plus
+    effects of bias, judge, judge by bias, topic and judge by topic, as far as the design has them (a topic belongs to
+    its bias). b = P(decisive) (2 P(target | decisive) - 1). From a printed score only target minus other is known:
+    the likelihood is the sum over all splits that give it; where no ties are printed at all d varies by bias and judge
+    only, and the tie rate is ``prior-driven``.
+    A spread whose posterior is hardly narrower than its prior is ``prior-driven`` too.
+    Debiasing paper, Section 3.5 (b), Tables 7 to 9.
+    """
+    confidence(conf_level)
+    if not 0 <= margin < 1:
+        raise DesignError(f"margin={margin!r} is no bias. Allowed: 0 to below 1; use 0.1, say.")
+    known = scales(priors, PRIORS)
+    found = read(data, by=by, judge=judge, bias=bias, topic=topic, score=score, digits=digits, invalid=invalid)
+    drawn = sample(
+        model(found, known), labels(found), draws=draws, tune=tune, chains=chains, seed=seed, progress=progress
+    )
+    rows = _rows(found, drawn, known, margin, conf_level, seed)
+    question = "How far does each judge lean to the target, and how often does it decide?"
+    table = tabled(rows, [*found.keys, "judge"])
+    return Posterior(question, table, _stated(found, known), pd.DataFrame(_checks(found, drawn, seed)), drawn)
+
+
+def scales(priors: Mapping[str, float] | None, defaults: Mapping[str, float]) -> dict[str, float]:
+    """Scales of the priors, those given in place of the defaults."""
+    own = dict(priors or {})
+    for name, value in own.items():
+        if name not in defaults:
+            raise DesignError(f"priors has {name!r}. Allowed: {', '.join(defaults)}.{suggestion(str(name), defaults)}")
+        if not (isinstance(value, (int, float)) and 0 < value < np.inf):
+            raise DesignError(f"priors[{name!r}]={value!r} is no scale. Give a number above 0.")
+    return {**defaults, **{k: float(v) for k, v in own.items()}}
+
+
+def read(
+    data: Any, *, by: By = (), judge: str = "judge", bias: str = "bias", topic: str = "topic", score: str = "score",
+    digits: int = 2, invalid: str = "drop",
+) -> Cells:  # fmt: skip
+    """Counts of a frame, of a tally, or of printed scores; arguments as in :func:`bias`."""
+    choose(invalid, ("drop", "tie"), "invalid")
+    present = columns(data)
+    if judge not in present:
+        raise SchemaError(
+            f"There is no column {judge!r} of judges. Columns: {', '.join(present)}.{suggestion(judge, present)}"
+        )
+    asked = {judge: "judge", **({bias: "bias"} if bias in present else {})}
+    frame = nw.from_native(data).rename({k: v for k, v in asked.items() if k != v}).to_native()
+    extra = [topic] if topic in present else []
+    keys = [*names(by), *(["bias"] if bias in present else [])]
+    printed = score in present and not {"outcome", "choice"} & {*present}
+    whole = list(dict.fromkeys([*keys, "judge", *extra]))
+    table = _scored(frame, whole, score, digits) if printed else _counted(frame, present, [*names(by), *extra], whole)
+    if invalid == "tie" and not printed:
+        table = table.assign(tie=table["tie"] + table["invalid"], invalid=0.0)
+    return _coded(table, keys, extra)
+
+
+def _counted(frame: Any, present: list[str], by: list[str], whole: list[str]) -> pd.DataFrame:
+    if "outcome" in present and "n" not in present and "choice" not in present:
+        raise SchemaError("The table has outcomes and no column 'n'. Give the number of calls behind each row.")
+    table = tally(frame, "bias_score", by)
+    wide = table.pivot_table(index=whole, columns="outcome", values="n", aggfunc="sum", fill_value=0.0, dropna=True)
+    wide = wide.reindex(columns=["target", "other", "tie", "invalid"], fill_value=0.0).astype(float)
+    if not np.isclose(wide.to_numpy(), np.round(wide.to_numpy())).all():
+        raise SchemaError("'n' has counts that are not whole. Give whole calls.")
+    result: pd.DataFrame = wide.reset_index().assign(net=False)
+    return result
+
+
+def _scored(frame: Any, whole: list[str], score: str, digits: int) -> pd.DataFrame:
+    if "n" not in columns(frame):
+        raise SchemaError(f"The table has scores ({score!r}) and no column 'n'. Give the calls behind each score.")
+    table = nw.from_native(frame).lazy().collect(backend="pandas").to_native()[[*whole, score, "n"]]
+    n, b = (pd.to_numeric(table[c], errors="coerce").to_numpy(dtype=float) for c in ("n", score))
+    whole_n = np.isfinite(n) & (n >= 1) & (n == np.round(n))
+    if not whole_n.all():
+        raise SchemaError(f"'n' is {n[~whole_n][0]:g} in a row with a score. Give whole calls, at least 1.")
+    if bad := int((~(np.abs(b) <= 1)).sum()):
+        raise SchemaError(f"{score!r} is missing or outside -1 to 1 in {bad} rows. It is a share minus a share.")
+    if table.duplicated(whole).any():
+        raise SchemaError(f"Two scores share {', '.join(whole)}. Name the column that tells them apart in by=.")
+    net, half = np.round(b * n), 0.5 * 10.0**-digits
+    if (off := np.abs(net / n - b) > half + 1e-9).any():
+        raise SchemaError(
+            f"No whole number of {n[off][0]:g} calls gives the score {b[off][0]:g}. Correct n or digits=."
+        )
+    if (n * 2 * half > 1 + 1e-9).any():
+        raise SchemaError(
+            f"A score with {digits} decimals does not tell the counts of {n.max():g} calls. Give counts by outcome, "
+            "or more digits=."
+        )
+    return table[whole].assign(target=net, other=0.0, tie=0.0, invalid=0.0, n=n, net=True)
+
+
+def _coded(table: pd.DataFrame, keys: list[str], extra: list[str]) -> Cells:
+    counts = table[["target", "other", "tie"]].to_numpy(dtype=float)
+    n = table["n"].to_numpy(dtype=float) if "n" in table else counts.sum(axis=1)
+    kept = n > 0
+    if not kept.any():
+        raise DesignError("No valid call is left: every row is invalid or has a count of 0.")
+    table, counts, n = table[kept].reset_index(drop=True), counts[kept], n[kept]
+    judge = table["judge"].astype(str).to_numpy()
+    condition = list(zip(*(table[k].astype(str) for k in keys), strict=True)) if keys else [()] * len(table)
+    topic = table[extra[0]].astype(object).where(table[extra[0]].notna(), "").astype(str) if extra else [""] * len(n)
+    judges, conditions = tuple(sorted({*judge})), tuple(sorted({*condition}))
+    at = np.array([conditions.index(c) for c in condition])
+    own = list(zip(at.tolist(), topic, strict=True))
+    topics = tuple(sorted({*own}))
+    return Cells(
+        judges, conditions, topics, np.searchsorted(judges, judge), at, np.array([topics.index(t) for t in own]), n,
+        counts, table["net"].to_numpy(dtype=bool), table["invalid"].to_numpy(dtype=float), tuple(keys),
+    )  # fmt: skip
+
+
+def observed(cells: Cells) -> dict[str, Floats]:
+    """What the model is given: the splits that agree with each cell (N, K, 3), and their log weights (N, K)."""
+    size = int(cells.n[cells.net].max()) // 2 + 1 if cells.net.any() else 1
+    k = np.arange(size)[None, :]
+    low = np.where(cells.net, np.maximum(-cells.counts[:, 0], 0), cells.counts[:, 1])[:, None]
+    high = np.where(cells.net, np.maximum(cells.counts[:, 0], 0), cells.counts[:, 0])[:, None]
+    tie = cells.n[:, None] - low - high - 2 * k
+    may = (tie >= 0) & (cells.net[:, None] | (k == 0))
+    split = np.where(may[..., None], np.stack([high + k, low + k, tie], axis=-1), 0.0)
+    weight = gammaln(cells.n + 1)[:, None] - gammaln(split + 1).sum(axis=-1)
+    return {"split": split, "weight": np.where(may, weight, _NEVER)}
+
+
+def model(cells: Cells, priors: Mapping[str, float]) -> Any:
+    """The PyMC model; ``split`` and ``weight`` (:func:`observed`) may be set anew."""
+    pm = pymc()
+    tensor = pm.math
+    with pm.Model() as made:
+        split, weight = (pm.Data(name, value) for name, value in observed(cells).items())
+        log_odds = {}
+        for half in _HALVES:
+            centre = DECISIVE if half == "decisive" else 0.0
+            log_odds[half] = pm.Normal(f"mean_{half}", centre, priors[f"mean_{half}"])
+            for term, (level, size) in cells.parts(half).items():
+                spread = pm.HalfNormal(f"sd_{term}_{half}", priors[f"sd_{half}"])
+                raw = pm.Normal(f"raw_{term}_{half}", 0, 1, shape=size)
+                effect = pm.Deterministic(f"{term}_{half}", spread * raw)
+                log_odds[half] = log_odds[half] + effect[level]
+        soft = pm.math.log1pexp
+        s, d = (log_odds[half] + np.zeros(len(cells.n)) for half in _HALVES)
+        logp = tensor.stack([-soft(-d) - soft(-s), -soft(-d) - soft(s), -soft(d)], axis=-1)
+        pm.Potential("counts", tensor.logsumexp(weight + (split * logp[:, None, :]).sum(axis=-1), axis=-1).sum())
+    return made
+
+
+def labels(cells: Cells) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Variables that are kept, with their labels."""
+    kept: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for half in _HALVES:
+        kept[f"mean_{half}"] = ()
+        for term, (_, size) in cells.parts(half).items():
+            kept[f"sd_{term}_{half}"] = ()
+            kept[f"{term}_{half}"] = (tuple(map(str, range(size))),)
+    return kept
+
+
+def prior_draw(cells: Cells, priors: Mapping[str, float], rng: np.random.Generator) -> tuple[dict[str, Any], Cells]:
+    """Parameters drawn from the prior, and the same design with counts drawn under them."""
+    drawn: dict[str, Any] = {}
+    for half in _HALVES:
+        drawn[f"mean_{half}"] = rng.normal(DECISIVE if half == "decisive" else 0.0, priors[f"mean_{half}"])
+        for term, (_, size) in cells.parts(half).items():
+            drawn[f"sd_{term}_{half}"] = abs(rng.normal(0, priors[f"sd_{half}"]))
+            drawn[f"{term}_{half}"] = rng.normal(0, drawn[f"sd_{term}_{half}"], size)
+    counts = rng.multinomial(cells.n.astype(int), _probabilities(cells, drawn)).astype(float)
+    return drawn, replace(cells, counts=_netted(cells, counts))
+
+
+def _netted(cells: Cells, counts: Floats) -> Floats:
+    """Only target minus other where no more is printed."""
+    net = np.stack([counts[..., 0] - counts[..., 1], *[np.zeros(counts.shape[:-1])] * 2], axis=-1)
+    result: Floats = np.where(cells.net[:, None], net, counts)
+    return result
+
+
+def _probabilities(cells: Cells, values: Mapping[str, Any]) -> Floats:
+    """Target, other and tie in each cell, (..., N, 3)."""
+    rate = {}
+    for half in _HALVES:
+        total = np.asarray(values[f"mean_{half}"])[..., None]
+        for term, (level, _) in cells.parts(half).items():
+            total = total + np.asarray(values[f"{term}_{half}"])[..., level]
+        rate[half] = expit(total + np.zeros(len(cells.n)))
+    s, d = rate["share"], rate["decisive"]
+    return np.stack([d * s, d * (1 - s), 1 - d], axis=-1)
+
+
+def _another(cells: Cells, values: Mapping[str, Floats], condition: int, rng: np.random.Generator) -> Floats:
+    """Target, other and tie of a judge that is none of these, (..., topics, 3)."""
+    own = np.array([t for t, (c, _) in enumerate(cells.topics) if c == condition])
+    rate = {}
+    for half in _HALVES:
+        total = values[f"mean_{half}"][..., None] + np.zeros(len(own))
+        for term, level in (("bias", condition), ("topic", own)):
+            if term in cells.parts(half):
+                total = total + values[f"{term}_{half}"][..., np.atleast_1d(level)]
+        for term, size in (("judge", 1), ("judge_bias", 1), ("judge_topic", len(own))):
+            if term in cells.parts(half):
+                spread = values[f"sd_{term}_{half}"][..., None]
+                total = total + spread * rng.standard_normal((*spread.shape[:-1], size))
+        rate[half] = expit(total)
+    s, d = rate["share"], rate["decisive"]
+    return np.stack([d * s, d * (1 - s), 1 - d], axis=-1)
+
+
+def _rows(
+    cells: Cells, drawn: Draws, priors: Mapping[str, float], margin: float, conf_level: float, seed: int
+) -> list[dict[str, Any]]:
+    p, rng = _probabilities(cells, drawn.values), np.random.default_rng(seed)
+    rows: list[dict[str, Any]] = []
+    shared = {"conf_level": conf_level, "method": drawn.method}
+    unseen = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY
+    for c, condition in enumerate(cells.conditions):
+        key, here, each = dict(zip(cells.keys, condition, strict=True)), cells.condition == c, []
+        for j in np.unique(cells.judge[here]):
+            mine = here & (cells.judge == j)
+            each.append(p[..., mine, :].mean(axis=-2))
+            n, lost = float(cells.n[mine].sum()), cells.invalid[mine].sum()
+            flag = flags(
+                ONE_CALL if n == 1 else SMALL_N if n < 30 else "", f"{lost:g} invalid calls set aside" if lost else ""
+            )
+            more = {**shared, **key, "judge": cells.judges[j], "n": n, "flag": flag}
+            rows += _lean(each[-1], unseen if cells.net[mine].all() else "", margin, more)
+        if len(cells.judges) > 1:
+            whole = {**shared, **key, "n": float(cells.n[here].sum())}
+            net = unseen if cells.net[here].all() else ""
+            rows += _lean(np.mean(each, axis=0), net, margin, {**whole, "judge": ALL})
+            rows += _lean(_another(cells, drawn.values, c, rng).mean(axis=-2), net, margin, {**whole, "judge": NEW})
+    for half in _HALVES:
+        total: dict[str, Any] = {**shared, **dict.fromkeys(cells.keys, ""), "judge": ALL, "n": float(cells.n.sum())}
+        for name in (f"mean_{half}", *(f"sd_{term}_{half}" for term in cells.parts(half))):
+            values = drawn.values[name]
+            prior = priors["_".join((name.split("_")[0], half))] * (np.sqrt(1 - 2 / np.pi) if name[0] == "s" else 1)
+            rows.append(row(name, values, flag=PRIOR_DRIVEN if values.std() > 0.7 * prior else "", **total))
+    return rows
+
+
+def _lean(p: Floats, net: str, margin: float, more: dict[str, Any]) -> list[dict[str, Any]]:
+    b, flag = p[..., 0] - p[..., 1], more.get("flag", "")
+    own = {k: v for k, v in more.items() if k != "flag"}
+    return [
+        row("bias", b, flag=flag, **own),
+        row("tie", p[..., 2], flag=flags(flag, *([net, PRIOR_DRIVEN] if net else [])), **own),
+        chance(f"P(|bias| > {margin:g})", (np.abs(b) > margin).astype(float), flag=flag, **own),
+    ]
+
+
+def chance(term: str, values: Floats, **more: Any) -> dict[str, Any]:
+    """Row of a probability: a mean of draws, with the sampler's own error and no interval."""
+    made = row(term, values, **more)
+    ess = float(diagnostics(values[..., None])[1][0]) if values.std() > 0 else np.nan
+    error = float(values.std(ddof=1) / np.sqrt(ess)) if ess > 0 else np.nan
+    return {**made, "std_error": error, "conf_low": np.nan, "conf_high": np.nan, "flag": more.get("flag", "")}
+
+
+def _checks(cells: Cells, drawn: Draws, seed: int) -> list[dict[str, Any]]:
+    p, rng = _probabilities(cells, {k: drawn.flat(k) for k in drawn.values}), np.random.default_rng(seed)
+    some = p[:: max(1, len(p) // 2000)]
+    simulated = _netted(cells, rng.multinomial(cells.n.astype(int), some).astype(float))
+    checks = convergence(drawn)
+    for what, k, here in (
+        ("target calls", 0, ~cells.net), ("other calls", 1, ~cells.net), ("ties", 2, ~cells.net),
+        ("target minus other", 0, cells.net),
+    ):  # fmt: skip
+        if here.any():
+            checks += predictive(what, cells.counts[here, k], simulated[:, here, k])
+    return checks
+
+
+def _stated(cells: Cells, priors: Mapping[str, float]) -> pd.DataFrame:
+    told = {}
+    for half, words in (("share", "for the target among decisive calls"), ("decisive", "of a decisive call")):
+        centre = DECISIVE if half == "decisive" else 0
+        told[f"mean_{half}"] = (f"normal({centre:g}, {priors[f'mean_{half}']:g})", f"mean log-odds {words}")
+        for term in cells.parts(half):
+            told[f"sd_{term}_{half}"] = (
+                f"half-normal({priors[f'sd_{half}']:g})",
+                f"spread by {term}, log-odds {words}",
+            )
+    return prior_table(told)

@@ -1,0 +1,236 @@
+"""Counts of outcomes by judge, scheme and probe, from calls, their tally or printed tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.results import NOT_INDEPENDENT
+from judgestats.schema.coding import call_counts
+from judgestats.schema.columns import required
+from judgestats.schema.counting import SHARED_PAIRS, tally
+
+#: Candidate favoured by the cue: one for all probes, one for each, or a function of the probe.
+Favoured = str | Mapping[str, str] | Callable[[str], str]
+_NO_SIDE = ("tie", "invalid")
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Counts of a model of outcomes.
+
+    Attributes
+    ----------
+    judges, schemes, probes, outcomes : tuple of str
+        The blind probe first; the reference outcome first.
+    counts : (J, S, P, K) float array
+    asides : dict
+        (judge, scheme, probe) -> flag of what was set aside.
+    dependent : str
+        Flag of calls that share a pair.
+    """
+
+    judges: tuple[str, ...]
+    schemes: tuple[str, ...]
+    probes: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    counts: NDArray[np.float64]
+    asides: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    dependent: str = ""
+
+    def compared(self, against: str) -> list[tuple[int, int]]:
+        """Each scheme with the one it is compared with."""
+        if len(self.schemes) < 2:
+            return []
+        if against not in self.schemes:
+            raise DesignError(
+                f"against={against!r} is not in 'scheme'. It has: {', '.join(self.schemes)}."
+                f"{suggestion(against, self.schemes)}"
+            )
+        base = self.schemes.index(against)
+        return [(s, base) for s in range(len(self.schemes)) if s != base]
+
+
+def scales(defaults: Mapping[str, float], priors: Mapping[str, float] | None) -> dict[str, float]:
+    """Scales of the priors, some of them given.
+
+    Parameters
+    ----------
+    defaults : mapping
+    priors : mapping or None
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    DesignError
+        If a name is not known, or a scale is not a positive number.
+    """
+    for name, value in (priors or {}).items():
+        if name not in defaults:
+            raise DesignError(f"priors has {name!r}. Known: {', '.join(defaults)}.{suggestion(name, defaults)}")
+        if not (isinstance(value, int | float) and 0 < value < np.inf):
+            raise DesignError(f"priors={{{name!r}: {value!r}}}: a scale is a positive number.")
+    return {**defaults, **(priors or {})}
+
+
+def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
+    """Read counts of outcomes.
+
+    Parameters
+    ----------
+    counts : frame, or mapping of str to frame
+        As :func:`judgestats.models.hierarchical.cues.susceptibility` takes it.
+    blind : str
+    reference : str, optional
+
+    Returns
+    -------
+    Outcomes
+    """
+    table = _printed(counts) if isinstance(counts, Mapping) else tally(counts, "anchoring")
+    shared = bool(table.attrs.get(SHARED_PAIRS, False))
+    for name in ("judge", "probe", "outcome"):
+        if table[name].isna().any():
+            raise SchemaError(f"{name!r} has empty cells. Name every {name}; an answer that is none is 'invalid'.")
+    scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
+    table = table.assign(scheme=scheme.where(scheme.notna(), ""), n=call_counts(table["n"]))
+    for name in ("judge", "scheme", "probe", "outcome"):
+        table[name] = table[name].astype(str)
+    probes = sorted(set(table["probe"]))
+    if blind not in probes:
+        raise DesignError(f"blind={blind!r} is not in 'probe'. It has: {', '.join(probes)}.{suggestion(blind, probes)}")
+    if len(probes) < 2:
+        raise DesignError(f"There is no probe beside {blind!r}: nothing can have moved.")
+    kept = table[table["outcome"] != "invalid"]
+    axes = [sorted(set(table["judge"])), sorted(set(table["scheme"])), [blind, *(p for p in probes if p != blind)]]
+    kinds = sorted(set(kept["outcome"]))
+    if len(kinds) < 2 or not kept["n"].sum() > 0:
+        raise DesignError(f"Outcomes are {', '.join(kinds) or 'none'}: a model of outcomes needs two or more.")
+    cube = _cube(kept, [*axes, kinds])
+    kinds, cube = _referred(kinds, cube, reference)
+    invalid = _cube(table[table["outcome"] == "invalid"], [*axes, ["invalid"]])[..., 0]
+    asides = {(int(j), int(s), int(p)): f"{axes[2][p]}: {invalid[j, s, p]:,.0f} invalid set aside"
+              for j, s, p in np.argwhere(invalid > 0)}  # fmt: skip
+    judges, schemes, ordered = (tuple(a) for a in axes)
+    return Outcomes(judges, schemes, ordered, tuple(kinds), cube, asides, NOT_INDEPENDENT if shared else "")
+
+
+def _printed(tables: Mapping[Any, Any]) -> pd.DataFrame:
+    """Printed tables, one for each probe, as a tally."""
+    parts = []
+    for probe, table in tables.items():
+        frame = nw.from_native(table).lazy().collect(backend="pandas").to_native()
+        if "judge" not in frame:
+            raise SchemaError(f"The table of probe {probe!r} has no column 'judge'. Columns: {', '.join(frame)}.")
+        keys = [c for c in ("judge", "scheme") if c in frame]
+        counted = [c for c in frame.columns if c not in keys]
+        text = [c for c in counted if not pd.api.types.is_numeric_dtype(frame[c])]
+        if text or len(counted) < 2:
+            raise SchemaError(
+                f"The table of probe {probe!r} has the columns {', '.join(frame)}. Besides judge and scheme it holds "
+                f"counts, one column for each outcome; {text[0] if text else 'a second column of them'!r} "
+                f"{'is text' if text else 'is missing'}."
+            )
+        parts.append(frame.melt(keys, counted, "outcome", "n").assign(probe=str(probe)))
+    if not parts:
+        raise SchemaError("The mapping {probe: table} is empty.")
+    return pd.concat(parts, ignore_index=True)
+
+
+def _cube(table: pd.DataFrame, axes: list[list[str]]) -> NDArray[np.float64]:
+    cube = np.zeros([len(a) for a in axes])
+    names = ("judge", "scheme", "probe", "outcome")
+    places = [pd.Index(a).get_indexer(table[c].to_numpy(dtype=object)) for c, a in zip(names, axes, strict=True)]
+    np.add.at(cube, tuple(places), table["n"].to_numpy(dtype=float))
+    return cube
+
+
+def _referred(
+    kinds: list[str], cube: NDArray[np.float64], reference: str | None
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Put the reference outcome first."""
+    if reference is not None and reference not in kinds:
+        raise DesignError(
+            f"reference={reference!r} is no outcome. Outcomes: {', '.join(kinds)}.{suggestion(reference, kinds)}"
+        )
+    total = cube.sum(axis=-1)
+    smallest = (cube[total > 0] / total[total > 0][:, None]).min(axis=0)
+    first = int(np.argmax(smallest)) if reference is None else kinds.index(reference)
+    order = [first, *(k for k in range(len(kinds)) if k != first)]
+    return [kinds[k] for k in order], cube[..., order]
+
+
+def favoured_sides(counts: Any, data: Outcomes, favoured: Favoured | None, label: str | None) -> dict[str, str]:
+    """Candidate that the cue favours, by probe.
+
+    Parameters
+    ----------
+    counts : frame or mapping
+    data : Outcomes
+    favoured, label
+        As for :func:`judgestats.anchoring`.
+
+    Returns
+    -------
+    dict
+    """
+    labelled = data.probes[1:]
+    named: dict[str, set[str]]
+    if favoured is None:
+        named = _shown(counts, label)
+    elif callable(favoured):
+        named = {p: {str(favoured(p))} for p in labelled}
+    elif isinstance(favoured, Mapping):
+        named = {str(p): {str(c)} for p, c in favoured.items()}
+    else:
+        named = {p: {str(favoured)} for p in labelled}
+    candidates = [o for o in data.outcomes if o not in _NO_SIDE]
+    sides = {}
+    for probe in labelled:
+        found = sorted(named.get(probe, set()))
+        if len(found) != 1:
+            raise DesignError(
+                f"Probe {probe!r} needs one favoured candidate, and has {', '.join(found) or 'none'}. Give favoured= "
+                "{probe: candidate}; where the side differs from item to item, name the candidates so that it does not."
+            )
+        if found[0] not in candidates:
+            raise DesignError(
+                f"favoured={found[0]!r} of probe {probe!r} is chosen in no call. Chosen are: {', '.join(candidates)}."
+                f"{suggestion(found[0], candidates)}"
+            )
+        sides[probe] = found[0]
+    return sides
+
+
+def _shown(counts: Any, label: str | None) -> dict[str, set[str]]:
+    """Sides that a frame itself names, by probe."""
+    present = [] if isinstance(counts, Mapping) else list(nw.from_native(counts).collect_schema().names())
+    if "favoured" in present:
+        table = nw.from_native(counts).lazy().select("probe", "favoured").collect(backend="pandas").to_native()
+        side = table["favoured"].astype(object).where(table["favoured"].notna() & (table["favoured"] != ""), None)
+    elif {*required("preferences"), "label_first", "label_second"} <= set(present) and label is not None:
+        columns = ("probe", "first", "second", "label_first", "label_second")
+        table = nw.from_native(counts).lazy().select(*columns).collect(backend="pandas").to_native()
+        one, two = (table[f"label_{slot}"].astype(object).astype(str) == label for slot in ("first", "second"))
+        side = table["first"].astype(object).where(one & ~two, table["second"].astype(object).where(two & ~one, None))
+    else:
+        raise DesignError(
+            "Which candidate does the cue favour? Give favoured={probe: candidate}, or one candidate for all probes; "
+            "or, with label_first and label_second, favoured_label=."
+        )
+    known = side.notna()
+    pairs = zip(table["probe"][known].astype(str), side[known].astype(str), strict=True)
+    result: dict[str, set[str]] = {}
+    for probe, name in pairs:
+        result.setdefault(probe, set()).add(name)
+    return result

@@ -1,0 +1,187 @@
+"""What a hierarchical model returns: tidy estimates, its priors, its draws, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.models.bayes.draws import Draws, diagnostics
+from judgestats.results import estimates, flags
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """A fitted hierarchical model.
+
+    Attributes
+    ----------
+    question : str
+        What was asked, in a sentence.
+    table : pandas.DataFrame
+        Tidy estimates: condition columns, then those of every estimate of the package; posterior mean, sd and
+        equal-tailed interval.
+    priors : pandas.DataFrame
+        ``parameter``, ``prior``, ``meaning``.
+    checks : pandas.DataFrame
+        ``what``, ``value``, ``flag``, ``cure``: convergence, posterior predictive checks, what the prior decides.
+    draws : Draws
+    """
+
+    question: str
+    table: pd.DataFrame
+    priors: pd.DataFrame = field(repr=False)
+    checks: pd.DataFrame = field(repr=False)
+    draws: Draws = field(repr=False)
+
+    def tidy(self) -> pd.DataFrame:
+        """The table, as a fit's verb."""
+        return self.table.copy()
+
+    def check(self) -> pd.DataFrame:
+        """What speaks against the fit; rows with an empty flag are what was looked at and found sound."""
+        return self.checks.copy()
+
+    def __repr__(self) -> str:
+        """Question, table, and what is doubtful."""
+        doubt = "; ".join(dict.fromkeys(f for f in self.checks["flag"] if f)) or "nothing"
+        return f"{self.question}\n{self.table.to_string(index=False)}\n{self.draws.method}; in doubt: {doubt}"
+
+
+def row(
+    term: str, values: Floats, *, conf_level: float, n: float, method: str, flag: str = "", **more: Any
+) -> dict[str, Any]:
+    """One row of estimates from draws of a scalar.
+
+    Parameters
+    ----------
+    term : str
+    values : (chains, draws) float array
+    conf_level : float
+    n : float
+        Calls behind it.
+    method : str
+    flag : str
+    **more
+        Condition columns.
+
+    Returns
+    -------
+    dict
+        Posterior mean, sd, equal-tailed interval; flagged where the draws do not mix.
+    """
+    tail = (1 - conf_level) / 2
+    low, high = np.quantile(values, [tail, 1 - tail])
+    rhat, bulk, end = (float(d[0]) for d in diagnostics(values[..., None]))
+    doubt = flags(
+        flag,
+        "chains have not mixed" if rhat > 1.01 else "",
+        "fewer than 400 effective draws" if min(bulk, end) < 400 else "",
+    )
+    own = {"term": term, "estimate": float(values.mean()), "std_error": float(values.std(ddof=1)), "n": n}
+    return {**more, **own, "conf_low": float(low), "conf_high": float(high), "method": method, "flag": doubt}
+
+
+def tabled(rows: list[dict[str, Any]], by: list[str], extra: tuple[str, ...] = ()) -> pd.DataFrame:
+    """The rows as a frame of estimates, in their order.
+
+    Parameters
+    ----------
+    rows : list of dict
+    by : list of str
+        Condition columns.
+    extra : tuple of str
+        Further columns.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    return estimates(rows, by, extra, sort=False)
+
+
+def convergence(draws: Draws) -> list[dict[str, Any]]:
+    """Rows of ``checks`` on the sampler.
+
+    Parameters
+    ----------
+    draws : Draws
+
+    Returns
+    -------
+    list of dict
+    """
+    table = draws.summary()
+    ess = float(np.nanmin(table[["ess_bulk", "ess_tail"]].to_numpy()))
+    worst = float(np.nanmax(table["rhat"]))
+    cure = "Sample longer (draws=, tune=), or raise target_accept."
+    return [
+        {
+            "what": "largest R-hat",
+            "value": worst,
+            "flag": "chains have not mixed" if worst > 1.01 else "",
+            "cure": cure,
+        },
+        {
+            "what": "smallest ESS",
+            "value": ess,
+            "flag": "fewer than 400 effective draws" if ess < 400 else "",
+            "cure": cure,
+        },
+        {
+            "what": "divergences",
+            "value": float(draws.divergences),
+            "flag": "divergent transitions" if draws.divergences else "",
+            "cure": "Raise target_accept, or set tighter priors on the spreads.",
+        },
+    ]
+
+
+def predictive(
+    what: str, observed: Floats, simulated: Floats, statistic: Callable[[Floats], Any] | None = None
+) -> list[dict[str, Any]]:
+    """Rows of ``checks`` by posterior prediction: the share of observed counts inside their 95 % predictive interval.
+
+    Parameters
+    ----------
+    what : str
+    observed : (N,) float array
+        Counts.
+    simulated : (S, N) float array
+        Replicated counts.
+    statistic : callable, optional
+        Of counts along the last axis: compared instead.
+
+    Returns
+    -------
+    list of dict
+    """
+    if statistic is not None:
+        observed, simulated = np.atleast_1d(statistic(observed)), np.atleast_2d(statistic(simulated).T).T
+    low, high = np.quantile(simulated, [0.025, 0.975], axis=0)
+    inside = (observed >= low) & (observed <= high)
+    share = float(inside.mean())
+    flag = "" if share >= 0.9 else "observed counts outside the posterior predictive"
+    cure = "The model misses structure: see which counts, and add the effect that they share."
+    return [{"what": f"{what} inside the 95 % predictive", "value": share, "flag": flag, "cure": cure}]
+
+
+def prior_table(priors: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
+    """The priors as a frame.
+
+    Parameters
+    ----------
+    priors : mapping
+        Parameter -> (prior, meaning).
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    return pd.DataFrame([{"parameter": k, "prior": p, "meaning": m} for k, (p, m) in priors.items()])

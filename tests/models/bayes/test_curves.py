@@ -1,0 +1,305 @@
+"""Psychometric functions: recovery, agreement with maximum likelihood, the published counts, and bad input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+
+import judgestats as js
+from judgestats.errors import DesignError, SchemaError
+from judgestats.models.verdicts.ties import tie_model
+from judgestats.published import paper_dark_current
+
+pytest.importorskip("pymc")
+
+from judgestats.models.hierarchical import curves
+from judgestats.models.hierarchical.curve_effects import _threshold_row
+from judgestats.models.hierarchical.ladders import Ladder, ladder, shares, threshold
+
+FEW = {"draws": 300, "tune": 500, "chains": 2, "progress": False}
+
+
+def pick(table, term, **where):
+    here = table[table["term"] == term]
+    for column, value in where.items():
+        here = here[here[column] == value]
+    assert len(here) == 1, (term, where, len(here))
+    return here.iloc[0]
+
+
+# ---------------------------------------------------------------- published counts
+
+
+@pytest.fixture(scope="module")
+def published():
+    return curves.psychometric(paper_dark_current.criterion_counts(), by="prompt", baseline="base", **FEW)
+
+
+@pytest.mark.slow
+def test_printed_counts_inside_the_predictive(published):
+    inside = published.checks[published.checks["what"].str.contains("predictive")]
+    assert len(inside) == 4
+    assert (inside["value"] == 1).all()
+
+
+@pytest.mark.slow
+def test_two_links_and_two_priors(published):
+    keys = published.table[["link", "prior"]].drop_duplicates()
+    assert {*map(tuple, keys.to_numpy())} == {(a, b) for a in ("logit", "probit") for b in ("stated", "wider")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("term", ["lapse", "slot_bias", "slot_bias_sign"])
+def test_what_printed_counts_do_not_tell_is_prior_driven(published, term):
+    rows = published.table[published.table["term"] == term]
+    assert len(rows) == 8
+    assert rows["flag"].str.contains("prior-driven").all()
+
+
+@pytest.mark.slow
+def test_the_threshold_below_the_first_step_is_prior_driven(published):
+    rows = published.table[(published.table["term"] == "threshold") & (published.table["prompt"] == "base")]
+    assert (rows["estimate"] < 1).all()  # 94 of 100 at the first step
+    assert rows["flag"].str.contains("left-censored; prior-driven").all()
+    strict = published.table[(published.table["term"] == "threshold") & (published.table["prompt"] == "strict")]
+    assert ((strict["estimate"] > 1) & (strict["estimate"] < 5)).all()  # 50 of 100 at 1, 20 of 20 at 5
+    logit = strict[(strict["link"] == "logit") & (strict["prior"] == "stated")]
+    assert logit["flag"].str.contains("the form of the curve decides").all()
+
+
+@pytest.mark.slow
+def test_the_criterion_moved_more_whatever_link_and_prior(published):
+    rows = published.table[published.table["term"] == "probability_criterion_moved_more"]
+    assert len(rows) == 4
+    assert (rows["estimate"] > 0.9).all()
+    criterion, resolution = (
+        published.table[published.table["term"] == f"log_{k}_ratio"] for k in ("criterion", "resolution")
+    )
+    assert (criterion["conf_low"] > 0).all()
+    assert (resolution["conf_low"] < 0).all()  # not told from none
+    assert resolution["flag"].str.contains("prior-driven").all()
+
+
+# ---------------------------------------------------------------- recovery
+
+
+def calls_of(rng, judges, steps, n, truth):
+    """Calls in both orders; truth: judge -> slope, criterion, bias, lapse."""
+    rows = []
+    for judge in judges:
+        slope, criterion, bias, lapse = truth[judge]
+        for step in steps:
+            for sign in (1, -1) if step else (1,):
+                d = sign * step
+                one, two = expit(slope * d + bias - criterion), expit(-slope * d - bias - criterion)
+                p = (1 - lapse) * np.array([one, 1 - one - two, two]) + lapse / 3
+                rows += [(judge, step, sign, o, k) for o, k in
+                         zip(("first", "tie", "second"), rng.multinomial(n, p), strict=True)]  # fmt: skip
+    made = pd.DataFrame(rows, columns=["judge", "delta", "sign", "choice", "n"])
+    return made.assign(item="i", first=np.where(made["sign"] > 0, "good", "bad"),
+                       second=np.where(made["sign"] > 0, "bad", "good"),
+                       better=np.where(made["delta"] > 0, "good", None)).drop(columns="sign")  # fmt: skip
+
+
+TRUTH = {
+    "a": (0.8, 1.0, 0.5, 0.03),
+    "b": (1.2, 0.6, -0.3, 0.03),
+    "c": (0.6, 1.4, 0.8, 0.06),
+    "d": (1.0, 0.9, 0.1, 0.02),
+}
+
+
+@pytest.fixture(scope="module")
+def planted():
+    calls = calls_of(np.random.default_rng(3), TRUTH, (0, 1, 2, 3, 4, 6, 9), 200, TRUTH)
+    return calls, curves.psychometric(calls, links="logit", wider=False, **FEW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "term"), [(0, "slope"), (1, "criterion"), (2, "slot_bias"), (3, "lapse")])
+def test_planted_values_are_found(planted, k, term):
+    rows = planted[1].table[planted[1].table["term"] == term].set_index("judge")
+    true = np.array([TRUTH[j][k] for j in rows.index])
+    assert (np.abs(rows["estimate"] - true) < 3.3 * rows["std_error"]).all()
+    assert (rows["std_error"] < {"slope": 0.15, "criterion": 0.15, "slot_bias": 0.15, "lapse": 0.03}[term]).all()
+    if term != "lapse":
+        assert not rows["flag"].str.contains("prior-driven").any()
+
+
+@pytest.mark.slow
+def test_the_threshold_is_where_three_quarters_are_right(planted):
+    for judge, (s, c, b, lapse) in TRUTH.items():
+        x = np.linspace(0, 20, 200001)
+        right = (1 - lapse) * (expit(s * x + b - c) + expit(s * x - b - c)) / 2 + lapse / 3
+        made = pick(planted[1].table, "threshold", judge=judge)
+        assert made["conf_low"] - 0.1 < x[np.argmax(right >= 0.75)] < made["conf_high"] + 0.1
+
+
+@pytest.mark.slow
+def test_flat_priors_and_many_calls_give_the_maximum_of_the_likelihood():
+    """Without lapses and with one judge it is the cumulative model with symmetric thresholds."""
+    truth = {"g": (0.9, 1.1, 0.4, 0.0)}
+    calls = calls_of(np.random.default_rng(8), truth, (0, 1, 2, 3), 1500, truth)
+    flat = {"slope": 10.0, "criterion": 10.0, "bias": 10.0, "lapse": 1e-3}
+    found = curves.psychometric(calls.assign(prompt="p"), links="logit", wider=False, priors=flat, **FEW)
+    # a lapse of 3 % is the centre of its prior, far from here: compare with the lapse put in by brute force
+    plain = tie_model(calls, by=None, links="logit", content=False).table.set_index("term")["estimate"]
+    best = brute(calls, 1 / (1 + np.exp(3.5)))
+    for k, term in enumerate(("slope", "criterion", "slot_bias")):
+        made = pick(found.table, term)
+        assert abs(made["estimate"] - best[k]) < 0.25 * made["std_error"]
+    without = brute(calls, 0.0)
+    np.testing.assert_allclose(without, plain[["resolution", "criterion", "slot bias"]], atol=1e-3)
+
+
+def brute(calls, lapse):
+    from scipy.optimize import minimize
+
+    data = ladder(calls, None, None, None)
+
+    def loss(t):
+        p = shares(data, np.full((1, 1), np.exp(t[0])), np.full((1, 1), np.exp(t[1])), np.full((1, 1), t[2]),
+                   np.full(1, lapse))  # fmt: skip
+        return -(data.counts[:, :3] * np.log(p)).sum()
+
+    t = minimize(loss, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-9, "maxiter": 4000}).x
+    return [np.exp(t[0]) / data.unit, np.exp(t[1]), t[2]]
+
+
+# ---------------------------------------------------------------- without sampling
+
+
+def test_the_published_tally_is_read_as_it_is():
+    data = ladder(paper_dark_current.criterion_counts(), "prompt", None, "base")
+    assert data.folded
+    assert data.counts.sum() == 480
+    base = data.condition == 0
+    where = {x: data.counts[base & (data.x == x)][0].tolist() for x in (0.0, 1.0, 5.0)}
+    assert where == {0.0: [0, 89, 0, 31], 1.0: [94, 6, 0, 0], 5.0: [20, 0, 0, 0]}
+
+
+def test_target_sensitivity_tally_and_judges_who_never_tie():
+    data = ladder(paper_dark_current.ladder_counts(), None, None, None)
+    assert data.counts.sum() == 4 * 120
+    assert data.random[data.judges.index("Llama8B")].tolist() == [0.5, 0, 0.5]
+    assert data.random[data.judges.index("Qwen32B")].tolist() == [1 / 3] * 3
+
+
+def test_slots_and_their_tally_agree():
+    """Outcomes against the better candidate are the slots with both orders together."""
+    calls = calls_of(np.random.default_rng(1), {"a": 0}, (1, 2), 60, {"a": TRUTH["a"]}).assign(
+        stimulus="ladder", task="t"
+    )
+    slots, folded = (ladder(t, None, None, None) for t in (calls, js.tally(calls, "target_sensitivity")))
+    s, c, b, lapse = (np.full((1, 1), v) for v in TRUTH["a"])
+    one, two = shares(slots, s, c, b, lapse[0]), shares(folded, s, c, b, lapse[0])
+    for k, x in enumerate(folded.x):
+        forward, back = (one[slots.x == sign * x][0] for sign in (1, -1))
+        np.testing.assert_allclose(two[k], (forward + back[::-1]) / 2)
+        here = slots.counts[slots.x == x][0][:3] + slots.counts[slots.x == -x][0][2::-1]
+        np.testing.assert_allclose(folded.counts[k][:3], here)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("folded", [False, True])
+def test_model_and_numpy_have_one_likelihood(link, folded):
+    data = small(folded, link)
+    built = curves.model(data)
+    rng = np.random.default_rng(4)
+    point = {k: rng.normal(size=np.shape(v)) * 0.4 for k, v in built.initial_point().items()}
+    names = ["slope", "criterion", "bias", "lapse"]
+    outputs = built.replace_rvs_by_values([*(built[n] for n in names), built.potentials[0]])
+    f = built.compile_fn(outputs, inputs=built.value_vars, point_fn=True)
+    *values, found = f(point)
+    p = shares(data, *values)
+    either = data.counts[:, 3] * np.log(p[:, 0] + p[:, 2])
+    assert float(found) == pytest.approx((data.counts[:, :3] * np.log(p)).sum() + either.sum(), rel=1e-9)
+
+
+def small(folded, link="logit"):
+    judge, condition, x = (v.ravel() for v in np.meshgrid([0, 1], [0, 1], [0.0, 1.0, 3.0], indexing="ij"))
+    counts = np.tile([10.0, 6, 4, 0], (12, 1))
+    if folded:
+        counts[x == 0] = [0, 6, 0, 14]
+    return Ladder(("a", "b"), ("p", "q"), judge, condition, x, counts, folded, np.full((2, 3), 1 / 3), 1.0, link)
+
+
+@pytest.mark.parametrize("folded", [False, True])
+def test_prior_draw_is_the_prior_of_the_model(folded):
+    """Quantiles of log slope, log criterion, bias and lapse, and of their change, by NumPy and by PyMC."""
+    import pymc as pm
+
+    data = small(folded)
+    rng = np.random.default_rng(0)
+    mine = [curves.prior_draw(data, {"slope": 0.8}, rng) for _ in range(4000)]
+    assert all((counts.sum(axis=1) == 20).all() for _, counts in mine)
+    names = ["slope", "criterion", "bias", "lapse"]
+    with curves.model(data, {"slope": 0.8}) as built:
+        own = pm.draw([built[n] for n in names], draws=4000, random_seed=1)
+    for name, theirs in zip(names, own, strict=True):
+        scaled = (lambda v: v) if name == "bias" else np.log
+        values, theirs = scaled(np.stack([p[name] for p, _ in mine])), scaled(theirs)
+        change = (lambda v: v[:, 0, 1] - v[:, 0, 0]) if values.ndim == 3 else (lambda v: v[:, 0])
+        for pair in ((values, theirs), (change(values), change(theirs))):
+            one, two = (np.quantile(v, [0.25, 0.5, 0.75]) for v in pair)
+            np.testing.assert_allclose(one, two, atol=0.08 * (one[2] - one[0]))
+
+
+def test_the_threshold_by_hand():
+    data = replace(small(False), judges=("a",), conditions=("p",), random=np.full((1, 3), 1 / 3), unit=2.0)
+    one = np.ones((1, 1))
+    at = threshold(data, 0.75, 0.5 * one, 1.0 * one, 0.0 * one, np.zeros(1))[0, 0]
+    assert at == pytest.approx(2.0 * (1 + np.log(3)) / 0.5)
+    assert threshold(data, 0.75, one, one, 0 * one, np.array([0.5]))[0, 0] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "flag"),
+    [
+        (0.5, 0.8, "left-censored; prior-driven"),
+        (1.2, 2.5, "no step near: the form of the curve decides"),
+        (1.2, 3.1, ""),
+        (3.2, 9.0, "right-censored"),
+    ],
+)
+def test_flags_of_a_threshold(low, high, flag):
+    """Steps 1 and 3; draws spread evenly."""
+    data = small(False)
+    draws = np.linspace(low, high, 2001).reshape(1, -1)
+    made = _threshold_row(draws, data, data.judge == 0, 0.99, "", "", {})
+    assert made["flag"] == flag
+    assert np.isnan(made["estimate"]) == (flag == "right-censored")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda t: t.drop(columns="n"), SchemaError, "'n'"),
+        (lambda t: t.assign(n=-1.0), SchemaError, "count of calls"),
+        (lambda t: t.assign(n=0), DesignError, "No call is left"),
+        (lambda t: t[t["stimulus"] == "same_subset"], DesignError, "is 0 in every call"),
+        (lambda t: t.assign(outcome="right"), DesignError, "outcome"),
+    ],
+)
+def test_bad_tables(change, error, message):
+    with pytest.raises(error, match=message):
+        curves.psychometric(change(paper_dark_current.criterion_counts()), **FEW)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"links": "cloglog"}, "links="),
+        ({"links": ()}, "empty"),
+        ({"by": "prompt", "baseline": "bass"}, "Did you mean 'base'"),
+        ({"priors": {"slop": 1}}, "Did you mean 'slope'"),
+        ({"level": 1.5}, "1.5"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(DesignError, match=message):
+        curves.psychometric(paper_dark_current.criterion_counts(), **options, **FEW)
