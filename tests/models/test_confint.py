@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
+import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.models.verbs.charts import Turned, chart_of
 from judgestats.models.verbs.intervals import AT_ONE, AT_ZERO, OPEN, confint, parameters, profile_rise
@@ -228,3 +229,16 @@ def test_resamples_that_agree_give_no_interval():
     table = confint(replace(fit, refit=lambda design, rows: fit), method="bootstrap", n_resamples=5)
     assert table[["conf_low", "conf_high"]].isna().all(axis=None)
     assert (table["flag"] == RESAMPLES_AGREE).all()
+
+
+def test_profiles_do_not_depend_on_the_origin_of_a_slope():
+    rng = np.random.default_rng(0)
+    g, x = np.repeat(np.arange(40), 12), rng.normal(size=480)
+    u = rng.normal(size=(40, 2)) @ np.array([[0.8, 0.2], [0, 0.5]])
+    y = (rng.random(480) < 1 / (1 + np.exp(-(0.3 + 0.5 * x + u[g, 0] + u[g, 1] * x)))).astype(int)
+    ends = []
+    for origin in (0, 1000):
+        fit = js.fit("y ~ x + (x|g)", pd.DataFrame({"y": y, "x": x + origin, "g": g}))
+        table = confint(fit, method="profile", terms=["x", "sd(x|g)"])
+        ends.append(table[["conf_low", "conf_high"]].to_numpy())
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-4, atol=1e-5)

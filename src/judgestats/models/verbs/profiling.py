@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from judgestats.errors import FitError
 from judgestats.kernels.linear_mixed import Cells
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.minimisation import minimise
@@ -70,7 +71,8 @@ class Curve:
         self.rest = np.delete(np.arange(len(s.x)), k)
         self.pull = spread[self.rest, k] / spread[k, k]
         own = spread[np.ix_(self.rest, self.rest)] - np.outer(self.pull, spread[self.rest, k])
-        self.inverse = own + 1e-12 * np.eye(len(own))
+        size = np.sqrt(np.abs(np.diag(own)) + 1e-300)
+        self.root = size[:, None] * np.linalg.cholesky(own / np.outer(size, size) + 1e-10 * np.eye(len(own)))
         self.error = float(np.sqrt(spread[k, k]))
         self.known[float(self.start[k])] = self.start[self.rest]
 
@@ -98,14 +100,24 @@ class Curve:
             flat = self.surface.standing[self.rest] & (np.abs(start) < 1e-3)
             start = np.where(flat, 0.05 * self._scale, start)
             if np.isfinite(objective(start)[0]):
-                found = minimise(objective, start, self.inverse)
-                self.known[value] = found.x
+                found = minimise(_white(objective, start, self.root), np.zeros(len(start)), np.eye(len(start)))
+                self.known[value] = start + self.root @ found.x
                 return found.value
         return np.inf
 
     @property
     def _scale(self) -> float:
         return float(np.abs(self.surface.x[self.surface.standing]).max(initial=0.0)) or 1.0
+
+
+def _white(objective: Objective, origin: Floats, root: Floats) -> Objective:
+    """The objective in coordinates of unit size about a point: origin + root times them."""
+
+    def white(z: Floats) -> tuple[float, Floats]:
+        value, gradient = objective(origin + root @ z)
+        return value, root.T @ gradient
+
+    return white
 
 
 def ends(
@@ -150,6 +162,11 @@ def end(
     Returns
     -------
     float
+
+    Raises
+    ------
+    FitError
+        If the curve cannot be followed: columns in extreme units.
     """
 
     def excess(value: float) -> float:
@@ -162,7 +179,13 @@ def end(
         found = excess(outside)
         if found >= 0:
             low, high = sorted((inside, outside))
-            return float(brentq(excess, low, high, xtol=1e-6 * abs(step), rtol=1e-12)) if found > 0 else outside
+            try:
+                return float(brentq(excess, low, high, xtol=1e-6 * abs(step), rtol=1e-12)) if found > 0 else outside
+            except ValueError as error:  # the same point was not found twice
+                raise FitError(
+                    "the profile could not be followed: the search does not find the same point twice. Centre and "
+                    "scale the numeric columns (center(x), scale(x)), or pass method='bootstrap'."
+                ) from error
         if reach * abs(step) >= limit or (found <= before + 1e-9 and reach > 50 * cut):
             break
         inside, before = outside, found
