@@ -241,10 +241,7 @@ class Laplace:
         d, t = self.data, self.layout
         for u in (self.u.copy(), np.zeros(t.q)):
             rest = (t.cols, t.place, t.start, t.rows, t.s, t.q, self.flat, u, 100)
-            try:
-                found, eta, total = _mode(d.kind, d.y, d.m, eta0, hi, lo, zl, *rest)
-            except np.linalg.LinAlgError:  # the tail, beyond what rounding allows
-                continue
+            found, eta, total = _mode(d.kind, d.y, d.m, eta0, hi, lo, zl, *rest)
             if found:
                 self.u = u
                 if self.collapsed:

@@ -175,11 +175,7 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     t, p = layout, data.X.shape[1]
     flat = np.empty(t.size)
     gather(t.place, zl, data.weight, int(t.start[t.s]), t.s, t.q, flat)
-    try:
-        sound = factorise(t.start, t.rows, t.s, t.q, flat)
-    except np.linalg.LinAlgError:  # the tail, beyond what rounding allows
-        sound = False
-    if not sound:
+    if not factorise(t.start, t.rows, t.s, t.q, flat):
         return Profile(np.inf, zl, np.zeros(p), np.zeros(t.q), np.nan, np.eye(p), flat)
     given, first, G, rest = data.centred
     B = cross(zl, data.weight, t.cols, given, t.q)

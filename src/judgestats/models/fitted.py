@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.models.designs import Design
+from judgestats.models.likelihood.objectives import Scales
 from judgestats.models.likelihood.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]
@@ -166,13 +167,8 @@ class Fitted:
         tuple of (k, k) float arrays
         """
         given = self.params if params is None else params
-        theta, first, result = given[self.n_location :], 0, []
-        for k in (len(t.names) for t in self.design.terms):
-            own = np.zeros((k, k))
-            own.T[np.triu_indices(k)] = theta[first : first + k * (k + 1) // 2]
-            result.append(own)
-            first += k * (k + 1) // 2
-        return tuple(result)
+        own = Scales.of(tuple(len(t.names) for t in self.design.terms))
+        return own.factors(given[self.n_location : self.n_location + self.n_theta])
 
     def covariances(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Covariance of each random term.

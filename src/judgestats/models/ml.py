@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from judgestats.errors import DesignError
-from judgestats.kernels.elimination import Structure, gather, solve_many
+from judgestats.kernels.elimination import Structure, solve_many
 from judgestats.kernels.laplace import Laplace
 from judgestats.kernels.likelihoods import losses
 from judgestats.kernels.linear_mixed import Profile, cross
 from judgestats.models.designs import Design
 from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, Fitted
-from judgestats.models.likelihood.compression import Compressed, compress
+from judgestats.models.likelihood.compression import Compressed, columns, compress
 from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise
 from judgestats.models.likelihood.objectives import (
     KINDS,
@@ -383,9 +383,6 @@ def _linear_posterior(
     sigma = float(np.sqrt(best.residual))
     zl = target.scales.spread(target.cells.z, theta / sigma)
     t = target.layout
-    flat = np.empty(t.size)
-    gather(t.place, zl, target.cells.weight, int(t.start[t.s]), t.s, t.q, flat)
     pull = _pull(t, best.flat, zl, target.cells.weight, target.cells.X) / sigma
-    table: Compressed = compress(model.design, model.parts, groups=False)
     factors = target.scales.factors(theta)
-    return Posterior(table.columns, t, best.flat, best.u / sigma, factors, pull, covariance)
+    return Posterior(columns(model.design), t, best.flat, best.u / sigma, factors, pull, covariance)

@@ -94,7 +94,7 @@ class Draws:
             {
                 "term": term, "estimate": float(flat[..., k].mean()), "std_error": float(flat[..., k].std(ddof=1)),
                 "conf_low": low[k], "conf_high": high[k], "rhat": rhat[k], "ess_bulk": bulk[k], "ess_tail": end[k],
-                "flag": _doubt(rhat[k], min(bulk[k], end[k])),
+                "flag": doubt(rhat[k], min(bulk[k], end[k])),
             }
             for k, term in enumerate(names)
         ]  # fmt: skip
@@ -114,7 +114,23 @@ class Draws:
         return (*found, *([f"{self.divergences} {DIVERGENT}"] if self.divergences else []))
 
 
-def _doubt(rhat: float, ess: float) -> str:
+def doubt(rhat: float, ess: float) -> str:
+    """Flags of draws by their R-hat and effective sample size.
+
+    Parameters
+    ----------
+    rhat, ess : float
+
+    Returns
+    -------
+    str
+        Empty where there is no doubt.
+
+    Examples
+    --------
+    >>> doubt(1.0, 900.0), doubt(1.2, 90.0)
+    ('', 'chains have not mixed; fewer than 400 effective draws')
+    """
     flags = [f for bad, f in ((rhat > MOST_RHAT, NOT_MIXED), (ess < LEAST_ESS, FEW_EFFECTIVE)) if bad]
     return "; ".join(flags)
 
@@ -137,23 +153,6 @@ def diagnostics(values: Floats) -> tuple[Floats, Floats, Floats]:
         bulk = stats.ess(values, chain_axis=0, draw_axis=1, method="bulk")
         tail = stats.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=(0.05, 0.95))
     return np.atleast_1d(rhat), np.atleast_1d(bulk), np.atleast_1d(tail)
-
-
-def loo(loglik: Floats) -> tuple[float, float, Floats]:
-    """PSIS-LOO of pointwise log likelihoods.
-
-    Parameters
-    ----------
-    loglik : (chains, draws, N) float array
-
-    Returns
-    -------
-    elpd, std_error : float
-    pareto_k : (N,) float array
-        Above 0.7 the value of that unit is not to be trusted.
-    """
-    elpd, k = pointwise(loglik)
-    return float(elpd.sum()), float(np.sqrt(len(elpd) * elpd.var())), k
 
 
 def pointwise(loglik: Floats) -> tuple[Floats, Floats]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from judgestats.errors import confidence
 from judgestats.models.bayes.sampling import pymc, sample
 from judgestats.models.hierarchical.cue_effects import FEW_JUDGES, PRIOR_DRIVEN, Probed
-from judgestats.models.hierarchical.outcomes import Favoured, Outcomes, favoured_sides, outcomes, scales
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, tabled
+from judgestats.models.hierarchical.outcomes import Favoured, Outcomes, favoured_sides, outcomes
+from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, scales, tabled
 
 Floats = NDArray[np.float64]
 Terms = dict[str, Floats]

@@ -15,8 +15,7 @@ from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.sampling import pymc, sample
 from judgestats.models.hierarchical.curve_effects import Fitted, consequences, curve_rows
 from judgestats.models.hierarchical.ladders import LAPSE_CENTRE, MEANING, NAMES, PRIORS, Ladder, ladder, shares
-from judgestats.models.hierarchical.outcomes import scales
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, tabled
+from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, scales, tabled
 
 Floats = NDArray[np.float64]
 Link = Literal["logit", "probit"]

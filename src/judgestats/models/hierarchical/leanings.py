@@ -16,7 +16,15 @@ from judgestats.errors import DesignError, SchemaError, choose, confidence, sugg
 from judgestats.models.bayes.draws import Draws, diagnostics
 from judgestats.models.bayes.sampling import pymc, sample
 from judgestats.models.coding.frames import columns
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, row, tabled
+from judgestats.models.hierarchical.posteriors import (
+    Posterior,
+    convergence,
+    predictive,
+    prior_table,
+    row,
+    scales,
+    tabled,
+)
 from judgestats.results import SMALL_N, flags
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
@@ -171,7 +179,7 @@ def bias(
     confidence(conf_level)
     if not 0 <= margin < 1:
         raise DesignError(f"margin={margin!r} is no bias. Allowed: 0 to below 1; use 0.1, say.")
-    known = scales(priors, PRIORS)
+    known = scales(PRIORS, priors)
     found = read(data, by=by, judge=judge, bias=bias, topic=topic, score=score, digits=digits, invalid=invalid)
     drawn = sample(
         model(found, known), labels(found), draws=draws, tune=tune, chains=chains, seed=seed, progress=progress
@@ -180,17 +188,6 @@ def bias(
     question = "How far does each judge lean to the target, and how often does it decide?"
     table = tabled(rows, [*found.keys, "judge"])
     return Posterior(question, table, _stated(found, known), pd.DataFrame(_checks(found, drawn, seed)), drawn)
-
-
-def scales(priors: Mapping[str, float] | None, defaults: Mapping[str, float]) -> dict[str, float]:
-    """Scales of the priors, those given in place of the defaults."""
-    own = dict(priors or {})
-    for name, value in own.items():
-        if name not in defaults:
-            raise DesignError(f"priors has {name!r}. Allowed: {', '.join(defaults)}.{suggestion(str(name), defaults)}")
-        if not (isinstance(value, (int, float)) and 0 < value < np.inf):
-            raise DesignError(f"priors[{name!r}]={value!r} is no scale. Give a number above 0.")
-    return {**defaults, **{k: float(v) for k, v in own.items()}}
 
 
 def read(

@@ -58,31 +58,6 @@ class Outcomes:
         return [(s, base) for s in range(len(self.schemes)) if s != base]
 
 
-def scales(defaults: Mapping[str, float], priors: Mapping[str, float] | None) -> dict[str, float]:
-    """Scales of the priors, some of them given.
-
-    Parameters
-    ----------
-    defaults : mapping
-    priors : mapping or None
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    DesignError
-        If a name is not known, or a scale is not a positive number.
-    """
-    for name, value in (priors or {}).items():
-        if name not in defaults:
-            raise DesignError(f"priors has {name!r}. Known: {', '.join(defaults)}.{suggestion(name, defaults)}")
-        if not (isinstance(value, int | float) and 0 < value < np.inf):
-            raise DesignError(f"priors={{{name!r}: {value!r}}}: a scale is a positive number.")
-    return {**defaults, **(priors or {})}
-
-
 def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     """Read counts of outcomes.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.models.bayes.draws import Draws, diagnostics
+from judgestats.errors import DesignError, suggestion
+from judgestats.models.bayes.draws import DIVERGENT, Draws, diagnostics, doubt
 from judgestats.results import estimates, flags
 
 Floats = NDArray[np.float64]
@@ -79,13 +80,15 @@ def row(
     tail = (1 - conf_level) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
     rhat, bulk, end = (float(d[0]) for d in diagnostics(values[..., None]))
-    doubt = flags(
-        flag,
-        "chains have not mixed" if rhat > 1.01 else "",
-        "fewer than 400 effective draws" if min(bulk, end) < 400 else "",
-    )
     own = {"term": term, "estimate": float(values.mean()), "std_error": float(values.std(ddof=1)), "n": n}
-    return {**more, **own, "conf_low": float(low), "conf_high": float(high), "method": method, "flag": doubt}
+    return {
+        **more,
+        **own,
+        "conf_low": float(low),
+        "conf_high": float(high),
+        "method": method,
+        "flag": flags(flag, doubt(rhat, min(bulk, end))),
+    }
 
 
 def tabled(rows: list[dict[str, Any]], by: list[str], extra: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -125,27 +128,25 @@ def convergence(draws: Draws) -> list[dict[str, Any]]:
         {
             "what": "largest R-hat",
             "value": worst,
-            "flag": "chains have not mixed" if worst > 1.01 else "",
+            "flag": doubt(worst, np.inf),
             "cure": cure,
         },
         {
             "what": "smallest ESS",
             "value": ess,
-            "flag": "fewer than 400 effective draws" if ess < 400 else "",
+            "flag": doubt(1.0, ess),
             "cure": cure,
         },
         {
             "what": "divergences",
             "value": float(draws.divergences),
-            "flag": "divergent transitions" if draws.divergences else "",
+            "flag": DIVERGENT if draws.divergences else "",
             "cure": "Raise target_accept, or set tighter priors on the spreads.",
         },
     ]
 
 
-def predictive(
-    what: str, observed: Floats, simulated: Floats, statistic: Callable[[Floats], Any] | None = None
-) -> list[dict[str, Any]]:
+def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str, Any]]:
     """Rows of ``checks`` by posterior prediction: the share of observed counts inside their 95 % predictive interval.
 
     Parameters
@@ -155,15 +156,11 @@ def predictive(
         Counts.
     simulated : (S, N) float array
         Replicated counts.
-    statistic : callable, optional
-        Of counts along the last axis: compared instead.
 
     Returns
     -------
     list of dict
     """
-    if statistic is not None:
-        observed, simulated = np.atleast_1d(statistic(observed)), np.atleast_2d(statistic(simulated).T).T
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0)
     inside = (observed >= low) & (observed <= high)
     share = float(inside.mean())
@@ -185,3 +182,28 @@ def prior_table(priors: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
     pandas.DataFrame
     """
     return pd.DataFrame([{"parameter": k, "prior": p, "meaning": m} for k, (p, m) in priors.items()])
+
+
+def scales(defaults: Mapping[str, float], priors: Mapping[str, float] | None) -> dict[str, float]:
+    """Scales of the priors, some of them given.
+
+    Parameters
+    ----------
+    defaults : mapping
+    priors : mapping or None
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    DesignError
+        If a name is not known, or a scale is not a positive number.
+    """
+    for name, value in (priors or {}).items():
+        if name not in defaults:
+            raise DesignError(f"priors has {name!r}. Allowed: {', '.join(defaults)}.{suggestion(name, defaults)}")
+        if not (isinstance(value, int | float) and 0 < value < np.inf):
+            raise DesignError(f"priors[{name!r}]={value!r} is no scale. Give a positive number, above 0.")
+    return {**defaults, **{name: float(value) for name, value in (priors or {}).items()}}

@@ -17,8 +17,16 @@ from judgestats.errors import DesignError, SchemaError, choose, confidence, sugg
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.sampling import pymc, sample
 from judgestats.models.coding.frames import columns
-from judgestats.models.hierarchical.leanings import PRIOR_DRIVEN, chance, scales
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, row, tabled
+from judgestats.models.hierarchical.leanings import PRIOR_DRIVEN, chance
+from judgestats.models.hierarchical.posteriors import (
+    Posterior,
+    convergence,
+    predictive,
+    prior_table,
+    row,
+    scales,
+    tabled,
+)
 from judgestats.models.verdicts.calls import joined, scored
 from judgestats.results import NO_DATA, SMALL_N, flags
 from judgestats.schema.columns import By, names
@@ -151,7 +159,7 @@ def strategies(
     Debiasing paper, Section 3.5 and Appendix D, Tables 1 and 4.
     """
     _options(dependence, margin, level, conf_level)
-    known = scales(priors, PRIORS)
+    known = scales(PRIORS, priors)
     found = read(data, baseline, judge, strategy, item, ties, invalid)
     laws, why = _laws(found, dependence)
     partial = found.partial if selected is None else selected
