@@ -136,7 +136,7 @@ def test_every_picture_names_the_columns_that_it_needs(name, frame):
     if name != "score_matrix":
         assert isinstance(caught.value, DesignError)
         assert re.search(r"picture needs|draws", str(caught.value))
-        assert re.search(r"\b(term|terms|cost|mean_score)\b", str(caught.value), re.IGNORECASE)
+        assert re.search(r"\b(term|terms|cost|mean_score|outcome)\b", str(caught.value), re.IGNORECASE)
 
 
 def test_curves_and_operating_points_need_intervals_and_steps():

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError, choose
+from judgestats.models.bayes.replicates import Kind
+from judgestats.models.engines.bayes_pymc import prior_draws
 from judgestats.models.fitted import Fitted
 from judgestats.models.verbs import (
     coefficients,
@@ -22,6 +24,7 @@ from judgestats.models.verbs import (
     intervals,
     margining,
     prediction,
+    replicating,
     simulation,
     summaries,
     tables,
@@ -224,3 +227,9 @@ class Fit(Fitted):
     def simulate(self, n: int = 1, *, seed: Any = 0, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
         """See :func:`judgestats.models.verbs.simulation.simulate`."""
         return simulation.simulate(self, n, seed=seed, random=random)
+
+    def predictive(
+        self, kind: Kind = "posterior", *, by: Any = None, n_draws: int = 1000, seed: Any = 0
+    ) -> pd.DataFrame:
+        """See :func:`judgestats.models.verbs.replicating.predictive`."""
+        return replicating.predictive(self, partial(prior_draws, self), kind=kind, by=by, n_draws=n_draws, seed=seed)

@@ -18,7 +18,7 @@ pytest.importorskip("pymc")
 
 from judgestats.models.hierarchical import curves
 from judgestats.models.hierarchical.curve_effects import _threshold_row
-from judgestats.models.hierarchical.ladders import Ladder, ladder, shares, threshold
+from judgestats.models.hierarchical.ladders import LAPSE_CENTRE, MOST_LAPSE, Ladder, ladder, shares, threshold
 
 FEW = {"draws": 300, "tune": 500, "chains": 2, "progress": False}
 
@@ -148,7 +148,7 @@ def test_flat_priors_and_many_calls_give_the_maximum_of_the_likelihood():
     found = curves.psychometric(calls.assign(prompt="p"), links="logit", wider=False, priors=flat, **FEW)
     # a lapse of 3 % is the centre of its prior, far from here: compare with the lapse put in by brute force
     plain = tie_model(calls, by=None, links="logit", content=False).table.set_index("term")["estimate"]
-    best = brute(calls, 1 / (1 + np.exp(3.5)))
+    best = brute(calls, MOST_LAPSE / (1 + np.exp(-LAPSE_CENTRE)))
     for k, term in enumerate(("slope", "criterion", "slot_bias")):
         made = pick(found.table, term)
         assert abs(made["estimate"] - best[k]) < 0.25 * made["std_error"]
@@ -207,8 +207,13 @@ def test_slots_and_their_tally_agree():
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("folded", [False, True])
 def test_model_and_numpy_have_one_likelihood(link, folded):
+    """A model that was built for the other link and other priors, and given these."""
+    import pymc as pm
+
     data = small(folded, link)
-    built = curves.model(data)
+    built = curves.model(replace(data, link="probit" if link == "logit" else "logit"), {"slope": 5.0, "bias": 3.0})
+    with built:
+        pm.set_data(curves.given(data))
     rng = np.random.default_rng(4)
     point = {k: rng.normal(size=np.shape(v)) * 0.4 for k, v in built.initial_point().items()}
     names = ["slope", "criterion", "bias", "lapse"]

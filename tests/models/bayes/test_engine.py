@@ -10,7 +10,7 @@ pytest.importorskip("arviz_stats")
 
 import judgestats as js  # noqa: E402
 from judgestats.errors import DesignError, FitError  # noqa: E402
-from judgestats.models.bayes.draws import Draws  # noqa: E402
+from judgestats.models.bayes.draws import Draws, diagnostics, pointwise  # noqa: E402
 from judgestats.models.bayes.priors import Prior, priors  # noqa: E402
 from judgestats.models.designs import design  # noqa: E402
 from judgestats.models.engines.bayes_pymc import Sampled, _effects, build  # noqa: E402
@@ -483,3 +483,20 @@ def test_the_same_seed_gives_the_same_draws_and_separation_is_held():
     assert (
         own[0].update(priors={"s": 0.5}, draws=200).tidy()["estimate"].iloc[1] < own[0].tidy()["estimate"].iloc[1] - 1
     )
+
+
+def test_one_chain_is_compared_with_itself():
+    """R-hat of one chain is that of its halves: a drift shows, and nothing fails for want of a second chain."""
+    rng = np.random.default_rng(3)
+    still, drifting = rng.normal(size=(1, 400, 1)), rng.normal(size=(1, 400, 1)) + np.linspace(0, 3, 400)[None, :, None]
+    assert diagnostics(still)[0][0] < 1.02
+    assert diagnostics(drifting)[0][0] > 1.2
+
+
+def test_leaving_one_out_with_draws_that_repeat_is_flagged_not_lost():
+    """A tail whose edge repeats has no fit: plain importance sampling, and k says that it is not to be trusted."""
+    loglik = np.log(np.repeat([0.2, 0.4, 0.3], [60, 30, 10]))[None, :, None] * np.ones((2, 1, 1))
+    elpd, k = pointwise(loglik)
+    assert elpd[0] == pytest.approx(-np.log(np.mean(np.exp(-loglik))))
+    assert k[0] > 0.7
+    assert pointwise(np.full((2, 50, 1), -1.0))[0][0] == pytest.approx(-1.0)

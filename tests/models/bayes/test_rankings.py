@@ -9,25 +9,23 @@ from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import binom
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.models.hierarchical import rankings
-from judgestats.models.hierarchical.rankings import (
+from judgestats.models.hierarchical.arms import Arms, paired, read
+from judgestats.models.hierarchical.choices import missed, ranked
+from judgestats.models.hierarchical.joint_laws import (
     NODES,
     PRIORS,
     WEIGHTS,
-    Arms,
     bridge,
     joint,
-    missed,
     model,
     observed,
     plackett,
     prior_draw,
-    ranked,
-    read,
-    strategies,
+    simulated,
 )
+from judgestats.models.hierarchical.rankings import strategies
 from judgestats.published import load
-from judgestats.published.debiasing_counts import MT_BENCH, correct, pairs_scored
+from judgestats.published.paper_debiasing import MT_BENCH, correct, pairs_scored
 
 FEW = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
 
@@ -95,7 +93,7 @@ def test_ties_for_best_are_split():
 def test_a_table_of_margins_sums_over_every_two_by_two_table():
     """The tables of `observed` and their weights give the convolution of two binomials."""
     table = pd.DataFrame({"judge": "g", "strategy": ["B0", "S8"], "n": [40, 40], "k": [25, 30]})
-    arms = Arms(**{**_read(table).__dict__, "law": "extreme positive"})
+    arms = Arms(**{**_read(table).__dict__, "law": "discordant"})
     given = observed(arms)
     r10, r01 = 0.2, 0.5
     want = sum(binom.pmf(b, 25, r10) * binom.pmf(30 - 25 + b, 15, r01) for b in range(26))
@@ -149,10 +147,10 @@ def test_gpt_4o_baseline_among_the_pairs_of_s1():
 def test_prior_draws_have_the_design_and_the_law(law):
     arms = Arms(**{**_read(_calls(items=200)).__dict__, "law": law})
     if law != "items":
-        arms = Arms(**{**rankings.paired(arms).__dict__, "law": law})
+        arms = Arms(**{**paired(arms).__dict__, "law": law})
     rng = np.random.default_rng(5)
     values, _ = prior_draw(arms, PRIORS, rng)
-    made = [rankings.simulated(arms, values, rng) for _ in range(300)]
+    made = [simulated(arms, values, rng) for _ in range(300)]
     p, both = joint(arms, values)
     assert np.mean([m.k for m in made], axis=0) / 200 == pytest.approx(p, abs=0.012)
     if law in ("items", "discordant"):
@@ -203,14 +201,14 @@ def test_options():
 # --- The model's density ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("law", ["items", "discordant", "extreme negative"])
+@pytest.mark.parametrize("law", ["items", "discordant", "independent", "extreme negative"])
 def test_the_density_is_that_of_the_counts(law):
     """Potentials of the PyMC model against the likelihood written out."""
     pytest.importorskip("pymc")
     arms = Arms(**{**_read(_calls(items=50)).__dict__, "law": law})
     if law != "items":
-        arms = Arms(**{**rankings.paired(arms).__dict__, "law": law})
-    if law == "extreme negative":
+        arms = Arms(**{**paired(arms).__dict__, "law": law})
+    if law in ("independent", "extreme negative"):
         nothing = np.full(arms.b.shape, np.nan)
         arms = Arms(**{**arms.__dict__, "b": nothing, "c": nothing})
     made = model(arms, PRIORS)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from judgestats.errors import FitError
 
@@ -145,11 +146,13 @@ def diagnostics(values: Floats) -> tuple[Floats, Floats, Floats]:
     Returns
     -------
     rhat, ess_bulk, ess_tail : (K,) float arrays
-        NaN for what does not vary.
+        NaN for what does not vary. R-hat of one chain is that of its halves.
     """
     stats = _arviz()
+    half = values.shape[1] // 2
+    chains = values if len(values) > 1 else np.concatenate([values[:, :half], values[:, -half:]])
     with np.errstate(invalid="ignore", divide="ignore"):
-        rhat = stats.rhat(values, chain_axis=0, draw_axis=1)
+        rhat = stats.rhat(chains, chain_axis=0, draw_axis=1)
         bulk = stats.ess(values, chain_axis=0, draw_axis=1, method="bulk")
         tail = stats.ess(values, chain_axis=0, draw_axis=1, method="tail", prob=(0.05, 0.95))
     return np.atleast_1d(rhat), np.atleast_1d(bulk), np.atleast_1d(tail)
@@ -165,12 +168,22 @@ def pointwise(loglik: Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     elpd, pareto_k : (N,) float arrays
+        k is infinite where too few draws differ for a tail to be fitted; the weights are then as they are.
     """
-    stats = _arviz()
-    each = [
-        stats.loo(np.ascontiguousarray(loglik[..., i]), chain_axis=0, draw_axis=1)[:2] for i in range(loglik.shape[-1])
-    ]
-    return np.array([float(e[0]) for e in each]), np.array([float(e[1]) for e in each])
+    each = [_left_out(np.ascontiguousarray(loglik[..., i])) for i in range(loglik.shape[-1])]
+    return np.array([e[0] for e in each]), np.array([e[1] for e in each])
+
+
+def _left_out(loglik: Floats) -> tuple[float, float]:
+    """Elpd and Pareto k of one unit; k is infinite, and the weights are not smoothed, where no tail can be fitted."""
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            elpd, k = _arviz().loo(loglik, chain_axis=0, draw_axis=1)[:2]
+    except ValueError:  # all draws of the tail are one
+        elpd, k = np.nan, np.nan
+    if np.isfinite(elpd):
+        return float(elpd), float(k)
+    return float(np.log(loglik.size) - logsumexp(-loglik)), 0.0 if np.ptp(loglik) == 0 else np.inf
 
 
 def smoothed(log_weights: Floats) -> tuple[Floats, float]:

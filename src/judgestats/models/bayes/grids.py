@@ -219,7 +219,10 @@ class _Collapsed:
         nothing = np.inf, np.full(p, np.nan), np.full((p, p), np.nan)
         if not (np.isfinite(theta).all() and 0 < variance < np.inf):
             return nothing
-        found = self.objective.at(theta)
+        try:
+            found = self.objective.at(theta)
+        except np.linalg.LinAlgError:  # sds so far apart that nothing is left of the fixed effects
+            return nothing
         if not np.isfinite(found.objective):
             return nothing
         ratio = found.residual / variance

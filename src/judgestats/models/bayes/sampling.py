@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -73,16 +74,81 @@ def sample(
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
     options: dict[str, Any] = {} if cores is None else {"cores": cores}
     logging.getLogger("pymc").setLevel(logging.ERROR)  # what it says is in check()
+    with _told(), warnings.catch_warnings(), model:
+        warnings.simplefilter("ignore")
+        trace = pm.sample(
+            draws=draws, tune=tune, chains=chains, random_seed=seed, nuts_sampler=sampler, progressbar=progress,
+            target_accept=target_accept, compute_convergence_checks=False, **options,
+        )  # fmt: skip
+    return read(trace, labels, _method(sampler, chains, draws))
+
+
+def sample_each(
+    model: Any,
+    labels: Mapping[str, tuple[tuple[str, ...], ...]],
+    given: Sequence[Mapping[str, Any]],
+    *,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    seed: int = 0,
+    target_accept: float = 0.9,
+    progress: bool = True,
+) -> list[Draws]:
+    """Sample a model once for each of several values of its data; nutpie compiles it once.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        With ``pymc.Data``.
+    labels : mapping
+        Variable -> labels along its dimensions: what is kept.
+    given : sequence of mapping
+        Name of the data -> value, of the same shape.
+    draws, tune, chains, seed, target_accept, progress
+        As :func:`sample` takes them.
+
+    Returns
+    -------
+    list of Draws
+        In the order of `given`.
+
+    Raises
+    ------
+    FitError
+        If PyMC is not installed, or the sampler fails; it says what to try.
+    """
+    options: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
+    if not find_spec("nutpie"):
+        return [sample(_set(model, own), labels, seed=seed, progress=progress, **options) for own in given]
+    import nutpie
+
+    with _told(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = nutpie.compile_pymc_model(model, var_names=[*labels])
+        traces = [
+            nutpie.sample(compiled.with_data(**own), seed=seed, progress_bar=progress, **options) for own in given
+        ]
+    return [read(trace, labels, _method("nutpie", chains, draws)) for trace in traces]
+
+
+def _set(model: Any, own: Mapping[str, Any]) -> Any:
+    with model:
+        pymc().set_data(dict(own))
+    return model
+
+
+def _method(sampler: str, chains: int, draws: int) -> str:
+    return f"posterior, NUTS ({sampler}), {chains} x {draws}"
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say what to try where the sampler fails."""
     try:
-        with warnings.catch_warnings(), model:
-            warnings.simplefilter("ignore")
-            trace = pm.sample(
-                draws=draws, tune=tune, chains=chains, random_seed=seed, nuts_sampler=sampler, progressbar=progress,
-                target_accept=target_accept, compute_convergence_checks=False, **options,
-            )  # fmt: skip
+        yield
     except Exception as error:
         raise FitError(
             f"the sampler failed ({type(error).__name__}: {error}). Try more tuning (tune=2000), target_accept=0.99, "
             "tighter priors, or a model with fewer terms; check() of a fit by engine='ml' says what the data carry."
         ) from error
-    return read(trace, labels, f"posterior, NUTS ({sampler}), {chains} x {draws}")

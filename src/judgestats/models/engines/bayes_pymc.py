@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.models.bayes.draws import NOT_MIXED, Draws
 from judgestats.models.bayes.priors import Priors, priors, single, sizes
+from judgestats.models.bayes.replicates import from_priors
 from judgestats.models.bayes.sampling import pymc, sample
 from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import wrapped
@@ -82,6 +83,13 @@ def fit_pymc(
         converged=True, run=fit_pymc, options=about, effects=partial(_effects, model, found),
     )  # fmt: skip
     return replace(result, converged=NOT_MIXED not in notes, refit=None)
+
+
+def prior_draws(fit: Fitted, n: int, rng: np.random.Generator) -> Draws:
+    """Draw the parameters of a fit by this engine, and its random effects, from their priors; one chain of n."""
+    model, own = Model(fit.design, fit.family, fit.link, thresholds=fit.thresholds), fit.options["prior"]
+    drawn = from_priors(fit.design, fit.family, fit.thresholds, own, n, rng)
+    return _read(model, own, Draws(drawn, {}, 0, f"{n} draws"))
 
 
 def _priors(model: Model, asked: Mapping[str, Any] | None) -> Priors:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, confidence
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.bayes.grids import integrated
+from judgestats.models.bayes.replicates import spread_beside, spreads
 from judgestats.models.bayes.sampling import pymc
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.designs import design
@@ -153,8 +154,12 @@ def agreement(
         by_prior = PRIOR_DRIVEN if any(driven[u] for u in used) else ""
         rows.append(_row(name, value, conf_level, sizes["subject"], found, flags(doubt, by_prior)))
     question = f"How much of the scores of {k} judges is about the {sizes['subject']} subjects?"
-    checks = [*convergence(found), *weight_check(found), *_replicated(data, found, seed)]
-    return Posterior(question, tabled(rows, [], ("median",)), _told(chosen), pd.DataFrame(checks), found)
+    seen, again = spreads(data.y[None]), _replicated(data, found, seed)
+    checks = [*convergence(found), *weight_check(found), *predictive("extremes and quartiles", seen[0], again)]
+    rng = np.random.default_rng(seed + 2)
+    before = spreads(np.stack([prior_draw(data, chosen, rng)[1] for _ in again]))
+    predicted = spread_beside(data.y + data.centre, again + data.centre, before + data.centre, draws=found.method)
+    return Posterior(question, tabled(rows, [], ("median",)), _told(chosen), pd.DataFrame(checks), found, predicted)
 
 
 def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:
@@ -322,11 +327,9 @@ def _nothing(data: Scores) -> str:
 def _empty(data: Scores, priors: Mapping[str, Prior], why: str) -> Posterior:
     names = (*data.codes, "residual", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)")
     table = tabled([{"term": n, "n": len(data.y), "flag": why} for n in names], [], ("median",))
-    checks = [
-        {"what": "data", "value": float(len(data.y)), "flag": why, "cure": "Two judges and two subjects or more."}
-    ]
+    told = {"what": "data", "value": float(len(data.y)), "flag": why, "cure": "Two judges and two subjects or more."}
     nothing = Draws({}, {}, 0, "no posterior")
-    return Posterior("What is the agreement of the judges?", table, _told(priors), pd.DataFrame(checks), nothing)
+    return Posterior("What is the agreement of the judges?", table, _told(priors), pd.DataFrame([told]), nothing)
 
 
 def _row(term: str, values: Floats, conf_level: float, n: float, found: Draws, flag: str) -> dict[str, Any]:
@@ -335,14 +338,13 @@ def _row(term: str, values: Floats, conf_level: float, n: float, found: Draws, f
     return {**made, "median": float(np.median(values))}
 
 
-def _replicated(data: Scores, found: Draws, seed: int) -> list[dict[str, Any]]:
-    """Lowest, highest and quartile scores, against those of scores drawn anew."""
+def _replicated(data: Scores, found: Draws, seed: int) -> Floats:
+    """Lowest, quartile and highest scores of 200 sets of scores drawn anew, subjects and judges too, (200, 5)."""
     rng = np.random.default_rng(seed + 1)
     flat = {name: found.flat(name) for name in found.values}
     which = np.linspace(0, len(flat["level"]) - 1, 200).astype(int)
     made = [flat["level"][s] + _noise(data, {k: float(v[s]) for k, v in flat.items()}, rng) for s in which]
-    shares = [0.0, 0.25, 0.5, 0.75, 1.0]
-    return predictive("extremes and quartiles", np.quantile(data.y, shares), np.quantile(made, shares, axis=1).T)
+    return spreads(np.stack(made))
 
 
 def _told(priors: Mapping[str, Prior]) -> pd.DataFrame:

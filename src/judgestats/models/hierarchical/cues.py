@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import confidence
+from judgestats.models.bayes.replicates import beside
 from judgestats.models.bayes.sampling import pymc, sample
 from judgestats.models.hierarchical.cue_effects import FEW_JUDGES, PRIOR_DRIVEN, Probed
 from judgestats.models.hierarchical.outcomes import Favoured, Outcomes, favoured_sides, outcomes
@@ -127,7 +128,10 @@ def susceptibility(
     checks = [*convergence(found), *predictive("counts", data.counts[seen].ravel(), again), *_doubts(data)]
     stated = prior_table({name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in wanted.items()})
     table = tabled(rows, ["judge", "scheme", "against", "probe"], ("favoured",))
-    return Posterior("How far does the cue move each judge?", table, stated, pd.DataFrame(checks), found)
+    before = np.stack([prior_draw(data, wanted, rng)[1][seen].ravel() for _ in range(len(again))])
+    n = data.counts.sum(axis=-1)[seen].repeat(len(data.outcomes))
+    predicted = beside(_cells(data, seen), data.counts[seen].ravel(), again, before, n, draws=found.method)
+    return Posterior("How far does the cue move each judge?", table, stated, pd.DataFrame(checks), found, predicted)
 
 
 # ---------------------------------------------------------------- model
@@ -243,6 +247,16 @@ def _replicated(shares: Floats, data: Outcomes, seen: NDArray[np.bool_], rng: np
     kept = shares[np.linspace(0, len(shares) - 1, 400).astype(int)][:, seen]
     kept = kept / kept.sum(axis=-1, keepdims=True)
     return rng.multinomial(n[None], kept).reshape(400, -1).astype(float)
+
+
+def _cells(data: Outcomes, seen: NDArray[np.bool_]) -> pd.DataFrame:
+    """Labels of each count."""
+    rows = [
+        (data.judges[j], data.schemes[s], data.probes[p], outcome)
+        for j, s, p in np.argwhere(seen)
+        for outcome in data.outcomes
+    ]
+    return pd.DataFrame(rows, columns=["judge", "scheme", "probe", "outcome"])
 
 
 def _doubts(data: Outcomes) -> list[dict[str, Any]]:

@@ -12,16 +12,29 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bayes.draws import Draws
-from judgestats.models.bayes.sampling import pymc, sample
+from judgestats.models.bayes.replicates import beside
+from judgestats.models.bayes.sampling import pymc, sample_each
 from judgestats.models.hierarchical.curve_effects import Fitted, consequences, curve_rows
-from judgestats.models.hierarchical.ladders import LAPSE_CENTRE, MEANING, NAMES, PRIORS, Ladder, ladder, shares
+from judgestats.models.hierarchical.ladders import (
+    LAPSE_CENTRE,
+    MEANING,
+    MOST_LAPSE,
+    NAMES,
+    PRIORS,
+    Ladder,
+    ladder,
+    shares,
+)
 from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, scales, tabled
+from judgestats.models.hierarchical.predictors import ROWS, predictor
 
 Floats = NDArray[np.float64]
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
 #: The second prior has scales so many times those of the first.
 WIDER = 2.0
+#: Slope and criterion go up together where most answers are right or tied: a narrow way for the sampler.
+ACCEPT = 0.99
 
 
 def psychometric(
@@ -89,7 +102,8 @@ def psychometric(
 
     Notes
     -----
-    With probability ``lapse`` an answer is random: a third each (half for each slot of a judge that never ties).
+    With probability ``lapse``, at most a half, an answer is random: a third each (half for each slot of a judge that
+    never ties).
     Otherwise ``P(first) = F(slope d + bias - criterion)``, ``P(second) = F(-slope d - bias - criterion)``, the rest
     ties; d is the quality of the first slot less that of the second. Counts against the better candidate average both
     orders. Judges are drawn around their mean where there are two or more; what a condition changes is pooled likewise.
@@ -116,13 +130,15 @@ def psychometric(
     stated = scales(PRIORS, priors)
     base = ladder(data, by, quality, baseline)
     settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "seed": seed, "progress": progress}
-    fits: dict[tuple[str, str], Fitted] = {}
-    for link in asked:
-        own = replace(base, link=link)
-        for name, times in (("stated", 1.0), ("wider", WIDER))[: 1 + wider]:
-            wanted = {k: times * v for k, v in stated.items()}
-            found = sample(model(own, wanted), _labels(own), target_accept=0.98, **settings)
-            fits[link, name] = Fitted(own, found, consequences(own, found.values, level), _prior(own, wanted, seed))
+    widths = (("stated", stated), ("wider", {k: WIDER * v for k, v in stated.items()}))[: 1 + wider]
+    models = {(link, name): (replace(base, link=link), scale) for link in asked for name, scale in widths}
+    found = sample_each(
+        model(base, stated), _labels(base), [given(*own) for own in models.values()], target_accept=ACCEPT, **settings
+    )
+    fits = {
+        key: Fitted(own, drawn, consequences(own, drawn.values, level), _prior(own, scale, seed))
+        for (key, (own, scale)), drawn in zip(models.items(), found, strict=True)
+    }
     rows = curve_rows(fits, by, level, conf_level)
     first = next(iter(fits.values()))
     whole = Draws(
@@ -131,18 +147,23 @@ def psychometric(
         sum(f.draws.divergences for f in fits.values()),
         first.draws.method,
     )
-    checks = [*convergence(whole), *(c for k, f in fits.items() for c in _predicted(k, f, seed))]
+    again = {k: _replicated(f, seed) for k, f in fits.items()}
+    checks = [*convergence(whole), *(c for k, f in fits.items() for c in _predicted(k, f.data, again[k]))]
+    predicted = [_beside(k, f, again[k], models[k][1], by, seed) for k, f in fits.items()]
     table = tabled(rows, ["judge", *([by] if by else []), "link", "prior"])
     priors_ = prior_table({k: (f"{MEANING[k][0]}(0, {v:g})", MEANING[k][1]) for k, v in stated.items()})
     return Posterior("What does each judge resolve, and where is its criterion?", table, priors_, pd.DataFrame(checks),
-                     whole)  # fmt: skip
+                     whole, pd.concat(predicted, ignore_index=True))  # fmt: skip
 
 
 # ---------------------------------------------------------------- model
 
 
 def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
-    """Build the model; the counts are its data ``counts``, (N, 4).
+    """Build the model; what :func:`given` returns are its data, and may be set anew.
+
+    Every variable is standard normal. A spread between judges, and a bias where slots are unknown, is the absolute
+    value of one: the likelihood is the same for either sign, and the sampler need not stop at 0.
 
     Parameters
     ----------
@@ -157,72 +178,55 @@ def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
     pm = pymc()
     import pytensor.tensor as pt
 
-    scale = scales(PRIORS, priors)
-    F = pt.sigmoid if data.link == "logit" else lambda z: pt.erfc(-z / np.sqrt(2.0)) / 2
-    J = len(data.judges)
+    J, G = len(data.judges), len(data.conditions)
+    design = predictor(data, scales(PRIORS, priors))
     with pm.Model() as built:
-        counts = pm.Data("counts", data.counts)
-        steep, wide = _turned(data, scale)
-        slope = pm.Deterministic("slope", pt.exp(steep))
-        criterion = pm.Deterministic("criterion", pt.exp(wide))
-        if data.folded:
-            bias = scale["bias"] * pm.HalfNormal("size_bias", shape=(J, len(data.conditions)))
-        else:
-            bias = _pooled(data, "bias", scale, *_normals(data, "bias"))
-        bias = pm.Deterministic("bias", bias)
-        odds = LAPSE_CENTRE + scale["lapse"] * pm.Normal("mean_lapse")
+        own = {name: pm.Data(name, value) for name, value in given(data, priors).items()}
+        size = pt.as_tensor(design.fixed)
         if J > 1:
-            odds = odds + pm.HalfNormal("sd_lapse", scale["spread"]) * pm.Normal("z_lapse", shape=J)
-        lapse = pm.Deterministic("lapse", pt.sigmoid(odds) * pt.ones(J))
-        s, c, b = (v[data.judge, data.condition] for v in (slope, criterion, bias))
-        one, two = F(s * data.x + b - c), F(-s * data.x - b - c)
-        if data.folded:
-            one, two = (one + F(s * data.x - b - c)) / 2, (two + F(-s * data.x + b - c)) / 2
-        lost = lapse[data.judge]
-        p = [(1 - lost) * v + lost * data.random[data.judge, k] for k, v in enumerate((one, 1 - one - two, two))]
-        logs = [pt.log(pt.maximum(v, 1e-15)) for v in (*p, p[0] + p[2])]
-        pm.Potential("likelihood", sum(pt.sum(counts[:, k] * v) for k, v in enumerate(logs)))
+            size = size + (design.shared * pm.Normal("spread", shape=design.shared.shape[1])).sum(axis=1)
+        eta = (own["design"] * (size * pm.Normal("z", shape=len(design.fixed)))).sum(axis=1).reshape((len(ROWS), J * G))
+        slope, criterion, bias = pt.exp(eta[0]), pt.exp(eta[1]), eta[2]
+        lapse = MOST_LAPSE * pt.sigmoid(LAPSE_CENTRE + eta[3])
+        for name, value in zip(NAMES, (slope, criterion, pt.abs(bias) if data.folded else bias), strict=True):
+            pm.Deterministic(name, value.reshape((J, G)))
+        pm.Deterministic("lapse", lapse.reshape((J, G))[:, 0])
+        cell = np.eye(J * G)[data.judge * G + data.condition]  # sums, not dot: a library of linear algebra may lack
+        each = ((cell * v).sum(axis=1) for v in (slope, criterion, bias, lapse))
+        logs = _log_shares(data, own["probit"], *each)
+        pm.Potential("likelihood", sum(pt.sum(own["counts"][:, k] * v) for k, v in enumerate(logs)))
     return built
 
 
-def _normals(data: Ladder, name: str) -> tuple[Any, Any]:
-    """Standard normal variables of the mean of a quantity, and of its changes."""
-    pm = pymc()
-    G = len(data.conditions)
-    return pm.Normal(f"mean_{name}"), pm.Normal(f"change_{name}", shape=(1, G - 1)) if G > 1 else None
+def given(data: Ladder, priors: Mapping[str, float] | None = None) -> dict[str, Floats]:
+    """What the model is given: ``counts`` (N, 4), the ``design`` that holds the scales of the priors, and the link.
 
+    Parameters
+    ----------
+    data : Ladder
+    priors : mapping, optional
 
-def _turned(data: Ladder, scale: Mapping[str, float]) -> tuple[Any, Any]:
-    """Log slope and log criterion, (J, G) each; sampled along and across the line on which both grow together.
-
-    The sum and the difference of two standard normal variables, over the root of 2, are two such variables again: the
-    prior is that of independent ones, while the sampler walks along what data near a border leave open.
+    Returns
+    -------
+    dict of arrays
     """
-    (along, change_along), (across, change_across) = _normals(data, "along"), _normals(data, "across")
-    root, several = np.sqrt(2.0), len(data.conditions) > 1
-    changes = ((change_along + sign * change_across) / root if several else None for sign in (1, -1))
-    means = ((along + sign * across) / root for sign in (1, -1))
-    slope, criterion = (_pooled(data, name, scale, *v) for name, *v in zip(NAMES, means, changes, strict=False))
-    return slope, criterion
+    design = predictor(data, scales(PRIORS, priors)).weights
+    return {"counts": data.counts, "design": design, "probit": np.array(float(data.link == "probit"))}
 
 
-def _pooled(data: Ladder, name: str, scale: Mapping[str, float], mean: Any, change: Any) -> Any:
-    """A quantity by judge and condition, (J, G)."""
-    pm = pymc()
+def _log_shares(data: Ladder, probit: Any, s: Any, c: Any, b: Any, lapse: Any) -> list[Any]:
+    """Log probabilities of first, tie, second and of either slot, (N,) each."""
     import pytensor.tensor as pt
 
-    J, G = len(data.judges), len(data.conditions)
-    value = pt.zeros((J, G)) + scale[name] * mean
-    if J > 1:
-        own = pm.Normal(f"z_{name}", shape=J)
-        value = value + (pm.HalfNormal(f"sd_{name}", scale["spread"]) * own)[:, None]
-    if G > 1:
-        change = scale["ratio"] * change * pt.ones((J, 1))
-        if J > 1:
-            own = pm.Normal(f"z_change_{name}", shape=(J, G - 1))
-            change = change + pm.HalfNormal(f"sd_change_{name}", scale["spread_ratio"]) * own
-        value = value + pt.concatenate([pt.zeros((J, 1)), change], axis=1)
-    return value
+    def F(z: Any) -> Any:
+        return pt.switch(probit, pt.erfc(-z / np.sqrt(2.0)) / 2, pt.sigmoid(z))
+
+    one, two = F(s * data.x + b - c), F(-s * data.x - b - c)
+    if data.folded:
+        one, two = (one + F(s * data.x - b - c)) / 2, (two + F(-s * data.x + b - c)) / 2
+    random = data.random[data.judge]
+    p = [(1 - lapse) * v + lapse * random[:, k] for k, v in enumerate((one, 1 - one - two, two))]
+    return [pt.log(pt.maximum(v, 1e-15)) for v in (*p, p[0] + p[2])]
 
 
 def prior_draw(
@@ -261,7 +265,7 @@ def _parameters(data: Ladder, scale: Mapping[str, float], rng: np.random.Generat
         made["bias"] = np.abs(rng.normal(0, scale["bias"], (J, G)))
     centre = LAPSE_CENTRE + rng.normal(0, scale["lapse"])
     odds = centre + several * abs(rng.normal(0, scale["spread"])) * rng.normal(size=J)
-    made["lapse"] = 1 / (1 + np.exp(-odds))
+    made["lapse"] = MOST_LAPSE / (1 + np.exp(-odds))
     return made
 
 
@@ -296,10 +300,37 @@ def _prior(data: Ladder, scale: Mapping[str, float], seed: int, size: int = 1000
     return {name: np.stack([d[name] for d in drawn])[None] for name in drawn[0]}
 
 
-def _predicted(key: tuple[str, str], fitted: Fitted, seed: int) -> list[dict[str, Any]]:
+def _replicated(fitted: Fitted, seed: int) -> Floats:
+    """Counts drawn anew from 400 of the draws, (400, N, 4)."""
     data, flat = fitted.data, {name: fitted.draws.flat(name) for name in (*NAMES, "lapse")}
     kept = np.linspace(0, len(flat["lapse"]) - 1, 400).astype(int)
     p = shares(data, **{name: v[kept] for name, v in flat.items()})
-    again = drawn_counts(data, p, np.random.default_rng(seed))
-    used = np.column_stack([~data.merged, np.ones_like(data.merged), ~data.merged, data.merged])
+    return drawn_counts(data, p, np.random.default_rng(seed))
+
+
+def _used(data: Ladder) -> NDArray[np.bool_]:
+    """Which counts there are, (N, 4)."""
+    return np.column_stack([~data.merged, np.ones_like(data.merged), ~data.merged, data.merged])
+
+
+def _predicted(key: tuple[str, str], data: Ladder, again: Floats) -> list[dict[str, Any]]:
+    used = _used(data)
     return predictive(f"counts ({', '.join(key)})", data.counts[used], again[:, used])
+
+
+def _beside(
+    key: tuple[str, str], fitted: Fitted, again: Floats, scale: Mapping[str, float], by: str | None, seed: int
+) -> pd.DataFrame:
+    """Every count beside replicated ones."""
+    data, used, rng = fitted.data, _used(fitted.data), np.random.default_rng([seed, 2])
+    before = np.stack([prior_draw(data, scale, rng)[1] for _ in again])
+    named = ("correct", "tie", "wrong", "preference") if data.folded else ("first", "tie", "second", "either slot")
+    rows = [
+        (data.judges[data.judge[i]], data.conditions[data.condition[i]], *key, data.x[i] * data.unit,
+         "no preference" if k == 1 and data.merged[i] else named[k])
+        for i, k in np.argwhere(used)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["judge", by or "condition", "link", "prior", "delta", "outcome"])
+    table = table if by else table.drop(columns="condition")
+    n = np.repeat(data.counts.sum(axis=1)[:, None], 4, axis=1)[used]
+    return beside(table, data.counts[used], again[:, used], before[:, used], n, draws=fitted.draws.method)

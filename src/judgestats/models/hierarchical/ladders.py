@@ -27,12 +27,15 @@ MEANING = {
     "slope": ("normal", "log of the slope per smallest step"),
     "criterion": ("normal", "log of the half-width of the range of ties"),
     "bias": ("normal", "lean to the first slot, in units of the latent scale; half-normal where slots are unknown"),
-    "lapse": ("normal", "log-odds that an answer is at random, around log-odds of -3.5 (3 %)"),
+    "lapse": ("normal", "log-odds of twice the share of answers at random, around -2.75 (3 % of answers)"),
     "ratio": ("normal", "log ratio of slope and of criterion between conditions; difference of bias"),
     "spread": ("half-normal", "of the judges around each of the first four"),
     "spread_ratio": ("half-normal", "of the judges around each change between conditions"),
 }
-LAPSE_CENTRE = -3.5
+#: A judge that answers at random more often than not has no curve: without this bound, a wide prior finds one.
+MOST_LAPSE = 0.5
+#: Log-odds of a lapse among the lapses that may be: 3 % of answers.
+LAPSE_CENTRE = -2.75
 #: Log slope, log criterion, bias.
 NAMES = ("slope", "criterion", "bias")
 

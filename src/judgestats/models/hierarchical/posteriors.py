@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.bayes.draws import DIVERGENT, Draws, diagnostics, doubt
+from judgestats.models.bayes.replicates import Kind, of_kind
 from judgestats.results import estimates, flags
 
 Floats = NDArray[np.float64]
@@ -33,6 +34,8 @@ class Posterior:
     checks : pandas.DataFrame
         ``what``, ``value``, ``flag``, ``cure``: convergence, posterior predictive checks, what the prior decides.
     draws : Draws
+    predicted : pandas.DataFrame
+        Observed counts, or means, beside what the posterior and the prior predict; see :meth:`predictive`.
     """
 
     question: str
@@ -40,6 +43,30 @@ class Posterior:
     priors: pd.DataFrame = field(repr=False)
     checks: pd.DataFrame = field(repr=False)
     draws: Draws = field(repr=False)
+    predicted: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
+
+    def predictive(self, kind: Kind = "posterior") -> pd.DataFrame:
+        """Observed counts, or means, beside the intervals that the model predicts for them.
+
+        Parameters
+        ----------
+        kind : {'posterior', 'prior', 'both'}
+            From the posterior, or from the prior before any answer is seen.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each observed value: ``kind``, its labels (``judge``, a condition), ``outcome``, ``observed``,
+            ``estimate`` (predictive mean), ``conf_low``, ``conf_high`` (95 % predictive interval), ``inside``, ``n``
+            (calls behind it), ``scale`` (``count`` or ``mean``), ``method``, ``flag``. Draw it with
+            :func:`judgestats.plot.predictive`.
+
+        Raises
+        ------
+        DesignError
+            If `kind` is unknown, or nothing could be drawn.
+        """
+        return of_kind(self.predicted, kind)
 
     def tidy(self) -> pd.DataFrame:
         """The table, as a fit's verb."""

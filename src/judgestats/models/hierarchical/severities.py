@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, confidence
 from judgestats.models.bayes.draws import MOST_PARETO, Draws
+from judgestats.models.bayes.replicates import beside
 from judgestats.models.bayes.sampling import sample
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.hierarchical.crossed import (
@@ -139,12 +140,30 @@ def severity(
     rows = _Rows(data, made, conf_level, doubts)
     table = [*rows.severities(), *rows.qualities(), *rows.selves(), *(rows.attenuations(*pair) if pair else [])]
     table += rows.spreads(chosen)
-    inside = predictive("mean scores", data.y, replicated(data, found, sds, seed))
+    again = replicated(data, found, sds, seed)
+    inside = predictive("mean scores", data.y, again)
     question = f"How severe are {len(data.judges) - data.reference} judges, and do they favour themselves?"
     told = {n: (_spelled(chosen[n], n), EFFECTS[n][1]) for n in data.groups}
     kept = tabled(table, ["condition", "judge", "system"], ("probability",))
     checks = [*convergence(made), *weight_check(sds), *inside]
-    return Posterior(question, kept, prior_table(told), pd.DataFrame(checks), made)
+    predicted = _predicted(data, again, chosen, made.method, seed)
+    return Posterior(question, kept, prior_table(told), pd.DataFrame(checks), made, predicted)
+
+
+def _predicted(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: str, seed: int) -> pd.DataFrame:
+    """Mean scores beside replicated ones, (S, N); from the prior too."""
+    rng = np.random.default_rng([seed, 9])
+    before = np.stack([prior_draw(data, priors, rng)[1] for _ in again])
+    cells = pd.DataFrame(
+        {
+            "condition": [data.conditions[c] if c >= 0 else "" for c in data.condition],
+            "judge": np.array(data.judges, object)[data.judge],
+            "system": np.array(data.systems, object)[data.system],
+            "outcome": "mean score",
+        }
+    )
+    c, one = data.centre, np.ones(len(data.y))
+    return beside(cells, data.y + c, again + c, before + c, one, draws=draws, scale="mean")
 
 
 def _spelled(prior: Prior, name: str) -> str:

@@ -16,6 +16,7 @@ from judgestats.reporting.plots.maps import metrology_map, stable_positional
 from judgestats.reporting.plots.matrices import deviation_matrix, score_matrix
 from judgestats.reporting.plots.operating import operating_point
 from judgestats.reporting.plots.pairwise import disagreement, kappa_matrix, score_distribution
+from judgestats.reporting.plots.predictions import predictive
 from judgestats.reporting.plots.preferences import length_reading, preference_gaps
 from judgestats.reporting.plots.probes import anchoring, rationale_shift, revision
 
@@ -38,6 +39,7 @@ __all__ = [
     "metrology_map",
     "operating_point",
     "pareto",
+    "predictive",
     "preference_gaps",
     "psychometric_curves",
     "quality_agreement",

@@ -1,0 +1,240 @@
+"""Right calls of each judge under each strategy: from calls, tallies and printed tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.models.coding.frames import columns
+from judgestats.models.verdicts.calls import joined, scored
+from judgestats.schema.columns import By, names
+from judgestats.schema.patterns import CHANGED
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Columns of a printed table beside its n.
+PRINTED = ("k", "baseline_only", "strategy_only")
+
+
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """Right calls of each judge under each strategy, the baseline first.
+
+    Attributes
+    ----------
+    judges, strategies : tuple of str
+    n : (J, S) float array
+        Calls, or pairs scored together with the baseline; NaN where a judge was not asked.
+    k : (J, S) float array
+        Right calls; NaN where not known.
+    b, c : (J, S) float array
+        Items right under the baseline alone, and under the strategy alone; NaN where not known.
+    answers : (P, S) float array or None
+        Patterns of right answers (1, 0, NaN where not judged), with items; `owner` (P,) is the judge.
+    count : (P,) float array
+        Items with each pattern.
+    law : str
+        What is taken for the joint law.
+    aside : dict
+        Judge -> what was set aside.
+    """
+
+    judges: tuple[str, ...]
+    strategies: tuple[str, ...]
+    n: Floats
+    k: Floats
+    b: Floats
+    c: Floats
+    answers: Floats | None = None
+    owner: Ints | None = None
+    count: Floats | None = None
+    law: str = "independent"
+    aside: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """Which judge was asked with which strategy; the baseline always."""
+        found: NDArray[np.bool_] = np.isfinite(self.n)
+        found[:, 0] = True
+        return found
+
+    @property
+    def partial(self) -> bool:
+        """Whether comparisons are missing that others of the table suggest."""
+        told = np.isfinite(self.b)[:, 1:]
+        return bool(not self.there.all() or (told.any() and not told.all()))
+
+    @property
+    def shared(self) -> Floats:
+        """Right calls of the baseline among the pairs of each comparison; where that is not told, its share of them."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            about = np.round(self.k[:, :1] * self.n / self.n[:, :1])
+        told = self.k - self.c + self.b
+        result: Floats = np.where(np.isfinite(told) & np.isfinite(about), told, about)
+        return result
+
+
+def read(data: Any, baseline: str, judge: str, strategy: str, item: By, ties: str, invalid: str) -> Arms:
+    """Counts of calls, of a tally, or of a printed table; arguments as in `hierarchical.strategies`."""
+    present = columns(data)
+    for name in (judge, strategy):
+        if name not in present:
+            raise SchemaError(f"There is no column {name!r}. Columns: {', '.join(present)}.{suggestion(name, present)}")
+    if {"baseline", "outcome", "n"} <= {*present}:
+        return _of_changes(data, baseline, judge, strategy, ties, invalid)
+    if {*PRINTED, "b", "c"} & {*present} and not {*names(item)} & {*present}:
+        return _of_print(data, baseline, judge, strategy)
+    items = [] if "n" in present and not {*names(item)} & {*present} else names(item)
+    found = scored(data, "correct", [judge, strategy, *items], judge, "strategies", ties, invalid)
+    table = found.table.assign(_judge=joined(found.table, [judge]), _strategy=joined(found.table, [strategy]))
+    aside = {j: found.flag(j) for j in sorted({*table["_judge"]})}
+    return replace(_of_calls(table, baseline, items), aside=aside)
+
+
+def _levels(table: pd.DataFrame, baseline: str, *, add: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    judges, known = tuple(sorted({*table["_judge"]})), sorted({*table["_strategy"]})
+    if baseline not in known and not add:
+        raise DesignError(f"baseline={baseline!r} is no strategy. Strategies: {', '.join(known)}.")
+    others = [s for s in known if s != baseline]
+    if not others:
+        raise DesignError(f"{baseline!r} is the only strategy: there is nothing to compare.")
+    return judges, (baseline, *others)
+
+
+def _of_calls(table: pd.DataFrame, baseline: str, items: list[str]) -> Arms:
+    judges, kinds = _levels(table, baseline)
+    at = (pd.Categorical(table["_judge"], judges).codes, pd.Categorical(table["_strategy"], kinds).codes)
+    n, k = np.zeros((2, len(judges), len(kinds)))
+    weight = table["n"].to_numpy(dtype=float)
+    np.add.at(n, at, weight)
+    np.add.at(k, at, weight * table["correct"].to_numpy(dtype=float))
+    n, k, none = np.where(n > 0, n, np.nan), np.where(n > 0, k, np.nan), np.full(n.shape, np.nan)
+    _refuse(n, k, none, none, judges, kinds)
+    if not items:
+        return Arms(judges, kinds, n, k, none, none)
+    if (weight != 1).any() or table.duplicated([*items, "_judge", "_strategy"]).any():
+        raise DesignError("An item was judged twice by one judge under one strategy. aggregate() it to one verdict.")
+    wide = table.pivot_table(index=["_judge", *items], columns="_strategy", values="correct")[list(kinds)]
+    owner = pd.Categorical(wide.index.get_level_values(0), judges).codes
+    found = pd.DataFrame(wide.to_numpy(dtype=float)).assign(owner=owner)
+    found = found.groupby([*found.columns], dropna=False).size().reset_index(name="count")
+    own = found[[*range(len(kinds))]].to_numpy(dtype=float)
+    found_owner = found["owner"].to_numpy(dtype=np.int64)
+    _, _, b, c = crossed(own, found_owner, found["count"].to_numpy(dtype=float), len(judges))
+    return Arms(judges, kinds, n, k, b, c, own, found_owner, found["count"].to_numpy(dtype=float))
+
+
+def crossed(answers: Floats, owner: Ints, count: Floats, judges: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Pairs scored with the baseline, those right under each strategy, under the baseline alone, under it alone."""
+    base = answers[:, :1]
+    both = np.isfinite(answers) & np.isfinite(base)
+    parts = (both, answers == 1, (base == 1) & (answers == 0), (base == 0) & (answers == 1))
+    made = np.zeros((4, judges, answers.shape[1]))
+    for grid, mark in zip(made, parts, strict=True):
+        np.add.at(grid, owner, count[:, None] * (mark & both))
+    made[:, made[0] == 0] = np.nan
+    made[2:, :, 0] = np.nan
+    return made[0], made[1], made[2], made[3]
+
+
+def paired(arms: Arms) -> Arms:
+    """The same data as pairs against the baseline: items are forgotten."""
+    if arms.answers is None or arms.owner is None or arms.count is None:
+        return arms
+    n, k, b, c = crossed(arms.answers, arms.owner, arms.count, len(arms.judges))
+    return replace(arms, n=n, k=k, b=b, c=c, answers=None, owner=None, count=None)
+
+
+def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, invalid: str) -> Arms:
+    choose(ties, ("exact", "drop"), "ties")
+    choose(invalid, ("drop", "wrong"), "invalid")
+    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    answers = table[["baseline", "outcome"]].astype(str).to_numpy(dtype=object)
+    if unknown := sorted({*answers.ravel()} - {*CHANGED}):
+        raise SchemaError(f"'baseline' or 'outcome' has {unknown[0]!r}. Allowed: {', '.join(CHANGED)}.")
+    out = {"missing", *(["invalid"] if invalid == "drop" else []), *(["tie"] if ties == "drop" else [])}
+    kept = ~np.isin(answers, list(out)).any(axis=1)
+    right = answers == "correct"
+    weight = np.where(kept, _numbers(table["n"], "n"), 0.0)
+    if not np.isfinite(weight).all():
+        raise SchemaError("'n' is missing in a row. Give the number of pairs.")
+    pairs = _numbers(table["pairs"], "pairs") if "pairs" in table else np.nan
+    parts = {"all": kept, "base": right[:, 0], "own": right[:, 1], "b": right[:, 0] & ~right[:, 1]}
+    made = table[[judge, strategy]].assign(**{k: weight * v for k, v in parts.items()}, pairs=pairs)
+    made = made.groupby([judge, strategy]).agg({**dict.fromkeys(parts, "sum"), "pairs": "max"}).reset_index()
+    b, c = made["b"], made["own"] - made["base"] + made["b"]
+    whole = (made["all"] > b + c) | made["pairs"].isna()
+    if (made["all"] == b + c).all() and made["pairs"].isna().any():
+        raise SchemaError("The table has discordant pairs only. Give their total in a column 'pairs'.")
+    wide = pd.DataFrame(
+        {
+            judge: made[judge], strategy: made[strategy], "n": made["all"].where(whole, made["pairs"]),
+            "k": made["own"].where(whole), "baseline_only": b, "strategy_only": c, "_base": made["base"].where(whole),
+        }
+    )  # fmt: skip
+    found = _of_print(wide, baseline, judge, strategy, add=True)
+    same = wide.groupby(judge).agg({"n": ["nunique", "first"], "_base": ["nunique", "first"]})
+    for j, name in enumerate(found.judges):  # the baseline's own count, where all comparisons have the same pairs
+        r = same.loc[next(i for i in same.index if str(i) == name)]
+        if r["n", "nunique"] == 1 and r["_base", "nunique"] == 1:
+            found.n[j, 0], found.k[j, 0] = r["n", "first"], r["_base", "first"]
+    lost = table.assign(_lost=np.where(kept, 0.0, _numbers(table["n"], "n"))).groupby(judge)["_lost"].sum()
+    return replace(found, aside={str(j): f"{v:g} pairs set aside" if v else "" for j, v in lost.items()})
+
+
+def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool = False) -> Arms:
+    table = (
+        nw.from_native(data)
+        .lazy()
+        .collect(backend="pandas")
+        .to_native()
+        .rename(columns={"b": PRINTED[1], "c": PRINTED[2]})
+    )
+    if "n" not in table:
+        raise SchemaError("The table has no column 'n'. Give the number of calls, or of pairs, behind each row.")
+    table = table.assign(_judge=joined(table, [judge]), _strategy=joined(table, [strategy]))
+    if table.duplicated(["_judge", "_strategy"]).any():
+        raise SchemaError("A judge and a strategy have two rows. Give one row for each.")
+    judges, kinds = _levels(table, baseline, add=add or "k" not in table)
+    at = (pd.Categorical(table["_judge"], judges).codes, pd.Categorical(table["_strategy"], kinds).codes)
+    grids = []
+    for name in ("n", *PRINTED):
+        grid = np.full((len(judges), len(kinds)), np.nan)
+        grid[at] = _numbers(table[name], name) if name in table else np.nan
+        grids.append(grid)
+    n, k, b, c = grids
+    _refuse(n, k, b, c, judges, kinds)
+    return Arms(judges, kinds, n, k, b, c)
+
+
+def _numbers(values: pd.Series[Any], name: str) -> Floats:
+    found: Floats = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float)
+    if (values.notna().to_numpy() & ~((found >= 0) & (found == np.round(found)))).any():
+        raise SchemaError(f"{name!r} holds what is no count. Give whole numbers, 0 or more.")
+    return found
+
+
+def _refuse(n: Floats, k: Floats, b: Floats, c: Floats, judges: tuple[str, ...], kinds: tuple[str, ...]) -> None:
+    """Raise where counts contradict each other, or nothing is counted."""
+    known = np.isfinite(k) | (np.isfinite(b) & np.isfinite(c))
+    apart = k[:, :1] - b + c != k
+    apart &= np.isfinite(k[:, :1] - b + c + k) & (n == n[:, :1])
+    for bad, words in (
+        (known & ~(n > 0), "has counts and no 'n'"), (k > n, "has more right calls than calls"),
+        (b + c > n, "has more discordant pairs than pairs"), (np.isfinite(b) != np.isfinite(c), "has b without c"),
+        (np.isfinite(n) & ~known & (np.arange(n.shape[1]) > 0), "has 'n' and no counts"),
+        (apart, "has b and c that do not lead from k of the baseline to its own"),
+    ):  # fmt: skip
+        if bad.any():
+            j, s = np.argwhere(bad)[0]
+            raise SchemaError(f"{judges[j]}, {kinds[s]} {words}. Correct the table.")
+    lone = ~np.isfinite(n[:, 1:]).any(axis=1) | (~np.isfinite(k[:, 0]) & ~np.isfinite(b[:, 1:]).any(axis=1))
+    if lone.any():
+        raise DesignError(f"{judges[int(np.argmax(lone))]} has no comparison with the baseline. Leave it out.")

@@ -1,0 +1,171 @@
+"""What was seen beside what a Bayesian model predicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+
+from judgestats.errors import DesignError
+from judgestats.reporting.plots.canvas import INK, PALETTE, SMALL, TEXT, grid, legend_above, literal
+from judgestats.reporting.plots.lanes import (
+    below,
+    distinct,
+    face,
+    headed,
+    joined,
+    key,
+    lanes,
+    limits,
+    one_row_each,
+    panels,
+)
+from judgestats.reporting.plots.rows import require
+
+#: Columns of a predictive frame that are no labels.
+_NO_LABEL = ("kind", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale", "method", "flag")
+_COLUMNS = ("kind", "outcome", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale")
+#: More rows have no room for their names.
+MOST_NAMED = 40
+_HEADS = {"prior": "prior predictive", "posterior": "posterior predictive"}
+#: Panels whose ranges differ by more have axes of their own.
+_MUCH_WIDER = 8.0
+_OUTSIDE = PALETTE[1]
+
+
+def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) -> Any:
+    """Draw each observed count or mean over the interval that the model predicts for it.
+
+    Parameters
+    ----------
+    predictions : pandas.DataFrame, Fit or Posterior
+        What ``predictive()`` of a fit by ``engine="pymc"`` or of a hierarchical model gives, or the model itself, whose
+        prior and posterior are then drawn side by side.
+    ax : matplotlib.axes.Axes or sequence of Axes, optional
+        Axes to draw on, one a panel.
+    title : str, optional
+        Put above the panels.
+
+    Returns
+    -------
+    matplotlib.axes.Axes or list of Axes
+        A panel for the prior and for the posterior, where both are there. A row for each value, the highest predicted
+        one on top; counts are drawn per call, so that cells of different size are comparable. Bars are 95 % predictive
+        intervals, ticks in them predictive means; dots are observed values, red squares those outside. More than 40
+        rows lose their names but for those outside.
+
+    Raises
+    ------
+    DesignError
+        If it is no table of predictions, nothing in it was observed, or rows cannot be told apart.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"kind": "posterior", "judge": ["a", "b"], "outcome": "tie", "observed": [2.0, 9.0],
+    ...                      "estimate": [3.0, 4.0], "conf_low": [0.0, 1.0], "conf_high": [6.0, 8.0],
+    ...                      "inside": [True, False], "n": 20.0, "scale": "count"})
+    >>> [t.get_text() for t in predictive(rows).get_yticklabels()]
+    ['b', 'a']
+    """
+    table = _per_call(_table(predictions))
+    labels = _order(table)
+    kinds = [k for k in _HEADS if (table["kind"] == k).any()]
+    named = len(labels) <= MOST_NAMED
+    outside = set(table.loc[~table["inside"].astype(bool) & (table["kind"] == kinds[-1]), "_row"])
+    shown = labels if named else [name if name in outside else "" for name in labels]
+    sized = sorted(shown, key=len, reverse=True)[:MOST_NAMED]  # many rows share the room of so many
+    found = panels(ax, kinds, [*sized, "—"], wide=[3.9] * len(kinds), each=0.3 if named else 0.24)
+    for i, (panel, kind) in enumerate(zip(found, kinds, strict=True)):
+        here = table[table["kind"] == kind].set_index("_row")
+        limits(panel, _together(table, here)[["observed", "conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
+        _rows(panel, here, labels, shown, first=i == 0, thin=not named)
+        panel.set_xlabel(_scale(table), fontsize=TEXT, color=INK)
+        below(panel, _count(here), -36.0)
+        if len(kinds) > 1:
+            panel.set_title(_HEADS[kind], fontsize=TEXT, color=INK, loc="left", pad=22)
+    legend_above(found[0], _keys(bool((~table["inside"].astype(bool)).any())), 3)
+    headed(found, title)
+    return found[0] if len(found) == 1 else found
+
+
+def _table(predictions: Any) -> pd.DataFrame:
+    """The frame of a model, or the frame that was given."""
+    own = getattr(predictions, "predictive", None)
+    table = own("both") if callable(own) else predictions
+    require(table, *_COLUMNS)
+    if unknown := sorted(set(map(str, table["kind"])) - set(_HEADS)):
+        raise DesignError(f"kind has {unknown[0]!r}. Allowed: posterior, prior. Give a result of predictive().")
+    table = table[np.isfinite(table["observed"].to_numpy(float))]
+    if table.empty:
+        raise DesignError("There is no observed value to draw. Give a result of predictive() with at least one.")
+    columns = [c for c in table.columns if c not in _NO_LABEL]
+    telling = [c for c in columns if table[c].astype(object).nunique(dropna=False) > 1]
+    table = table.assign(_row=joined(table, telling))
+    one_row_each(table, ["kind", "_row"])
+    return table
+
+
+def _per_call(table: pd.DataFrame) -> pd.DataFrame:
+    """Counts divided by the calls behind them."""
+    by = np.where(table["scale"] == "count", table["n"].to_numpy(float), 1.0)
+    ends = ("observed", "estimate", "conf_low", "conf_high")
+    return table.assign(**{c: table[c].to_numpy(float) / by for c in ends})
+
+
+def _order(table: pd.DataFrame) -> list[str]:
+    """Rows, the highest predicted value first; by the posterior where there is one."""
+    last = table[table["kind"] == ("posterior" if (table["kind"] == "posterior").any() else "prior")]
+    rest = [r for r in distinct(table["_row"]) if r not in set(last["_row"])]
+    return [*last.sort_values("estimate", ascending=False, kind="stable")["_row"], *rest]
+
+
+def _together(table: pd.DataFrame, here: pd.DataFrame) -> pd.DataFrame:
+    """What sets the range of a panel: all panels, unless one is much wider."""
+    reach = table.assign(
+        _low=table[["observed", "conf_low"]].min(axis=1), _high=table[["observed", "conf_high"]].max(axis=1)
+    )
+    each = reach.groupby("kind").agg(low=("_low", "min"), high=("_high", "max"))
+    wide = each["high"] - each["low"]
+    return table if wide.max() <= _MUCH_WIDER * wide.min() else here
+
+
+def _scale(table: pd.DataFrame) -> str:
+    what = distinct(table["outcome"])
+    if (table["scale"] == "count").any():
+        return f"{literal(what[0])}, per call" if len(what) == 1 else "count per call"
+    return literal(what[0]) if len(what) == 1 else "score"
+
+
+def _rows(ax: Any, here: pd.DataFrame, labels: list[str], shown: list[str], *, first: bool, thin: bool) -> None:
+    if thin:
+        grid(ax, "x")
+        ax.set(ylim=(len(labels) - 0.5, -0.5), yticks=[i for i, name in enumerate(shown) if name])
+        ax.set_yticklabels([literal(name) for name in shown if name], fontsize=SMALL - 1)
+        ax.tick_params(axis="y", length=2, labelleft=first)
+    else:
+        lanes(ax, labels, first=first)
+    for i, name in enumerate(labels):
+        if name not in here.index:
+            continue
+        row = here.loc[name]
+        ends, wide = [row["conf_low"], row["conf_high"]], 1.5 if thin else 5.0
+        ax.plot(ends, [i, i], color=PALETTE[0], linewidth=wide, alpha=0.75, zorder=2.5, solid_capstyle="butt")
+        if not thin:
+            ax.plot(row["estimate"], i, marker="|", color="white", markersize=4.5, zorder=3)
+        seen = bool(row["inside"])
+        look = face(INK if seen else _OUTSIDE, filled=True)
+        look |= {"markersize": 3.5, "markeredgewidth": 0.3} if thin else {}
+        ax.plot(row["observed"], i, marker="o" if seen else "s", linestyle="none", zorder=4, **look)
+
+
+def _count(here: pd.DataFrame) -> str:
+    inside = int(here["inside"].astype(bool).sum())
+    return f"{inside} of {len(here)} observed values inside"
+
+
+def _keys(outside: bool) -> list[Line2D]:
+    bar = Line2D([], [], color=PALETTE[0], linewidth=5.0, alpha=0.75, label="95 % predictive interval")
+    more = [key("outside", _OUTSIDE, marker="s")] if outside else []
+    return [bar, key("observed", INK), *more]

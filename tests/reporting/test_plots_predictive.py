@@ -1,0 +1,118 @@
+"""The picture of predictions shows what the table says."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from judgestats.errors import DesignError
+from judgestats.reporting import plots
+from judgestats.reporting.plots.canvas import PALETTE
+from judgestats.reporting.plots.predictions import MOST_NAMED
+
+
+def drawn(axes):
+    """The picture can be drawn in full."""
+    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
+    return axes
+
+
+def dots(ax, shape):
+    found = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
+    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0])) for m in found]
+
+
+def bars(ax):
+    lines = [m for m in ax.lines if m.get_marker() == "None" and m.get_color() == PALETTE[0]]
+    return [tuple(map(float, m.get_xdata())) for m in lines if len(m.get_xdata()) == 2]
+
+
+def names(ax):
+    return [t.get_text() for t in ax.get_yticklabels()]
+
+
+@pytest.fixture
+def rows():
+    cells = [("a", 8.0, 5.0, 2.0, 9.0, True), ("b", 30.0, 20.0, 15.0, 25.0, False), ("c", 1.0, 2.0, 0.0, 4.0, True)]
+    table = pd.DataFrame(cells, columns=["judge", "observed", "estimate", "conf_low", "conf_high", "inside"])
+    return table.assign(kind="posterior", outcome="tie", n=[20.0, 50.0, 10.0], scale="count", method="by hand", flag="")
+
+
+@pytest.fixture
+def both(rows):
+    before = rows.assign(kind="prior", conf_low=0.0, conf_high=rows["n"], estimate=rows["n"] / 2, inside=True)
+    return pd.concat([rows, before], ignore_index=True)
+
+
+def test_counts_are_drawn_per_call_the_highest_predicted_on_top(rows):
+    ax = drawn(plots.predictive(rows))
+    assert names(ax) == ["b", "a", "c"]
+    assert dots(ax, "o") == [(0.4, 1.0), (0.1, 2.0)]
+    assert dots(ax, "s") == [(0.6, 0.0)]
+    assert bars(ax) == [(0.3, 0.5), (0.1, 0.45), (0.0, 0.4)]
+    assert ax.get_xlabel() == "tie, per call"
+    assert [t.get_text() for t in ax.texts] == ["2 of 3 observed values inside"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()][-1] == "outside"
+
+
+def test_prior_and_posterior_side_by_side_in_one_order(both):
+    before, after = drawn(plots.predictive(both, title="calls"))
+    assert [a.get_title(loc="left") for a in (before, after)] == ["prior predictive", "posterior predictive"]
+    assert names(before) == ["b", "a", "c"]
+    assert before.get_xlim() == after.get_xlim()
+    assert dots(before, "s") == []
+    assert dots(after, "s") == [(0.6, 0.0)]
+
+
+def test_a_prior_much_wider_has_a_range_of_its_own(both):
+    both.loc[both["kind"] == "prior", "conf_high"] *= 100
+    before, after = drawn(plots.predictive(both))
+    assert before.get_xlim()[1] > 50 > 1 > after.get_xlim()[1]
+
+
+def test_a_model_is_asked_for_both(both):
+    class Model:
+        def predictive(self, kind):
+            return {"both": both}[kind]
+
+    assert len(drawn(plots.predictive(Model()))) == 2
+
+
+def test_means_are_drawn_as_they_are(rows):
+    ax = drawn(plots.predictive(rows.assign(scale="mean", outcome="mean score")))
+    assert dots(ax, "s") == [(30.0, 0.0)]
+    assert ax.get_xlabel() == "mean score"
+
+
+def test_outcomes_and_groups_name_the_rows_where_they_tell_them_apart(rows):
+    more = pd.concat([rows, rows.assign(outcome="wins", estimate=0.0)], ignore_index=True)
+    ax = drawn(plots.predictive(more.assign(probe="one")))
+    assert names(ax)[:3] == ["b · tie", "a · tie", "c · tie"]
+
+
+def test_many_rows_keep_the_names_of_those_outside(rows):
+    size = 3 * MOST_NAMED
+    many = pd.concat([rows.head(1)] * size, ignore_index=True).assign(judge=[f"j{i:03d}" for i in range(size)])
+    many.loc[7, ["observed", "inside"]] = [19.0, False]
+    ax = drawn(plots.predictive(many))
+    assert names(ax) == ["j007"]
+    assert len(dots(ax, "o")) + len(dots(ax, "s")) == size
+    assert ax.figure.get_size_inches()[1] < 13
+
+
+def test_what_was_not_observed_is_left_out(rows):
+    rows.loc[0, "observed"] = np.nan
+    assert names(drawn(plots.predictive(rows))) == ["b", "c"]
+
+
+def test_refusals(rows, both):
+    with pytest.raises(DesignError, match="needs the columns"):
+        plots.predictive(rows.drop(columns="observed"))
+    with pytest.raises(DesignError, match="no observed value"):
+        plots.predictive(rows.assign(observed=np.nan))
+    with pytest.raises(DesignError, match="Allowed: posterior, prior"):
+        plots.predictive(rows.assign(kind="after"))
+    with pytest.raises(DesignError, match="stand in one place"):
+        plots.predictive(pd.concat([rows, rows]))
+    with pytest.raises(DesignError, match="got 1 axes"):
+        plots.predictive(both, ax=Figure().add_subplot())
