@@ -3,39 +3,56 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+READY_DEV := $(VENV)/.ready-dev
 
-.PHONY: reproduce test test-bayes test-real bench coverage-study coverage-models lint clean
+.PHONY: reproduce test test-real bench sbc mutations counts notebooks-full coverage-study coverage-models lint clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
-# Reproduce every published table the package holds; writes build/report/index.html.
+$(READY_DEV): $(READY)
+	$(BIN)/python -m pip install --quiet --editable ".[bayes]" --group dev
+	@touch $@
+
+# Audit the printed tables of five papers: what follows from what; writes build/report/index.html.
 reproduce: $(READY)
 	$(BIN)/judgestats reproduce --out build/report/index.html
 
-# Lint, types, the import contract, then the whole suite; the last lines say what was skipped and why.
-# DuckDB's binding writes to standard error when the interpreter ends; it is shown where something failed.
-test: $(READY) lint
+# Lint, types, the import contract, then the whole suite; the last lines say what was skipped and why. Bayesian models and
+# notebooks are sampled with few draws. DuckDB's binding writes to standard error when the interpreter ends; it is shown
+# where something failed.
+test: $(READY_DEV) lint
 	@mkdir -p build
-	$(BIN)/python -m pytest --quiet --numprocesses auto 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
-# The Bayesian models, sampled with few draws (extra `bayes`): a quarter of an hour on two cores, most of it compiling.
-test-bayes: $(READY)
-	$(BIN)/python -m pip install --quiet --editable ".[bayes]"
-	$(BIN)/python -m pytest --quiet --numprocesses auto tests/models/bayes
+# The notebooks with all their draws, as pages in build/notebooks.
+notebooks-full: $(READY_DEV)
+	$(BIN)/python notebooks/run.py
 
-lint: $(READY)
+# Simulation-based calibration of every hierarchical model: 200 fits each, hours on two cores; docs/calibration.csv holds it.
+sbc: $(READY_DEV)
+	$(BIN)/python benchmarks/calibration_study.py --fits 200
+
+# Every printed number of the papers altered, one at a time: would the audit notice? Writes docs/audit_mutations.csv.
+mutations: $(READY_DEV)
+	$(BIN)/python benchmarks/audit_mutations.py
+
+# The counts of the README, from the audit.
+counts: $(READY)
+	$(BIN)/python benchmarks/audit_counts.py
+
+lint: $(READY_DEV)
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
 # The tests on public verdicts; fails where JUDGESTATS_REAL_DATA does not name their folder.
-test-real: $(READY)
+test-real: $(READY_DEV)
 	@test -d "$(JUDGESTATS_REAL_DATA)" || { echo "make test-real: set JUDGESTATS_REAL_DATA to the folder of the public verdicts"; exit 1; }
 	@mkdir -p build
 	$(BIN)/python -m pytest --quiet -m real 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
@@ -43,18 +60,18 @@ test-real: $(READY)
 # Times are reports, never assertions: docs/benchmarks.md says which machine the committed ones came from. Mixed models
 # are raced against R where Rscript finds lme4 and glmmTMB, and against GPBoost: JUDGESTATS_GPBOOST_PYTHON names the
 # interpreter that has it. JUDGESTATS_REFERENCE_DATA is the folder of verbagg.csv. What is absent is named and left out.
-bench: $(READY)
+bench: $(READY_DEV)
 	$(BIN)/python -m pytest --quiet --numprocesses 0 benchmarks --benchmark-only --benchmark-columns=min,median,rounds
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/peer_mixed.py --table
 
 # How often the intervals cover the truth: 2,000 simulated replications a cell, half an hour on one core or so. The test
 # suite runs a small size of it; docs/coverage.csv holds the full one.
-coverage-study: $(READY)
+coverage-study: $(READY_DEV)
 	$(BIN)/python benchmarks/coverage_study.py --replications 2000 --jobs 2
 
 # The same for mixed models: 1,000 replications a design; docs/coverage_models.csv holds them.
-coverage-models: $(READY)
+coverage-models: $(READY_DEV)
 	$(BIN)/python benchmarks/coverage_models.py --replications 1000
 
 clean:

@@ -143,6 +143,28 @@ def test_reproduce_counts_what_follows(tmp_path):
     assert "Papers: merchant_risk, debiasing, dark_current" in plain(wrong)
 
 
+def test_audit_of_a_paper_and_of_a_file(tmp_path):
+    result = run.invoke(app, ["audit", "merchant_risk", "--out", str(tmp_path / "page.html")])
+    assert result.exit_code == 0, result.output
+    assert "9.02" in result.output
+    assert "9.22" in result.output
+    assert "✗ does not follow" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    (tmp_path / "board.csv").write_text("judge,wins,losses,n\nA,3,7,10\nB,4,7,10\n", encoding="utf-8")
+    (tmp_path / "rules.toml").write_text('[[rule]]\nrule = "sum"\nparts = ["wins", "losses"]\ntotal = "n"\n')
+    found = run.invoke(app, ["audit", str(tmp_path / "board.csv"), "--rules", str(tmp_path / "rules.toml")])
+    assert found.exit_code == 0, found.output
+    assert "4 + 7 = 11" in plain(found)
+
+
+def test_a_misspelt_rule_lists_the_rules(tmp_path):
+    (tmp_path / "board.csv").write_text("judge,n\nA,3\n", encoding="utf-8")
+    (tmp_path / "rules.toml").write_text('[[rule]]\nrule = "summ"\ntotal = "n"\n')
+    result = run.invoke(app, ["audit", str(tmp_path / "board.csv"), "--rules", str(tmp_path / "rules.toml")])
+    assert result.exit_code == 2
+    assert "Did you mean 'sum'?" in plain(result)
+    assert "grimmer" in plain(result)
+
+
 def test_markup_in_the_data_is_text(tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text("judge,item,first,second,choice\n[red]g[/red],1,x,y,tie\n", encoding="utf-8")

@@ -188,3 +188,15 @@ def test_decisions_are_numbered_without_a_gap():
     for p in PAGES:
         if p.parent.name == "decisions":
             assert p.read_text(encoding="utf-8").startswith(f"# {int(p.name[:4])}. "), p.name
+
+
+def test_every_rule_of_the_audit_has_one_row_with_what_it_needs_and_takes():
+    from judgestats.published.rules import RULES
+
+    page = (DOCS / "audit.md").read_text(encoding="utf-8")
+    rows = {r[0].strip("`"): r for r in tables(page) if len(r) == 4}
+    assert set(rows) - {"rule"} == set(RULES)
+    for name, rule in RULES.items():
+        needs, takes = (set(re.findall(r"`(\w+)`", rows[name][i])) for i in (2, 3))
+        assert needs == set(rule.needs), name
+        assert takes == set(rule.takes), name

@@ -95,6 +95,7 @@ _ROOMS = {
         "tie_model",
     ],
     "judgestats.design": ["simulate", "Judge"],
+    "judgestats.published": ["audit"],
     "judgestats.reporting": ["report"],
     "judgestats.errors": ["JudgestatsError", "SchemaError", "DesignError", "FormulaError", "FitError", "AuditError"],
 }
@@ -194,6 +195,7 @@ if TYPE_CHECKING:
     from judgestats.models import self_preference as self_preference
     from judgestats.models import strategy_effects as strategy_effects
     from judgestats.models import tie_model as tie_model
+    from judgestats.published import audit as audit
     from judgestats.reporting import plots as plot  # noqa: F401
     from judgestats.reporting import report as report
     from judgestats.schema import PATTERNS as PATTERNS

@@ -189,28 +189,58 @@ def formats() -> None:
 @app.command()
 @_readable
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="merchant_risk or dark_current; all by default.")] = "",
+    paper: Annotated[str, typer.Argument(help="One of the five papers; all by default.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the page here too.")] = None,
 ) -> None:
     """Recompute every printed number that follows from other printed numbers."""
-    from judgestats.published import reproduce as recompute
+    from judgestats.published import audited
 
-    result = recompute(paper or None)
     console = _console()
-    summary = result.groupby(["paper", "verdict"]).size().unstack(fill_value=0).reset_index()
-    _print_table(console, "Printed numbers, recomputed", summary)
-    odd = result[result["verdict"] != "follows"]
-    if len(odd):
-        shown = odd.groupby("paper", sort=False).head(MOST_ODD)
-        columns = ["paper", "place", "quantity", "printed", "shown", "comment"]
-        _print_table(console, "What does not follow", shown[columns])
-        if len(odd) > len(shown):
-            where = "on the page" if out is not None else "on the page that --out page.html writes"
-            console.print(Text(f"{len(odd) - len(shown)} more {where}"))
+    _show_audit(console, audited(paper or None), out is not None)
     if out is not None:
         from judgestats.reporting import reproduction_page
 
-        console.print(Text(f"Page: {reproduction_page(result, out)}"))
+        console.print(Text(f"Page: {reproduction_page(out, paper or None)}"))
+
+
+@app.command()
+@_readable
+def audit(
+    source: Annotated[str, typer.Argument(metavar="[PAPER | FILE]", help="A paper, or a CSV file.")] = "",
+    rules: Annotated[Path | None, typer.Option("--rules", help="Rules file (TOML) for a file of one's own.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the page here too.")] = None,
+) -> None:
+    """Check which printed numbers follow from the other printed numbers."""
+    from judgestats.published import audited
+
+    found = audited(source or None, rules=rules)
+    console = _console()
+    _show_audit(console, found, out is not None)
+    if out is not None:
+        from judgestats.reporting import audit_page
+
+        console.print(Text(f"Page: {audit_page(found, out)}"))
+
+
+def _show_audit(console: Console, found: Any, paged: bool) -> None:
+    """Verdicts by paper, then what does not follow, then what depends; the rest is on the page."""
+    result = pd.concat([a.findings() for a in found], ignore_index=True)
+    summary = result.groupby(["paper", "verdict"], sort=False).size().unstack(fill_value=0).reset_index()
+    _print_table(console, "Printed numbers and statements", summary)
+    for verdict, title in (("does not follow", "What does not follow"), ("depends", "What depends on a choice")):
+        odd = result[result["verdict"] == verdict]
+        shown = odd.groupby("paper", sort=False).head(MOST_ODD)
+        if len(odd):
+            columns = ["paper", "place", "claim", "printed", "recomputed", "comment"]
+            _print_table(console, title, shown[columns].assign(recomputed=shown["recomputed"].map(_six)))
+        if len(odd) > len(shown):
+            where = "on the page" if paged else "on the page that --out page.html writes"
+            console.print(Text(f"{len(odd) - len(shown)} more {where}\n"))
+
+
+def _six(value: Any) -> str:
+    """Six significant digits of a number; text as it is."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _read(

@@ -15,11 +15,12 @@ from judgestats.metrics.agreement import (
 )
 from judgestats.published import load
 from judgestats.published import paper_consensus_illusion as paper
+from measured import consensus_illusion as measured
 
 
 @pytest.fixture(scope="module")
 def checks():
-    rows = [(c.place, c.quantity, c.printed, c.shown, c.verdict) for c in paper.checks()]
+    rows = [(c.place, c.quantity, c.printed, c.shown, c.verdict) for c in measured.checks()]
     return pd.DataFrame(rows, columns=["place", "quantity", "printed", "shown", "verdict"])
 
 

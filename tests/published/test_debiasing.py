@@ -9,8 +9,8 @@ import pytest
 from judgestats import published
 from judgestats.errors import AuditError
 from judgestats.metrics.bias import compare_strategies, gold_agreement, pareto_front, recommend
-from judgestats.published import debiasing_counts as counts
-from judgestats.published import paper_debiasing
+from judgestats.published import paper_debiasing as counts
+from measured import debiasing as measured
 
 #: What does not follow from the paper's other numbers: place, quantity, printed, recomputed.
 DOES_NOT_FOLLOW = {
@@ -49,7 +49,7 @@ DOES_NOT_FOLLOW = {
 
 @pytest.fixture(scope="module")
 def checks():
-    rows = [(c.place, c.quantity, c.printed, c.shown, c.verdict) for c in paper_debiasing.checks()]
+    rows = [(c.place, c.quantity, c.printed, c.shown, c.verdict) for c in measured.checks()]
     return pd.DataFrame(rows, columns=["place", "quantity", "printed", "shown", "verdict"])
 
 

@@ -9,11 +9,12 @@ from judgestats.metrics.invariance import anchoring, protocol_difference
 from judgestats.published import load
 from judgestats.published import paper_rationalization as paper
 from judgestats.schema.counting import tally
+from measured import rationalization as measured
 
 
 @pytest.fixture(scope="module")
 def checks():
-    rows = [(c.place, c.quantity, c.printed, c.shown, c.verdict, c.comment) for c in paper.checks()]
+    rows = [(c.place, c.quantity, c.printed, c.shown, c.verdict, c.comment) for c in measured.checks()]
     return pd.DataFrame(rows, columns=["place", "quantity", "printed", "shown", "verdict", "comment"])
 
 
@@ -104,12 +105,12 @@ def test_a_cell_by_hand(estimates):
 
 
 def test_seven_printed_rows_move_more_than_there_is(checks):
-    values = paper._estimates(paper.FAVOURED)
+    values = measured._estimates(paper.FAVOURED)
     over = [
         (name, r["judge"], r["scheme"])
         for name, probe in paper.MOVEMENTS.items()
         for r in load(f"rationalization/{name}", printed=True).to_dict("records")
-        if paper.left_to_move(r, probe, values) < -0.0015
+        if measured.left_to_move(r, probe, values) < -0.0015
     ]
     assert len(over) == 7
     assert ("table6", "Gemma-2-9B", "Baseline") in over

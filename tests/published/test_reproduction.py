@@ -9,17 +9,24 @@ from judgestats.metrics.consensus import attenuation, consensus_deviation
 from judgestats.metrics.psychometrics import criterion_shift, delta0, detection_threshold
 from judgestats.published import paper_dark_current as dc
 from judgestats.published import paper_merchant_risk as mr
-from judgestats.published.checks import Check
+from measured import dark_current as measured_dark
+from measured import merchant_risk as measured_merchant
+from measured.checks import Check
+
+
+def measured(paper):
+    rows = [(c.place, c.quantity, c.printed, c.shown, c.verdict) for c in paper.checks()]
+    return pd.DataFrame(rows, columns=["place", "quantity", "printed", "shown", "verdict"])
 
 
 @pytest.fixture(scope="module")
 def dark():
-    return published.reproduce("dark_current")
+    return measured(measured_dark)
 
 
 @pytest.fixture(scope="module")
 def merchant():
-    return published.reproduce("merchant_risk")
+    return measured(measured_merchant)
 
 
 # ---------------------------------------------------------------- dark_current

@@ -16,7 +16,9 @@ NAMES = sorted(published.tables()["name"])
 @pytest.mark.parametrize("name", NAMES)
 def test_two_passes_agree_cell_by_cell(name):
     second = pd.read_csv(SECOND / f"{name}.csv", dtype=str, keep_default_na=False)
-    pd.testing.assert_frame_equal(published.load(name, printed=True), second)
+    first = published.load(name, printed=True)
+    kept = ["id", "printed"] if name.endswith("/claims") else list(first.columns)  # the rest of a claim is our words
+    pd.testing.assert_frame_equal(first[kept], second)
 
 
 def test_every_second_pass_has_a_first():

@@ -63,6 +63,21 @@ def tables() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "paper", "table", "rows", "about"])
 
 
+def places(paper: str) -> dict[str, str]:
+    """Where each table of a paper is printed.
+
+    Parameters
+    ----------
+    paper : str
+
+    Returns
+    -------
+    dict
+        Name of the table, without the paper's -> place.
+    """
+    return {n.partition("/")[2]: r["table"] for n, r in _package().items() if r["paper"] == paper}
+
+
 def load(name: str, *, printed: bool = False) -> pd.DataFrame:
     """Load a published table.
 

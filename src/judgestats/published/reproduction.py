@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import pandas as pd
 
 from judgestats.errors import AuditError, suggestion
-from judgestats.published import (
-    paper_consensus_illusion,
-    paper_dark_current,
-    paper_debiasing,
-    paper_merchant_risk,
-    paper_rationalization,
-)
-from judgestats.published.checks import Check
+from judgestats.published.auditing import PAPERS, audited
 
-PAPERS: dict[str, Callable[[], Iterator[Check]]] = {
-    "merchant_risk": paper_merchant_risk.checks,
-    "debiasing": paper_debiasing.checks,
-    "dark_current": paper_dark_current.checks,
-    "consensus_illusion": paper_consensus_illusion.checks,
-    "rationalization": paper_rationalization.checks,
-}
+COLUMNS = ["paper", "place", "quantity", "printed", "recomputed", "shown", "verdict", "comment"]
 
 
 def reproduce(paper: str | None = None) -> pd.DataFrame:
     """Recompute the printed numbers of a paper from its other printed numbers.
+
+    The part of :func:`judgestats.audit` that is about numbers; statements of the text are left out.
 
     Parameters
     ----------
@@ -37,8 +24,9 @@ def reproduce(paper: str | None = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``paper``, ``place``, ``quantity``, ``printed`` (text), ``recomputed`` (number, or text), ``shown`` (recomputed,
-        in the printed precision), ``verdict`` (``follows`` or ``does not follow``), ``comment``.
+        ``paper``, ``place``, ``quantity``, ``printed`` (text), ``recomputed`` (number; NaN where nothing printed bears
+        on it), ``shown`` (recomputed, in the printed precision), ``verdict`` (those of :func:`judgestats.audit`),
+        ``comment`` (the arithmetic).
 
     Raises
     ------
@@ -48,18 +36,17 @@ def reproduce(paper: str | None = None) -> pd.DataFrame:
     Examples
     --------
     >>> result = reproduce("dark_current")
-    >>> row = result["quantity"] == "Qwen32B, raw delta0 false preference, conf_high"
-    >>> result.loc[row, ["printed", "shown", "verdict"]]
+    >>> row = result["place"].eq("Table 6") & result["quantity"].str.contains("Qwen32B, raw delta0")
+    >>> result.loc[row, ["printed", "shown", "verdict"]].tail(1)
        printed   shown  verdict
     ...  0.3433  0.3433  follows
     """
     if paper is not None and paper not in PAPERS:
         raise AuditError(f"No paper {paper!r}. Papers: {', '.join(PAPERS)}.{suggestion(paper, PAPERS)}")
     rows = [
-        (name, c.place, c.quantity, c.printed, c.recomputed, c.shown, c.verdict, c.comment)
-        for name, checks in PAPERS.items()
-        if paper in (None, name)
-        for c in checks()
+        (a.paper, d.statement.place, d.statement.claim, d.printed, d.recomputed, d.shown, d.verdict, d.comment)
+        for a in audited(paper)
+        for d in a.decisions
+        if d.statement.printed is not None
     ]
-    columns = ["paper", "place", "quantity", "printed", "recomputed", "shown", "verdict", "comment"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=COLUMNS)

@@ -1,4 +1,4 @@
-"""The page of ``make reproduce``: every published number that others determine, beside its recomputed twin."""
+"""The page of ``make reproduce``: the audit of the papers, with figures drawn again from their printed numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ import pandas as pd
 
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.psychometrics import criterion_shift, dark_current, delta0, target_sensitivity
-from judgestats.published import paper_dark_current, paper_merchant_risk, tables
+from judgestats.published import audited, paper_dark_current, paper_merchant_risk
 from judgestats.reporting import plots
-from judgestats.reporting.account import head
-from judgestats.reporting.markup import Markup, anchor, document, join, row, table, tag
-from judgestats.reporting.pages import foot, write
+from judgestats.reporting.audits import audit_page
+from judgestats.reporting.markup import Markup
 from judgestats.reporting.pictures import drawing
-from judgestats.reporting.words import count, noun
 
 #: Paper -> its title.
 TITLES = {
@@ -27,135 +25,36 @@ TITLES = {
     "consensus_illusion": "Beyond the Illusion of Consensus (consensus_illusion)",
     "rationalization": "Faithful or Fabricated? (rationalization)",
 }
-_GOOD = ("follows",)
 
 
-def reproduction_page(checks: pd.DataFrame, path: str | os.PathLike[str]) -> Path:
-    """Write the page of a reproduction: what follows, what does not, and the figures drawn from the published counts.
+def reproduction_page(path: str | os.PathLike[str], paper: str | None = None) -> Path:
+    """Write the page of a reproduction: each printed table beside its recomputed twin, cell by cell, and figures.
 
     Parameters
     ----------
-    checks : pandas.DataFrame
-        A result of :func:`judgestats.published.reproduce`.
     path : path
         File to write; its folder is made.
+    paper : str, optional
+        All papers by default.
 
     Returns
     -------
     pathlib.Path
-        The file. The same checks give the same bytes.
+        The file.
+
+    Raises
+    ------
+    AuditError
+        If the paper is not known.
 
     Examples
     --------
     >>> import tempfile
-    >>> from judgestats.published import reproduce
-    >>> page = reproduction_page(reproduce("dark_current"), Path(tempfile.mkdtemp()) / "index.html")
+    >>> page = reproduction_page(Path(tempfile.mkdtemp()) / "index.html", "dark_current")
     >>> "Table 6" in page.read_text(encoding="utf-8")
     True
     """
-    papers = list(dict.fromkeys(checks["paper"]))
-    counts = " ".join(f"{TITLES.get(name, name)}: {_told(checks[checks['paper'] == name])}." for name in papers)
-    lead = (
-        f"{noun(len(checks), 'printed number')} that other printed numbers determine, computed again from those. "
-        f"{counts} "
-        "Recomputed values stand unrounded, with six significant digits; the verdict compares them in the "
-        "printed precision."
-    )
-    sections = [
-        tag(
-            "section", tag("h2", TITLES.get(name, name)), _paper(name, checks[checks["paper"] == name]), id=anchor(name)
-        )
-        for name in papers
-    ]
-    odd = checks[~checks["verdict"].isin(_GOOD)]
-    body = [_summary(checks, papers), _contents(checks, papers), _odd(odd), tag("main", *sections), _shipped(), foot()]
-    title = "Published numbers, recomputed"
-    return write(path, document(f"judgestats: {title.lower()}", head("reproduction", title, lead), *body))
-
-
-def _told(checks: pd.DataFrame) -> str:
-    return ", ".join(f"{verdict} {count(n)}" for verdict, n in checks["verdict"].value_counts().items())
-
-
-def _summary(checks: pd.DataFrame, papers: list[str]) -> Markup:
-    verdicts = list(dict.fromkeys(checks["verdict"]))
-    rows = []
-    for name in papers:
-        here = checks[checks["paper"] == name]
-        numbers = [count(int((here["verdict"] == v).sum())) for v in verdicts]
-        rows.append(
-            row(
-                [tag("a", TITLES.get(name, name), href=f"#{anchor(name)}"), *numbers, count(len(here))],
-                numbers=range(1, len(verdicts) + 2),
-            )
-        )
-    return table(["paper", *verdicts, "numbers"], rows, numbers=range(1, len(verdicts) + 2))
-
-
-def _place_id(paper: str, place: str) -> str:
-    return anchor(f"{paper} {place}")
-
-
-def _contents(checks: pd.DataFrame, papers: list[str]) -> Markup:
-    lists = []
-    for name in papers:
-        places = dict.fromkeys(checks.loc[checks["paper"] == name, "place"])
-        links = [tag("li", tag("a", place, href=f"#{_place_id(name, place)}")) for place in places]
-        lists.append(tag("ul", tag("li", tag("b", name)), *links))
-    return tag("nav", *lists)
-
-
-def _odd(odd: pd.DataFrame) -> Markup:
-    if odd.empty:
-        return tag("section", tag("h2", "What does not follow"), tag("p", "Every number follows."), id="odd")
-    rows = [_check_row(r, place=True) for r in odd.to_dict("records")]
-    return tag("section", tag("h2", "What does not follow"), table(["place", *_HEADS], rows), id="odd")
-
-
-_HEADS = ["quantity", "printed", "recomputed", "in printed precision", "verdict", "comment"]
-
-
-def _paper(name: str, checks: pd.DataFrame) -> Markup:
-    parts: list[Markup] = []
-    figures = list(_FIGURES[name]()) if name in _FIGURES else []
-    if figures:
-        parts += [
-            tag("p", "Figures drawn again from the printed counts and means:"),
-            tag("div", *figures, class_="figures"),
-        ]
-    for place, here in checks.groupby("place", sort=False):
-        rows = [_check_row(r) for r in here.to_dict("records")]
-        parts.append(
-            tag("h3", f"{place} ", tag("span", f"({_told(here)})", class_="muted"), id=_place_id(name, str(place)))
-        )
-        parts.append(table(_HEADS, rows, class_="checks"))
-    return join(parts)
-
-
-def _check_row(r: dict[str, Any], *, place: bool = False) -> Markup:
-    good = r["verdict"] in _GOOD
-    verdict = tag("span", ("✓ " if good else "✗ ") + r["verdict"], class_=f"verdict {'yes' if good else 'no'}")
-    cells = [r["quantity"], r["printed"], _six(r["recomputed"]), r["shown"], verdict, r["comment"]]
-    where = [tag("a", f"{r['paper']}, {r['place']}", href=f"#{_place_id(r['paper'], r['place'])}")] if place else []
-    return row([*where, *cells], class_=None if good else "no")
-
-
-def _six(value: Any) -> str:
-    """Six significant digits of a number; text as it is."""
-    return f"{value:#.6g}".replace("-", "−") if isinstance(value, float) else str(value)
-
-
-def _shipped() -> Markup:
-    rows = [
-        row([tag("code", r["name"]), r["table"], count(r["rows"]), r["about"]], numbers=(2,))
-        for r in tables().to_dict("records")
-    ]
-    return tag(
-        "section",
-        tag("h2", "Tables the package holds"),
-        table(["name", "printed as", "rows", "about"], rows, numbers=(2,)),
-        id="tables",
-    )
+    return audit_page(audited(paper), path, titles=TITLES, figures=_FIGURES)
 
 
 def _dark_current_figures() -> Iterator[Markup]:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias import pareto_front
 from judgestats.published.catalogue import load
-from judgestats.published.checks import Check
-from judgestats.published.debiasing_counts import (
+from judgestats.published.paper_debiasing import (
     LLMBAR,
     MT_BENCH,
     design_of,
@@ -23,6 +22,7 @@ from judgestats.published.debiasing_counts import (
     styles,
     tie_shares,
 )
+from measured.checks import Check
 
 _SWAPPED = ("Gemini 2.5 Pro", "GPT-4o", "Llama 3.3-70B")
 _FRONT = ("Claude Sonnet 4", "Gemini 2.5 Flash", "Llama 3.3-70B")

@@ -1,0 +1,292 @@
+# ---
+# jupyter:
+#   kernelspec: {name: python3, language: python, display_name: Python 3}
+# ---
+
+# %% [markdown]
+# # Do judges agree less on better systems, or only on systems of a better tier?
+# The consensus_illusion paper finds, over its systems, that the better the answers the less three judges agree on
+# them, and reads it as a difference of tiers (Base, Instruct, Thinking). It prints one correlation and three tier
+# means. Here the relation is looked at within and across tiers, with its uncertainty, and with what a bounded scale
+# and a narrow range of quality would do by themselves.
+
+# %%
+import os
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown, display
+
+import judgestats as js
+
+pd.set_option("display.max_colwidth", None)
+DRAWS = int(os.environ.get("JUDGESTATS_NOTEBOOK_DRAWS", "1000"))
+SAMPLER = {"draws": DRAWS, "tune": max(DRAWS, 200), "chains": 4 if DRAWS >= 500 else 2, "progress": False}
+
+# %% tags=["remove-input"]
+if DRAWS < 500:
+    display(Markdown(f"**Sampled with few draws ({DRAWS} a chain): the figures show only that the page runs.**"))
+
+# %% [markdown]
+# ## What was printed, and what follows from it
+
+# %%
+reproduced = js.published.reproduce("consensus_illusion")
+wrong = reproduced[reproduced["verdict"] == "does not follow"]
+display(wrong.set_index("place")[["quantity", "printed", "shown"]])
+
+# %% tags=["remove-input"]
+follow = (reproduced["verdict"] == "follows").sum()
+display(Markdown(f"{follow} of {len(reproduced)} printed numbers follow from the others."))
+
+# %%
+systems = js.published.load("consensus_illusion/table9").rename(columns={"model": "system"})
+TIERS, COLOURS = ["Base", "Instruct", "Thinking"], {"Base": "C2", "Instruct": "C0", "Thinking": "C3"}
+order = js.ordering_accuracy(systems)
+tiers = systems.groupby("tier").agg(
+    systems=("r", "size"),
+    score=("mean_score", "mean"),
+    score_sd=("mean_score", "std"),
+    r=("r", "mean"),
+    r_sd=("r", "std"),
+)
+display(tiers.round(2))
+
+floor = systems.loc[systems["mean_score"].idxmin(), "system"]
+rest = systems[systems["system"] != floor]
+ranks = pd.concat({n: js.quality_agreement(d, within="tier") for n, d in (("all", systems), ("without it", rest))})
+ranks = ranks.droplevel(1).rename_axis("systems").assign(tier=ranks["tier"].replace("", "all tiers").to_numpy())
+display(ranks.set_index("tier", append=True)[["estimate", "conf_low", "conf_high", "p_value", "n"]].round(3))
+
+# %% tags=["remove-input"]
+valid = js.published.load("consensus_illusion/validity", printed=True).drop_duplicates("quantity").set_index("quantity")
+said, share = (valid.loc[q, "value"] for q in ("quality-agreement rho", "pairwise ordering accuracy percent"))
+printed_d = js.published.load("consensus_illusion/tiers", printed=True).set_index("quantity").loc["Cohen's d", "value"]
+scores = systems.groupby("tier")["mean_score"]
+d = (scores.mean()["Thinking"] - scores.mean()["Base"]) / np.sqrt(scores.var(ddof=0)[["Base", "Thinking"]].mean())
+whole = ranks.loc["all"].iloc[0]
+own = ranks.loc["all"].iloc[1:].set_index("tier")
+alone = own.index[(own["estimate"] < 0) & (own["p_value"] < 0.05)]
+display(
+    Markdown(
+        "*Spearman's correlation of a system's mean score and of the judges' agreement on it, with Fisher's "
+        f"interval; with and without {floor}.* The printed correlation of {said} comes out as "
+        f"{whole['estimate']:.3f}, the ordering of tiers by score ({share} %) as "
+        f"{100 * order['estimate'].iloc[0]:.1f} %, Cohen's d of Base and Thinking ({printed_d.iloc[0]}) as {d:.2f} "
+        f"(its formula is not printed). Of the three tiers, {len(alone)} show a fall by themselves (p < 0.05): "
+        f"{' and '.join(alone) or 'none'}."
+    )
+)
+
+# %% [markdown]
+# ## Within tiers and across them
+# A linear model: each tier has its own mean agreement, and its own slope on the score less the tier's mean score. The
+# tiers are taken as they are, not as a sample; the spread around the lines is taken as one for all, though it is
+# smallest within Instruct; the correlations above do not assume that. The slope *across* is that of the three tier
+# means on their scores.
+
+# %%
+systems["within"] = systems["mean_score"] - systems.groupby("tier")["mean_score"].transform("mean")
+FORMULA = "r ~ tier + within:tier"
+fit = js.fit(FORMULA, systems, family="gaussian", engine="pymc", **SAMPLER)
+without = js.fit(FORMULA, systems[systems["system"] != floor], family="gaussian", engine="pymc", **SAMPLER)
+print(fit.summary())
+
+# %%
+
+
+def slopes(fitted, data):
+    """Draws of the slopes (agreement per point of score): each tier, all tiers pooled, across."""
+    drawn = fitted.draws()
+    own = pd.DataFrame({t: drawn[f"within:tier[{t}]"] for t in TIERS})
+    weight = data.groupby("tier")["within"].apply(lambda x: (x**2).sum())[TIERS]
+    size, score = (data.groupby("tier")["mean_score"].agg(f)[TIERS] for f in ("size", "mean"))
+    level = np.column_stack([drawn.get(f"tier[{t}]", 0 * drawn["Intercept"]) for t in TIERS])
+    lever = size * (score - np.average(score, weights=size))
+    own["pooled within"] = own[TIERS] @ (weight / weight.sum())
+    return own.assign(across=level @ lever.to_numpy() / float(lever @ score))
+
+
+def told(drawn):
+    """Mean, interval and probability of being negative."""
+    low, high = drawn.quantile(0.025), drawn.quantile(0.975)
+    return pd.DataFrame({"mean": drawn.mean(), "low": low, "high": high, "P(below 0)": (drawn < 0).mean()})
+
+
+drawn, again = slopes(fit, systems), slopes(without, systems[systems["system"] != floor])
+slope = pd.concat({"all": told(drawn), f"without {floor}": told(again)}, axis=1)
+display(slope.round(3))
+
+# %%
+figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained", width_ratios=[3, 2])
+post = fit.draws()
+for tier, here in systems.groupby("tier"):
+    left.plot(here["mean_score"], here["r"], "o", ms=4, color=COLOURS[tier], label=tier)
+    x = np.linspace(here["within"].min(), here["within"].max(), 30)
+    level = post["Intercept"] + post.get(f"tier[{tier}]", 0)
+    line = level.to_numpy()[:, None] + post[f"within:tier[{tier}]"].to_numpy()[:, None] * x
+    at = x + here["mean_score"].mean()
+    left.plot(at, line.mean(0), color=COLOURS[tier])
+    left.fill_between(at, *np.quantile(line, [0.025, 0.975], axis=0), color=COLOURS[tier], alpha=0.12, lw=0)
+lowest = systems.set_index("system").loc[floor]
+left.annotate(floor, (lowest["mean_score"], lowest["r"]), (6, -3), textcoords="offset points", fontsize=8)
+left.set(xlabel="mean score of the system (1 to 10)", ylabel="agreement of the judges (mean r)")
+left.legend(frameon=False)
+for k, name in enumerate(drawn.columns):
+    for shift, values, style in ((-0.12, drawn, "o"), (0.12, again, "s")):
+        row = told(values).loc[name]
+        bar = [[row["mean"] - row["low"]], [row["high"] - row["mean"]]]
+        fill = {"color": COLOURS.get(name, "k"), "mfc": None if style == "o" else "white"}
+        right.errorbar(row["mean"], k + shift, xerr=bar, fmt=style, ms=5, **fill)
+right.axvline(0, color="0.6", lw=0.8)
+right.set(yticks=range(drawn.shape[1]), yticklabels=drawn.columns, xlabel="slope: r per point of score (95 % interval)")
+right.locator_params(axis="x", nbins=5)
+right.invert_yaxis()
+plt.show()
+
+# %% tags=["remove-input"]
+
+
+def lean(p):
+    """What a probability of a negative slope says."""
+    return next(w for end, w in ((0.975, "falls"), (0.8, "probably falls"), (0.2, "may go either way"),
+                                 (0.025, "probably rises"), (-1, "rises")) if p > end)  # fmt: skip
+
+
+def cell(name, values):
+    row = told(values).loc[name]
+    return f"{row['mean']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+
+
+below = slope["all"]["P(below 0)"]
+words = "; ".join(f"{t}: it {lean(below[t])} ({cell(t, drawn)}, P(below 0) = {below[t]:.2f})" for t in TIERS)
+pooled, across = (slope.loc[n, "all"] for n in ("pooled within", "across"))
+display(
+    Markdown(
+        "*Left: systems, and the line of each tier with its 95 % band. Right: slopes; open squares without "
+        f"{floor}.*\n\n"
+        f"Within tiers, agreement does this as the score rises. {words}. Without {floor}, the system with the lowest "
+        f"score of all, the slope of Base is {cell('Base', again)}: it {lean(slope.iloc[0, -1])}.\n\n"
+        f"Pooled within tiers the slope is {cell('pooled within', drawn)}, P(below 0) = {pooled['P(below 0)']:.2f}; "
+        f"across tiers, from three points, {cell('across', drawn)}, P(below 0) = {across['P(below 0)']:.2f}. Without "
+        f"{floor} they are {cell('pooled within', again)} and {cell('across', again)}. So it is not a matter of "
+        "tiers: a better system of one tier loses "
+        f"{'about as much' if abs(pooled['mean'] - across['mean']) < 0.01 else 'another amount of'} agreement per "
+        f"point as the better tier, and one system out of {len(systems)} decides how sure that is. The fall is seen "
+        f"best within {below[TIERS].idxmax()}."
+    )
+)
+
+# %% [markdown]
+# ## The range of quality
+# A tier spans less quality than all systems together, which by itself makes a correlation smaller. If the line of a
+# tier and the spread around it held over the whole range (Thorndike's case 2, a what-if), the correlation would be
+# the one on the right.
+
+# %%
+sigma, every = post["sd(residual)"], systems["mean_score"].std()
+rows = {}
+for tier in TIERS:
+    b, own = post[f"within:tier[{tier}]"], tiers.loc[tier, "score_sd"]
+    for name, sd in (("as it is", own), ("over the whole range", every)):
+        rho = b * sd / np.hypot(b * sd, sigma)
+        rows[tier, name] = f"{rho.mean():.2f} [{rho.quantile(0.025):.2f}, {rho.quantile(0.975):.2f}]"
+corrected = pd.Series(rows).unstack()[["as it is", "over the whole range"]]
+display(corrected.assign(**{"sd of score": tiers["score_sd"].round(2), "sd of all": round(every, 2)}))
+
+# %% [markdown]
+# ## What a bounded scale would do by itself
+# Suppose the judges agree on every system to the same degree, and see quality on an unbounded scale; their scores are
+# cut off at the ends of the printed one. Each system is scored on as many prompts as in the paper.
+
+# %%
+design = js.published.load("consensus_illusion/design", printed=True).set_index("name")["value"]
+PROMPTS, LOW, HIGH = (int(design[k]) for k in ("prompts", "score low end", "score high end"))
+rng = np.random.default_rng(0)
+agreed = float(systems["r"].median())
+
+
+def scored(centre, spread, n):
+    """Scores (3, n) of one system by judges who agree to the degree `agreed`, cut off at both ends."""
+    noise = spread * np.sqrt(1 / agreed - 1)
+    return np.clip(np.round(centre + spread * rng.normal(size=n) + noise * rng.normal(size=(3, n)), 1), LOW, HIGH)
+
+
+def mean_r(scores):
+    """Mean of the three correlations between judges."""
+    return np.corrcoef(scores)[np.triu_indices(3, 1)].mean()
+
+
+centres, spreads, alike = np.linspace(-1.5, 10, 47), (1.0, 1.5, 2.0, 2.5), {}
+figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
+for spread, grey in zip(spreads, ("0.75", "0.6", "0.4", "0.1"), strict=True):
+    many = [scored(c, spread, 20_000) for c in centres]
+    seen = [(s.mean(), mean_r(s)) for s in many if s.mean() > 1.1]
+    alike[spread] = np.array(seen).T
+    ax.plot(*alike[spread], color=grey, label=f"sd of quality over prompts {spread:g}")
+band = [np.quantile([mean_r(scored(c, 2.0, PROMPTS)) for _ in range(200)], [0.025, 0.975]) for c in centres[2:]]
+at = [scored(c, 2.0, 20_000).mean() for c in centres[2:]]
+ax.fill_between(at, *np.transpose(band), color="0.4", alpha=0.15, lw=0, label="95 of 100 systems at sd 2")
+for tier, here in systems.groupby("tier"):
+    ax.plot(here["mean_score"], here["r"], "o", ms=4, color=COLOURS[tier])
+ax.set(
+    xlabel="mean score of the system (1 to 10)", ylabel="agreement of the judges (mean r)", xlim=(1, 8.5), ylim=(0.4, 1)
+)
+ax.legend(frameon=False, loc="lower right", fontsize=8)
+plt.show()
+
+# %% tags=["remove-input"]
+plain = np.array([mean_r(scored(5.5, 1.0, PROMPTS)) for _ in range(2000)]).std()
+part = (plain / sigma.mean()) ** 2
+
+
+def odds(r):
+    """Variance of quality over that of the judges' noise."""
+    return r / (1 - r)
+
+
+top, bottom = (systems[systems["tier"] == "Thinking"]["within"].agg(f) for f in ("max", "min"))
+level = post["Intercept"] + post["tier[Thinking]"]
+ends = [level + post["within:tier[Thinking]"] * e for e in (bottom, top)]
+needed = np.sqrt(odds(ends[1].clip(0.01, 0.99)) / odds(ends[0].clip(0.01, 0.99)))
+means = np.sqrt(odds(tiers.loc["Thinking", "r"]) / odds(tiers.loc["Base", "r"]))
+
+
+def expected(score):
+    """Agreement that the scale alone leaves at a mean score: lowest and highest of the grey lines."""
+    found = [np.interp(score, *line) for line in alike.values()]
+    return f"{min(found):.2f} to {max(found):.2f}"
+
+
+chance = [np.interp(lowest["mean_score"], at, end) for end in np.transpose(band)]
+best = systems.loc[systems["mean_score"].idxmax()]
+display(
+    Markdown(
+        f"*Grey: what judges with one and the same agreement of {agreed:.2f} would show; points: the systems.*\n\n"
+        f"- At the bottom the scale alone lowers r. {floor} has a mean score of {lowest['mean_score']:.2f} on a "
+        f"scale that starts at {LOW}; by the scale alone its r would be {expected(lowest['mean_score'])}, with "
+        f"chance {chance[0]:.2f} to {chance[1]:.2f}, and it is {lowest['r']:.3f}.\n"
+        f"- At the top it does little: {best['system']}, with a mean score of {best['mean_score']:.2f}, would have "
+        f"{expected(best['mean_score'])} and has {best['r']:.3f}. The fall within Thinking is not made by the end of "
+        "the scale unless quality varies far more over prompts than drawn.\n"
+        f"- Chance in the prompts moves r of one system by about {plain:.3f} (sd; {PROMPTS} prompts), some "
+        f"{100 * part:.0f} % of the variance around the lines.\n"
+        "- A narrower range of quality *within* a system would do it, with judges of unchanged noise: for the tier "
+        f"means of Base and Thinking the spread over prompts would have to be {means:.2f} times as large, from the "
+        f"worst to the best Thinking system {needed.mean():.2f} times [{needed.quantile(0.025):.2f}, "
+        f"{needed.quantile(0.975):.2f}]. The spread over prompts is not printed, so this rival of an illusion cannot "
+        "be ruled out."
+    )
+)
+
+# %% [markdown]
+# ## What cannot be said
+# - *Why agreement falls.* Less spread of quality over prompts, harder judgements and shared heuristics that break all
+#   give the same printed numbers. Scores by prompt would tell; so would an ICC with its variance components.
+# - *Quality.* It is the mean score by the same judges whose agreement is at stake, so both axes share their errors.
+# - *Independence.* Systems of one family, and distilled ones, are kin; all were given the same prompts. The intervals
+#   take them as independent and are too narrow for a claim about systems to come.
+# - *A curve.* Straight lines within tiers are a choice; with this few systems a bend cannot be told from a line and
+#   an outlier.
+# - *Other temperatures.* Table 9 is of temperature zero.

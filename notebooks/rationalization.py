@@ -1,0 +1,302 @@
+# ---
+# jupyter:
+#   kernelspec: {name: python3, language: python, display_name: Python 3}
+# ---
+
+# %% [markdown]
+# # Does a judging protocol protect every judge from labels, and does it do so by abstaining?
+# The rationalization paper shows five judges two summaries of equal content, without labels (Blind) and with right
+# (Truth), swapped (Flip) or meaningless ones (Placebo), under three protocols: a plain verdict (Baseline), criteria
+# first (SCoT), and locked evidence first (PBP). It prints counts of verdicts, but no interval and no test. Here the
+# counts get both, judge by judge, and the gain of PBP is split into what it owes to more ties and what it owes to
+# other choices.
+
+# %%
+import os
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown, display
+
+import judgestats as js
+from judgestats.published.paper_rationalization import FAVOURED, outcomes
+
+pd.set_option("display.max_colwidth", None)
+
+DRAWS = int(os.environ.get("JUDGESTATS_NOTEBOOK_DRAWS", "1000"))
+SAMPLER = {"draws": DRAWS, "tune": max(DRAWS, 200), "chains": 4 if DRAWS >= 500 else 2, "progress": False}
+
+# %% tags=["remove-input"]
+if DRAWS < 500:
+    display(Markdown(f"**Sampled with few draws ({DRAWS} a chain): the figures show only that the page runs.**"))
+
+# %% [markdown]
+# ## What was printed, and what follows from it
+# Tables II to V hold the counts; Tables VI to VIII the movements that should follow from them.
+
+# %%
+reproduced = js.published.reproduce("rationalization")
+verdicts = reproduced.groupby("place")["verdict"].value_counts().unstack(fill_value=0)
+display(verdicts.loc[[p for p in verdicts.index if p.startswith("Table")]])
+
+# %% tags=["remove-input"]
+wrong = reproduced[reproduced["verdict"] == "does not follow"]
+totals = outcomes().groupby(["judge", "scheme", "probe"])["n"].sum()
+usual = totals.mode().iloc[0]
+here = wrong["place"].str.fullmatch("Table VI|Table VII|Table VIII")
+display(
+    Markdown(
+        f"{len(wrong)} of {len(reproduced)} printed numbers do not follow from the counts, {here.sum()} of them "
+        f"movements in Tables VI to VIII, and {(totals != usual).sum()} rows of counts add up to {totals.max():.0f} "
+        f"in place of {usual:.0f}. The captions of these tables speak of candidates from one LLM, so there may be "
+        "counts that were not printed. What follows rests on the counts."
+    )
+)
+
+# %%
+counts = outcomes()
+moved = js.anchoring(counts, favoured=FAVOURED, n_resamples=200)
+printed = js.published.load("rationalization/table6").set_index(["judge", "scheme"])["lds"]
+lds = moved[(moved["term"] == "lds") & (moved["probe"] == "truth")].set_index(["judge", "scheme"])
+beside = lds[["estimate", "conf_low", "conf_high"]].assign(printed=printed).drop("SCoT", level="scheme")
+display(beside.round(3))
+
+# %% [markdown]
+# *LDS under Truth, the movement of verdicts towards the labelled favourite, with Newcombe's interval and the figure
+# of Table VI. Under Flip the paper names the favoured side in two ways: the formulas take the candidate that now
+# bears the LLM's label, the captions the candidate that is the LLM's. All further figures show signed movement, so
+# that each reading can be seen.*
+
+# %% [markdown]
+# ## A model of the counts
+# Each judge under each protocol and probe has three shares: LLM, extractive, tie. Their log-odds are a Blind level
+# plus what the probe adds; both vary between judges around the mean of the protocol, so that five judges inform each
+# other.
+
+# %%
+fit = js.hierarchical.susceptibility(counts, favoured=FAVOURED, **SAMPLER)
+display(fit.priors.set_index("parameter"))
+display(fit.check().set_index("what")[["value", "flag"]].round(3))
+
+# %% [markdown]
+# ## Does PBP help every judge?
+
+# %%
+shares = fit.draws.values["shares"]
+judges, schemes, probes, sides = fit.draws.labels["shares"]
+PROBES, COLOURS = ("truth", "flip", "placebo"), {"Baseline": "C0", "SCoT": "C1", "PBP": "C2"}
+
+
+def share(scheme, probe, side):
+    """Draws of a share: chains, draws, judges."""
+    return shares[:, :, :, schemes.index(scheme), probes.index(probe), sides.index(side)]
+
+
+def towards_llm(scheme, probe):
+    """Draws of the change from Blind in the share of verdicts for the LLM's summary."""
+    return share(scheme, probe, "llm") - share(scheme, "blind", "llm")
+
+
+def ends(draws):
+    """Posterior mean and 95 % interval over chains and draws."""
+    return draws.mean((0, 1)), *np.quantile(draws, [0.025, 0.975], axis=(0, 1))
+
+
+def drawn(ax, draws, place, **style):
+    """Points with intervals, one a judge."""
+    mean, low, high = ends(draws)
+    ax.errorbar(mean, place, xerr=[mean - low, high - mean], fmt="o", ms=4, lw=1.5, **style)
+
+
+figure, axes = plt.subplots(1, 3, figsize=(10, 3.7), sharey=True, sharex=True, layout="constrained")
+for ax, probe in zip(axes, PROBES, strict=True):
+    for k, (scheme, colour) in enumerate(COLOURS.items()):
+        drawn(ax, towards_llm(scheme, probe), np.arange(len(judges)) + 0.22 * (k - 1), color=colour, label=scheme)
+    ax.axvline(0, color="0.6", lw=0.8)
+    ax.set(title=probe.capitalize(), yticks=range(len(judges)), yticklabels=judges)
+axes[0].invert_yaxis()
+axes[1].set_xlabel("change from Blind in the share of verdicts for the LLM's summary (95 % interval)")
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+plt.show()
+
+# %% [markdown]
+# *Signed movement. To the right: towards the candidate labelled as the LLM's under Truth and Placebo. Under Flip the
+# formulas of the paper count movement to the left as following the label, the captions movement to the right.*
+
+
+# %%
+def helps(probe, sign=1):
+    """Posterior probability, judge by judge, that PBP has the smaller LDS than the Baseline."""
+    pbp, base = (np.maximum(sign * towards_llm(s, probe), 0) for s in ("PBP", "Baseline"))
+    return (pbp < base).mean((0, 1))
+
+
+def total(scheme, probe):
+    """Draws of the total variation between Blind and a probe."""
+    return sum(np.abs(share(scheme, probe, o) - share(scheme, "blind", o)) for o in sides) / 2
+
+
+helped = pd.DataFrame(
+    {
+        "Truth": helps("truth"),
+        "Placebo": helps("placebo"),
+        "Flip, captions": helps("flip"),
+        "Flip, formulas": helps("flip", -1),
+        **{f"{p.capitalize()}, in total": (total("PBP", p) < total("Baseline", p)).mean((0, 1)) for p in PROBES},
+    },
+    index=list(judges),
+)
+display(helped.round(3))
+
+# %% [markdown]
+# *Posterior probability that PBP has the smaller LDS than the Baseline, with both readings of Flip; "in total": that
+# it moves less whatever the direction (total variation).*
+
+# %% tags=["remove-input"]
+
+
+def sure(p):
+    """A probability as words."""
+    return "more than 0.99" if p > 0.99 else f"{p:.2f}"
+
+
+table = fit.tidy()
+pbp = table[(table["scheme"] == "PBP") & (table["against"] == "Baseline") & (table["probe"] == "truth")]
+pbp = pbp.set_index(["judge", "term"])
+all_of_them = pbp.loc[("mean of judges", "probability_helps_all"), "estimate"]
+mean, other = (pbp.loc[(j, "lds difference")] for j in ("mean of judges", "another judge"))
+another = pbp.loc[("another judge", "probability_helps"), "estimate"]
+few = ", ".join(helped.index[helped["Placebo"] < 0.9]) or "no judge"
+least = helped.filter(like="in total").to_numpy().min()
+scot = table[(table["scheme"] == "SCoT") & (table["against"] == "Baseline") & (table["probe"] == "truth")]
+worse = scot.set_index(["judge", "term"])
+more = sum(worse.loc[(j, "lds difference"), "conf_low"] > 0 for j in judges)
+truth, flip = (towards_llm("Baseline", p).mean() for p in ("truth", "flip"))
+same = int(np.all([ends(towards_llm("Baseline", p))[1] > 0 for p in ("truth", "flip")], axis=0).sum())
+display(
+    Markdown(
+        f"Under Truth, PBP lowers LDS for every one of the five judges with probability {sure(all_of_them)}; on "
+        f"average by {-mean['estimate']:.2f} [{-mean['conf_high']:.2f}, {-mean['conf_low']:.2f}]. Of one more judge "
+        f"of their kind it would be said with probability {another:.2f}: its difference lies between "
+        f"{other['conf_low']:.2f} and {other['conf_high']:.2f}, for five judges tell little about their spread. "
+        f"Under Placebo the exception is {few}: where the Baseline judge moves away from the badge, its LDS is zero "
+        "and nothing can be smaller. In total movement, whatever its direction, the least sure cell has probability "
+        f"{sure(least)}. SCoT does not share this: its LDS is above the Baseline's for {more} of {len(judges)} "
+        "judges, with intervals that leave out zero.\n\n"
+        "Flip is a puzzle of its own. Its labels are swapped, so a judge that follows labels should mirror Truth. "
+        f"Yet the Baseline moves {same} of {len(judges)} judges to the same side under both, by {truth:.2f} and "
+        f"{flip:.2f} on average. Either the captions say what was shown, or it is not the content of the label that "
+        "moves these judges; the counts cannot tell. By the formulas the Baseline's LDS under Flip is zero "
+        "throughout, and PBP has nothing to improve."
+    )
+)
+
+# %% [markdown]
+# ## Is it bought by abstaining?
+# A tie cannot follow a label. So a protocol may lower LDS by *abstaining* (fewer verdicts take a side) or by
+# *choosing* (those that take a side lean less to the label). Each is tried alone: PBP's ties with the Baseline's
+# leaning, and the reverse.
+
+# %%
+
+
+def sided(scheme, probe):
+    """Draws of the share of verdicts that take a side."""
+    return 1 - share(scheme, probe, "tie")
+
+
+def shift(ties, choices, probe="truth"):
+    """Movement towards the LLM with the ties of one protocol and the leaning of another."""
+    after, before = (sided(ties, p) * share(choices, p, "llm") / sided(choices, p) for p in (probe, "blind"))
+    return after - before
+
+
+tried = {
+    "Baseline": ("Baseline", "Baseline"),
+    "PBP's ties, Baseline's choosing": ("PBP", "Baseline"),
+    "Baseline's ties, PBP's choosing": ("Baseline", "PBP"),
+    "PBP": ("PBP", "PBP"),
+}
+figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
+for k, (label, (ties, choices)) in enumerate(tried.items()):
+    drawn(ax, shift(ties, choices), np.arange(len(judges)) + 0.18 * (k - 1.5), color=f"C{(0, 3, 4, 2)[k]}", label=label)
+ax.axvline(0, color="0.6", lw=0.8)
+ax.set(yticks=range(len(judges)), yticklabels=judges, xlabel="movement towards the label under Truth (95 % interval)")
+ax.invert_yaxis()
+figure.legend(loc="outside upper center", ncols=2, frameon=False)
+plt.show()
+
+# %% tags=["remove-input"]
+only_ties, only_choices = ends(shift("PBP", "Baseline")), ends(shift("Baseline", "PBP"))
+baseline = ends(shift("Baseline", "Baseline"))[0]
+display(
+    Markdown(
+        f"*Of a Baseline movement of {baseline.min():.2f} to {baseline.max():.2f}, PBP's ties alone would leave "
+        f"{only_ties[0].min():.2f} to {only_ties[0].max():.2f}. PBP's choosing alone would leave about "
+        f"{only_choices[0].mean():.2f}, with intervals from {only_choices[1].min():.2f} to "
+        f"{only_choices[2].max():.2f}: few verdicts take a side under PBP, so their leaning is known less well.*"
+    )
+)
+
+# %%
+
+
+def cell(row):
+    """An estimate with its interval, as text."""
+    return f"{row['estimate']:.2f} [{row['conf_low']:.2f}, {row['conf_high']:.2f}]"
+
+
+both = pd.concat([pbp, worse]).reset_index()
+both = both[both["term"].isin(["by_abstaining", "by_choosing"])]
+both = both.assign(text=both.apply(cell, axis=1)).pivot_table(
+    index="judge", columns=["scheme", "term"], values="text", aggfunc="first", sort=False
+)
+display(both)
+
+# %% tags=["remove-input"]
+part = {t: pbp.loc[("mean of judges", t)] for t in ("by_abstaining", "by_choosing")}
+bought = pbp.loc[("mean of judges", "probability_bought"), "estimate"]
+freed = worse.loc[("mean of judges", "by_abstaining")]
+tie = {p: share("SCoT", p, "tie").mean() for p in ("blind", "truth")}
+display(
+    Markdown(
+        "*What each protocol changes in the movement under Truth, against the Baseline, split into two parts that "
+        "add up (averages over the order in which they are changed).*\n\n"
+        "So the gain is made twice over: either part alone would do most of it. Split evenly between the orders, "
+        f"abstaining makes {cell(part['by_abstaining'])} of the mean difference and choosing "
+        f"{cell(part['by_choosing'])}; abstaining is the larger part with probability {bought:.2f}. Under SCoT it "
+        f"works the other way: without labels {100 * tie['blind']:.0f} % of the verdicts are ties, with Truth labels "
+        f"{100 * tie['truth']:.0f} %, so the label sets free a choice that was withheld, and this part alone adds "
+        f"{cell(freed)}."
+    )
+)
+
+# %% [markdown]
+# ## What cannot be said
+
+# %% tags=["remove-input"]
+people = js.published.load("rationalization/human_check")
+tied = " and ".join(f"{t} of {n}" for t, n in zip(people["tie"], people["items"], strict=True))
+blind = {s: share(s, "blind", "tie").mean((0, 1)) for s in ("PBP", "Baseline")}
+extractive = js.published.load("rationalization/table9")
+display(
+    Markdown(
+        f"- *Whether abstaining is a price.* The pairs are of equal content: two annotators called {tied} sampled "
+        f"pairs a tie, so PBP's {100 * blind['PBP'].min():.0f} to {100 * blind['PBP'].max():.0f} % of ties may be "
+        "the right answer. It would be a price if PBP also tied where one text is better. The only unequal pairs, "
+        f"LLM against extractive summaries (Table IX, {len(extractive)} rows), are printed without a tie column, "
+        "probe or protocol.\n"
+        "- *Whether PBP's verdicts that take a side resist labels on the same items.* They are few, and chosen: "
+        "those on which PBP saw a difference. That they lean less may be the protocol or the selection.\n"
+        "- *Changes of single verdicts.* Only margins are printed: items that moved in opposite directions cancel. "
+        "The model takes the counts of a probe and of Blind as independent although the items are the same, so the "
+        "intervals are too wide rather than too narrow.\n"
+        f"- *Judges at large.* {len(judges)} small open judges; the prior on their spread has a say in 'another "
+        "judge'.\n"
+        "- *Ties of the Baseline.* None was counted; how near to zero their share is, the prior says (flagged "
+        "`prior-driven`). Nothing above depends on it.\n"
+        "- *Explanations.* Drift and alignment of rationales are printed without their denominators and are not "
+        "modelled."
+    )
+)

@@ -1,0 +1,227 @@
+"""The audit: what of a paper, or of anybody's table, follows from the other numbers that it prints."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from judgestats.errors import AuditError, suggestion
+from judgestats.published.books import Book, Cell, book
+from judgestats.published.catalogue import data_folder, load, places
+from judgestats.published.claims import CLAIMS, claimed
+from judgestats.published.rules import statements
+from judgestats.published.statements import Decision, Statement, decide
+
+PAPERS = ("merchant_risk", "debiasing", "dark_current", "consensus_illusion", "rationalization")
+COLUMNS = ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "comment"]
+#: What a table of one's own is called in its rules.
+OWN = "table"
+
+
+def audit(
+    source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
+    *,
+    rules: str | Path | Sequence[Mapping[str, Any]] | None = None,
+    claims: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Check which printed numbers follow from the other printed numbers.
+
+    Parameters
+    ----------
+    source : str, path, DataFrame or mapping of DataFrames, optional
+        A paper of the package (``merchant_risk``, ``debiasing``, ``dark_current``, ``consensus_illusion``,
+        ``rationalization``), all of them by default; a CSV file; or a table of one's own, called ``table`` in the
+        rules, or several by name. Keep printed numbers as text (``pd.read_csv(path, dtype=str)``): 0.30 as a float has
+        lost a digit, and with it its precision. A file is read as text.
+    rules : path or sequence of mappings, optional
+        A rules file (TOML: ``[[rule]]`` tables), or the same as mappings. Needed but for the papers.
+    claims : DataFrame, optional
+        Numbers and statements of the prose: ``id, place, claim, quantity, printed, unit, predicate, otherwise,
+        comment``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A finding per row: ``paper``, ``place``, ``claim``, ``printed``, ``recomputed``, ``rule``, ``verdict``
+        (``follows``, ``does not follow``, ``depends``: on digits, a rounding, a denominator or a definition that the
+        comment names; ``cannot be decided``), ``comment`` (the arithmetic written out). In the order of the rules.
+
+    Raises
+    ------
+    AuditError
+        If the paper, a rule, a parameter, a table or a column is not known, or a cell that a rule needs as a number
+        holds none.
+
+    Notes
+    -----
+    A printed decimal stands for every number that rounds to it, half a unit of its last digit either way; a whole
+    number is exact unless its column is in ``rounded``. The twin of a number is computed from the others as printed,
+    and its range from theirs, cell by cell, to first order; what is printed follows where half-up, half-even or
+    formatting a double gives it, or where the ranges meet. A finding says that a number does not follow from others; it
+    does not say which of them is wrong, nor that another experiment could not have given it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"judge": ["A", "B"], "wins": ["214", "180"], "rate": [".535", ".460"]})
+    >>> rule = {"rule": "share", "share": "rate", "count": "wins", "of": 400}
+    >>> audit(table, rules=[rule])[["claim", "printed", "recomputed", "verdict"]]
+                    claim printed  recomputed          verdict
+    0  A: share of wins    .535       0.535          follows
+    1  B: share of wins    .460       0.450  does not follow
+    """
+    return pd.concat([a.findings() for a in audited(source, rules=rules, claims=claims)], ignore_index=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """A paper, or tables of one's own, and the verdict on everything that is checked of it.
+
+    Attributes
+    ----------
+    paper : str
+    book : Book
+        Its printed cells.
+    decisions : tuple of Decision
+    """
+
+    paper: str
+    book: Book
+    decisions: tuple[Decision, ...]
+
+    def findings(self) -> pd.DataFrame:
+        """A row per verdict: the columns of :func:`audit`."""
+        rows = [
+            (self.paper, s.place, s.claim, d.printed, d.recomputed, s.rule, d.verdict, d.comment)
+            for d in self.decisions
+            for s in [d.statement]
+        ]
+        return pd.DataFrame(rows, columns=COLUMNS)
+
+    def cells(self) -> dict[Cell, list[Decision]]:
+        """Every printed cell that a verdict rests on -> the verdicts, those on the cell itself first."""
+        found: dict[Cell, list[Decision]] = {}
+        for d in self.decisions:
+            for cell in d.cells:
+                found.setdefault(cell, []).append(d)
+        return {c: sorted(ds, key=lambda d: d.statement.printed != c) for c, ds in found.items()}
+
+
+def audited(
+    source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame] | None = None,
+    *,
+    rules: str | Path | Sequence[Mapping[str, Any]] | None = None,
+    claims: pd.DataFrame | None = None,
+) -> list[Audited]:
+    """The audit with the printed cells that each verdict rests on, as pages need it.
+
+    Parameters
+    ----------
+    source, rules, claims
+        Those of :func:`audit`.
+
+    Returns
+    -------
+    list of Audited
+        One a paper.
+
+    Raises
+    ------
+    AuditError
+        As :func:`audit`.
+    """
+    if source is None or (isinstance(source, str) and source in PAPERS):
+        if rules is not None or claims is not None:
+            raise AuditError("The papers have rules and claims of their own. Leave rules= and claims= out.")
+        return [_of_paper(p) for p in ([str(source)] if source else PAPERS)]
+    tables, name = _tables(source)
+    if rules is None and claims is None:
+        raise AuditError(f"{name!r} needs rules=, a file or a list. Papers, which need none: {', '.join(PAPERS)}.")
+    own = book({**tables, **({CLAIMS: claims} if claims is not None else {})})
+    made = statements(own, _declared(rules)) + (claimed(own) if claims is not None else [])
+    return [Audited(name, own, tuple(decide(s, own) for s in made))]
+
+
+@lru_cache(maxsize=8)
+def _of_paper(paper: str) -> Audited:
+    own, made = paper_statements(paper)
+    return Audited(paper, own, tuple(decide(s, own) for s in made))
+
+
+def paper_statements(paper: str) -> tuple[Book, tuple[Statement, ...]]:
+    """The printed cells of a paper, and everything that is checked of it.
+
+    Parameters
+    ----------
+    paper : str
+
+    Returns
+    -------
+    Book, tuple of Statement
+    """
+    where = places(paper)
+    own = book({name: load(f"{paper}/{name}", printed=True) for name in where}, where)
+    made = statements(own, _declared(data_folder() / paper / "rules.toml"))
+    return own, (*made, *(claimed(own) if CLAIMS in own.columns else []))
+
+
+def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> tuple[Mapping[str, pd.DataFrame], str]:
+    if isinstance(source, pd.DataFrame):
+        return {OWN: source}, OWN
+    if isinstance(source, Mapping):
+        return source, ", ".join(map(str, source))
+    if not isinstance(source, str | Path):
+        raise AuditError(
+            f"source is a {type(source).__name__}. Allowed: a DataFrame, a mapping of them, a CSV file, or a paper:"
+            f" {', '.join(PAPERS)}."
+        )
+    path = Path(source)
+    if not path.is_file():
+        near = suggestion(str(source), PAPERS)
+        raise AuditError(f"{str(source)!r} is neither a file nor a paper. Papers: {', '.join(PAPERS)}.{near}")
+    return {OWN: _file(path)}, path.stem
+
+
+def _file(path: Path) -> pd.DataFrame:
+    """A table as printed; its separator is the one that its first line has most of."""
+    try:
+        first = next(iter(path.read_text(encoding="utf-8-sig").splitlines()), "")
+        separator = max(",;\t", key=first.count)
+        # the names are read as a row: pandas would rename those that are used twice
+        cells = pd.read_csv(
+            path, dtype=str, keep_default_na=False, sep=separator, header=None, encoding="utf-8-sig", index_col=False
+        )
+    except UnicodeDecodeError as error:
+        raise AuditError(f"{path.name} is not in UTF-8 ({error.reason}). Save it so, or give a DataFrame.") from error
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        raise AuditError(
+            f"{path.name} is no table: {str(error).strip()}. A line of names, then a line a row."
+        ) from error
+    return cells.iloc[1:].set_axis(list(cells.iloc[0]), axis=1).reset_index(drop=True)
+
+
+def _declared(rules: str | Path | Sequence[Mapping[str, Any]] | None) -> Sequence[Mapping[str, Any]]:
+    if rules is None:
+        return []
+    if isinstance(rules, list | tuple):
+        return rules
+    if not isinstance(rules, str | Path):
+        raise AuditError(f"rules is a {type(rules).__name__}. Allowed: a TOML file, or a list of mappings, one a rule.")
+    path = Path(rules)
+    if not path.is_file():
+        raise AuditError(f"There is no rules file {str(rules)!r}.")
+    try:
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise AuditError(f"{path.name} is no TOML: {error}.") from error
+    if set(read) - {"rule"} or not isinstance(read.get("rule", []), list):
+        raise AuditError(f"{path.name} has {', '.join(read)}. Allowed: [[rule]] tables.")
+    if not read:
+        raise AuditError(f"{path.name} has no rule. Write [[rule]] tables.")
+    return list(read["rule"])

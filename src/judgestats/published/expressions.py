@@ -1,0 +1,350 @@
+"""Expressions over printed cells: parsed, never run as Python, and evaluated in every reading of the cells."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from judgestats.errors import AuditError, suggestion
+from judgestats.published.books import Book, Cell
+from judgestats.published.functions import ARITHMETIC, COMPARISONS, EACH, OVER, SPECIAL, WITHIN
+from judgestats.published.selections import LONGEST, Selections, listed, movable, template
+from judgestats.published.values import (
+    SAME,
+    Choice,
+    Floats,
+    Numbers,
+    Texts,
+    Truth,
+    Value,
+    chosen,
+    combined,
+    compared,
+    constant,
+    every,
+    extreme,
+    increasing,
+    quantified,
+)
+
+
+@dataclass(eq=False)
+class Reading:
+    """An expression read on a book, in the row of a table or in none.
+
+    Attributes
+    ----------
+    book : Book
+    expression : str
+    table : str
+        Table of the row; empty where there is none.
+    row : int
+    cells : dict
+        Every cell that was read -> its index among those that precision leaves open, or -1 (:func:`movable`).
+    selections : Selections
+    """
+
+    book: Book
+    expression: str
+    table: str = ""
+    row: int = -1
+    cells: dict[Cell, int] = field(default_factory=dict)
+    selections: Selections = field(init=False)
+    _selected: dict[int, tuple[Cell, ...]] = field(default_factory=dict)
+    _text: str = ""
+    _places: tuple[ast.expr, ...] = ()
+    _truths: dict[int, Truth] = field(default_factory=dict)
+    _moves: Floats = field(default_factory=lambda: np.zeros((0, 1)))
+
+    def __post_init__(self) -> None:
+        self.selections = Selections(self.book, self.expression, self.table, self.row)
+
+    def value(self) -> Value:
+        """What it is worth.
+
+        Returns
+        -------
+        Value
+
+        Raises
+        ------
+        AuditError
+            If it names something unknown, or asks for a number where text is printed.
+        """
+        try:
+            tree, self._text, self._places = template(self.expression)
+            return self._value(tree)
+        except (RecursionError, OverflowError) as error:
+            raise AuditError(
+                f"{self.expression[:LONGEST]!r} is too deep, or has too large a number ({error})."
+            ) from error
+
+    def _value(self, tree: ast.expr) -> Value:
+        self._selected = {id(node): self.selections.cells(node) for node in self._places}
+        self.cells, self._moves = movable(self.book, self._selected.values())
+        with np.errstate(all="ignore"):
+            value = self._evaluate(tree)
+            return self._at_corners(value, lambda: self._number(tree)) if isinstance(value, Numbers) else value
+
+    def _at_corners(self, made: Numbers, evaluate: Callable[[], Numbers]) -> Numbers:
+        """The same numbers, with their values where all cells move at once."""
+        if made.values.shape[1] != self._moves.shape[1] or not len(self._moves):
+            return made
+        single, self._moves = self._moves, made.directions()
+        try:
+            return replace(made, corners=evaluate().values[:, 1:])
+        finally:
+            self._moves = single
+
+    # ------------------------------------------------------------ evaluation
+
+    def _evaluate(self, node: ast.expr) -> Value:
+        if id(node) in self._selected:
+            return self._read(self._selected[id(node)])
+        if id(node) in self._truths:
+            return self._truths[id(node)]
+        if isinstance(node, ast.Constant):
+            return self._constant(node)
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            return self._listed(node)
+        if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
+            function = ARITHMETIC[type(node.op)]
+            return self._fitting(node, function, self._number(node.left), self._number(node.right))
+        if isinstance(node, ast.UnaryOp):
+            return self._unary(node)
+        if isinstance(node, ast.BoolOp):
+            return self._joined(node)
+        if isinstance(node, ast.Compare):
+            return self._compare(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return self._call(node, node.func.id)
+        raise self._refused(node, "Allowed: selections, numbers, texts, arithmetic, comparisons, functions.")
+
+    def _constant(self, node: ast.Constant) -> Value:
+        if isinstance(node.value, str):
+            return Texts((node.value,))
+        if isinstance(node.value, int | float):
+            return constant(node.value)
+        raise self._refused(node, "Only numbers and texts may stand here.")
+
+    def _read(self, cells: tuple[Cell, ...]) -> Value:
+        """The cells as numbers in every reading, or as texts where no number stands in any of them."""
+        texts = tuple(self.book.text(c) for c in cells)
+        printed = [self.book.printed(c) for c in cells]
+        if all(np.isnan(p.value) for p in printed) and not all(p.missing for p in printed):
+            return Texts(texts, cells)
+        still = np.zeros(self._moves.shape[1])
+        moves = np.array([self._moves[i] if (i := self.cells[c]) >= 0 else still for c in cells])
+        up, down = np.array([p.moves for p in printed]).T[:, :, None]
+        values = np.array([[p.value] for p in printed]) + np.where(moves > 0, up, np.where(moves < 0, down, 0.0))
+        return Numbers(values, cells, texts=texts)
+
+    def _number(self, node: ast.expr) -> Numbers:
+        return self._as_number(node, self._evaluate(node))
+
+    def _as_number(self, node: ast.expr, value: Value) -> Numbers:
+        if isinstance(value, Truth):
+            return Numbers(value.values[:, None], value.cells)
+        if not isinstance(value, Numbers):
+            shown = listed(list(value.values if isinstance(value, Texts) else value.found))
+            raise self._refused(node, f"A number is needed here, got {shown!r}.")
+        self._refuse_text(value)
+        return value
+
+    def _refuse_text(self, value: Numbers) -> None:
+        for cell in value.cells if np.isnan(value.values).any() else ():
+            self.book.number(cell)  # raises, naming the cell, unless nothing is printed in it
+
+    def _truth(self, node: ast.expr) -> Truth:
+        value = self._evaluate(node)
+        if not isinstance(value, Truth):
+            raise self._refused(node, "A comparison is needed here.")
+        return value
+
+    def _fitting(
+        self, node: ast.expr, function: Callable[..., Any], *parts: Numbers, options: Mapping[str, float] | None = None
+    ) -> Numbers:
+        self._one_size(node, *parts)
+        made = combined(function, *parts, options=options)
+        return Numbers(made.values, next((p.cells for p in parts if len(p) == len(made)), ()), made.open)
+
+    def _listed(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
+        parts = [self._evaluate(e) for e in node.elts]
+        if all(isinstance(p, Texts) for p in parts):
+            return Texts(tuple(t for p in parts for t in p.values))  # type: ignore[union-attr]
+        numbers = [self._number(e) for e in node.elts]
+        width = max(p.values.shape[1] for p in numbers)
+        stacked = np.vstack([np.broadcast_to(p.values, (len(p), width)) for p in numbers])
+        opened = np.vstack([np.broadcast_to(p.open, (len(p), 2)) for p in numbers])
+        return Numbers(stacked, tuple(c for p in numbers for c in p.cells), opened)
+
+    def _unary(self, node: ast.UnaryOp) -> Value:
+        if isinstance(node.op, ast.Not):
+            part = self._truth(node.operand)
+            return Truth(1.0 - part.values, part.cells)
+        if isinstance(node.op, ast.Invert):
+            raise self._refused(node, "Allowed: -, + and not.")
+        sign = np.negative if isinstance(node.op, ast.USub) else np.positive
+        return self._fitting(node, sign, self._number(node.operand))
+
+    def _joined(self, node: ast.BoolOp) -> Truth:
+        parts = [self._truth(v) for v in node.values]
+        if isinstance(node.op, ast.And):
+            return self._together(node, parts)
+        made = self._together(node, [Truth(1.0 - p.values, p.cells) for p in parts])
+        return Truth(1.0 - made.values, made.cells)
+
+    def _compare(self, node: ast.Compare) -> Truth:
+        lefts = [node.left, *node.comparators[:-1]]
+        parts = zip(node.ops, lefts, node.comparators, strict=True)
+        self._truths[id(node)] = self._together(node, [self._pair(node, *part) for part in parts])
+        return self._truths[id(node)]
+
+    def _together(self, node: ast.expr, parts: list[Truth]) -> Truth:
+        """Whether all hold, row by row."""
+        self._one_size(node, *parts)
+        made = every(np.stack(np.broadcast_arrays(*(p.values for p in parts))))
+        return Truth(made, next((p.cells for p in parts if len(p.cells) == len(made)), ()))
+
+    def _one_size(self, node: ast.expr, *parts: Value | tuple[str, ...]) -> None:
+        sizes = {len(p) for p in parts if not isinstance(p, Choice)} - {1}
+        if len(sizes) > 1:
+            raise self._refused(node, f"The parts have {' and '.join(map(str, sorted(sizes)))} values.")
+
+    def _pair(self, node: ast.expr, sign: ast.cmpop, left: ast.expr, right: ast.expr) -> Truth:
+        a, b = self._evaluate(left), self._evaluate(right)
+        if isinstance(a, Choice) and isinstance(b, Texts | Numbers):
+            return self._chosen(node, sign, a, self._texts(b))
+        if isinstance(sign, ast.In | ast.NotIn):
+            among = np.array([float(t in self._texts(b)) for t in self._texts(a)])
+            return Truth(among if isinstance(sign, ast.In) else 1 - among, getattr(a, "cells", ()))
+        if isinstance(a, Texts) or isinstance(b, Texts):
+            return self._same_text(node, sign, a, b)
+        if type(sign) not in COMPARISONS:
+            raise self._refused(node, f"Comparisons: {', '.join(COMPARISONS.values())}, in, not in.")
+        one, two = self._as_number(left, a), self._as_number(right, b)
+        made = self._fitting(node, np.subtract, one, two)
+        made = self._at_corners(made, lambda: self._fitting(node, np.subtract, self._number(left), self._number(right)))
+        return compared(COMPARISONS[type(sign)], one, two, made)
+
+    def _chosen(self, node: ast.expr, sign: ast.cmpop, choice: Choice, wanted: tuple[str, ...]) -> Truth:
+        if not isinstance(sign, ast.Eq | ast.NotEq):
+            raise self._refused(node, "Chosen rows are compared by == or !=.")
+        odd = [t for t in wanted if t not in choice.labels]
+        if odd:
+            near = suggestion(odd[0], choice.labels)
+            raise self._refused(node, f"No row is labelled {odd[0]!r}. Rows: {', '.join(sorted(choice.labels))}.{near}")
+        made = np.full(1, chosen(choice, wanted))
+        return Truth(made if isinstance(sign, ast.Eq) else 1 - made)
+
+    def _same_text(self, node: ast.expr, sign: ast.cmpop, a: Value, b: Value) -> Truth:
+        if not isinstance(sign, ast.Eq | ast.NotEq):
+            raise self._refused(node, "Texts are compared by ==, != or in.")
+        one, two = np.array(self._texts(a)), np.array(self._texts(b))
+        self._one_size(node, tuple(one), tuple(two))
+        equal = (one == two).astype(float)
+        return Truth(equal if isinstance(sign, ast.Eq) else 1 - equal, getattr(a, "cells", ()))
+
+    def _texts(self, value: Value) -> tuple[str, ...]:
+        if isinstance(value, Texts):
+            return value.values
+        if isinstance(value, Numbers) and value.texts:
+            return value.texts
+        if isinstance(value, Numbers):
+            return tuple(f"{v:g}" for v in value.values[:, 0])
+        raise AuditError(f"In {self.expression!r} a text is compared with what is none.")
+
+    # ------------------------------------------------------------ functions
+
+    def _call(self, node: ast.Call, name: str) -> Value:
+        known = {*EACH, *OVER, *WITHIN, *SPECIAL}
+        if name not in known:
+            listing = f"{', '.join(sorted(known))}.{suggestion(name, known)}"
+            raise AuditError(f"{name!r} in {self.expression!r} is no function. Functions: {listing}")
+        try:
+            return self._special(node, name) if name in SPECIAL else self._applied(node, name)
+        except (TypeError, ValueError, ArithmeticError, IndexError, MemoryError) as error:
+            raise self._refused(node, f"{name} refuses its arguments ({error}).") from error
+
+    def _applied(self, node: ast.Call, name: str) -> Value:
+        options = {str(k.arg): self._option(k.value) for k in node.keywords}
+        if name in WITHIN:
+            return self._within(node, WITHIN[name], options)
+        parts = [self._number(a) for a in node.args]
+        if name in OVER:
+            return combined(OVER[name], *parts, over=True, options=options)
+        return self._fitting(node, EACH[name], *parts, options=options)
+
+    def _option(self, node: ast.expr) -> float:
+        if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+            return float(node.value)
+        return float(self._number(node).values[0, 0])
+
+    def _within(self, node: ast.Call, function: Callable[..., bool], options: Mapping[str, float]) -> Truth:
+        ranges = [self._number(a).range() for a in node.args]
+        size = max(len(r[0]) for r in ranges)
+        low, high = ([np.broadcast_to(r[i], size) for r in ranges] for i in (0, 2))
+        made = [
+            np.nan if np.isnan([*a, *b]).any() else float(function(*zip(a, b, strict=True), **options))
+            for a, b in zip(zip(*low, strict=True), zip(*high, strict=True), strict=True)
+        ]
+        return Truth(np.array(made, dtype=float))
+
+    def _special(self, node: ast.Call, name: str) -> Value:
+        if not node.args:
+            raise self._refused(node, f"{name}() needs an argument.")
+        first = node.args[0]
+        if name in ("all", "none", "any", "count"):
+            return quantified(name, self._truth(first).values)
+        if name == "repeats":
+            return self._repeats(node)
+        if name in ("len", "distinct"):
+            value = self._evaluate(first)
+            return constant(len(value) if name == "len" else len(set(self._texts(value))))  # type: ignore[arg-type]
+        if name in ("increasing", "decreasing"):
+            strict = any(k.arg == "strict" and getattr(k.value, "value", False) for k in node.keywords)
+            return increasing(self._number(first), strict, name == "decreasing")
+        if name == "which":
+            truth = self._truth(first)
+            named = np.array(self._labels(node, truth.cells, node.args[1:]))
+            unknown = np.isnan(truth.values)
+            sure = frozenset(map(str, named[truth.values >= SAME]))
+            possible = frozenset(map(str, named[(truth.values > 0) | unknown]))
+            return Choice(tuple(sorted(sure)), sure, possible, frozenset(named), unknown=bool(unknown.any()))
+        part = self._number(first)
+        k = int(self._option(node.args[1])) if name in ("top", "bottom") else 1
+        labels = self._labels(node, part.cells, node.args[1 + (name in ("top", "bottom")) :])
+        return extreme(part, labels, k, name in ("argmin", "bottom"))
+
+    def _repeats(self, node: ast.Call) -> Numbers:
+        """How many other groups of rows print the texts of group i: repeats(i, rows in a group, columns ...)."""
+        own, width = (int(self._option(a)) for a in node.args[:2])
+        columns = [[self.book.text(c) for c in self._selected[id(a)]] for a in node.args[2:]]
+        starts = range(0, len(columns[0]), width)
+        groups = [[t for texts in columns for t in texts[i : i + width]] for i in starts]
+        return constant(sum(g == groups[own] for g in groups) - 1)
+
+    def _labels(self, node: ast.expr, cells: tuple[Cell, ...], columns: list[ast.expr]) -> tuple[str, ...]:
+        names = [c.value for c in columns if isinstance(c, ast.Constant) and isinstance(c.value, str)]
+        if not cells or not names or len(names) != len(columns):
+            raise self._refused(node, "Name the column of labels, as in argmax(table1.r, 'model').")
+        return tuple(" / ".join(self.book.text((t, i, name)) for name in names) for t, i, _ in cells)
+
+    def written(self) -> str:
+        """The expression with the printed values in place of the cells; to be asked for after the value.
+
+        Returns
+        -------
+        str
+        """
+        text = self._text
+        for i, node in enumerate(self._places):
+            text = text.replace(f"_{i}_", listed([self.book.text(c) for c in self._selected[id(node)]]), 1)
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+    def _refused(self, node: ast.AST, why: str) -> AuditError:
+        return self.selections.refused(node, why)

@@ -1,0 +1,227 @@
+"""A printed number: its value, and what its digits leave open."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from functools import lru_cache
+
+from judgestats.errors import AuditError
+
+#: What stands in a cell that prints nothing.
+NOTHING = frozenset({"", "-", "–", "—", "−", "n/a", "na", "nan", "none", "not printed", "not stated"})
+_NUMBER = re.compile(
+    r"(?P<bound>[<>≤≥]=?)?\s*(?P<about>[~≈])?\s*\$?(?P<sign>[+-])?\$?(?P<digits>\d+(?:\.\d*)?|\.\d+)"
+    r"(?:[eE](?P<power>[+-]?\d{1,2}))?(?P<thousand>[KkM])?\s*(?P<unit>%|pp|×|x)?",
+)
+#: Signs that papers print for a minus.
+_MINUS = str.maketrans({"−": "-", "–": "-", "—": "-", "‒": "-", "﹣": "-", "－": "-"})
+_MARKS = re.compile(r"[*†‡§¶∗⋆#✓✗↑↓ᵃᵇᶜ¹²³]+")
+#: 1,000 and 12,345.6; not 0,535 nor 1.234,567, whose comma is a decimal mark.
+_THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
+_POWERS = {None: 1.0, "K": 1e3, "k": 1e3, "M": 1e6}
+#: Share of a whole number called "about" that it may be off by.
+ABOUT = 0.05
+#: How far a number goes that is bounded on one side only; finite, so that differences of it stay numbers.
+_FAR = 1e12
+#: Beyond so many units of the last digit, a double holds no digit that rounding could change.
+_MOST_UNITS = 1e15
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A number as it was printed.
+
+    Attributes
+    ----------
+    text : str
+        As printed.
+    value : float
+        NaN where nothing, or no number, is printed. Of ``< 0.05``, half of the bound; of ``> 3`` and ``< -3``, which
+        are open to one side, the bound.
+    half : float
+        What the printed digits leave open on either side: half a unit of the last decimal; 0 for a whole number, which
+        is taken for a count.
+    decimals : int
+        Digits after the decimal mark.
+    bound : str
+        ``<``, ``<=``, ``>``, ``>=`` or empty.
+    bounded_by : float
+        The number behind the bound; else the value.
+    unit : str
+        ``%``, ``pp``, ``x`` or empty, as printed behind the number.
+    """
+
+    text: str
+    value: float
+    half: float = 0.0
+    decimals: int = 0
+    bound: str = ""
+    bounded_by: float = math.nan
+    unit: str = ""
+
+    @property
+    def missing(self) -> bool:
+        """Whether nothing is printed; a dash with a footnote mark is a dash."""
+        text = self.text.strip().lower()
+        return text in NOTHING or (_MARKS.sub("", text).strip() or "?") in NOTHING
+
+    @property
+    def moves(self) -> tuple[float, float]:
+        """What may be added to the value, up and down, without printing anything else."""
+        if self.bound and self.value == self.bounded_by:
+            return (_FAR, 0.0) if ">" in self.bound else (0.0, -_FAR)
+        return self.half, -self.half
+
+    @property
+    def tolerance(self) -> float:
+        """Half a unit of the last printed digit, whole numbers included: what rounding to this print may change."""
+        return max(self.half, 0.5 * 10.0**-self.decimals)
+
+    def agrees(self, low: float, value: float, high: float) -> str:
+        """Say whether a recomputed number is what is printed.
+
+        Parameters
+        ----------
+        low, value, high : float
+            The recomputed number, and the range that the precision of its inputs allows.
+
+        Returns
+        -------
+        str
+            ``exact`` (printed so by rounding half up, half to even, or the double as formatted), ``within`` (the range
+            of the inputs allows it), ``undecided`` (of a bound), or ``no``.
+        """
+        if self.bound:
+            return self._below(low, high)
+        slack = 1e-9 * max(self.tolerance, abs(self.value))
+        if abs(value - self.value) <= slack or any(r == self.value for r in self.roundings(value)):
+            return "exact"
+        meets = low <= self.value + self.tolerance + slack and high >= self.value - self.tolerance - slack
+        return "within" if meets and (high > low or self.half > 0.5 * 10.0**-self.decimals) else "no"
+
+    def _below(self, low: float, high: float) -> str:
+        at = self.bounded_by
+        below, above = (high <= at, low > at) if "=" in self.bound else (high < at, low >= at)
+        if ">" in self.bound:
+            below, above = (low >= at, high < at) if "=" in self.bound else (low > at, high <= at)
+        return "exact" if below else "no" if above else "undecided"
+
+    def roundings(self, value: float) -> tuple[float, ...]:
+        """The number in this precision: half up, half to even, and as the double is formatted.
+
+        Parameters
+        ----------
+        value : float
+
+        Returns
+        -------
+        tuple of float
+        """
+        if not math.isfinite(value):
+            return ()
+        scale = _scale_of(self)
+        if abs(value / scale) * 10.0**self.decimals > _MOST_UNITS:
+            return (value,)
+        unit = Decimal(1).scaleb(-self.decimals)
+        exact = Decimal(repr(round(value / scale, max(12, self.decimals + 3))))
+        decimal = (exact.quantize(unit, way) for way in (ROUND_HALF_UP, ROUND_HALF_EVEN))
+        return (*(float(d) * scale for d in decimal), float(f"{value / scale:.{self.decimals}f}") * scale)
+
+    def shown(self, value: float) -> str:
+        """The recomputed number in the printed precision, with a sign where one is printed.
+
+        Parameters
+        ----------
+        value : float
+
+        Returns
+        -------
+        str
+        """
+        sign = "+" if self.text.lstrip().startswith("+") else ""
+        text = f"{value / _scale_of(self):{sign}.{self.decimals}f}"
+        return text.replace("-", "", 1) if float(text) == 0 else text.replace("-", "−") if "−" in self.text else text
+
+
+def _scale_of(printed: Printed) -> float:
+    return next((s for k, s in _POWERS.items() if k and re.search(rf"\d{k}\b", printed.text)), 1.0)
+
+
+@lru_cache(maxsize=65536)
+def parse(text: str, *, rounded: bool = False) -> Printed:
+    """Read a printed cell.
+
+    Footnote marks, thousands commas, percent signs, a unicode minus, a leading ``+``, ``<`` and ``≈`` are understood.
+    What is no number has the value NaN; a dash, ``N/A`` or an empty cell is missing.
+
+    Parameters
+    ----------
+    text : str
+    rounded : bool
+        Whether a whole number is a rounded value, not an exact count.
+
+    Returns
+    -------
+    Printed
+
+    Examples
+    --------
+    >>> parse("−.109")
+    Printed(text='−.109', value=-0.109, half=0.0005, decimals=3, bound='', bounded_by=-0.109, unit='')
+    >>> parse("1,000†").value
+    1000.0
+    >>> parse("8.88 ± 0.76").value
+    nan
+    """
+    plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), _MARKS.sub("", text.translate(_MINUS))).strip()
+    found = _NUMBER.fullmatch(plain)
+    if found is None:
+        return Printed(text, math.nan)
+    scale = _POWERS[found["thousand"]] * 10.0 ** int(found["power"] or 0)
+    digits = float(f"{found['digits']}e{found['power'] or 0}") * _POWERS[found["thousand"]]
+    value = -digits if found["sign"] == "-" else digits
+    decimals = len(found["digits"].partition(".")[2]) - int(found["power"] or 0)
+    inexact = rounded or decimals > 0 or scale != 1
+    half = 0.5 * 10.0**-decimals * (_POWERS[found["thousand"]]) if inexact else 0.0
+    if found["about"]:
+        half = max(half, ABOUT * abs(value))
+    bound = (found["bound"] or "").replace("≤", "<=").replace("≥", ">=")
+    if bound:
+        # "< 0.05" is read as a share or a p-value, which is not negative; "> 3" and "< -3" are open to one side
+        half = value / 2 if "<" in bound and value > 0 else 0.0
+        return Printed(text, value - half, half, max(decimals, 0), bound, value, found["unit"] or "")
+    return Printed(text, value, half, max(decimals, 0), bound, value, found["unit"] or "")
+
+
+def number(text: str, where: str, *, rounded: bool = False) -> Printed:
+    """Read a printed cell that a rule needs as a number.
+
+    Parameters
+    ----------
+    text : str
+    where : str
+        Table, row and column, for the message.
+    rounded : bool
+
+    Returns
+    -------
+    Printed
+        Perhaps missing.
+
+    Raises
+    ------
+    AuditError
+        If there is text in the cell; it says what to do with two numbers in one cell.
+    """
+    found = parse(text, rounded=rounded)
+    if math.isfinite(found.value) or found.missing:
+        return found
+    why, cure = "no number", "Leave the row out (where=), or mend the table."
+    if re.fullmatch(r"\s*[+-]?\d+,\d+\s*%?\s*", text.translate(_MINUS)):
+        why, cure = "a decimal comma", "Write a decimal point; a comma is read between thousands only."
+    elif len(re.findall(r"\d+(?:\.\d+)?|\.\d+", text)) > 1:
+        why, cure = "two numbers in one cell", "Split it into columns, one number each."
+    raise AuditError(f"{where} is {text!r}: {why}. {cure}")

@@ -1,0 +1,285 @@
+"""The registry of rules, and what a rule is told: a table, and a few columns of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from judgestats.errors import AuditError, choose, suggestion
+from judgestats.published.books import Book
+from judgestats.published.printed import parse
+from judgestats.published.selections import listed
+from judgestats.published.statements import Statement
+
+#: Parameters that every rule takes.
+_COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "claim")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A rule as declared, on one table.
+
+    Attributes
+    ----------
+    book : Book
+    rule : str
+    table : str
+        Empty where the rule is about no table.
+    given : mapping
+        Its parameters.
+    """
+
+    book: Book
+    rule: str
+    table: str
+    given: Mapping[str, Any]
+
+    def rows(self) -> list[int]:
+        """Rows that the rule is about."""
+        where = self.given.get("where", {})
+        if not self.book.size(self.table):
+            raise AuditError("the table has no rows. Give it rows, or leave the rule out.")
+        for column, asked in where.items():  # each alone: rules may go through all combinations, some of them empty
+            if not self.book.rows(self.table, {column: asked}):
+                known = dict.fromkeys(self.book.column(self.table, column))
+                near = suggestion(str(asked), known)
+                raise AuditError(f"where= asks for {column} = {asked!r}. Values: {listed(list(known))}.{near}")
+        return self.book.rows(self.table, where)
+
+    def key(self, row: int) -> str:
+        """The texts that tell a row from others: its columns without a number, and those of the `by`."""
+        columns = self.book.table(self.table)
+        by = self.columns("by") if "by" in self.given else []
+        names = [c for c in columns if c in by or c in _worded(self.book, self.table)]
+        texts = (columns[c][row] for c in names if c not in _MARK_COLUMNS)
+        return ", ".join(t for t in texts if t and len(t) < 60) or f"row {row + 1}"
+
+    def columns(self, name: str) -> list[str]:
+        """A parameter that names columns."""
+        value = self.given[name]
+        if isinstance(value, int | float) and name not in _SUMMED:
+            raise AuditError(f"{name} is {value!r}. Name a column: {', '.join(self.book.table(self.table))}.")
+        return [str(v) for v in value] if isinstance(value, list | tuple) else [str(value)]
+
+    def percent(self, name: str, row: int) -> bool:
+        """Whether a column is in percent: by the unit of the rule, or by the sign in its cell."""
+        unit = choose(str(self.given.get("unit", "proportion")), ("percent", "proportion"), "unit")
+        column = str(self.given[name])
+        signed = column in self.book.table(self.table) and self.book.printed((self.table, row, column)).unit == "%"
+        return unit == "percent" or signed
+
+    def within(self, name: str, default: float, low: float, high: float) -> float:
+        """A parameter that is a number between bounds, these not included."""
+        value = self.given.get(name, default)
+        if not isinstance(value, int | float) or not low < value < high:
+            raise AuditError(f"{name} is {value!r}. Allowed: a number between {low:g} and {high:g}.")
+        return value
+
+    def expression(self, name: str) -> str:
+        """A parameter that is a number, a column or an expression."""
+        return str(self.given[name])
+
+    def groups(self) -> Iterator[tuple[str, list[int]]]:
+        """Rows by the values of `by`."""
+        by = [self.book.column(self.table, c) for c in (self.columns("by") if "by" in self.given else [])]
+        keyed: dict[tuple[str, ...], list[int]] = {}
+        for i in self.rows():
+            keyed.setdefault(tuple(texts[i] for texts in by), []).append(i)
+        for key, rows in keyed.items():
+            yield ", ".join(key), rows
+
+    def cells(self, column: str, rows: Sequence[int]) -> str:
+        """An expression that selects a column in these rows, by position."""
+        self.book.column(self.table, column)
+        return f"{self.table}.{column}(_row={[str(r) for r in rows]})"
+
+    def options(self, *names: str) -> str:
+        """Parameters that are given, as keywords of a function."""
+        return "".join(f", {n}={self.given[n]}" for n in names if n in self.given)
+
+    def statement(self, row: int, what: str, expression: str, column: str | None = None, **more: Any) -> Statement:
+        """A statement about a row."""
+        columns = self.book.table(self.table)
+        if column:
+            self.book.column(self.table, column)
+            more["printed"] = (self.table, row, column)
+        place = columns["place"][row] if "place" in columns and "place" not in self.given else ""
+        return self.said(f"{self.key(row)}: {what}" if what else self.key(row), expression, place, row=row, **more)
+
+    def said(self, claim: str, expression: str, place: str = "", **more: Any) -> Statement:
+        """A statement of this rule."""
+        place = place or str(self.given.get("place") or self.book.places.get(self.table, ""))
+        return Statement(
+            self.rule, place, claim, expression, table=self.table,
+            otherwise=tuple((k, str(v)) for k, v in more.pop("otherwise", self.given.get("otherwise", {})).items()),
+            comment=str(self.given.get("why", "")),
+            rounded=frozenset((self.table, c) for c in _list(self.given.get("rounded", ()))), **more,
+        )  # fmt: skip
+
+
+#: Parameters that name columns or numbers, which are added up.
+_SUMMED = ("parts", "of", "margin_a", "margin_b")
+#: Parameters that name one or several columns or tables, and those that are shown only.
+_NAMES, _TOLD = ("by", "values", "rounded", "table", "column"), ("why", "place", "claim")
+_MAPPINGS = ("where", "row", "otherwise")
+_MARK_COLUMNS = frozenset({"marks", "place", "comment", "unit", "note"})
+
+
+@lru_cache(maxsize=64)
+def _worded(book: Book, table: str) -> frozenset[str]:
+    """Columns of a table that hold words."""
+    return frozenset(c for c, texts in book.table(table).items() if not _numeric(texts))
+
+
+def _numeric(texts: Sequence[str]) -> bool:
+    """Whether every text is a number or missing, and some is a number."""
+    read = [parse(t) for t in texts]
+    return all(p.value == p.value or p.missing for p in read) and any(p.value == p.value for p in read)
+
+
+Maker = Callable[[Asked], Iterator[Statement]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of the registry: what it needs, what it takes, and how it makes statements."""
+
+    name: str
+    about: str
+    needs: tuple[str, ...]
+    takes: tuple[str, ...]
+    make: Maker
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker], Maker]:
+    """Register a rule; its docstring says what it is about.
+
+    Parameters
+    ----------
+    name : str
+    *needs : str
+        Parameters that must be given.
+    takes : sequence of str
+        Parameters that may be given.
+
+    Returns
+    -------
+    callable
+    """
+
+    def register(make: Maker) -> Maker:
+        RULES[name] = Rule(name, (make.__doc__ or "").strip().splitlines()[0], needs, tuple(takes), make)
+        return make
+
+    return register
+
+
+def statements(book: Book, declared: Sequence[Mapping[str, Any]]) -> list[Statement]:
+    """The statements that declared rules make.
+
+    Parameters
+    ----------
+    book : Book
+    declared : sequence of mapping
+        As in a rules file: ``rule`` and its parameters.
+
+    Returns
+    -------
+    list of Statement
+
+    Raises
+    ------
+    AuditError
+        If a rule, a parameter, a table or a column is not known, or one is missing.
+    """
+    made: list[Statement] = []
+    for stated in declared:
+        known, given = _known(stated), _respelled(stated, book.spelled)
+        tables = given["table"] if "table" in given else [""] if known.name == "check" else _only_table(book, given)
+        for table in _list(tables):
+            asked = Asked(book, known.name, table, given)
+            try:
+                for column in _list(given.get("rounded", ())):
+                    book.column(table, column)
+                made += known.make(asked)
+            except AuditError as error:
+                raise AuditError(f"Rule {known.name!r} on {table or 'no table'}: {error}") from error
+    return made
+
+
+def _respelled(given: Any, spelled: Mapping[str, str]) -> Any:
+    """Parameters with columns spelled as expressions spell them; texts that rows are selected by are left alone."""
+    if isinstance(given, str):
+        return spelled.get(given, given)
+    if isinstance(given, list | tuple):
+        return [_respelled(v, spelled) for v in given]
+    if not isinstance(given, Mapping):
+        return given
+    keyed = {k: {spelled.get(c, c): v for c, v in given[k].items()} for k in ("where", "row") if k in given}
+    return {k: keyed[k] if k in keyed else _respelled(v, spelled) for k, v in given.items()}
+
+
+def _only_table(book: Book, given: Mapping[str, Any]) -> list[str]:
+    own = [t for t in book.columns if t != "claims"]
+    if len(own) != 1:
+        raise AuditError(f"Rule {given['rule']!r} names no table. Give table=: {', '.join(own)}.")
+    return own
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _known(given: Any) -> Rule:
+    if not isinstance(given, Mapping):
+        example = {"rule": "sum", "parts": ["a", "b"], "total": "n"}
+        raise AuditError(f"A rule is {given!r}. Allowed: a mapping, as {example}.")
+    name = given.get("rule")
+    if not isinstance(name, str) or name not in RULES:
+        near = suggestion(str(name), RULES)
+        raise AuditError(f"There is no rule {name!r}. Rules: {', '.join(RULES)}.{near}")
+    known = RULES[name]
+    missing = [n for n in known.needs if n not in given]
+    if missing:
+        raise AuditError(f"Rule {name!r} needs {', '.join(missing)}. Got: {', '.join(given)}.")
+    allowed = (*known.needs, *known.takes, *_COMMON)
+    odd = [k for k in given if k not in allowed]
+    if odd:
+        raise AuditError(
+            f"Rule {name!r} does not take {', '.join(map(repr, odd))}. Allowed: {', '.join(allowed)}."
+            f"{suggestion(str(odd[0]), allowed)}"
+        )
+    for key, value in given.items():
+        _check(known.name, key, value)
+    return known
+
+
+def _check(name: str, key: str, value: Any) -> None:
+    """Refuse a parameter of a kind that no rule takes under this name."""
+    if key in _MAPPINGS:
+        good, allowed = isinstance(value, Mapping), 'a mapping, as { column = "text" } or { name = "expression" }'
+    elif key in _NAMES:
+        good, allowed = _named(value) or (_listed(value) and all(map(_named, value))), "a name, or a list of names"
+    elif key in _SUMMED and isinstance(value, list | tuple):
+        good, allowed = _listed(value) and all(map(_single, value)), "columns or numbers, one at least"
+    else:
+        good, allowed = _single(value) or (key in _TOLD and value == ""), "a text or a number"
+    if not good:
+        raise AuditError(f"Rule {name!r}: {key} is {value!r}. Allowed: {allowed}.")
+
+
+def _listed(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0
+
+
+def _named(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _single(value: Any) -> bool:
+    return _named(value) or isinstance(value, int | float)

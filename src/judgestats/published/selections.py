@@ -1,0 +1,230 @@
+"""Which printed cells an expression means."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgestats.errors import AuditError
+from judgestats.published.books import Book, Cell
+
+#: The table of the rule, whatever its name.
+HERE = "here"
+#: Open cells that are moved one by one; more move in blocks, or a long table would cost its square.
+MOST_MOVES = 400
+#: Printed values that a written-out expression shows before it is cut short.
+_SHOWN = 8
+#: Characters of a written-out expression that are shown.
+LONGEST = 320
+
+
+def parsed(expression: str) -> ast.expr:
+    """Parse an expression.
+
+    Parameters
+    ----------
+    expression : str
+
+    Returns
+    -------
+    ast.expr
+
+    Raises
+    ------
+    AuditError
+        If it does not parse; the place is shown.
+    """
+    try:
+        return ast.parse(expression.strip(), mode="eval").body
+    except SyntaxError as error:
+        place = " " * max((error.offset or 1) - 1, 0) + "^"
+        raise AuditError(f"An expression does not parse ({error.msg}):\n  {expression.strip()}\n  {place}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise AuditError(f"An expression cannot be read ({error}): {expression.strip()[:LONGEST]!r}") from error
+
+
+def nodes(node: ast.AST) -> Iterator[ast.expr]:
+    """The selections within a node, in order.
+
+    Parameters
+    ----------
+    node : ast.AST
+
+    Yields
+    ------
+    ast.expr
+    """
+    call = isinstance(node, ast.Call)
+    if isinstance(node, ast.Attribute | ast.Name) or (call and isinstance(node.func, ast.Attribute)):  # type: ignore[attr-defined]
+        yield node  # type: ignore[misc]
+        return
+    children = (
+        node.args + [k.value for k in node.keywords] if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+    )
+    for child in children:
+        yield from nodes(child)
+
+
+@lru_cache(maxsize=4096)
+def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
+    """An expression parsed, as text with ``_0_``, ``_1_``, ... in place of its selections, and these selections.
+
+    Parameters
+    ----------
+    expression : str
+
+    Returns
+    -------
+    ast.expr, str, tuple of ast.expr
+        The selections are nodes of the parsed expression.
+    """
+    tree = parsed(expression)
+    copied = copy.deepcopy(tree)
+    places = {id(node): i for i, node in enumerate(nodes(copied))}
+    return tree, ast.unparse(ast.fix_missing_locations(_Blank(places).visit(copied))), tuple(nodes(tree))
+
+
+class _Blank(ast.NodeTransformer):
+    """Puts numbered blanks in place of selections."""
+
+    def __init__(self, places: dict[int, int]) -> None:
+        self._places = places
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if id(node) in self._places:
+            return ast.Name(id=f"_{self._places[id(node)]}_", ctx=ast.Load())
+        return self.generic_visit(node)
+
+
+def listed(texts: list[str]) -> str:
+    """Printed texts in a row, cut short where there are many.
+
+    Parameters
+    ----------
+    texts : list of str
+
+    Returns
+    -------
+    str
+    """
+    return ", ".join(texts[:_SHOWN] + ([f"… {len(texts)} values"] if len(texts) > _SHOWN else []))
+
+
+def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell, int], NDArray[np.float64]]:
+    """Number the cells that the printed precision leaves open, and move one at a time.
+
+    Parameters
+    ----------
+    book : Book
+    selected : iterable of tuples of cells
+        Those of each selection.
+
+    Returns
+    -------
+    dict, (k, 1 + 2 k) float array
+        Cell -> its index, or -1 where it is exact; and in which readings which index moves up (1) or down (-1), the
+        printed reading first. Of very many cells, neighbours of one selection share an index and move together.
+    """
+    selected = list(selected)
+    loose = {c: any(book.printed(c).moves) for cells in selected for c in cells}
+    block, size = 1 + sum(loose.values()) // MOST_MOVES, 0
+    found: dict[Cell, int] = {}
+    for cells in selected:
+        new = [c for c in dict.fromkeys(cells) if c not in found]
+        open_ = [c for c in new if loose[c]]
+        found |= dict.fromkeys(new, -1) | {c: size + i // block for i, c in enumerate(open_)}
+        size += -(-len(open_) // block)
+    return found, np.hstack([np.zeros((size, 1)), np.kron(np.eye(size), [[1.0, -1.0]])])
+
+
+@dataclass(frozen=True, eq=False)
+class Selections:
+    """The selections of an expression, ``table.column(key=value)``, or a column of the row that it is read in.
+
+    Attributes
+    ----------
+    book : Book
+    expression : str
+    table : str
+        Table of the row; empty where there is none.
+    row : int
+    """
+
+    book: Book
+    expression: str
+    table: str = ""
+    row: int = -1
+
+    def cells(self, node: ast.expr) -> tuple[Cell, ...]:
+        """The cells of a selection.
+
+        Parameters
+        ----------
+        node : ast.expr
+
+        Returns
+        -------
+        tuple of cells
+
+        Raises
+        ------
+        AuditError
+            If it is no selection, or no row of the table is so keyed.
+        """
+        if isinstance(node, ast.Name):
+            return (self._own(node.id),)
+        function = node.func if isinstance(node, ast.Call) else node
+        if not (isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name)):
+            raise self.refused(node, "A selection is table.column(key=value).")
+        table, column = function.value.id, function.attr
+        table = self.table if table == HERE and self.table else table
+        self.book.column(table, column)
+        keys = node.keywords if isinstance(node, ast.Call) else []
+        if (isinstance(node, ast.Call) and node.args) or any(k.arg is None for k in keys):
+            raise self.refused(node, "A selection takes key=value only.")
+        rows = self.book.rows(table, {str(k.arg): self._key(k.value) for k in keys})
+        if not rows:
+            raise self.refused(node, "No row of the table is so keyed.")
+        return tuple((table, i, column) for i in rows)
+
+    def _own(self, name: str) -> Cell:
+        if not self.table:
+            raise AuditError(
+                f"{name!r} in {self.expression!r} is no cell. Allowed: table.column(key=value), numbers, functions."
+            )
+        self.book.column(self.table, name)
+        return (self.table, self.row, name)
+
+    def _key(self, node: ast.expr) -> Any:
+        """A value that rows are selected by: a text, a list, ``but(...)``, or a column of the row."""
+        if isinstance(node, ast.Constant):
+            return str(node.value)
+        if isinstance(node, ast.List | ast.Tuple | ast.Set):
+            return [self._key(e) for e in node.elts]
+        if isinstance(node, ast.Name):
+            return self.book.text(self._own(node.id))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "but":
+            wanted = [self._key(a) for a in node.args]
+            return {"not": [t for w in wanted for t in (w if isinstance(w, list) else [w])]}
+        raise self.refused(node, "A key is a text, a list of texts, but(...), or a column of the row.")
+
+    def refused(self, node: ast.AST, why: str) -> AuditError:
+        """An error that names the part of the expression.
+
+        Parameters
+        ----------
+        node : ast.AST
+        why : str
+
+        Returns
+        -------
+        AuditError
+        """
+        return AuditError(f"{ast.unparse(node)} in {self.expression!r}: {why}")

@@ -1,0 +1,225 @@
+"""One thing that is to be checked, and the verdict on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from judgestats.errors import AuditError
+from judgestats.published.books import Book, Cell
+from judgestats.published.expressions import Reading
+from judgestats.published.printed import Printed, parse
+from judgestats.published.values import SAME, Numbers, Texts, Truth, Value
+
+FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "cannot be decided"
+#: In the order in which a reader should see them.
+VERDICTS = (NOT, DEPENDS, UNKNOWN, FOLLOWS)
+_DIGITS, _VALUES = "digits that are not printed", "values that are not printed"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A printed number and the expression that it should equal, or an expression that should hold.
+
+    Attributes
+    ----------
+    rule : str
+        Name of the rule.
+    place : str
+        Where it is printed.
+    claim : str
+        What is said, in a few words.
+    expression : str
+        A number where something is `printed`, else a truth. Empty: nothing that is printed bears on it.
+    printed : cell, str or None
+        What the number is compared with.
+    said : str
+        What a statement says, as printed.
+    table, row
+        Where bare names of the expression are read.
+    otherwise : tuple of (name, expression)
+        Alternatives that a reader could defend.
+    comment : str
+    rounded : frozenset of (table, column)
+    """
+
+    rule: str
+    place: str
+    claim: str
+    expression: str
+    printed: Cell | str | None = None
+    said: str = ""
+    table: str = ""
+    row: int = -1
+    otherwise: tuple[tuple[str, str], ...] = ()
+    comment: str = ""
+    rounded: frozenset[tuple[str, str]] = frozenset()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict on a statement.
+
+    Attributes
+    ----------
+    statement : Statement
+    printed : str
+    recomputed : float or str
+    shown : str
+        Recomputed, in the printed precision.
+    verdict : str
+    comment : str
+        The arithmetic first.
+    cells : frozenset of cells
+        Printed values that bear on it, the compared one included.
+    """
+
+    statement: Statement
+    printed: str
+    recomputed: float | str
+    shown: str
+    verdict: str
+    comment: str
+    cells: frozenset[Cell]
+
+
+def decide(statement: Statement, book: Book) -> Decision:
+    """Check a statement against what is printed.
+
+    Parameters
+    ----------
+    statement : Statement
+    book : Book
+
+    Returns
+    -------
+    Decision
+
+    Raises
+    ------
+    AuditError
+        If an expression cannot be read; the message names the rule and the place.
+    """
+    book = book.with_rounded(statement.rounded)
+    try:
+        return _number(statement, book) if statement.printed is not None else _truth(statement, book)
+    except AuditError as error:
+        raise AuditError(f"Rule {statement.rule!r} at {statement.place} ({statement.claim}): {error}") from error
+
+
+def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, Value]:
+    reading = Reading(book, expression, statement.table, statement.row)
+    return reading, reading.value()
+
+
+def _alternative(statement: Statement, book: Book) -> tuple[str, str, frozenset[Cell]]:
+    """Name and arithmetic of the first alternative under which the statement holds."""
+    cells: set[Cell] = set()
+    for name, expression in statement.otherwise:
+        reading, value = _read(statement, book, expression)
+        cells |= set(reading.cells)
+        if isinstance(value, Truth):
+            if len(value) == 1 and value.values[0] >= SAME:
+                return name, reading.written(), frozenset(cells)
+        else:
+            low, at, high = _scalar(value, expression)
+            if _print_of(statement, book).agrees(low, at, high) in ("exact", "within"):
+                return name, f"{reading.written()} = {at:.6g}", frozenset(cells)
+    return "", "", frozenset(cells)
+
+
+def _scalar(value: Value, expression: str) -> tuple[float, float, float]:
+    if not isinstance(value, Numbers) or len(value) != 1:
+        got = f"{len(value)} values" if isinstance(value, Numbers) else "no number"
+        raise AuditError(f"{expression!r} gives {got}; one number is needed (mean(), sum(), a further key).")
+    low, at, high = value.range()
+    return float(low[0]), float(at[0]), float(high[0])
+
+
+def _print_of(statement: Statement, book: Book) -> Printed:
+    if isinstance(statement.printed, tuple):
+        return book.number(statement.printed)
+    return parse(statement.printed or "")
+
+
+def _number(statement: Statement, book: Book) -> Decision:
+    own = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset()
+    if not statement.expression:
+        text = book.text(statement.printed) if isinstance(statement.printed, tuple) else statement.printed or ""
+        return _decided(statement, text, math.nan, UNKNOWN, statement.comment, own)
+    reading, value = _read(statement, book, statement.expression)
+    if isinstance(value, Texts):
+        for cell in value.cells:
+            book.number(cell)  # raises, naming the cell
+    printed = _print_of(statement, book)
+    if math.isnan(printed.value):
+        return _decided(
+            statement, printed.text, math.nan, UNKNOWN, _joined("nothing is printed", statement.comment), own
+        )
+    low, at, high = _scalar(value, statement.expression)
+    cells = own | frozenset(reading.cells)
+    written = f"{reading.written()} = {at:.6g}" if math.isfinite(at) else reading.written()
+    if not math.isfinite(at):
+        why = _why_unknown(reading, book)
+        return _decided(statement, printed.text, math.nan, UNKNOWN, _joined(written, why, statement.comment), cells)
+    found = printed.agrees(low, at, high)
+    range_ = f"the inputs' digits allow {low:.6g} to {high:.6g}"
+    if found == "exact":
+        return _decided(statement, printed.text, at, FOLLOWS, _joined(written, statement.comment), cells, printed)
+    if found == "within":
+        return _decided(
+            statement, printed.text, at, FOLLOWS, _joined(written, range_, statement.comment), cells, printed
+        )
+    name, other, more = _alternative(statement, book)
+    if name or found == "undecided":
+        which = f"depends on: {name}: {other}" if name else f"depends on {_DIGITS}"
+        comment = _joined(written, which, statement.comment)
+        return _decided(statement, printed.text, at, DEPENDS, comment, cells | more, printed)
+    comment = _joined(written, range_ if high > low else "", statement.comment)
+    return _decided(statement, printed.text, at, NOT, comment, cells | more, printed)
+
+
+def _truth(statement: Statement, book: Book) -> Decision:
+    if not statement.expression:
+        return _decided(statement, statement.said, "", UNKNOWN, statement.comment, frozenset())
+    reading, value = _read(statement, book, statement.expression)
+    if not isinstance(value, Truth) or len(value) != 1:
+        got = f"{len(value)} truths; use all() or any()" if isinstance(value, Truth) else "no comparison"
+        raise AuditError(f"{statement.expression!r} gives {got}.")
+    cells, at = frozenset(reading.cells), float(value.values[0])
+    written = reading.written()
+    if at >= SAME:
+        return _decided(statement, statement.said, "holds", FOLLOWS, _joined(written, statement.comment), cells)
+    name, other, more = _alternative(statement, book) if at == at else ("", "", frozenset())
+    if math.isnan(at):
+        comment = _joined(written, _why_unknown(reading, book), statement.comment)
+        return _decided(statement, statement.said, "", UNKNOWN, comment, cells)
+    if name or at > 0:
+        open_ = _VALUES if _missing(reading, book) else _DIGITS
+        which = f"depends on: {name}: {other}" if name else f"depends on {open_}"
+        return _decided(
+            statement, statement.said, "undecided", DEPENDS, _joined(written, which, statement.comment), cells | more
+        )
+    return _decided(statement, statement.said, "does not hold", NOT, _joined(written, statement.comment), cells | more)
+
+
+def _missing(reading: Reading, book: Book) -> bool:
+    return any(book.printed(c).missing for c in reading.cells)
+
+
+def _why_unknown(reading: Reading, book: Book) -> str:
+    if _missing(reading, book):
+        return "a value that it needs is not printed"
+    return "it has no value for these numbers, as a division by zero has none"
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(p for p in parts if p)
+
+
+def _decided(
+    statement: Statement, printed: str, at: float | str, verdict: str, comment: str, cells: frozenset[Cell],
+    shown: Printed | None = None,
+) -> Decision:  # fmt: skip
+    text = shown.shown(at) if shown is not None and isinstance(at, float) and math.isfinite(at) else str(at)
+    return Decision(statement, printed, at, "" if text == "nan" else text, verdict, comment, cells)

@@ -1,0 +1,520 @@
+"""Every rule of the audit: silent on a clean table, and finds a planted fault; bad input is refused by name."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgestats as js
+from judgestats.errors import AuditError, DesignError
+from judgestats.published.granularity import grimmer
+from judgestats.published.rules import RULES
+
+NOT, FOLLOWS, DEPENDS = "does not follow", "follows", "depends"
+
+
+def table(**columns):
+    return pd.DataFrame({k: [str(v) for v in values] for k, values in columns.items()})
+
+
+COUNTS = table(judge=["A", "B"], a=[214, 180], b=[174, 166], tie=[12, 54], n=[400, 400])
+SHARES = table(judge=["A", "B"], k=[27, 80], n=[120, 120], rate=["0.2250", "0.6667"])
+WILSON = table(
+    judge=["A", "B"], p=["0.6667", "1.0000"], low=["0.5783", "0.9690"], high=["0.7447", "1.0000"], n=[120, 120]
+)
+PANEL = table(
+    system=["x", "y", "all"], score=["8.2", "7.4", "7.8"], accuracy=["8.0", "7.0", "7.5"], style=["8.4", "7.8", "8.1"]
+)
+PAIRS = table(judge=["A", "B"], b=[23, 17], c=[69, 47], chi2=["22.01", "13.14"], p=["< 0.0001", "0.0003"])
+RANKED = table(model=["x", "y", "z"], rank=[1, 2, 3], r=[".89", ".88", ".71"])
+KAPPA = table(rater=["x"], agreement=["0.5333"], a=[19], b=[11], c=[15], d=[15], kappa=["0.067"])
+TESTS = table(test=["a", "b", "c"], p=["0.001", "0.020", "0.040"], marks=["†", "†", "†"])
+COSTS = table(judge=["A", "B", "C"], cost=["1", "2", "3"], value=[".60", ".70", ".65"], on=["yes", "yes", "no"])
+LISTS = table(judge=["A", "A", "B", "B"], item=[1, 2, 1, 2], x=["1.1", "1.2", "1.3", "1.4"])
+SDS = table(group=["g", "g"], mean=["2.5", "3.0"], sd=["1.29", "0.82"], n=[4, 4])
+
+#: rule -> (table, parameters, planted cell: row, column, text)
+CASES = {
+    "sum": (COUNTS, {"parts": ["a", "b", "tie"], "total": "n"}, (0, "a", "215")),
+    "sum over rows": (
+        COUNTS.drop(columns="n"),
+        {"rule": "sum", "column": "a", "total": 394},
+        (0, "a", "215"),
+    ),
+    "share": (SHARES, {"share": "rate", "count": "k", "of": "n"}, (0, "k", "28")),
+    "formula": (COUNTS, {"column": "n", "formula": "a + b + tie"}, (1, "n", "401")),
+    "constraint": (COUNTS, {"holds": "a >= b"}, (0, "a", "100")),
+    "check": (COUNTS, {"holds": 'argmax(table.a, "judge") == "A"'}, (0, "a", "100")),
+    "difference": (
+        PANEL,
+        {"column": "score", "minuend": "accuracy + style", "subtrahend": "score"},
+        (0, "score", "8.9"),
+    ),
+    "mean": (PANEL, {"column": "score", "of": ["accuracy", "style"]}, (0, "score", "8.4")),
+    "mean of rows": (
+        PANEL,
+        {"rule": "mean", "column": "score", "row": {"system": "all"}},
+        (2, "score", "8.0"),
+    ),
+    "bounds": (PANEL, {"column": ["score", "style"], "low": 0, "high": 10}, (1, "style", "10.2")),
+    "same": (PANEL, {"left": "score", "right": "mean([accuracy, style])"}, (1, "score", "7.9")),
+    "interval": (WILSON, {"estimate": "p", "low": "low", "high": "high", "n": "n"}, (0, "low", "0.5790")),
+    "grim": (table(x=["7.22", "2.68"], n=[32, 28]), {"mean": "x", "n": "n"}, (0, "x", "7.23")),
+    "grimmer": (SDS, {"mean": "mean", "sd": "sd", "n": "n"}, (1, "sd", "0.90")),
+    "sd_divisor": (SDS, {"mean": "mean", "sd": "sd", "n": "n", "by": ["group"]}, (0, "sd", "1.50")),
+    "mcnemar": (PAIRS, {"b": "b", "c": "c", "chi2": "chi2", "p": "p"}, (0, "chi2", "22.41")),
+    "p_value": (
+        table(r=["0.49", "0.77"], p=["0.063", "< 0.001"]),
+        {"p": "p", "kind": "r", "statistic": "r", "n": 15},
+        (0, "p", "0.093"),
+    ),
+    "kappa": (
+        KAPPA,
+        {"kappa": "kappa", "agreement": "agreement", "margin_a": ["a", "b"], "margin_b": ["c", "d"]},
+        (0, "kappa", "0.167"),
+    ),
+    "zero_sum": (
+        table(system=["x", "x", "y", "y"], d=["+0.30", "−0.30", "0.12", "-0.12"]),
+        {"column": "d", "by": ["system"]},
+        (0, "d", "+0.40"),
+    ),
+    "ranks": (RANKED, {"rank": "rank", "value": "r"}, (2, "r", ".90")),
+    "holm": (TESTS, {"p": "p", "survives": "marks", "mark": "†"}, (2, "p", "0.060")),
+    "pareto": (COSTS, {"cost": "cost", "value": "value", "on": "on"}, (2, "value", ".75")),
+    "duplicates": (LISTS, {"by": ["judge"], "values": ["x"]}, None),
+}
+
+
+def run(case, planted=False):
+    frame, given, cell = CASES[case]
+    if planted:
+        frame = frame.copy()
+        frame.loc[cell[0], cell[1]] = cell[2]
+    return js.audit(frame, rules=[{"rule": case, **given}])
+
+
+def test_every_rule_has_a_case():
+    assert {given.get("rule", name) for name, (_, given, _) in CASES.items()} == set(RULES)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_clean_table_is_left_in_peace(case):
+    assert set(run(case)["verdict"]) == {FOLLOWS}
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if CASES[c][2]])
+def test_a_planted_fault_is_found(case):
+    found = run(case, planted=True)
+    assert (found["verdict"] == NOT).any()
+    assert (found.loc[found["verdict"] == NOT, "comment"] != "").all()
+
+
+def test_repeated_groups_are_found_and_named():
+    frame = LISTS.assign(x=["1.1", "1.2", "1.1", "1.2"])
+    found = js.audit(frame, rules=[{"rule": "duplicates", "by": ["judge"], "values": ["x"]}])
+    assert list(found["verdict"]) == [NOT, NOT]
+    assert "as B do" in found["claim"][0]
+
+
+# ---------------------------------------------------------------- E16, GRIM and GRIMMER
+
+
+@pytest.mark.parametrize(
+    ("mean", "n", "can"),
+    [
+        ("7.22", 32, True), ("4.74", 25, False), ("5.23", 29, False), ("2.57", 24, False), ("6.77", 27, False),
+        ("2.68", 28, True), ("7.01", 29, False), ("7.38", 26, True), ("3.14", 27, False), ("6.89", 31, False),
+        ("5.00", 25, True), ("0.24", 28, False), ("5.27", 43, False),
+    ],
+)  # fmt: skip
+def test_grim_as_scrutiny_in_r(mean, n, can):
+    found = js.audit(table(x=[mean]), rules=[{"rule": "grim", "mean": "x", "n": n}])
+    assert list(found["verdict"]) == [FOLLOWS if can else NOT]
+
+
+def test_grim_of_percentages_as_scrutiny_in_r():
+    frame = table(x=["67.4", "54.2", "54.0", "69.8", "68.1", "55.4"])
+    found = js.audit(frame, rules=[{"rule": "grim", "mean": "x", "n": 150, "unit": "percent"}])
+    assert list(found["verdict"] == FOLLOWS) == [False, False, True, False, False, False]
+
+
+def test_grimmer_as_scrutiny_in_r():
+    found = js.audit(table(m=["7.3"], s=["2.51"]), rules=[{"rule": "grimmer", "mean": "m", "sd": "s", "n": 12}])
+    assert list(found["verdict"]) == [NOT]
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_grimmer_lets_pass_every_sample_there_is_and_refuses_most_that_there_are_not(ddof):
+    """Brute force: all answers of five raters on 1 to 5."""
+    samples = list(itertools.combinations_with_replacement(range(1, 6), 5))
+    can = {(f"{np.mean(s):.1f}", f"{np.std(s, ddof=ddof):.2f}") for s in samples}
+    pairs = itertools.product({m for m, _ in can}, (f"{h / 100:.2f}" for h in range(240)))
+    passed = {p for p in pairs if grimmer(*_ends(*p), (5, 5), low=1, high=5, ddof=ddof)}
+    assert can <= passed
+    assert len(passed) < 2 * len(can)  # of 5,040 pairs; a parity of sums of squares is necessary, not sufficient
+
+
+def _ends(mean, sd):
+    return (float(mean) - 0.05, float(mean) + 0.05), (float(sd) - 0.005, float(sd) + 0.005)
+
+
+# ---------------------------------------------------------------- precision, alternatives
+
+
+def test_a_number_within_the_precision_of_its_inputs_follows():
+    frame = table(x=["9.0", "9.5"], y=["9.2", "9.2"], mean=["9.12", "9.45"])
+    found = js.audit(frame, rules=[{"rule": "mean", "column": "mean", "of": ["x", "y"]}])
+    assert list(found["verdict"]) == [FOLLOWS, NOT]
+    assert "digits allow 9.05 to 9.15" in found["comment"][0]
+
+
+@pytest.mark.parametrize(("printed", "verdict"), [("4.7", FOLLOWS), ("4.6", FOLLOWS), ("4.5", NOT)])
+def test_either_way_of_rounding_a_tie_is_allowed(printed, verdict):
+    found = js.audit(
+        table(k=[93], n=[2000], x=[printed]), rules=[{"rule": "formula", "column": "x", "formula": "100 * k / n"}]
+    )
+    assert list(found["verdict"]) == [verdict]
+
+
+def test_an_alternative_that_holds_makes_it_depend_and_is_named():
+    rule = {"rule": "share", "share": "rate", "count": "k", "of": "n", "otherwise": {"without ties": "k / (n - 20)"}}
+    found = js.audit(table(k=[50], n=[120], rate=["0.500"]), rules=[rule])
+    assert list(found["verdict"]) == [DEPENDS]
+    assert "without ties" in found["comment"][0]
+
+
+def test_equal_prints_leave_the_order_open():
+    frame = table(model=["x", "y"], r=[".88", ".88"])
+    (found,) = js.audit(frame, rules=[{"rule": "check", "holds": 'argmax(table.r, "model") == "x"'}])["verdict"]
+    assert found == DEPENDS
+
+
+def test_what_is_not_printed_cannot_be_decided():
+    frame = table(x=["1.0", "—"], y=["2.0", "2.0"], d=["1.0", "1.0"])
+    found = js.audit(frame, rules=[{"rule": "difference", "column": "d", "minuend": "y", "subtrahend": "x"}])
+    assert list(found["verdict"]) == [FOLLOWS, "cannot be decided"]
+
+
+def test_rounding_is_not_an_inequality_proof():
+    """0.50 is not above 0.5 by its print, nor below."""
+    found = js.audit(table(x=["0.50", "0.51", "0.49"]), rules=[{"rule": "constraint", "holds": "x > 0.5"}])
+    assert list(found["verdict"]) == [DEPENDS, FOLLOWS, NOT]
+
+
+# ---------------------------------------------------------------- what is printed in odd ways
+
+
+@pytest.mark.parametrize("text", [".695", "0.695", "69.5%", " 0.695* ", "0.695†", "+.695"])
+def test_ways_of_printing_a_number(text):
+    scale = "100 * " if "%" in text else ""
+    rule = {"rule": "formula", "column": "x", "formula": f"{scale}k / 400"}
+    assert list(js.audit(table(x=[text], k=[278]), rules=[rule])["verdict"]) == [FOLLOWS]
+
+
+@pytest.mark.parametrize("minus", ["-", "−", "–", "﹣"])
+def test_every_minus_is_one(minus):
+    rule = {"rule": "difference", "column": "d", "minuend": "a", "subtrahend": "b"}
+    assert list(js.audit(table(a=["1.0"], b=["1.5"], d=[f"{minus}0.5"]), rules=[rule])["verdict"]) == [FOLLOWS]
+
+
+def test_thousands_commas_are_read():
+    assert list(
+        js.audit(table(a=["1,000"], b=["500"]), rules=[{"rule": "constraint", "holds": "a == 2 * b"}])["verdict"]
+    ) == [FOLLOWS]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("8.88 ± 0.76", "two numbers"), ("0.61–0.70", "two numbers"), ("high", "no number")]
+)
+def test_a_cell_that_is_no_number_is_refused_by_name(text, told):
+    frame = table(x=["1.0", text], y=["1.0", "2.0"])
+    with pytest.raises(AuditError, match=rf"table, row 2, x is .*{told}"):
+        js.audit(frame, rules=[{"rule": "same", "left": "y", "right": "x"}])
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ({"rule": "summ", "total": 1}, "Rules: .*formula.*Did you mean 'sum'"),
+        ({"rule": "sum"}, "needs total"),
+        ({"rule": "sum", "total": 1, "part": ["a"]}, "does not take 'part'.*Did you mean 'parts'"),
+        ({"rule": "sum", "total": 1}, "parts= .* or column="),
+        ({"rule": "formula", "column": "rates", "formula": "a"}, "no column 'rates'.*Columns: judge, a"),
+        ({"rule": "formula", "column": "a", "formula": "a +"}, "does not parse"),
+        ({"rule": "formula", "column": "a", "formula": "avg(a)"}, "no function.*Functions: "),
+        ({"rule": "formula", "column": "a", "formula": "other.a"}, "no table 'other'"),
+        ({"rule": "formula", "column": "a", "formula": "table.a"}, "gives 2 values"),
+        ({"rule": "formula", "column": "a", "formula": "table.a(judge='C')"}, "No row"),
+        ({"rule": "formula", "column": "a", "formula": "__import__('os')"}, "no function"),
+        ({"rule": "constraint", "holds": "a.b.c"}, "A selection is table.column"),
+        ({"rule": "constraint", "holds": "a + b"}, "no comparison"),
+        ({"rule": "sum", "table": "tabel", "parts": ["a"], "total": 1}, "Did you mean 'table'"),
+    ],
+)
+def test_a_rule_that_cannot_be_read_says_what_to_do(rule, told):
+    with pytest.raises(AuditError, match=f"(?s){told}"):
+        js.audit(COUNTS, rules=[rule])
+
+
+def test_an_unknown_choice_lists_the_choices():
+    with pytest.raises(DesignError, match="'wilson', 'wald'"):
+        js.audit(
+            WILSON, rules=[{"rule": "interval", "low": "low", "high": "high", "n": "n", "count": 1, "method": "wilsn"}]
+        )
+
+
+def test_a_table_needs_rules_and_a_paper_has_its_own():
+    with pytest.raises(AuditError, match="needs rules="):
+        js.audit(COUNTS)
+    with pytest.raises(AuditError, match="of their own"):
+        js.audit("dark_current", rules=[])
+    with pytest.raises(AuditError, match=r"neither a file nor a paper.*Did you mean 'dark_current'"):
+        js.audit("dark_curent")
+
+
+def test_a_file_and_its_rules(tmp_path):
+    (tmp_path / "t.csv").write_text("Judge name,Win rate (%),wins,n\nA,53.5,214,400\nB,46.0,180,400\n")
+    (tmp_path / "r.toml").write_text(
+        '[[rule]]\nrule = "share"\nshare = "Win rate (%)"\ncount = "wins"\nof = "n"\nunit = "percent"\n'
+    )
+    found = js.audit(tmp_path / "t.csv", rules=tmp_path / "r.toml")
+    assert list(found["verdict"]) == [FOLLOWS, NOT]
+    assert list(found["printed"]) == ["53.5", "46.0"]
+    assert list(found.columns) == ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "comment"]
+    (tmp_path / "bad.toml").write_text("[[rule]\n")
+    with pytest.raises(AuditError, match="no TOML"):
+        js.audit(tmp_path / "t.csv", rules=tmp_path / "bad.toml")
+
+
+# ---------------------------------------------------------------- against brute force
+
+
+def verdicts(frame, *rules):
+    return list(js.audit(frame, rules=list(rules))["verdict"])
+
+
+def holds(frame, expression):
+    (found,) = verdicts(frame, {"rule": "check", "table": "table", "holds": expression})
+    return found
+
+
+def test_a_ratio_is_allowed_its_whole_range():
+    """0.3 / 0.7 is 0.25 / 0.75 to 0.35 / 0.65, which is further than each cell alone takes it."""
+    frame = table(a=["0.3"] * 4, b=["0.7"] * 4, x=["0.54", "0.33", "0.55", "0.32"])
+    rule = {"rule": "formula", "column": "x", "formula": "a / b"}
+    assert verdicts(frame, rule) == [FOLLOWS, FOLLOWS, NOT, NOT]
+
+
+def test_a_largest_of_equal_prints_may_be_lower_than_they_are():
+    frame = table(a=["0.88"], b=["0.88"], x=["0.876"])
+    assert verdicts(frame, {"rule": "formula", "column": "x", "formula": "max([a, b])"}) == [FOLLOWS]
+
+
+def test_a_division_by_zero_is_not_decided():
+    frame = table(a=["0.3", "3"], b=["0.0", "0"], x=["7.2", "7.2"])
+    assert verdicts(frame, {"rule": "formula", "column": "x", "formula": "a / b"}) == ["cannot be decided"] * 2
+
+
+@pytest.mark.parametrize(
+    ("printed", "verdict"),
+    [
+        ("1.2e-12", FOLLOWS),
+        ("1.5e-5", NOT),
+        ("9.0e-10", NOT),
+        ("0", FOLLOWS),
+        ("< 1e-11", FOLLOWS),
+        ("1.2E-12", FOLLOWS),
+    ],
+)
+def test_small_numbers_are_compared_at_their_own_size(printed, verdict):
+    frame = table(k=[12], x=[printed])
+    assert verdicts(frame, {"rule": "formula", "column": "x", "formula": "k / 10 ** 13"}) == [verdict]
+
+
+def test_an_exponent_is_a_way_of_printing():
+    frame = table(k=[152, 154], x=["1.5e-5", "1.5e-5"])
+    assert verdicts(frame, {"rule": "formula", "column": "x", "formula": "k / 10000000"}) == [FOLLOWS] * 2
+
+
+def test_a_huge_number_is_no_crash():
+    frame = table(k=[10], x=["1.0"])
+    assert verdicts(frame, {"rule": "formula", "column": "x", "formula": "k ** 40"}) == [NOT]
+
+
+@pytest.mark.parametrize("text", ["0,535", "1234,5", "1.234,567"])
+def test_a_decimal_comma_is_no_thousands_comma(text):
+    with pytest.raises(AuditError, match="table, row 1, x is"):
+        js.audit(table(x=[text], y=["1"]), rules=[{"rule": "same", "left": "y", "right": "x"}])
+
+
+def test_a_number_bounded_on_one_side_is_open_to_the_other():
+    frame = table(x=["> 0.9", "> 0.9", "< -3", "< -3"], y=["0.5", "0.95", "-2", "-4"])
+    assert verdicts(frame, {"rule": "constraint", "holds": "abs(x) > abs(y)"}) == [FOLLOWS, DEPENDS, FOLLOWS, DEPENDS]
+
+
+def test_a_percent_sign_is_a_unit():
+    frame = table(k=[79], n=[200], x=["39.5%"], low=["33.0%"], high=["46.4%"])
+    assert verdicts(frame, {"rule": "share", "share": "x", "count": "k", "of": "n"}) == [FOLLOWS]
+    assert verdicts(frame, {"rule": "grim", "mean": "x", "n": "n"}) == [FOLLOWS]
+    assert (
+        verdicts(frame, {"rule": "interval", "estimate": "x", "low": "low", "high": "high", "n": "n"}) == [FOLLOWS] * 3
+    )
+
+
+def test_a_count_that_is_an_expression_is_divided_whole():
+    frame = table(a=[10], b=[20], n=[60], x=["0.50"])
+    assert verdicts(frame, {"rule": "share", "share": "x", "count": "a + b", "of": "n"}) == [FOLLOWS]
+
+
+@pytest.mark.parametrize("decimals", [1, 2])
+def test_ranks_against_every_sample_that_could_be_printed_so(decimals):
+    """Ranks of a random sample follow from its print, or depend on it; they never do not follow."""
+    rng = np.random.default_rng(decimals)
+    for _ in range(20):
+        x = rng.uniform(0, 0.4, 6)
+        printed = [f"{v:.{decimals + int(rng.integers(0, 2))}f}" for v in x]
+        frame = table(m=range(6), x=printed, rank=(-x).argsort().argsort() + 1)
+        assert NOT not in verdicts(frame, {"rule": "ranks", "rank": "rank", "value": "x"})
+
+
+def test_the_largest_ones_against_every_sample_that_could_be_printed_so():
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        x = rng.uniform(0, 0.4, 5)
+        frame = table(m=[f"m{i}" for i in range(5)], x=[f"{v:.1f}" for v in x])
+        best = [f"m{i}" for i in (-x).argsort()[:3]]
+        assert holds(frame, f"top(table.x, 3, 'm') == {best}") != NOT
+        assert holds(frame, f"argmax(table.x, 'm') == {best[0]!r}") != NOT
+        assert holds(frame, f"count(table.x > 0.2) == {(x > 0.2).sum()}") != NOT
+        assert holds(frame, f"which(table.x > 0.2, 'm') == {[f'm{i}' for i in range(5) if x[i] > 0.2]}") != NOT
+
+
+@pytest.mark.parametrize(
+    ("expression", "verdict"),
+    [
+        ("argmax(table.k, 'm') == 'a'", DEPENDS),  # a tie of counts
+        ("argmax(table.k, 'm') == 'c'", NOT),
+        ("top(table.x, 3, 'm') == ['a', 'c', 'b']", DEPENDS),  # .88 and .88 may stand in either order
+        ("top(table.x, 3, 'm') == ['b', 'a', 'c']", NOT),
+        ("none(table.x(m='b') == table.x(m='c'))", DEPENDS),
+        ("not table.x(m='b') == table.x(m='c')", DEPENDS),
+        ("table.x(m='b') == table.x(m='c')", FOLLOWS),
+        ("count(table.x > 0.88) >= 2", DEPENDS),
+        ("4 <= count(table.x > 0.88)", NOT),
+        ("3 >= count(table.x > 0.88)", FOLLOWS),
+        ("count(table.x > 0.88) <= 1", DEPENDS),
+        ("argmax(table.y, 'm') == 'b'", "cannot be decided"),  # one is not printed
+        ("argmax(table.y, 'm') == 'c'", NOT),
+        ("which(table.y > 0.5, 'm') == ['b']", "cannot be decided"),
+        ("all(table.y > 0.5)", NOT),
+        ("all(table.y > 0.5) and table.k(m='a') == 9", NOT),
+        ("any(table.y > 0.5)", FOLLOWS),
+        ("all(table.y > 0.1)", "cannot be decided"),
+        ("count(table.y > 0.5) >= 1", FOLLOWS),
+        ("0 < table.k(m='c') < 3 <= 3", FOLLOWS),
+    ],
+)
+def test_what_is_undecided_stays_so_in_every_place(expression, verdict):
+    frame = table(m=["a", "b", "c"], k=[5, 5, 1], x=[".89", ".88", ".88"], y=["—", "0.9", "0.3"])
+    assert holds(frame, expression) == verdict
+
+
+def test_a_label_that_no_row_has_is_refused():
+    with pytest.raises(AuditError, match=r"No row is labelled 'GPT4o'.*Did you mean 'GPT-4o'"):
+        holds(table(m=["GPT-4o", "x"], k=[1, 2]), "argmax(table.k, 'm') == 'GPT4o'")
+
+
+@pytest.mark.parametrize(("low", "step"), [(1, 2), (1, 1), (0.5, 0.5)])
+def test_grim_and_grimmer_let_pass_every_mean_of_a_scale(low, step):
+    """Brute force: four answers on four points of a scale that need not hold 0."""
+    points = [low + step * i for i in range(4)]
+    for answers in itertools.combinations_with_replacement(points, 4):
+        frame = table(m=[f"{np.mean(answers):.3f}"], s=[f"{np.std(answers, ddof=1):.3f}"])
+        scale = {"n": 4, "step": step, "low": low}
+        rules = (
+            {"rule": "grim", "mean": "m", **scale},
+            {"rule": "grimmer", "mean": "m", "sd": "s", "high": points[3], **scale},
+        )
+        assert verdicts(frame, *rules) == [FOLLOWS, FOLLOWS]
+
+
+def test_grim_of_a_rounded_n_tries_what_it_stands_for():
+    assert verdicts(table(m=["2.5714"], n=["~8"]), {"rule": "grim", "mean": "m", "n": "n"}) == [NOT]  # 8 only
+    assert verdicts(table(m=["2.50037"], n=["1.3K"]), {"rule": "grim", "mean": "m", "n": "n"}) == [FOLLOWS]
+
+
+def test_holm_leaves_open_what_is_not_printed():
+    frame = table(p=["0.001", "—", "0.02", "0.9"], s=["yes", "no", "yes", "no"])
+    rule = {"rule": "holm", "p": "p", "survives": "s"}
+    assert verdicts(frame, rule) == [FOLLOWS, "cannot be decided", "cannot be decided", FOLLOWS]
+    with pytest.raises(AuditError, match="m is 3, but 4 rows"):
+        js.audit(frame, rules=[{**rule, "m": 3}])
+
+
+def test_mcnemar_of_equal_counts_depends_on_the_correction():
+    frame = table(b=[20], c=[20], chi2=["0.025"])
+    assert verdicts(frame, {"rule": "mcnemar", "b": "b", "c": "c", "chi2": "chi2"}) == [DEPENDS]
+    assert verdicts(frame, {"rule": "mcnemar", "b": "b", "c": "c", "chi2": "chi2", "corrected": True}) == [NOT]
+
+
+# ---------------------------------------------------------------- nothing but AuditError
+
+
+@pytest.mark.parametrize(
+    "source", [[1], 3, {"a": 3}, {1: COUNTS}, {"two words": COUNTS}, pd.Series([1]), pd.DataFrame()]
+)
+def test_a_source_that_is_no_table_is_refused(source):
+    with pytest.raises(AuditError):
+        js.audit(source, rules=[{"rule": "constraint", "holds": "a > b"}])
+
+
+@pytest.mark.parametrize("rules", [3, b"a", {"rule": "sum"}, ["sum"], [None], [{"rule": ["sum"]}]])
+def test_rules_that_are_none_are_refused(rules):
+    with pytest.raises(AuditError, match=r"Allowed: |There is no rule"):
+        js.audit(COUNTS, rules=rules)
+
+
+@pytest.mark.parametrize("odd", [None, [], {}, [None], [["a"]], "", {"a": 1}])
+@pytest.mark.parametrize("case", CASES)
+def test_a_parameter_of_an_odd_kind_is_refused(case, odd):
+    frame, given, _ = CASES[case]
+    for name in set(given) - {"rule", "row"}:
+        with pytest.raises(AuditError, match=f"{name} is .*Allowed: "):
+            js.audit(frame, rules=[{"rule": case, **given, name: odd}])
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"a,b\n", b"a,a\n1,2\n", b"a,b\n1,2,3\n", b"j,a,b\n\xe9,1,2\n", b"a;b\n0,5;1,5\n"]
+)
+def test_a_file_that_is_no_table_is_refused(tmp_path, content):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(AuditError):
+        js.audit(tmp_path / "t.csv", rules=[{"rule": "constraint", "holds": "a < b"}])
+
+
+@pytest.mark.parametrize("content", [b"\xef\xbb\xbfa,b\n1,2\n", b"a;b\n1;2\n", b"a\tb\n1\t2\n", b"a,b\r\n1,2\r\n"])
+def test_usual_ways_of_writing_a_file_are_read(tmp_path, content):
+    (tmp_path / "t.csv").write_bytes(content)
+    rule = {"rule": "constraint", "holds": "a < b"}
+    assert list(js.audit(tmp_path / "t.csv", rules=[rule])["verdict"]) == [FOLLOWS]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["(" * 3000 + "a" + ")" * 3000, "+".join(["a"] * 4000), "10 ** 3 + " + "9" * 400, "\x00", "~a", "[] // 1", "f'{a}'",
+     "lambda: a", "a[0]", "(b := a)", "[i for i in a]", "a if b else n", "abs(a, b)", "round(a, 10 ** 8)", "1j", "b'x'",
+     "top(table.a, 1 / 0, 'judge')", "repeats(9, 0, table.a)", "sum(*a)", "a.__class__", "().__class__", "open('x')"],
+)  # fmt: skip
+def test_an_expression_is_never_run(expression):
+    with pytest.raises(AuditError):
+        js.audit(COUNTS, rules=[{"rule": "formula", "column": "a", "formula": expression}])
+
+
+def test_many_expressions_do_not_mix():
+    """More of them than are kept parsed."""
+    rules = [{"rule": "check", "table": "table", "holds": f"sum(table.a) + {i} == {394 + i}"} for i in range(4200)]
+    assert set(verdicts(COUNTS, *rules, rules[0])) == {FOLLOWS}

@@ -1,0 +1,132 @@
+"""What follows of the consensus_illusion paper, and what does not: each exception with its arithmetic."""
+
+import pytest
+
+from judgestats import published
+from judgestats.published.statements import decide
+
+
+@pytest.fixture(scope="module")
+def found():
+    return published.audit("consensus_illusion")
+
+
+def _rows(found, part, **asked):
+    """Findings whose claim has this part, and whose other columns are as asked."""
+    found = found[found["claim"].str.contains(part, regex=False)]
+    for column, text in asked.items():
+        found = found[found[column] == text]
+    return found
+
+
+def _changed(cells):
+    """Claims that get another verdict when cells are printed otherwise."""
+    (paper,) = published.audited("consensus_illusion")
+    other = paper.book
+    for cell, text in cells.items():
+        other = other.with_cell(cell, text)
+    again = {
+        d.statement.claim: (d.verdict, decide(d.statement, other).verdict)
+        for d in paper.decisions
+        if set(cells) & d.cells
+    }
+    return {claim: after for claim, (before, after) in again.items() if before != after}
+
+
+def test_what_does_not_follow(found):
+    odd = found[found["verdict"] == "does not follow"]
+    assert sorted(zip(odd["place"], odd["claim"].str.rpartition(": ")[2], strict=True)) == [
+        ("Appendix D", "at t = 0.0 agreement is rarely above 0.80"),  # 13 of 32 models; the Base mean is 0.81
+        # .615 and .673 are third and fifth of .595, .603, .615, .669, .673
+        ("Appendix D", "the two models of highest quality have the lowest agreement"),
+        ("Appendix F", "highest less lowest score of the tier in Table 9"),  # Thinking: 7.77 - 3.63 = 4.14, not 1.5
+        ("Appendix F", "scores of the Thinking tier have a smaller range than those of Base"),  # 4.14 against 3.26
+        # families from their smallest to their largest model: .57, .66, .66, .95, 1.17 per tenfold size
+        ("Appendix F", "scores rise by 0.3 to 0.5 per tenfold size within a tier"),
+        ("Appendix F", "the two models of highest score have the lowest agreement"),  # as in Appendix D
+        ("Figure 5", "agreement lies between about 0.5 and 0.8"),  # .595 to .894
+        # (8.7 + 8.7 + 7.3 + 10 + 10) / 5 = 8.94: two of five criteria are not printed
+        ("Section 1", "each evaluator's baseline score of the pitch deck is above 9.0"),
+        ("Section 3.1", "conditions, as rows of Table 3"),  # nine rows, ten conditions
+        ("Section 3.1", "rows of Table 3 with a fall"),
+        ("Table 3", "p of a sign test over the printed conditions that are no means is below 0.001"),  # 2 ** -6 = .016
+        ("Table 3", "rows of Table 3"),
+        ("Table 3", "rows of Table 3 with a fall"),
+    ]
+
+
+def test_the_arithmetic_of_the_gaps_of_tiers(found):
+    gaps = _rows(found, "highest less lowest score").set_index("printed")
+    assert gaps["recomputed"].astype(float).round(2).to_dict() == {"1.5": 4.14, "3.5": 3.26}
+    assert gaps["verdict"].to_dict() == {"1.5": "does not follow", "3.5": "depends"}
+    assert "nearest half point" in gaps.loc["3.5", "comment"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "on"),
+    [
+        ("Cohen's d of Base and Thinking scores", "the divisor n in both variances"),  # 2.42 to 2.57, printed 2.58
+        ("p of a sign test in which 10 of 10 fall", "one-sided"),  # 2 ** -10 = .00098, two-sided .00195
+        ("lowest printed shift", "shifts of the two models and of the domains only"),  # -.217, else -.273
+        ("the overall MERG score is a plain mean", "a weighted mean, as Appendix A asks for"),  # weights 50% and 25%
+        ("GPT says that its composite", "a scale of 1 to 5"),  # 3.2, "above the middle", below the anchor 5
+        ("Llama-3.1-8B-Base is the only Base model", "below every Thinking model"),  # Qwen3-4B-Base has .669
+        ("Gemini scores half a point", "on average over the models of Table 4"),  # sd .07 and .09, at least .24 forced
+        ("the gap between Base and Thinking is wider", "digits that are not printed"),  # .81 - .76 and .76 - .70
+    ],
+)
+def test_what_a_verdict_depends_on(found, claim, on):
+    rows = _rows(found, claim)
+    assert len(rows) > 0
+    assert set(rows["verdict"]) == {"depends"}
+    assert rows["comment"].str.contains(f"depends on:? ?{on}", regex=True).all()
+
+
+@pytest.mark.parametrize(
+    ("claim", "printed", "value", "times"),
+    [
+        ("share of agreement from rubric structure", "62", 61.6064, 9),  # (0.6225 - 0.239) / 0.6225
+        ("Spearman's rho of score and agreement", "-0.513", -0.5132, 4),
+        ("p of that rho", "0.003", 0.0027, 4),
+        ("pairs of models of different tiers", "83.9", 83.8806, 1),  # 281 of 335
+        ("sample-level r is the mean of the three pairs", "0.72", 0.7233, 12),  # (.77 + .71 + .69) / 3
+        ("mean of the three pairs", "0.989", 0.9893, 6),  # (.992 + .992 + .984) / 3
+        ("instances are models x evaluators x prompts", "105,600", 105600, 1),
+        ("degrees of freedom within three pairs", "93", 93, 1),  # 3 x 31
+        ("larger relative fall of the two models", "34", 33.7481, 2),  # .217 / .643
+        ("smaller relative fall of the two models", "21", 20.6897, 2),  # .138 / .667
+    ],
+)
+def test_the_numbers_a_reader_looks_for(found, claim, printed, value, times):
+    rows = _rows(found, claim, printed=printed)
+    assert len(rows) == times
+    assert set(rows["verdict"]) == {"follows"}
+    assert rows["recomputed"].astype(float).tolist() == pytest.approx([value] * times, abs=1e-4)
+
+
+def test_differences_and_means_of_table_3_and_all_ranks_follow(found):
+    third = found[(found["place"] == "Table 3") & found["rule"].isin(["difference", "mean"])]
+    assert len(third) == 9 + 9 + 6  # each delta, again in the list of shifts, and three means at two temperatures
+    ranks = found[found["rule"].eq("ranks") | found["claim"].str.contains("over all models of Table 9")]
+    assert len(ranks) == 32 + 10 + 10
+    assert set(third["verdict"]) | set(ranks["verdict"]) == {"follows"}
+
+
+def test_what_needs_unprinted_data_is_not_decided(found):
+    open_ = found[found["verdict"] == "cannot be decided"]
+    assert (open_["comment"].str.len() > 0).all()
+    assert {"reward models from MERG preferences resist over-optimization longer"} <= set(open_["claim"])
+    assert open_["claim"].str.contains("Cohen's d of the fall").sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "claim"),
+    [
+        ({("table6", 7, "r"): "0.643"}, "share of agreement from rubric structure"),
+        ({("table9", 12, "mean_score"): "7.00"}, "rank by mean_score"),
+        ({("cases", 7, "gpt"): "9.40"}, "spread is the highest less the lowest score"),
+        ({("cases_baseline", 0, "score"): "9.5"}, "score is a mean of"),  # three whole scores give 9.3 or 9.7
+    ],
+)
+def test_a_cell_printed_otherwise_is_found(cells, claim):
+    assert any(claim in c and v == "does not follow" for c, v in _changed(cells).items())

@@ -1,0 +1,148 @@
+"""What follows of the merchant_risk paper, and what does not: each exception with its arithmetic."""
+
+import pytest
+
+from judgestats import published
+from judgestats.published.auditing import paper_statements
+from judgestats.published.statements import decide
+
+FINAL = "final score, the mean of the five criteria"
+
+
+@pytest.fixture(scope="module")
+def found():
+    return published.audit("merchant_risk")
+
+
+def _rows(found, **asked):
+    """Findings whose columns are as asked; of a claim, a part."""
+    for column, text in asked.items():
+        same = found[column].str.contains(text, regex=False) if column == "claim" else found[column] == text
+        found = found[same]
+    return found
+
+
+def test_seven_printed_numbers_do_not_follow(found):
+    odd = found[found["verdict"] == "does not follow"]
+    assert sorted(zip(odd["place"], odd["printed"], odd["recomputed"].astype(float).round(2), strict=True)) == [
+        ("Section 3.5", "1", 0.0),  # the scale of people and judges alike; 0 in Figure 4 and the prompt
+        ("Section 7.2", "+0.96", 1.03),  # Grok: 9.08 - 8.05 = 1.03 and 9.12 - 8.05 = 1.07; 0.96 is Gemini's
+        ("Section 7.2", "+1.14", 0.96),  # Gemini: 9.34 - 8.20 = 1.14 and 9.16 - 8.20 = 0.96
+        ("Section 7.2", "+1.18", 1.14),  # no score of Gemini on itself less 8.20 is 1.18
+        ("Table 1", "9.02", 9.22),  # (9.0 + 9.2 + 9.1 + 9.8 + 9.0) / 5
+        ("Table 4", "8.80", 9.0),  # (8.7 + 8.9 + 8.8 + 10.0 + 8.6) / 5
+        ("Table 5", "8.58", 8.18),  # (8.6 + 8.2 + 8.4 + 7.4 + 8.3) / 5
+    ]
+
+
+def test_46_of_50_final_scores_are_the_mean_of_the_criteria(found):
+    finals = _rows(found, claim=FINAL)
+    assert len(finals) == 50
+    assert (finals["verdict"] == "follows").sum() == 46
+    # (9.0 + 9.5 + 9.2 + 10.0 + 9.0) / 5 = 9.34 is printed as 9.30: only criterion means that were rounded give that
+    rounded = finals[finals["verdict"] == "depends"]
+    assert list(zip(rounded["place"], rounded["printed"], strict=True)) == [("Table 7", "9.30")]
+    assert "criterion means that are rounded" in rounded["comment"].item()
+
+
+def test_the_ten_self_biases_follow_from_the_score_tables(found):
+    rows = _rows(found, rule="formula", place="Section 4.3.1")
+    assert list(rows["verdict"]) == ["follows"] * 10
+    printed = rows["printed"].astype(float)
+    # exact ties are printed toward zero: -0.335 as -0.33, 0.145 as 0.15 (the double is just above)
+    assert (rows["recomputed"].astype(float) - printed).abs().max() <= 0.005 + 1e-9
+
+
+def test_the_reductions_are_those_of_biases_rounded_first(found):
+    rows = _rows(found, rule="formula", place="Section 4.3.2").set_index("printed")
+    assert rows.loc["27.3", "verdict"] == "follows"  # 1 - 0.56 / 0.77, no rounding involved
+    others = rows.drop(index="27.3")
+    assert set(others["verdict"]) == {"depends"}
+    assert others["comment"].str.contains("rounded first", regex=False).all()
+    assert round(rows.loc["25.8", "recomputed"], 1) == 26.5
+    assert _rows(found, rule="mean", place="Section 4.3.2")["verdict"].item() == "follows"
+
+
+@pytest.mark.parametrize(
+    ("table", "alternative"),
+    [
+        ("Table 3", "n or n - 1, from cell to cell"),  # 9.1 with 0.57 has the divisor 9, the other cells the divisor 10
+        ("Table 9", "n or n - 1, from cell to cell"),  # 8.9 with 0.30 has the divisor 10, the other cells the divisor 9
+        ("Table 1", "scores in tenths"),  # 8.7 with 0.28: ten whole scores with this mean have an sd of at least 0.46
+        ("Table 2", "scores in tenths"),  # 9.6 with 0.25: at least 0.49
+    ],
+)
+def test_the_divisor_that_fits_the_sds_of_a_judge(found, table, alternative):
+    row = _rows(found, rule="sd_divisor", place=table)
+    assert row["verdict"].item() == "depends"
+    assert f"depends on: {alternative}:" in row["comment"].item()
+
+
+def test_no_final_sd_is_beyond_what_the_criteria_allow(found):
+    rows = _rows(found, claim="the sd of the final score is at")
+    assert len(rows) == 100
+    assert (rows["verdict"] == "follows").all()
+
+
+def test_correlations_follow_over_fifteen_categories(found):
+    rows = _rows(found, rule="p_value")
+    assert list(rows["verdict"]) == ["follows"] * 5
+    assert rows.set_index("printed").loc["0.063", "recomputed"] == pytest.approx(0.0637, abs=5e-5)
+
+
+def test_against_people(found):
+    rows = _rows(found, rule="formula", place="Figure 9 caption and Section 7.2").set_index("claim")
+    assert len(rows) == 10
+    assert (rows["verdict"] == "follows").all()
+    assert set(rows["printed"]) >= {"+0.46", "+0.43", "23", "25", "-0.01", "-0.09", "+1.14", "+1.03"}
+
+
+def test_counts_of_categories(found):
+    rows = _rows(found, claim="distinct categories picked", rule="number")
+    assert set(rows["printed"]) == {"39"}
+    assert set(rows["verdict"]) == {"follows"}
+
+
+@pytest.mark.parametrize(
+    ("place", "claim", "reading"),
+    [
+        # the judges GPT-5.1, Grok and Perplexity order the five otherwise in the second condition
+        ("Section 3.4, second observation", "ranking of the five systems", "order of the mean over the judges"),
+        # anonymized, mean distance: GPT-5.1 0.36, Perplexity 0.37, Gemini 0.39, Claude 0.40
+        ("Section 4.5", "negative self-bias are the two closest", "attributed condition only"),
+        # 0.77, 0.56, 0.69, 0.61, 0.49 in the order of the ratings
+        ("Section 5.4", "higher scores from peers and people", "a rank correlation above zero"),
+        # -0.31, -0.33, 0.77, 0.71, 0.21 from the strongest to the weakest output
+        ("Section 7.2", "weaker outputs", "a rank correlation below zero"),
+    ],
+)
+def test_statements_that_hold_under_one_reading(found, place, claim, reading):
+    row = _rows(found, rule="statement", place=place, claim=claim)
+    assert row["verdict"].item() == "depends"
+    assert f"depends on: {reading}:" in row["comment"].item()
+
+
+def test_what_needs_the_transactions_cannot_be_decided(found):
+    rows = _rows(found, rule="statement", place="Section 5.3")
+    open_ = rows[rows["verdict"] == "cannot be decided"]
+    assert len(open_) == 2
+    assert open_["comment"].str.contains("not printed").all()
+
+
+def test_another_final_score_would_be_noticed(found):
+    """GPT-5.1 on itself at 9.80 in place of 8.80 breaks its bias, its distance from people and Section 3.4."""
+    book, made = paper_statements("merchant_risk")
+    cell = ("table1", book.rows("table1", {"system": "GPT-5.1", "criterion": "final"})[0], "mean")
+    changed = book.with_cell(cell, "9.80")
+    places = {s.place for s in made if "GPT-5.1" in s.expression and decide(s, changed).verdict == "does not follow"}
+    assert {"Section 4.3.1", "Section 3.4", "Section 4.4"} <= places
+
+
+def test_claude_gives_itself_the_same_means_in_both_conditions(found):
+    """8.9, 8.8, 8.9, 10.0, 8.8 and 9.08 in Tables 4 and 9; two of the six sds differ. The other 24 pairs move."""
+    rows = _rows(found, rule="check", claim="print different scores")
+    assert len(rows) == 25
+    same = rows[rows["verdict"] != "follows"]
+    assert list(zip(same["claim"], same["verdict"], strict=True)) == [
+        ("Tables 4 and 9 print different scores for Claude 4.5", "depends")
+    ]

@@ -1,0 +1,178 @@
+"""Every notebook runs, with few draws, and says nothing that it has not computed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = sorted(p for p in FOLDER.glob("*.py") if p.read_text(encoding="utf-8").startswith("# ---\n"))
+#: Those that re-read a paper; the others are about tables of one's own.
+PAPERS = [p for p in NOTEBOOKS if (FOLDER.parent / "data" / p.stem).is_dir()]
+#: Those that read public verdicts where they are there, and simulated ones elsewhere.
+REAL = "JUDGESTATS_REAL_DATA"
+EITHER = [p for p in NOTEBOOKS if REAL in p.read_text(encoding="utf-8")]
+FEW = 100
+
+jupytext = pytest.importorskip("jupytext", reason="jupytext is not installed (dependency group notebooks)")
+pytest.importorskip("nbclient", reason="nbclient is not installed (dependency group notebooks)")
+pytest.importorskip("ipykernel", reason="ipykernel is not installed (dependency group notebooks)")
+
+#: Names and places in which a figure is no claim.
+NAMES = re.compile(
+    r"\b(GPT|Gemini|Claude|Grok|Llama|Qwen|Mistral|DeepSeek|Gemma|Phi|o)[- ]?(Sonnet |Opus |Haiku )?[\d.]+\w*|`[^`]*`|"
+    r"\[[^]]*\]\([^)]*\)|\bSection \d+(\.\d+)*"
+)
+FIGURE = re.compile(r"(?<![\w.])[-−]?\d*\.\d+|\d+(?:\.\d+)? ?(?:%|percent|points)")
+
+
+@pytest.fixture(scope="module")
+def run() -> ModuleType:
+    """The runner, which is a script and no part of the package."""
+    spec = importlib.util.spec_from_file_location("notebooks_run", FOLDER / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["notebooks_run"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _written(folder: Path, *cells: str) -> Path:
+    path = folder / "planted.py"
+    header = "# ---\n# jupyter:\n#   kernelspec: {name: python3, language: python, display_name: Python 3}\n# ---\n"
+    path.write_text(header + "".join(f"\n# %%\n{cell}\n" for cell in cells), encoding="utf-8")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_runs_with_few_draws(path: Path, run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    if path in PAPERS:
+        pytest.importorskip("pymc", reason="PyMC is not installed (extra bayes): the notebooks sample")
+    if os.environ.get(REAL):
+        monkeypatch.setenv(REAL, str(Path(os.environ[REAL]).resolve()))  # the kernel works in the notebooks' folder
+    _require_sound(path, run.execute(path, FEW), run)
+
+
+@pytest.mark.slow
+@pytest.mark.real  # elsewhere it is what the test above does
+@pytest.mark.parametrize("path", EITHER, ids=lambda p: p.stem)
+def test_runs_without_public_verdicts(path: Path, run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(REAL)
+    _require_sound(path, run.execute(path, FEW), run)
+
+
+def test_the_notebooks_on_tables_of_ones_own() -> None:
+    assert [p.stem for p in EITHER] == [p.stem for p in NOTEBOOKS if p not in PAPERS] == ["leaderboard", "tour"]
+
+
+def _require_sound(path: Path, found: Any, run: ModuleType) -> None:
+    """It has pictures and no errors, and says it where its draws are few or its verdicts simulated."""
+    assert run.pictures(found) >= 2
+    errors = [o for c in found.cells for o in c.get("outputs", []) if o["output_type"] == "error"]
+    assert not errors
+    seen = "\n".join(str(o["data"]) for c in found.cells for o in c.get("outputs", []) if "data" in o)
+    if run.DRAWS in path.read_text(encoding="utf-8"):
+        assert "few draws" in seen  # it says that its numbers are not the full run's
+    assert not re.search(r"\bnan\b|\binf\b", _prose(found))
+    if path in EITHER:
+        assert _prose(found).lstrip().startswith("**Simulated") == (not Path(os.environ.get(REAL) or "-").is_dir())
+
+
+def _prose(notebook: object) -> str:
+    """The computed sentences."""
+    outputs = [o for c in notebook.cells for o in c.get("outputs", [])]  # type: ignore[attr-defined]
+    return "\n".join(o["data"]["text/markdown"] for o in outputs if "text/markdown" in o.get("data", {}))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_prose_types_no_figures(path: Path) -> None:
+    """A figure in a sentence is computed where it stands: text cells hold none."""
+    cells = jupytext.read(path).cells
+    assert cells[0]["cell_type"] == "markdown"
+    assert cells[0]["source"].startswith("# ")
+    typed = [(f, c["source"]) for c in cells if c["cell_type"] == "markdown" for f in _figures(c["source"])]
+    assert not typed
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda p: p.stem)
+def test_it_reproduces_before_it_asks(path: Path) -> None:
+    code = [c["source"] for c in jupytext.read(path).cells if c["cell_type"] == "code"]
+    reproduced = next(i for i, c in enumerate(code) if f'js.published.reproduce("{path.stem}")' in c)
+    asked = next(i for i, c in enumerate(code) if "js.hierarchical." in c or "js.fit(" in c)
+    assert reproduced < asked
+    assert sum(c.count("js.published.load") for c in code) >= 1
+    imported = [line for c in code for line in c.splitlines() if re.match(r"\s*(from|import) judgestats\.models", line)]
+    assert not imported, "public names only: js.hierarchical.*"
+
+
+def _figures(text: str) -> list[str]:
+    return FIGURE.findall(NAMES.sub("", text))
+
+
+def test_what_counts_as_a_figure() -> None:
+    assert _figures("GPT-5.1 and Claude 4.5 Sonnet, Section 4.3.2, `0.5`, Tables 7 to 9, 26 people") == []
+    assert _figures("The mean is 0.46, or −.3, that is 12 % or 5 points") == ["0.46", "−.3", "12 %", "5 points"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("import warnings\nwarnings.warn('planted', UserWarning)", "planted"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("import numpy as np\nnp.log(np.zeros(1))", "RuntimeWarning"),
+    ],
+)
+def test_a_warning_fails_the_notebook(cell: str, words: str, tmp_path: Path, run: ModuleType) -> None:
+    from nbclient.exceptions import CellExecutionError
+
+    with pytest.raises(CellExecutionError, match=words):
+        run.execute(_written(tmp_path, cell))
+
+
+def test_standard_error_fails_the_notebook(tmp_path: Path, run: ModuleType) -> None:
+    with pytest.raises(run.NotebookError, match="planted"):
+        run.execute(_written(tmp_path, "import sys\nsys.stderr.write('planted')"))
+
+
+def test_draws_reach_the_notebook(tmp_path: Path, run: ModuleType) -> None:
+    cell = f"import os\nprint(os.environ.get({run.DRAWS!r}, 'all'))"
+    for draws, shown in ((FEW, str(FEW)), (None, "all")):
+        found = run.execute(_written(tmp_path, cell), draws)
+        assert found.cells[0]["outputs"][0]["text"].strip() == shown
+
+
+def test_every_notebook_is_listed() -> None:
+    listed = (FOLDER / "README.md").read_text(encoding="utf-8")
+    missing = [p.name for p in NOTEBOOKS if p.name not in listed]
+    assert not missing
+
+
+def test_there_is_one_per_paper() -> None:
+    papers = {p.name for p in (FOLDER.parent / "data").iterdir() if p.is_dir()}
+    assert papers == {p.stem for p in PAPERS}
+
+
+def test_unknown_name(run: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run.main(["merchants"])
+    assert "Notebooks: " in capsys.readouterr().err
+
+
+def test_page_leaves_out_the_code_of_prose(tmp_path: Path, run: ModuleType) -> None:
+    pytest.importorskip("nbconvert", reason="nbconvert is not installed (dependency group notebooks)")
+    path = _written(tmp_path, "kept = 1 + 1")
+    with path.open("a", encoding="utf-8") as file:
+        file.write('\n# %% tags=["remove-input"]\nunseen = "word"\nprint(unseen.upper())\n')
+    made = run.page(run.execute(path), "planted")
+    assert "kept" in made
+    assert "WORD" in made
+    assert "unseen" not in made
