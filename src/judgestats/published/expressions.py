@@ -12,7 +12,7 @@ import numpy as np
 from judgestats.errors import AuditError, suggestion
 from judgestats.published.books import Book, Cell
 from judgestats.published.functions import ARITHMETIC, COMPARISONS, EACH, OVER, SPECIAL, WITHIN
-from judgestats.published.selections import LONGEST, Selections, listed, movable, template
+from judgestats.published.selections import LONGEST, Selections, filled, listed, movable, template
 from judgestats.published.values import (
     SAME,
     Choice,
@@ -343,7 +343,7 @@ class Reading:
         """
         text = self._text
         for i, node in enumerate(self._places):
-            text = text.replace(f"_{i}_", listed([self.book.text(c) for c in self._selected[id(node)]]), 1)
+            text = filled(text, i, [self.book.text(c) for c in self._selected[id(node)]])
         return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
     def _refused(self, node: ast.AST, why: str) -> AuditError:

@@ -76,6 +76,8 @@ def nodes(node: ast.AST) -> Iterator[ast.expr]:
 def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
     """An expression parsed, as text with ``_0_``, ``_1_``, ... in place of its selections, and these selections.
 
+    A selection that is no argument of a function, and would need brackets if it had several values, is ``_0_v``.
+
     Parameters
     ----------
     expression : str
@@ -92,15 +94,23 @@ def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
 
 
 class _Blank(ast.NodeTransformer):
-    """Puts numbered blanks in place of selections."""
+    """Puts numbered blanks in place of selections; ``as_printed``, which changes no value, is left out."""
 
     def __init__(self, places: dict[int, int]) -> None:
         self._places = places
 
-    def visit(self, node: ast.AST) -> ast.AST:
+    def visit(self, node: ast.AST) -> Any:
         if id(node) in self._places:
-            return ast.Name(id=f"_{self._places[id(node)]}_", ctx=ast.Load())
+            return ast.Name(id=f"_{self._places[id(node)]}_v", ctx=ast.Load())
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id == "as_printed" and len(node.args) == 1:
+                return self.visit(node.args[0])
+            node.args = [self._bare(a) if id(a) in self._places else self.visit(a) for a in node.args]
+            return node
         return self.generic_visit(node)
+
+    def _bare(self, node: ast.expr) -> ast.expr:
+        return ast.Name(id=f"_{self._places[id(node)]}_", ctx=ast.Load())
 
 
 def listed(texts: list[str]) -> str:
@@ -115,6 +125,25 @@ def listed(texts: list[str]) -> str:
     str
     """
     return ", ".join(texts[:_SHOWN] + ([f"… {len(texts)} values"] if len(texts) > _SHOWN else []))
+
+
+def filled(text: str, at: int, texts: list[str]) -> str:
+    """The text of a template with printed texts in one of its blanks.
+
+    Parameters
+    ----------
+    text : str
+    at : int
+        Number of the blank.
+    texts : list of str
+
+    Returns
+    -------
+    str
+    """
+    row = listed(texts)
+    bracketed = f"[{row}]" if len(texts) > 1 else row
+    return text.replace(f"_{at}_v", bracketed, 1) if f"_{at}_v" in text else text.replace(f"_{at}_", row, 1)
 
 
 def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell, int], NDArray[np.float64]]:
