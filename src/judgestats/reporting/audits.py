@@ -175,7 +175,7 @@ def _tables(a: Audited) -> Iterator[Markup]:
     for name in a.book.columns:
         if name == CLAIMS:
             continue
-        touched = [v for c, v in verdicts.items() if c[0] == name]
+        touched = [c for c in verdicts if c[0] == name and parse(a.book.text(c)).value == parse(a.book.text(c)).value]
         body = _table(a.book, name, verdicts)
         title = f"{a.book.places[name]} " if a.book.places[name] != name else ""
         told = f"{name}, {noun(len(touched), 'cell')} checked" if touched else f"{name}, nothing to check"
@@ -195,16 +195,22 @@ def _table(book: Book, name: str, verdicts: Mapping[Cell, list[Decision]]) -> Ma
 
 
 def _own(cell: Cell, found: Sequence[Decision]) -> str:
-    """The verdict on a cell: the worst on itself; of those that only use it, the worst that names no other cell."""
-    own = [d.verdict for d in found if d.statement.printed == cell] or [
-        d.verdict for d in found if d.statement.printed is None
-    ]
-    return min(own, key=VERDICTS.index) if own else ""
+    """The worst verdict on a cell itself, or else on its row or within its table; empty where it is an input only."""
+    own = [d.verdict for d in found if d.statement.printed == cell]
+    return min(own or [d.verdict for d in found if _within(cell, d)], key=VERDICTS.index, default="")
+
+
+def _within(cell: Cell, decision: Decision) -> bool:
+    """Whether a statement is about the row of a cell, or about nothing but its table."""
+    said = decision.statement
+    if said.printed is not None or said.table != cell[0]:
+        return False
+    return said.row == cell[1] or all(c[0] == cell[0] for c in decision.cells)
 
 
 def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> Markup | str:
     found = verdicts.get(cell)
-    if not found:
+    if not found or parse(text).value != parse(text).value:
         return text
     verdict = _own(cell, found)
     told = "; ".join(dict.fromkeys(f"{d.statement.rule}: {d.verdict}" for d in found[:6]))
