@@ -22,17 +22,22 @@ def _rows(found, **asked):
     return found
 
 
-def test_seven_printed_numbers_do_not_follow(found):
+def test_six_printed_numbers_do_not_follow(found):
     odd = found[found["verdict"] == "does not follow"]
     assert sorted(zip(odd["place"], odd["printed"], odd["recomputed"].astype(float).round(2), strict=True)) == [
         ("Section 3.5", "1", 0.0),  # the scale of people and judges alike; 0 in Figure 4 and the prompt
         ("Section 7.2", "+0.96", 1.03),  # Grok: 9.08 - 8.05 = 1.03 and 9.12 - 8.05 = 1.07; 0.96 is Gemini's
-        ("Section 7.2", "+1.14", 0.96),  # Gemini: 9.34 - 8.20 = 1.14 and 9.16 - 8.20 = 0.96
-        ("Section 7.2", "+1.18", 1.14),  # no score of Gemini on itself less 8.20 is 1.18
+        ("Section 7.2", "+1.18", 1.14),  # Gemini: 9.34 - 8.20 = 1.14 and 9.16 - 8.20 = 0.96
         ("Table 1", "9.02", 9.22),  # (9.0 + 9.2 + 9.1 + 9.8 + 9.0) / 5
         ("Table 4", "8.80", 9.0),  # (8.7 + 8.9 + 8.8 + 10.0 + 8.6) / 5
         ("Table 5", "8.58", 8.18),  # (8.6 + 8.2 + 8.4 + 7.4 + 8.3) / 5
     ]
+
+
+def test_the_first_end_of_geminis_range_is_the_attributed_one(found):
+    rows = _rows(found, place="Section 7.2", printed="+1.14", claim="lower of the two")  # 1.14, then 0.96
+    assert rows["verdict"].tolist() == ["depends"]
+    assert rows["comment"].str.contains("the first is the attributed one").all()
 
 
 def test_46_of_50_final_scores_are_the_mean_of_the_criteria(found):
