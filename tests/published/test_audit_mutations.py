@@ -1,0 +1,51 @@
+"""A misprint is noticed: printed numbers of every table are altered, and the counts of the README are the audit's."""
+
+import math
+from pathlib import Path
+
+import audit_counts
+import audit_mutations
+import pandas as pd
+import pytest
+
+from judgestats import audit
+from judgestats.published.auditing import PAPERS, audited
+
+#: The whole study, committed: ``make mutations``.
+STUDY = Path(__file__).parents[2] / "docs" / "audit_mutations.csv"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_cells_that_others_bear_on_are_covered(paper):
+    """The cells that no rule reads are settings and figures that stand alone; they are few."""
+    (found,) = audited(paper)
+    cells = audit_mutations.numbers(found.book)
+    covered = set(found.cells())
+    assert sum(c in covered for c in cells) >= 0.95 * len(cells)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_an_altered_number_is_noticed(paper):
+    """A small size of the study: three numbers a table, moved by ten units of their last digit."""
+    found = audit_mutations.study(paper, [10], most=3)
+    assert found["noticed"].sum() >= 0.6 * (found["noticed"] / found["share"]).sum()
+
+
+def test_the_committed_study_is_of_these_tables():
+    study = pd.read_csv(STUDY)
+    now = {(p, t) for p in PAPERS for t in audited(p)[0].book.columns if t != "claims"}
+    assert set(zip(study["paper"], study["table"], strict=True)) == now
+    sizes = {(p, c[0]) for p in PAPERS for c in audit_mutations.numbers(audited(p)[0].book)}
+    assert set(zip(*study[study["numbers"] > 0][["paper", "table"]].to_numpy().T, strict=True)) == sizes
+
+
+def test_a_number_is_altered_by_units_of_its_last_digit():
+    assert list(audit_mutations.altered(".695", 3)) == ["0.698", "0.692"]
+    assert list(audit_mutations.altered("7", 10)) == ["17"]  # a count does not fall below zero
+    assert list(audit_mutations.altered("+0.02", 3)) == ["0.05", "-0.01"]
+    assert all(not math.isnan(float(t)) for t in audit_mutations.altered("-1.5", 1))
+
+
+def test_the_counts_of_the_readme_are_those_of_the_audit():
+    readme = audit_counts.README.read_text(encoding="utf-8")
+    assert readme == audit_counts.written(readme, audit())
