@@ -112,20 +112,21 @@ def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, V
     return reading, reading.value()
 
 
-def _alternative(statement: Statement, book: Book) -> tuple[str, str, frozenset[Cell]]:
-    """Name and arithmetic of the first alternative under which the statement holds."""
+def _otherwise(statement: Statement, book: Book, still_open: str) -> tuple[str, str, frozenset[Cell]]:
+    """Verdict where a statement does not hold as it stands: on what it depends, if on anything, and the cells read."""
     cells: set[Cell] = set()
     for name, expression in statement.otherwise:
         reading, value = _read(statement, book, expression)
         cells |= set(reading.cells)
         if isinstance(value, Truth):
-            if len(value) == 1 and value.values[0] >= SAME:
-                return name, reading.written(), frozenset(cells)
+            holds, told = len(value) == 1 and value.values[0] >= SAME, reading.written()
         else:
             low, at, high = _scalar(value, expression)
-            if _print_of(statement, book).agrees(low, at, high) in ("exact", "within"):
-                return name, f"{reading.written()} = {at:.6g}", frozenset(cells)
-    return "", "", frozenset(cells)
+            holds = _print_of(statement, book).agrees(low, at, high) in ("exact", "within")
+            told = f"{reading.written()} = {at:.6g}"
+        if holds:
+            return DEPENDS, f"depends on: {name}: {told}", frozenset(cells)
+    return (DEPENDS, f"depends on {still_open}", frozenset(cells)) if still_open else (NOT, "", frozenset(cells))
 
 
 def _scalar(value: Value, expression: str) -> tuple[float, float, float]:
@@ -163,20 +164,13 @@ def _number(statement: Statement, book: Book) -> Decision:
         why = _why_unknown(reading, book)
         return _decided(statement, printed.text, math.nan, UNKNOWN, _joined(written, why, statement.comment), cells)
     found = printed.agrees(low, at, high)
-    range_ = f"the inputs' digits allow {low:.6g} to {high:.6g}"
-    if found == "exact":
-        return _decided(statement, printed.text, at, FOLLOWS, _joined(written, statement.comment), cells, printed)
-    if found == "within":
-        return _decided(
-            statement, printed.text, at, FOLLOWS, _joined(written, range_, statement.comment), cells, printed
-        )
-    name, other, more = _alternative(statement, book)
-    if name or found == "undecided":
-        which = f"depends on: {name}: {other}" if name else f"depends on {_DIGITS}"
-        comment = _joined(written, which, statement.comment)
-        return _decided(statement, printed.text, at, DEPENDS, comment, cells | more, printed)
-    comment = _joined(written, range_ if high > low else "", statement.comment)
-    return _decided(statement, printed.text, at, NOT, comment, cells | more, printed)
+    why = f"the inputs' digits allow {low:.6g} to {high:.6g}" if high > low and found != "exact" else ""
+    verdict, more = FOLLOWS, frozenset[Cell]()
+    if found not in ("exact", "within"):
+        verdict, told, more = _otherwise(statement, book, _DIGITS if found == "undecided" else "")
+        why = told or why
+    comment = _joined(written, why, statement.comment)
+    return _decided(statement, printed.text, at, verdict, comment, cells | more, printed)
 
 
 def _truth(statement: Statement, book: Book) -> Decision:
@@ -190,17 +184,13 @@ def _truth(statement: Statement, book: Book) -> Decision:
     written = reading.written()
     if at >= SAME:
         return _decided(statement, statement.said, "holds", FOLLOWS, _joined(written, statement.comment), cells)
-    name, other, more = _alternative(statement, book) if at == at else ("", "", frozenset())
     if math.isnan(at):
         comment = _joined(written, _why_unknown(reading, book), statement.comment)
         return _decided(statement, statement.said, "", UNKNOWN, comment, cells)
-    if name or at > 0:
-        open_ = _VALUES if _missing(reading, book) else _DIGITS
-        which = f"depends on: {name}: {other}" if name else f"depends on {open_}"
-        return _decided(
-            statement, statement.said, "undecided", DEPENDS, _joined(written, which, statement.comment), cells | more
-        )
-    return _decided(statement, statement.said, "does not hold", NOT, _joined(written, statement.comment), cells | more)
+    still_open = "" if at == 0 else _VALUES if _missing(reading, book) else _DIGITS
+    verdict, told, more = _otherwise(statement, book, still_open)
+    shown = "undecided" if verdict == DEPENDS else "does not hold"
+    return _decided(statement, statement.said, shown, verdict, _joined(written, told, statement.comment), cells | more)
 
 
 def _missing(reading: Reading, book: Book) -> bool:
