@@ -154,6 +154,32 @@ def test_audit_of_a_paper_and_of_a_file(tmp_path):
     found = run.invoke(app, ["audit", str(tmp_path / "board.csv"), "--rules", str(tmp_path / "rules.toml")])
     assert found.exit_code == 0, found.output
     assert "4 + 7 = 11" in plain(found)
+    strict = ["audit", str(tmp_path / "board.csv"), "--rules", str(tmp_path / "rules.toml"), "--strict"]
+    assert run.invoke(app, strict).exit_code == 1
+    (tmp_path / "board.csv").write_text("judge,wins,losses,n\nA,3,7,10\nB,TBD,7,10\n", encoding="utf-8")
+    assert run.invoke(app, strict).exit_code == 0  # what cannot be decided is no fault
+
+
+def test_an_audit_is_told_in_a_few_lines():
+    lines = run.invoke(app, ["reproduce"]).output.splitlines()
+    assert len(lines) < 80
+    assert max(map(len, lines)) < 240
+    assert sum(line.startswith("  ✗") for line in lines) == 5 * 4  # dark_current has none
+    assert "  59 more do not follow, on the page that --out page.html writes" in lines
+    assert sum("on a choice, on the page" in line for line in lines) == 4
+    assert any(line.startswith("    ") and line.endswith("…") for line in lines)
+    assert all(len(line) <= 4 + 110 for line in lines if line.startswith("    "))
+    one = run.invoke(app, ["audit", "rationalization"]).output
+    assert one.count("✗") == 20
+    assert "44 more do not follow" in one
+    assert one.count("rationalization") == 1  # in the title
+
+
+def test_reproduce_and_audit_say_how_they_differ():
+    told = {name: plain(run.invoke(app, [name, "--help"])) for name in ("reproduce", "audit")}
+    assert "For a table of your own: judgestats audit" in told["reproduce"]
+    assert "any table" in told["audit"]
+    assert "reproduce" in told["audit"].partition("Arguments")[0]
 
 
 def test_a_misspelt_rule_lists_the_rules(tmp_path):

@@ -190,6 +190,16 @@ def test_decisions_are_numbered_without_a_gap():
             assert p.read_text(encoding="utf-8").startswith(f"# {int(p.name[:4])}. "), p.name
 
 
+def test_every_function_of_expressions_is_on_the_page_of_the_audit():
+    from judgestats.published.functions import EACH, OVER, SPECIAL, WITHIN
+
+    page = (DOCS / "audit.md").read_text(encoding="utf-8").partition("## Expressions")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(\w+)", page))
+    known = {*EACH, *OVER, *WITHIN, *SPECIAL}
+    assert known - named == set()
+    assert {n for row in re.findall(r"^\| \w.*", page, re.M) for n in re.findall(r"`(\w+)", row)} == known
+
+
 def test_every_rule_of_the_audit_has_one_row_with_what_it_needs_and_takes():
     from judgestats.published.rules import RULES
 

@@ -21,8 +21,6 @@ from rich.text import Text
 
 from judgestats.errors import JudgestatsError, SchemaError
 
-#: Printed numbers of a paper that are listed in the terminal where they do not follow.
-MOST_ODD = 8
 app = typer.Typer(
     help="Statistics for the verdicts of LLM judges. Begin with: judgestats check FILE",
     no_args_is_help=True,
@@ -48,8 +46,6 @@ Labels = Annotated[
 Format = Annotated[
     str, typer.Option("--format", help="Name of a reader (judgestats formats); told from the file by default.")
 ]
-
-
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the files, if not UTF-8: cp1252, utf-16.")]
 Scale = Annotated[
     str,
@@ -158,8 +154,7 @@ def report(
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
     data = _read(source, map, labels, format, encoding, scale, off_scale, decimal)
-    known = parse_identity(identity)
-    _check_identity(data, known)
+    _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
         path = write(
@@ -182,65 +177,52 @@ def formats() -> None:
     """List the formats that can be read."""
     from judgestats.ingest import formats as listed
 
-    table = listed()
-    _print_table(_console(), "Formats", table[["name", "frame", "about", "example"]])
+    _print_table(_console(), "Formats", listed()[["name", "frame", "about", "example"]])
 
 
 @app.command()
 @_readable
 def reproduce(
     paper: Annotated[str, typer.Argument(help="One of the five papers; all by default.")] = "",
-    out: Annotated[Path | None, typer.Option("--out", help="Write the page here too.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the page, with its figures, here too.")] = None,
 ) -> None:
-    """Recompute every printed number that follows from other printed numbers."""
+    """Audit the five papers, and draw their figures again (--out). For a table of your own: judgestats audit."""
     from judgestats.published import audited
 
-    console = _console()
-    _show_audit(console, audited(paper or None), out is not None)
+    _show_audit(audited(paper or None), out is not None)
     if out is not None:
         from judgestats.reporting import reproduction_page
 
-        console.print(Text(f"Page: {reproduction_page(out, paper or None)}"))
+        typer.echo(f"Page: {reproduction_page(out, paper or None)}")
 
 
 @app.command()
 @_readable
 def audit(
-    source: Annotated[str, typer.Argument(metavar="[PAPER | FILE]", help="A paper, or a CSV file.")] = "",
+    source: Annotated[str, typer.Argument(metavar="[FILE | PAPER]", help="A CSV file, or one of the papers.")] = "",
     rules: Annotated[Path | None, typer.Option("--rules", help="Rules file (TOML) for a file of one's own.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the page here too.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if something does not follow.")] = False,
 ) -> None:
-    """Check which printed numbers follow from the other printed numbers."""
+    """Check which numbers of any table, or of one paper, follow from its others. Papers with figures: reproduce."""
     from judgestats.published import audited
 
     found = audited(source or None, rules=rules)
-    console = _console()
-    _show_audit(console, found, out is not None)
+    _show_audit(found, out is not None)
     if out is not None:
         from judgestats.reporting import audit_page
 
-        console.print(Text(f"Page: {audit_page(found, out)}"))
+        typer.echo(f"Page: {audit_page(found, out)}")
+    if strict and any(d.verdict == "does not follow" for a in found for d in a.decisions):
+        raise typer.Exit(1)
 
 
-def _show_audit(console: Console, found: Any, paged: bool) -> None:
-    """Verdicts by paper, then what does not follow, then what depends; the rest is on the page."""
-    result = pd.concat([a.findings() for a in found], ignore_index=True)
-    summary = result.groupby(["paper", "verdict"], sort=False).size().unstack(fill_value=0).reset_index()
-    _print_table(console, "Printed numbers and statements", summary)
-    for verdict, title in (("does not follow", "What does not follow"), ("depends", "What depends on a choice")):
-        odd = result[result["verdict"] == verdict]
-        shown = odd.groupby("paper", sort=False).head(MOST_ODD)
-        if len(odd):
-            columns = ["paper", "place", "claim", "printed", "recomputed", "comment"]
-            _print_table(console, title, shown[columns].assign(recomputed=shown["recomputed"].map(_six)))
-        if len(odd) > len(shown):
-            where = "on the page" if paged else "on the page that --out page.html writes"
-            console.print(Text(f"{len(odd) - len(shown)} more {where}\n"))
+def _show_audit(found: Any, paged: bool) -> None:
+    """Counts, then the first findings of each source; the rest is on the page."""
+    from judgestats.published.briefing import counts, findings
 
-
-def _six(value: Any) -> str:
-    """Six significant digits of a number; text as it is."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    _print_table(_console(), f"Printed numbers and statements: {', '.join(a.paper for a in found)}", counts(found))
+    typer.echo("\n".join(findings(found, "on the page" if paged else "on the page that --out page.html writes")))
 
 
 def _read(

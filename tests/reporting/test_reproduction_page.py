@@ -70,6 +70,30 @@ def test_what_comes_from_a_table_is_text(tmp_path):
     assert "&lt;b&gt;x&lt;/b&gt;" in page
 
 
+def test_of_many_cells_only_those_at_the_break_are_red(tmp_path):
+    texts = [f"0.{i}" for i in (10, 20, 30, 40, 50, 60, 55, 70)]
+    frame = pd.DataFrame({"m": list("abcdefgh"), "x": texts})
+    colours = {}
+    for holds in ("increasing(table.x)", "sum(table.x) == 0", "all(table.x > 0)"):
+        rules = [{"rule": "check", "table": "table", "holds": holds}]
+        page = audit_page(audited(frame, rules=rules), tmp_path / "index.html").read_text(encoding="utf-8")
+        body = page.partition("cell by cell")[2].partition("</p>")[2]
+        colours[holds] = re.findall(r'class="cell (\w+)"[^>]*>([\d.]+)<', body)
+    assert [t for c, t in colours["increasing(table.x)"] if c == "no"] == ["0.60", "0.55"]
+    assert {c for c, _ in colours["sum(table.x) == 0"]} == {"used"}
+    assert {c for c, _ in colours["all(table.x > 0)"]} == {"yes"}
+
+
+def test_what_a_rule_is_about_is_red_and_its_inputs_are_not(tmp_path):
+    frame = pd.DataFrame({"m": ["a", "b"], "x": ["4.74", "2.00"], "n": ["25", "25"]})
+    rules = [{"rule": "grim", "mean": "x", "n": "n"}]
+    page = audit_page(audited(frame, rules=rules), tmp_path / "index.html").read_text(encoding="utf-8")
+    assert re.findall(r'class="cell no"[^>]*>([\d.]+)<', page.partition("cell by cell")[2].partition("</p>")[2]) == [
+        "4.74"
+    ]
+    assert "<td>4.74</td>" in page
+
+
 def test_same_bytes_twice(tmp_path):
     one, two = (reproduction_page(tmp_path / f"{i}.html", "dark_current").read_bytes() for i in (1, 2))
     assert one == two

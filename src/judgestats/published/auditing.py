@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +14,7 @@ from judgestats.errors import AuditError, suggestion
 from judgestats.published.books import Book, Cell, book
 from judgestats.published.catalogue import data_folder, load, places
 from judgestats.published.claims import CLAIMS, claimed
+from judgestats.published.files import declared, printed_table
 from judgestats.published.rules import statements
 from judgestats.published.statements import Decision, Statement, decide
 
@@ -55,8 +55,8 @@ def audit(
     Raises
     ------
     AuditError
-        If the paper, a rule, a parameter, a table or a column is not known, or a cell that a rule needs as a number
-        holds none.
+        If the paper, a rule, a parameter, a table or a column is not known. A cell that a rule needs as a number and
+        that holds none is no error: what rests on it cannot be decided, and the comment names the cell.
 
     Notes
     -----
@@ -144,7 +144,7 @@ def audited(
     if rules is None and claims is None:
         raise AuditError(f"{name!r} needs rules=, a file or a list. Papers, which need none: {', '.join(PAPERS)}.")
     own = book({**tables, **({CLAIMS: claims} if claims is not None else {})})
-    made = statements(own, _declared(rules)) + (claimed(own) if claims is not None else [])
+    made = statements(own, declared(rules)) + (claimed(own) if claims is not None else [])
     return [Audited(name, own, tuple(decide(s, own) for s in made))]
 
 
@@ -167,7 +167,7 @@ def paper_statements(paper: str) -> tuple[Book, tuple[Statement, ...]]:
     """
     where = places(paper)
     own = book({name: load(f"{paper}/{name}", printed=True) for name in where}, where)
-    made = statements(own, _declared(data_folder() / paper / "rules.toml"))
+    made = statements(own, declared(data_folder() / paper / "rules.toml"))
     return own, (*made, *(claimed(own) if CLAIMS in own.columns else []))
 
 
@@ -185,43 +185,4 @@ def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> t
     if not path.is_file():
         near = suggestion(str(source), PAPERS)
         raise AuditError(f"{str(source)!r} is neither a file nor a paper. Papers: {', '.join(PAPERS)}.{near}")
-    return {OWN: _file(path)}, path.stem
-
-
-def _file(path: Path) -> pd.DataFrame:
-    """A table as printed; its separator is the one that its first line has most of."""
-    try:
-        first = next(iter(path.read_text(encoding="utf-8-sig").splitlines()), "")
-        separator = max(",;\t", key=first.count)
-        # the names are read as a row: pandas would rename those that are used twice
-        cells = pd.read_csv(
-            path, dtype=str, keep_default_na=False, sep=separator, header=None, encoding="utf-8-sig", index_col=False
-        )
-    except UnicodeDecodeError as error:
-        raise AuditError(f"{path.name} is not in UTF-8 ({error.reason}). Save it so, or give a DataFrame.") from error
-    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
-        raise AuditError(
-            f"{path.name} is no table: {str(error).strip()}. A line of names, then a line a row."
-        ) from error
-    return cells.iloc[1:].set_axis(list(cells.iloc[0]), axis=1).reset_index(drop=True)
-
-
-def _declared(rules: str | Path | Sequence[Mapping[str, Any]] | None) -> Sequence[Mapping[str, Any]]:
-    if rules is None:
-        return []
-    if isinstance(rules, list | tuple):
-        return rules
-    if not isinstance(rules, str | Path):
-        raise AuditError(f"rules is a {type(rules).__name__}. Allowed: a TOML file, or a list of mappings, one a rule.")
-    path = Path(rules)
-    if not path.is_file():
-        raise AuditError(f"There is no rules file {str(rules)!r}.")
-    try:
-        read = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise AuditError(f"{path.name} is no TOML: {error}.") from error
-    if set(read) - {"rule"} or not isinstance(read.get("rule", []), list):
-        raise AuditError(f"{path.name} has {', '.join(read)}. Allowed: [[rule]] tables.")
-    if not read:
-        raise AuditError(f"{path.name} has no rule. Write [[rule]] tables.")
-    return list(read["rule"])
+    return {OWN: printed_table(path)}, path.stem

@@ -141,7 +141,7 @@ class Book:
 
         Raises
         ------
-        AuditError
+        UnreadableCellError
             If there is text in it.
         """
         where = f"{cell[0]}, row {cell[1] + 1}, {cell[2]}"

@@ -11,22 +11,20 @@ import numpy as np
 
 from judgestats.errors import AuditError, suggestion
 from judgestats.published.books import Book, Cell
-from judgestats.published.functions import ARITHMETIC, COMPARISONS, EACH, OVER, SPECIAL, WITHIN
+from judgestats.published.choices import chosen, extreme, those
+from judgestats.published.functions import ARITHMETIC, COMPARISONS, EACH, OVER, SPECIAL, WITHIN, within
 from judgestats.published.selections import LONGEST, Selections, filled, listed, movable, template
 from judgestats.published.values import (
-    SAME,
     Choice,
     Floats,
     Numbers,
     Texts,
     Truth,
     Value,
-    chosen,
     combined,
     compared,
     constant,
     every,
-    extreme,
     increasing,
     quantified,
 )
@@ -150,13 +148,15 @@ class Reading:
         if isinstance(value, Truth):
             return Numbers(value.values[:, None], value.cells)
         if not isinstance(value, Numbers):
+            self._refuse_text(value)
             shown = listed(list(value.values if isinstance(value, Texts) else value.found))
             raise self._refused(node, f"A number is needed here, got {shown!r}.")
-        self._refuse_text(value)
+        if np.isnan(value.values).any():
+            self._refuse_text(value)
         return value
 
-    def _refuse_text(self, value: Numbers) -> None:
-        for cell in value.cells if np.isnan(value.values).any() else ():
+    def _refuse_text(self, value: Value) -> None:
+        for cell in getattr(value, "cells", ()):
             self.book.number(cell)  # raises, naming the cell, unless nothing is printed in it
 
     def _truth(self, node: ast.expr) -> Truth:
@@ -175,7 +175,10 @@ class Reading:
     def _listed(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
         parts = [self._evaluate(e) for e in node.elts]
         if all(isinstance(p, Texts) for p in parts):
-            return Texts(tuple(t for p in parts for t in p.values))  # type: ignore[union-attr]
+            return Texts(
+                tuple(t for p in parts for t in p.values),  # type: ignore[union-attr]
+                tuple(c for p in parts for c in p.cells),  # type: ignore[union-attr]
+            )
         numbers = [self._number(e) for e in node.elts]
         width = max(p.values.shape[1] for p in numbers)
         stacked = np.vstack([np.broadcast_to(p.values, (len(p), width)) for p in numbers])
@@ -185,7 +188,7 @@ class Reading:
     def _unary(self, node: ast.UnaryOp) -> Value:
         if isinstance(node.op, ast.Not):
             part = self._truth(node.operand)
-            return Truth(1.0 - part.values, part.cells)
+            return Truth(1.0 - part.values, part.cells, part.breaks)
         if isinstance(node.op, ast.Invert):
             raise self._refused(node, "Allowed: -, + and not.")
         sign = np.negative if isinstance(node.op, ast.USub) else np.positive
@@ -193,10 +196,11 @@ class Reading:
 
     def _joined(self, node: ast.BoolOp) -> Truth:
         parts = [self._truth(v) for v in node.values]
+        breaks = tuple(b for p in parts if (p.values == 0).any() for b in p.breaks)
         if isinstance(node.op, ast.And):
-            return self._together(node, parts)
+            return replace(self._together(node, parts), breaks=breaks)
         made = self._together(node, [Truth(1.0 - p.values, p.cells) for p in parts])
-        return Truth(1.0 - made.values, made.cells)
+        return Truth(1.0 - made.values, made.cells, breaks)
 
     def _compare(self, node: ast.Compare) -> Truth:
         lefts = [node.left, *node.comparators[:-1]]
@@ -222,6 +226,10 @@ class Reading:
         if isinstance(sign, ast.In | ast.NotIn):
             among = np.array([float(t in self._texts(b)) for t in self._texts(a)])
             return Truth(among if isinstance(sign, ast.In) else 1 - among, getattr(a, "cells", ()))
+        ordered = not isinstance(sign, ast.Eq | ast.NotEq)
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, Texts) and (ordered or isinstance(other, Numbers)):
+                self._refuse_text(one)  # a number is meant
         if isinstance(a, Texts) or isinstance(b, Texts):
             return self._same_text(node, sign, a, b)
         if type(sign) not in COMPARISONS:
@@ -286,20 +294,14 @@ class Reading:
 
     def _within(self, node: ast.Call, function: Callable[..., bool], options: Mapping[str, float]) -> Truth:
         ranges = [self._number(a).range() for a in node.args]
-        size = max(len(r[0]) for r in ranges)
-        low, high = ([np.broadcast_to(r[i], size) for r in ranges] for i in (0, 2))
-        made = [
-            np.nan if np.isnan([*a, *b]).any() else float(function(*zip(a, b, strict=True), **options))
-            for a, b in zip(zip(*low, strict=True), zip(*high, strict=True), strict=True)
-        ]
-        return Truth(np.array(made, dtype=float))
+        return Truth(within(function, [r[0] for r in ranges], [r[2] for r in ranges], options))
 
     def _special(self, node: ast.Call, name: str) -> Value:
         if not node.args:
             raise self._refused(node, f"{name}() needs an argument.")
         first = node.args[0]
         if name in ("all", "none", "any", "count"):
-            return quantified(name, self._truth(first).values)
+            return quantified(name, self._truth(first))
         if name == "repeats":
             return self._repeats(node)
         if name in ("len", "distinct"):
@@ -310,11 +312,7 @@ class Reading:
             return increasing(self._number(first), strict, name == "decreasing")
         if name == "which":
             truth = self._truth(first)
-            named = np.array(self._labels(node, truth.cells, node.args[1:]))
-            unknown = np.isnan(truth.values)
-            sure = frozenset(map(str, named[truth.values >= SAME]))
-            possible = frozenset(map(str, named[(truth.values > 0) | unknown]))
-            return Choice(tuple(sorted(sure)), sure, possible, frozenset(named), unknown=bool(unknown.any()))
+            return those(truth, self._labels(node, truth.cells, node.args[1:]))
         part = self._number(first)
         k = int(self._option(node.args[1])) if name in ("top", "bottom") else 1
         labels = self._labels(node, part.cells, node.args[1 + (name in ("top", "bottom")) :])

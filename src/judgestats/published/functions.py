@@ -8,7 +8,7 @@ cell by half a unit of its last digit. ``EACH`` works element by element, ``OVER
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -143,6 +143,33 @@ def _holm_of(p: Floats, m: float, alpha: float) -> Floats:
     out = np.empty_like(p)
     np.put_along_axis(out, order, alive.astype(float), axis=0)
     return out
+
+
+def within(
+    function: Callable[..., bool], low: Sequence[Floats], high: Sequence[Floats], options: Mapping[str, float]
+) -> Floats:
+    """A function of ranges, row by row.
+
+    Parameters
+    ----------
+    function : callable
+        One of ``WITHIN``.
+    low, high : sequences of arrays
+        Ends of each argument, of one size, or of the size 1.
+    options : mapping
+
+    Returns
+    -------
+    float array
+        1 or 0; NaN where an argument has no value.
+    """
+    size = max(map(len, low))
+    lows, highs = (zip(*(np.broadcast_to(e, size) for e in ends), strict=True) for ends in (low, high))
+    made = [
+        np.nan if np.isnan([*a, *b]).any() else float(function(*zip(a, b, strict=True), **options))
+        for a, b in zip(lows, highs, strict=True)
+    ]
+    return np.array(made, dtype=float)
 
 
 # lambdas, as a ufunc would take a third argument for the array to write to

@@ -30,6 +30,10 @@ _FAR = 1e12
 _MOST_UNITS = 1e15
 
 
+class UnreadableCellError(AuditError):
+    """A cell that a statement needs as a number holds none; the statement cannot be decided, the audit goes on."""
+
+
 @dataclass(frozen=True)
 class Printed:
     """A number as it was printed.
@@ -213,7 +217,7 @@ def number(text: str, where: str, *, rounded: bool = False) -> Printed:
 
     Raises
     ------
-    AuditError
+    UnreadableCellError
         If there is text in the cell; it says what to do with two numbers in one cell.
     """
     found = parse(text, rounded=rounded)
@@ -222,6 +226,22 @@ def number(text: str, where: str, *, rounded: bool = False) -> Printed:
     why, cure = "no number", "Leave the row out (where=), or mend the table."
     if re.fullmatch(r"\s*[+-]?\d+,\d+\s*%?\s*", text.translate(_MINUS)):
         why, cure = "a decimal comma", "Write a decimal point; a comma is read between thousands only."
-    elif len(re.findall(r"\d+(?:\.\d+)?|\.\d+", text)) > 1:
+    elif re.fullmatch(r"\s*[+-]?\d{1,3}(?:\s\d{3})+(?:\.\d+)?\s*", text.translate(_MINUS)):
+        why, cure = "a number with spaces", "Write it without them, or with commas between thousands."
+    elif noisy(text):
         why, cure = "two numbers in one cell", "Split it into columns, one number each."
-    raise AuditError(f"{where} is {text!r}: {why}. {cure}")
+    raise UnreadableCellError(f"{where} is {text!r}: {why}. {cure}")
+
+
+def noisy(text: str) -> bool:
+    """Whether several numbers stand in a text.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    bool
+    """
+    return len(re.findall(r"\d+(?:\.\d+)?|\.\d+", text)) > 1

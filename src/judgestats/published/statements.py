@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judgestats.errors import AuditError
 from judgestats.published.books import Book, Cell
 from judgestats.published.expressions import Reading
-from judgestats.published.printed import Printed, parse
+from judgestats.published.labels import row_label
+from judgestats.published.printed import Printed, UnreadableCellError, parse
 from judgestats.published.values import SAME, Numbers, Texts, Truth, Value
 
 FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "cannot be decided"
 #: In the order in which a reader should see them.
 VERDICTS = (NOT, DEPENDS, UNKNOWN, FOLLOWS)
+#: Places at which a statement breaks that its comment names.
+_BREAKS = 2
 _DIGITS, _VALUES = "digits that are not printed", "values that are not printed"
 
 
@@ -41,6 +44,12 @@ class Statement:
         Alternatives that a reader could defend.
     comment : str
     rounded : frozenset of (table, column)
+    about : tuple of cells
+        Those that a truth is about, where it reads others too: they are shown as what is printed.
+    hint : str
+        Told where it does not follow.
+    number : int
+        Which of several rules it is of; 0 where there is one.
     """
 
     rule: str
@@ -54,6 +63,9 @@ class Statement:
     otherwise: tuple[tuple[str, str], ...] = ()
     comment: str = ""
     rounded: frozenset[tuple[str, str]] = frozenset()
+    about: tuple[Cell, ...] = ()
+    hint: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,8 @@ class Decision:
         The arithmetic first.
     cells : frozenset of cells
         Printed values that bear on it, the compared one included.
+    at_fault : frozenset of cells
+        Where a statement about many cells breaks, if that is known.
     """
 
     statement: Statement
@@ -81,6 +95,7 @@ class Decision:
     verdict: str
     comment: str
     cells: frozenset[Cell]
+    at_fault: frozenset[Cell] = frozenset()
 
 
 def decide(statement: Statement, book: Book) -> Decision:
@@ -98,13 +113,27 @@ def decide(statement: Statement, book: Book) -> Decision:
     Raises
     ------
     AuditError
-        If an expression cannot be read; the message names the rule and the place.
+        If an expression cannot be read; the message names the rule and the place. A cell that cannot be read is no
+        error: what needs it cannot be decided.
     """
     book = book.with_rounded(statement.rounded)
     try:
         return _number(statement, book) if statement.printed is not None else _truth(statement, book)
+    except UnreadableCellError as error:
+        return _unreadable(statement, book, str(error))
     except AuditError as error:
-        raise AuditError(f"Rule {statement.rule!r} at {statement.place} ({statement.claim}): {error}") from error
+        which = f"{statement.number}, {statement.rule}" if statement.number else statement.rule
+        raise AuditError(f"Rule {which}, at {statement.place} ({statement.claim}): {error}") from error
+
+
+def _unreadable(statement: Statement, book: Book, why: str) -> Decision:
+    """What needs a cell that cannot be read; the reason names the cell, and what to do."""
+    comment, own = _joined(why, statement.comment), frozenset[Cell]()
+    if statement.printed is None:
+        return _decided(statement, _said(statement, book), "", UNKNOWN, comment, own)
+    if not isinstance(statement.printed, tuple):
+        return _decided(statement, statement.printed, math.nan, UNKNOWN, comment, own)
+    return _decided(statement, book.text(statement.printed), math.nan, UNKNOWN, comment, frozenset([statement.printed]))
 
 
 def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, Value]:
@@ -173,9 +202,15 @@ def _number(statement: Statement, book: Book) -> Decision:
     return _decided(statement, printed.text, at, verdict, comment, cells | more, printed)
 
 
+def _said(statement: Statement, book: Book) -> str:
+    """What a statement says, or else the printed cells that it is about."""
+    return statement.said or ", ".join(book.text(c) for c in statement.about)
+
+
 def _truth(statement: Statement, book: Book) -> Decision:
+    said = _said(statement, book)
     if not statement.expression:
-        return _decided(statement, statement.said, "", UNKNOWN, statement.comment, frozenset())
+        return _decided(statement, said, "", UNKNOWN, statement.comment, frozenset())
     reading, value = _read(statement, book, statement.expression)
     if not isinstance(value, Truth) or len(value) != 1:
         got = f"{len(value)} truths; use all() or any()" if isinstance(value, Truth) else "no comparison"
@@ -183,14 +218,29 @@ def _truth(statement: Statement, book: Book) -> Decision:
     cells, at = frozenset(reading.cells), float(value.values[0])
     written = reading.written()
     if at >= SAME:
-        return _decided(statement, statement.said, "holds", FOLLOWS, _joined(written, statement.comment), cells)
+        return _decided(statement, said, "holds", FOLLOWS, _joined(written, statement.comment), cells)
     if math.isnan(at):
         comment = _joined(written, _why_unknown(reading, book), statement.comment)
-        return _decided(statement, statement.said, "", UNKNOWN, comment, cells)
+        return _decided(statement, said, "", UNKNOWN, comment, cells)
     still_open = "" if at == 0 else _VALUES if _missing(reading, book) else _DIGITS
     verdict, told, more = _otherwise(statement, book, still_open)
     shown = "undecided" if verdict == DEPENDS else "does not hold"
-    return _decided(statement, statement.said, shown, verdict, _joined(written, told, statement.comment), cells | more)
+    if verdict != NOT:
+        return _decided(statement, said, shown, verdict, _joined(written, told, statement.comment), cells | more)
+    comment = _joined(written, _broken(value, book), statement.hint, statement.comment)
+    made = _decided(statement, said, shown, verdict, comment, cells | more)
+    return replace(made, at_fault=frozenset(c for cells in value.breaks for c in cells))
+
+
+def _broken(value: Truth, book: Book) -> str:
+    """Where a statement about many cells breaks: the first places, each with its row and what is printed there."""
+    told = [
+        f"{' / '.join(dict.fromkeys(row_label(book, t, i) for t, i, _ in cells))}:"
+        f" {' then '.join(book.text(c) for c in cells)}"
+        for cells in value.breaks[:_BREAKS]
+    ]
+    more = f" ({len(value.breaks) - _BREAKS} more)" if len(value.breaks) > _BREAKS else ""
+    return f"breaks at {' and at '.join(told)}{more}" if told else ""
 
 
 def _missing(reading: Reading, book: Book) -> bool:
@@ -204,7 +254,9 @@ def _why_unknown(reading: Reading, book: Book) -> str:
 
 
 def _joined(*parts: str) -> str:
-    return "; ".join(p for p in parts if p)
+    """Parts of a comment; a full stop stands at its end only."""
+    kept = [p for p in parts if p]
+    return "; ".join([*(p.removesuffix(".") for p in kept[:-1]), *kept[-1:]])
 
 
 def _decided(

@@ -79,10 +79,20 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Truths: 1, 0, or one half where the printed precision does not settle it."""
+    """Truths: 1, 0, or one half where the printed precision does not settle it.
+
+    Attributes
+    ----------
+    values : (m,) float array
+    cells : tuple of cells
+        What the m truths are about.
+    breaks : tuple of tuples of cells
+        Of a truth about many cells, where it breaks: the cells, one or a pair, that each settle it.
+    """
 
     values: Floats
     cells: tuple[Cell, ...] = ()
+    breaks: tuple[tuple[Cell, ...], ...] = ()
 
     def __len__(self) -> int:
         """How many."""
@@ -227,9 +237,12 @@ def increasing(part: Numbers, strict: bool, down: bool) -> Truth:
     -------
     Truth
     """
+    if len(part) < 2:
+        return Truth(np.ones(1))
     sign = ("<" if down else ">") + ("" if strict else "=")
-    later, earlier = Numbers(part.values[1:]), Numbers(part.values[:-1])
-    return Truth(every(compared(sign, later, earlier).values)) if len(part) > 1 else Truth(np.ones(1))
+    steps = compared(sign, Numbers(part.values[1:]), Numbers(part.values[:-1])).values
+    pairs = tuple(pairwise(part.cells)) if len(part.cells) == len(part) else ()
+    return Truth(every(steps), breaks=tuple(p for p, v in zip(pairs, steps, strict=False) if v == 0))
 
 
 def every(values: Floats) -> Floats:
@@ -249,86 +262,26 @@ def every(values: Floats) -> Floats:
     return np.atleast_1d(np.where((values == 0).any(axis=0), 0.0, values.min(axis=0)))
 
 
-def quantified(name: str, values: Floats) -> Numbers | Truth:
+def quantified(name: str, truth: Truth) -> Numbers | Truth:
     """All, none, any or the count of truths.
 
     Parameters
     ----------
     name : str
-    values : (m,) float array
+    truth : Truth
 
     Returns
     -------
     Numbers or Truth
         A count is open upwards for what is undecided, or not printed.
     """
+    values = truth.values
     if name == "count":
         sure, possible = float((values >= SAME).sum()), float((np.isnan(values) | (values > 0)).sum())
         return replace(constant(sure), open=np.array([[0.0, possible - sure]]))
+    cells = truth.cells if len(truth.cells) == len(values) else ()
+    settles = values == 0 if name == "all" else values == 1  # any one of these settles it
+    breaks = tuple((c,) for c, here in zip(cells, settles, strict=False) if here)
     if name == "any":
-        return Truth(1 - every(1 - values))
-    return Truth(every(values if name == "all" else 1 - values))
-
-
-def extreme(part: Numbers, labels: tuple[str, ...], k: int, down: bool) -> Choice:
-    """The k rows with the largest (or smallest) numbers, in order.
-
-    Parameters
-    ----------
-    part : Numbers
-    labels : tuple of str
-    k : int
-    down : bool
-        Smallest ones.
-
-    Returns
-    -------
-    Choice
-    """
-    low, at, high = part.range()
-    if down:
-        low, at, high = -high, -at, -low
-    order = np.argsort(-at, kind="stable")
-    others = [np.arange(len(part)) != i for i in range(len(part))]
-    beaten = [int(_surely_above(low[o], at[o], at[i], high[i]).sum()) for i, o in enumerate(others)]
-    beats = [int(_surely_above(low[i], at[i], at[o], high[o]).sum()) for i, o in enumerate(others)]
-    rivals = [len(part) - 1 - int(np.isnan(at[o]).sum()) - n for o, n in zip(others, beats, strict=True)]
-    return Choice(
-        tuple(labels[i] for i in order[:k]),
-        frozenset(labels[i] for i in range(len(part)) if rivals[i] < k and not np.isnan(at[i])),
-        frozenset(labels[i] for i in range(len(part)) if beaten[i] < k),
-        frozenset(labels),
-        {label: (low[i], at[i], high[i]) for i, label in enumerate(labels)},
-        bool(np.isnan(at).any()),
-    )
-
-
-def _surely_above(low: Any, at: Any, other: Any, high: Any) -> Any:
-    """Whether numbers are above others in every reading; equal prints are not."""
-    return (at > other) & (low >= high - _EPS * np.abs(high))
-
-
-def chosen(part: Choice, wanted: tuple[str, ...]) -> float:
-    """Whether these rows are the chosen ones.
-
-    Parameters
-    ----------
-    part : Choice
-    wanted : tuple of str
-        Labels that there are.
-
-    Returns
-    -------
-    float
-        1, 0, undecided, or NaN where a number that is not printed could change it.
-    """
-    asked = frozenset(wanted)
-    if not (part.sure <= asked <= part.possible):
-        return 0.0
-    settled = part.sure == asked == part.possible
-    for one, two in pairwise(wanted) if part.ranges else ():
-        (low, at, high), (low2, at2, high2) = part.ranges[one], part.ranges[two]
-        if _surely_above(low2, at2, at, high):
-            return 0.0
-        settled = settled and bool(_surely_above(low, at, at2, high2))
-    return np.nan if part.unknown else 1.0 if settled else UNDECIDED
+        return Truth(1 - every(1 - values), breaks=breaks)
+    return Truth(every(values if name == "all" else 1 - values), breaks=breaks)

@@ -18,13 +18,16 @@ from judgestats.reporting.words import count, noun
 
 #: Findings of one rule in one place that are shown before the rest is folded away.
 _OPEN = 5
+#: Rows of a statement that are coloured as a whole where it does not follow; of more, only those where it breaks.
+_MANY = 5
 _CLASSES = {FOLLOWS: "yes", NOT: "no", DEPENDS: "maybe", UNKNOWN: "unknown"}
 _SIGNS = {FOLLOWS: "✓", NOT: "✗", DEPENDS: "≈", UNKNOWN: "?"}
 _HEADS = ("what is said", "printed", "recomputed", "verdict", "arithmetic and comment")
 _MEANING = {
     NOT: "the other printed numbers give something else, whatever digits were rounded away",
     DEPENDS: "on a rounding, a denominator, a definition or digits that are not printed; the comment names which",
-    UNKNOWN: "nothing that is printed bears on it, as with experiments whose data are not printed",
+    UNKNOWN: "nothing that is printed bears on it, as with experiments whose data are not printed, or a cell that it "
+    "needs holds no number",
     FOLLOWS: "the other printed numbers give it, within the precision of their print",
 }
 #: Makes the figures of a paper.
@@ -201,10 +204,14 @@ def _own(cell: Cell, found: Sequence[Decision]) -> str:
 
 
 def _within(cell: Cell, decision: Decision) -> bool:
-    """Whether a statement is about the row of a cell, or about nothing but its table."""
+    """Whether a statement is about a cell: where it breaks, what it names, its row, or a small table as a whole."""
     said = decision.statement
     if said.printed is not None or said.table != cell[0]:
         return False
+    if decision.at_fault or said.about:
+        return cell in (decision.at_fault or said.about)
+    if decision.verdict != FOLLOWS and len({c[:2] for c in decision.cells}) > _MANY:
+        return False  # where it breaks is not known: to colour them all would accuse them all
     return said.row == cell[1] or all(c[0] == cell[0] for c in decision.cells)
 
 

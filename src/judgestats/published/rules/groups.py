@@ -15,8 +15,7 @@ def _zero_sum(asked: Asked) -> Iterator[Statement]:
     """The rows of a group sum to zero."""
     column = asked.columns("column")[0]
     for key, rows in asked.groups():
-        what = f"{key + ': ' if key else ''}{column} sums to zero"
-        yield asked.said(what, f"sum({asked.cells(column, rows)}) == 0", row=rows[0])
+        yield asked.grouped(key, f"{column} sums to zero", f"sum({asked.cells(column, rows)}) == 0", rows[0])
 
 
 @rule("ranks", "rank", "value", takes=("order", "by"))
@@ -32,7 +31,7 @@ def _ranks(asked: Asked) -> Iterator[Statement]:
             # "not <=" and not ">": of equal prints neither is better
             worse, level = ("<=", ">=") if order == "descending" else (">=", "<=")
             made = f"count(not {cells} {worse} {own}) + 1 <= {rank} and {rank} <= count({cells} {level} {own})"
-            yield asked.statement(row, f"rank by {value}{told}", made)
+            yield asked.statement(row, f"rank by {value}{told}", made, about=asked.about(row, "rank"))
 
 
 @rule("holm", "p", "survives", takes=("m", "alpha", "mark", "by"))
@@ -49,7 +48,8 @@ def _holm(asked: Asked) -> Iterator[Statement]:
             others = ", ".join("1" if j == i else "0" for j in range(len(rows)))
             sign = "> 0.5" if marks[i] else "< 0.5"  # 1 or 0; an order leaves open what digits leave open
             what = f"{'survives' if marks[i] else 'does not survive'} Holm over {m} tests{' of ' + key if key else ''}"
-            yield asked.statement(row, what, f"sum(where([{others}], {alive}, 0)) {sign}")
+            made = f"sum(where([{others}], {alive}, 0)) {sign}"
+            yield asked.statement(row, what, made, about=asked.about(row, "p"))
 
 
 @rule("pareto", "cost", "value", "on", takes=("by",))
@@ -65,7 +65,8 @@ def _pareto(asked: Asked) -> Iterator[Statement]:
             c, v = (asked.cells(n, others) for n in (cost, value))
             beaten = f"any({c} <= {cost} and {v} >= {value} and ({c} < {cost} or {v} > {value}))"
             what = f"{'on' if marked else 'not on'} the frontier{' of ' + key if key else ''}"
-            yield asked.statement(row, what, f"not {beaten}" if marked else beaten)
+            about = asked.about(row, "cost", "value")
+            yield asked.statement(row, what, f"not {beaten}" if marked else beaten, about=about)
 
 
 _YES = frozenset({"yes", "true", "1", "✓", "x", "on"})
@@ -85,8 +86,8 @@ def _duplicates(asked: Asked) -> Iterator[Statement]:
     for i, (key, rows) in enumerate(found):
         twins = [other for other in printed if other != key and printed[other] == printed[key]]
         told = f", as {' and '.join(twins)} do" if twins else ""
-        what = f"{key}: values unlike those of the other groups{told}"
-        yield asked.said(what, f"repeats({i}, {width}, {cells}) == 0", row=rows[0])
+        what, made = f"values unlike those of the other groups{told}", f"repeats({i}, {width}, {cells}) == 0"
+        yield asked.grouped(key, what, made, rows[0])
 
 
 def _prints(asked: Asked, values: Sequence[str], rows: Sequence[int]) -> list[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
-from judgestats.errors import AuditError, choose, suggestion
-from judgestats.published.books import Book
-from judgestats.published.printed import parse
+from judgestats.errors import AuditError, DesignError, choose, suggestion
+from judgestats.published.books import Book, Cell
+from judgestats.published.labels import row_label
 from judgestats.published.selections import listed
 from judgestats.published.statements import Statement
 
@@ -50,11 +49,7 @@ class Asked:
 
     def key(self, row: int) -> str:
         """The texts that tell a row from others: its columns without a number, and those of the `by`."""
-        columns = self.book.table(self.table)
-        by = self.columns("by") if "by" in self.given else []
-        names = [c for c in columns if c in by or c in _worded(self.book, self.table)]
-        texts = (columns[c][row] for c in names if c not in _MARK_COLUMNS)
-        return ", ".join(t for t in texts if t and len(t) < 60) or f"row {row + 1}"
+        return row_label(self.book, self.table, row, self.columns("by") if "by" in self.given else ())
 
     def columns(self, name: str) -> list[str]:
         """A parameter that names columns."""
@@ -99,14 +94,31 @@ class Asked:
         """Parameters that are given, as keywords of a function."""
         return "".join(f", {n}={self.given[n]}" for n in names if n in self.given)
 
-    def statement(self, row: int, what: str, expression: str, column: str | None = None, **more: Any) -> Statement:
+    def about(self, row: int, *names: str) -> tuple[Cell, ...]:
+        """The cells of a row in which parameters stand that name columns."""
+        columns = self.book.table(self.table)
+        return tuple((self.table, row, str(self.given[n])) for n in names if str(self.given[n]) in columns)
+
+    def claim(self, key: str, what: str, part: str = "") -> str:
+        """What is claimed: the key, then the rule's claim, or else what the rule says; `part` tells several apart."""
+        claim = str(self.given.get("claim", ""))
+        what = f"{claim}, {part}" if claim and part else claim or what
+        return ": ".join(t for t in (key, what) if t)
+
+    def statement(
+        self, row: int, what: str, expression: str, column: str | None = None, part: str = "", **more: Any
+    ) -> Statement:
         """A statement about a row."""
         columns = self.book.table(self.table)
         if column:
             self.book.column(self.table, column)
             more["printed"] = (self.table, row, column)
         place = columns["place"][row] if "place" in columns and "place" not in self.given else ""
-        return self.said(f"{self.key(row)}: {what}" if what else self.key(row), expression, place, row=row, **more)
+        return self.said(self.claim(self.key(row), what, part), expression, place, row=row, **more)
+
+    def grouped(self, key: str, what: str, expression: str, row: int, **more: Any) -> Statement:
+        """A statement about a group of rows, of which one is given."""
+        return self.said(self.claim(key, what), expression, row=row, **more)
 
     def said(self, claim: str, expression: str, place: str = "", **more: Any) -> Statement:
         """A statement of this rule."""
@@ -124,19 +136,6 @@ _SUMMED = ("parts", "of", "margin_a", "margin_b")
 #: Parameters that name one or several columns or tables, and those that are shown only.
 _NAMES, _TOLD = ("by", "values", "rounded", "table", "column"), ("why", "place", "claim")
 _MAPPINGS = ("where", "row", "otherwise")
-_MARK_COLUMNS = frozenset({"marks", "place", "comment", "unit", "note"})
-
-
-@lru_cache(maxsize=64)
-def _worded(book: Book, table: str) -> frozenset[str]:
-    """Columns of a table that hold words."""
-    return frozenset(c for c, texts in book.table(table).items() if not _numeric(texts))
-
-
-def _numeric(texts: Sequence[str]) -> bool:
-    """Whether every text is a number or missing, and some is a number."""
-    read = [parse(t) for t in texts]
-    return all(p.value == p.value or p.missing for p in read) and any(p.value == p.value for p in read)
 
 
 Maker = Callable[[Asked], Iterator[Statement]]
@@ -198,18 +197,28 @@ def statements(book: Book, declared: Sequence[Mapping[str, Any]]) -> list[Statem
         If a rule, a parameter, a table or a column is not known, or one is missing.
     """
     made: list[Statement] = []
-    for stated in declared:
-        known, given = _known(stated), _respelled(stated, book.spelled)
-        tables = given["table"] if "table" in given else [""] if known.name == "check" else _only_table(book, given)
-        for table in _list(tables):
-            asked = Asked(book, known.name, table, given)
-            try:
-                for column in _list(given.get("rounded", ())):
-                    book.column(table, column)
-                made += known.make(asked)
-            except AuditError as error:
-                raise AuditError(f"Rule {known.name!r} on {table or 'no table'}: {error}") from error
+    for i, stated in enumerate(declared):
+        number = i + 1 if len(declared) > 1 else 0
+        try:
+            made += [replace(s, number=number) for s in _made(book, stated)]
+        except (AuditError, DesignError) as error:
+            raise type(error)(f"{_which(number, stated)}: {error}") from error
     return made
+
+
+def _made(book: Book, stated: Mapping[str, Any]) -> Iterator[Statement]:
+    known, given = _known(stated), _respelled(stated, book.spelled)
+    tables = given["table"] if "table" in given else [""] if known.name == "check" else _only_table(book)
+    for table in _list(tables):
+        for column in _list(given.get("rounded", ())):
+            book.column(table, column)
+        yield from known.make(Asked(book, known.name, table, given))
+
+
+def _which(number: int, stated: Any) -> str:
+    """Which rule: its place among several, and its name."""
+    name = stated.get("rule") if isinstance(stated, Mapping) else None
+    return "Rule " + (", ".join(str(p) for p in (number, name if isinstance(name, str) else "") if p) or "1")
 
 
 def _respelled(given: Any, spelled: Mapping[str, str]) -> Any:
@@ -224,10 +233,10 @@ def _respelled(given: Any, spelled: Mapping[str, str]) -> Any:
     return {k: keyed[k] if k in keyed else _respelled(v, spelled) for k, v in given.items()}
 
 
-def _only_table(book: Book, given: Mapping[str, Any]) -> list[str]:
+def _only_table(book: Book) -> list[str]:
     own = [t for t in book.columns if t != "claims"]
     if len(own) != 1:
-        raise AuditError(f"Rule {given['rule']!r} names no table. Give table=: {', '.join(own)}.")
+        raise AuditError(f"it names no table. Give table=: {', '.join(own)}.")
     return own
 
 
@@ -246,20 +255,20 @@ def _known(given: Any) -> Rule:
     known = RULES[name]
     missing = [n for n in known.needs if n not in given]
     if missing:
-        raise AuditError(f"Rule {name!r} needs {', '.join(missing)}. Got: {', '.join(given)}.")
+        raise AuditError(f"it needs {', '.join(missing)}. Got: {', '.join(given)}.")
     allowed = (*known.needs, *known.takes, *_COMMON)
     odd = [k for k in given if k not in allowed]
     if odd:
         raise AuditError(
-            f"Rule {name!r} does not take {', '.join(map(repr, odd))}. Allowed: {', '.join(allowed)}."
+            f"it does not take {', '.join(map(repr, odd))}. Allowed: {', '.join(allowed)}."
             f"{suggestion(str(odd[0]), allowed)}"
         )
     for key, value in given.items():
-        _check(known.name, key, value)
+        _check(key, value)
     return known
 
 
-def _check(name: str, key: str, value: Any) -> None:
+def _check(key: str, value: Any) -> None:
     """Refuse a parameter of a kind that no rule takes under this name."""
     if key in _MAPPINGS:
         good, allowed = isinstance(value, Mapping), 'a mapping, as { column = "text" } or { name = "expression" }'
@@ -270,7 +279,7 @@ def _check(name: str, key: str, value: Any) -> None:
     else:
         good, allowed = _single(value) or (key in _TOLD and value == ""), "a text or a number"
     if not good:
-        raise AuditError(f"Rule {name!r}: {key} is {value!r}. Allowed: {allowed}.")
+        raise AuditError(f"{key} is {value!r}. Allowed: {allowed}.")
 
 
 def _listed(value: Any) -> bool:

@@ -15,21 +15,20 @@ def _formula(asked: Asked) -> Iterator[Statement]:
     """A printed column equals an expression of its row."""
     column = asked.columns("column")[0]
     for row in asked.rows():
-        yield asked.statement(row, str(asked.given.get("claim", column)), asked.expression("formula"), column)
+        yield asked.statement(row, column, asked.expression("formula"), column)
 
 
 @rule("constraint", "holds")
 def _constraint(asked: Asked) -> Iterator[Statement]:
     """A comparison holds in every row."""
     for row in asked.rows():
-        what = str(asked.given.get("claim", ""))
-        yield asked.statement(row, what or asked.expression("holds"), asked.expression("holds"))
+        yield asked.statement(row, asked.expression("holds"), asked.expression("holds"))
 
 
 @rule("check", "holds")
 def _check(asked: Asked) -> Iterator[Statement]:
     """A comparison holds, of no row in particular."""
-    yield asked.said(str(asked.given.get("claim", asked.expression("holds"))), asked.expression("holds"))
+    yield asked.said(asked.claim("", asked.expression("holds")), asked.expression("holds"))
 
 
 @rule("sum", "total", takes=("parts", "column", "by"))
@@ -51,8 +50,8 @@ def _sum(asked: Asked) -> Iterator[Statement]:
     name = asked.columns("column")[0]
     for key, rows in asked.groups():
         cells = asked.cells(name, rows)
-        what = f"{key + ': ' if key else ''}sum of {name} is {total}"
-        yield asked.said(what, f"sum({cells}) == {total}", row=rows[0], otherwise=_totals(asked, f"sum({cells})"))
+        made, other = f"sum({cells}) == {total}", _totals(asked, f"sum({cells})")
+        yield asked.grouped(key, f"sum of {name} is {total}", made, rows[0], otherwise=other)
 
 
 def _totals(asked: Asked, added: str) -> dict[str, str]:
@@ -107,10 +106,13 @@ def _bounds(asked: Asked) -> Iterator[Statement]:
     ]
     if not any(ends):
         raise AuditError("it needs low= or high=.")
-    for column in asked.columns("column"):
+    columns = asked.columns("column")
+    for column in columns:
+        part = column if len(columns) > 1 else ""
         for row in asked.rows():
             if not parse(asked.book.column(asked.table, column)[row]).missing:
-                yield asked.statement(row, f"{column} within its bounds", f"{ends[0]}{column}{ends[1]}")
+                made, about = f"{ends[0]}{column}{ends[1]}", ((asked.table, row, column),)
+                yield asked.statement(row, f"{column} within its bounds", made, part=part, about=about)
 
 
 @rule("same", "left", "right", takes=("scale",))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from judgestats.errors import AuditError, choose
+from judgestats.published.printed import Printed, parse
 from judgestats.published.rules.registry import Asked, rule
 from judgestats.published.statements import Statement
 
@@ -22,10 +24,11 @@ def _interval(asked: Asked) -> Iterator[Statement]:
         k = f"({asked.given['count']})" if "count" in asked.given else _count(asked, row, n)
         if str(asked.given.get("estimate")) in asked.book.table(asked.table):
             estimate, scale = asked.expression("estimate"), _scale(asked, "estimate", row)
-            yield asked.statement(row, f"{estimate} is a whole count of n", f"{scale}{k} / {n}", estimate)
+            whole = f"{estimate} is a whole count of n"
+            yield asked.statement(row, whole, f"{scale}{k} / {n}", estimate, estimate)
         for end in ("low", "high"):
             made = f"{_scale(asked, end, row)}({_end(method, end, k, n, level)})"
-            yield asked.statement(row, f"{method} interval, {end}", made, asked.columns(end)[0])
+            yield asked.statement(row, f"{method} interval, {end}", made, asked.columns(end)[0], end)
 
 
 def _scale(asked: Asked, name: str, row: int) -> str:
@@ -56,7 +59,31 @@ def _grim(asked: Asked) -> Iterator[Statement]:
     for row in asked.rows():
         scale = " / 100" if asked.percent("mean", row) else ""
         made = f"grim(({asked.expression('mean')}){scale}, {asked.expression('n')}{options})"
-        yield asked.statement(row, f"{asked.given['mean']} is a mean of {asked.given['n']} answers", made)
+        what = f"{asked.given['mean']} is a mean of {asked.given['n']} answers"
+        yield asked.statement(row, what, made, about=asked.about(row, "mean"), hint=_nearest(asked, row))
+
+
+def _nearest(asked: Asked, row: int) -> str:
+    """The possible mean that is nearest; empty where the mean or n is no single cell."""
+    read = [_single(asked, name, row) for name in ("mean", "n")]
+    (mean, n), percent = read, asked.percent("mean", row)
+    if mean is None or n is None:
+        return ""
+    items, step, low = (float(asked.given.get(k, v)) for k, v in (("items", 1), ("step", 1), ("low", 0)))
+    size, scale = n.value * items, 100.0 if percent else 1.0
+    if not (math.isfinite(size) and size > 0 and step > 0 and math.isfinite(mean.value)):
+        return ""
+    total = low * size + step * round((mean.value / scale - low) * size / step)
+    return f"nearest: {total:.10g}/{size:.10g} = {mean.shown(scale * total / size)}{'%' if percent else ''}"
+
+
+def _single(asked: Asked, name: str, row: int) -> Printed | None:
+    """The number of a parameter that names a column, or is one."""
+    told = asked.expression(name)
+    if told in asked.book.table(asked.table):
+        return asked.book.printed((asked.table, row, told))
+    found = parse(told)
+    return found if math.isfinite(found.value) else None
 
 
 @rule("grimmer", "mean", "sd", "n", takes=("items", "step", "low", "high", "ddof"))
@@ -65,7 +92,8 @@ def _grimmer(asked: Asked) -> Iterator[Statement]:
     for row in asked.rows():
         options = asked.options("items", "step", "low", "high", "ddof")
         made = f"grimmer({asked.expression('mean')}, {asked.expression('sd')}, {asked.expression('n')}{options})"
-        yield asked.statement(row, f"mean and sd of {asked.given['n']} answers", made)
+        about = asked.about(row, "mean", "sd")
+        yield asked.statement(row, f"mean and sd of {asked.given['n']} answers", made, about=about)
 
 
 @rule("sd_divisor", "mean", "sd", "n", takes=("step", "items", "by", "low", "high"))
@@ -77,9 +105,8 @@ def _sd_divisor(asked: Asked) -> Iterator[Statement]:
         n = asked.expression("n")
         n = asked.cells(n, rows) if n in asked.book.table(asked.table) else n
         made = f"all(grimmer({here[0][0]}, {here[1][0]}, {n}{options}, ddof="
-        what = f"{key + ': ' if key else ''}sds with divisor n - 1"
         other = {"the divisor n": f"{made}0))", **asked.given.get("otherwise", {})}
-        yield asked.said(what, f"{made}1))", row=rows[0], otherwise=other)
+        yield asked.grouped(key, "sds with divisor n - 1", f"{made}1))", rows[0], otherwise=other)
 
 
 @rule("mcnemar", "b", "c", takes=("chi2", "p", "corrected"))
@@ -94,7 +121,7 @@ def _mcnemar(asked: Asked) -> Iterator[Statement]:
                 made = f"{function}({b}, {c}, corrected={corrected})"
                 others = {**_corrections(name, b, c), **asked.given.get("otherwise", {})}
                 told = {} if "corrected" in asked.given else {"otherwise": others}
-                yield asked.statement(row, f"McNemar's {name}", made, asked.columns(name)[0], **told)
+                yield asked.statement(row, f"McNemar's {name}", made, asked.columns(name)[0], name, **told)
 
 
 def _corrections(name: str, b: str, c: str) -> dict[str, str]:
