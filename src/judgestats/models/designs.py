@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.aliases import finite, independent
+from judgestats.models.coding.counts import refuse_fractions
 from judgestats.models.coding.factors import coded_levels, level_names
 from judgestats.models.coding.frames import Rows, columns, distinct
 from judgestats.models.coding.responses import Response, prior_weights, response
@@ -186,7 +187,7 @@ def design(
         ``choice[first] ~ 1``. Transforms of all rows (``center``, ``scale``, ``poly``, ``bs``) see every row as often
         as it is counted.
     data : frame
-        A table in any engine. A column ``n`` counts identical rows, unless the formula names it.
+        A table in any engine. A column ``n`` counts identical rows, in whole numbers, unless the formula names it.
     family : {'binomial', 'gaussian', 'poisson', 'cumulative'}
         What the response is. Binomial: 0 and 1, booleans, two values (the second one, sorted or by the order of the
         category, is the success), ``cbind``. Cumulative: numbers, an ordered category, or text with `categories`.
@@ -232,6 +233,7 @@ def design(
     aside = {"choice": "invalid"} if "choice" in parsed.answers else {}
     rows = distinct(data, [*parsed.variables, *keys, *([weights] if weights else [])], counted, aside)
     _refuse_empty(parsed, rows, rows.frame)
+    refuse_fractions(parsed, rows.frame, rows.count, family)
     answer = response(parsed, rows.frame, family, categories)
     return _coded(parsed, rows, answer, family, weights, counted)
 

@@ -161,7 +161,9 @@ def test_prior_driven_and_priors_shown() -> None:
     assert "prior-driven" not in named(told.tidy()).loc["ICC(3,1)", "flag"]
     assert told.priors.set_index("parameter").loc["judge", "prior"] == "half-normal(0.02)"
     assert agreement(table, priors={"judge": (0.5, 3)}, draws=400).priors["prior"].tolist()[2] == "half-t(3, 0.5)"
-    assert (told.check()["flag"] == "").all()
+    assert (told.checks["flag"] == "").all()
+    assert "1 estimate: prior-driven" not in set(told.check()["what"])  # the judges, ICC(2,1) and ICC(2,k)
+    assert "3 estimates: prior-driven" in set(told.check()["what"])
 
 
 def test_row_order_and_engine() -> None:

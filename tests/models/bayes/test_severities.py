@@ -81,7 +81,8 @@ def test_merchant_risk_checks(merchant) -> None:
     checks = merchant.check().set_index("what")
     assert checks.loc["mean scores inside the 95 % predictive", "value"] >= 0.9
     assert checks.loc["Pareto k of the importance weights", "value"] < 0.7
-    assert (checks["flag"] == "").all()
+    assert (merchant.checks["flag"] == "").all()
+    assert set(checks["flag"]) == {"", "base not told from zero", "prior-driven"}
     table = merchant.tidy()
     # people are more severe than every judge's posterior mean: the paper's +0.46
     part = table[(table["term"] == "severity_to_reference")]

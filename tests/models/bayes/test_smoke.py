@@ -11,6 +11,7 @@ pytest.importorskip("pymc")
 pytest.importorskip("arviz_stats")
 
 import judgestats as js
+from judgestats.models.hierarchical.doubts import parts
 
 FEW = {"draws": 50, "tune": 100, "chains": 2, "progress": False}
 
@@ -20,7 +21,16 @@ def looked_at(found, terms):
     assert terms <= set(found.table["term"])
     own = found.table[found.table["term"].isin(terms)]
     assert np.isfinite(own["estimate"]).all()
-    assert np.isfinite(found.checks.set_index("what").loc[["largest R-hat", "smallest ESS"], "value"]).all()
+    chains = ["largest R-hat", "smallest ESS", "divergences"]
+    weights = ["Pareto k of the importance weights", "importance ESS"]
+    by_importance = "importance" in found.draws.method
+    checks = found.check().set_index("what")
+    assert np.isfinite(checks.loc[weights if by_importance else chains, "value"]).all()
+    assert not set(checks.index) & set(chains if by_importance else weights)
+    assert (checks.loc[checks["flag"] == "", "cure"] == "").all()
+    assert not checks["cure"].str.contains("target_accept").any()
+    assert set(parts(found.table["flag"])) <= set(checks["flag"])
+    assert max(map(len, repr(found).splitlines())) <= 120
     both = found.predictive("both")
     assert both.groupby("kind").size().nunique() == 1
     assert set(both["kind"]) == {"posterior", "prior"}

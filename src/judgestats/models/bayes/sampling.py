@@ -149,6 +149,7 @@ def _told() -> Iterator[None]:
         yield
     except Exception as error:
         raise FitError(
-            f"the sampler failed ({type(error).__name__}: {error}). Try more tuning (tune=2000), target_accept=0.99, "
-            "tighter priors, or a model with fewer terms; check() of a fit by engine='ml' says what the data carry."
+            f"the sampler failed ({type(error).__name__}: {error}). Try more tuning (tune=2000), tighter priors= "
+            "or a model with fewer terms; fit(engine='pymc') also takes target_accept=0.99, and check() of a fit by "
+            "engine='ml' says what the data carry."
         ) from error

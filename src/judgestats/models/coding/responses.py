@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.models.coding.counts import first_row
 from judgestats.models.coding.frames import label, labels
 from judgestats.models.grammar.functions import evaluate
 from judgestats.models.grammar.syntax import Formula
@@ -187,9 +188,20 @@ def _bound(formula: Formula, frame: pd.DataFrame) -> Response:
         except (TypeError, ValueError) as error:
             raise formula.fault(formula.answers[0], "cbind() takes numbers.", f"{error}.") from error
         wrong = ~(values >= 0) | (values % 1 != 0)
-        _refuse(formula, wrong, values, "whole numbers of successes and failures, from 0", "binomial")
+        _refuse_counts(formula, frame, wrong, values)
         sides.append(values)
     return Response(sides[0].copy(), sides[0] + sides[1], labels=("failure", "success"))
+
+
+def _refuse_counts(formula: Formula, frame: pd.DataFrame, wrong: NDArray[np.bool_], values: Floats) -> None:
+    if not wrong.any():
+        return
+    shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
+    cure = "More successes than trials? Correct the row." if (values[wrong] < 0).all() else "Correct the row."
+    raise DesignError(
+        f"A binomial response holds whole numbers of successes and failures, from 0; {formula.response!r} holds "
+        f"{shown}, in {wrong.sum():,} of {len(frame):,} distinct rows (first: {first_row(frame, wrong)}). {cure}"
+    )
 
 
 def _binary(formula: Formula, values: pd.Series[Any]) -> Response:

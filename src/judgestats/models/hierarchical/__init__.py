@@ -13,4 +13,10 @@ from judgestats.models.hierarchical.posteriors import Posterior
 from judgestats.models.hierarchical.rankings import strategies
 from judgestats.models.hierarchical.severities import severity
 
+
+def __dir__() -> list[str]:
+    """The functions, without the modules behind them."""
+    return __all__
+
+
 __all__ = ["Posterior", "agreement", "bias", "psychometric", "severity", "strategies", "susceptibility"]

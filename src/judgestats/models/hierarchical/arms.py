@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.models.coding.counts import first_row, whole_calls
 from judgestats.models.coding.frames import columns
 from judgestats.models.verdicts.calls import joined, scored
 from judgestats.schema.columns import By, names
@@ -91,11 +92,23 @@ def read(data: Any, baseline: str, judge: str, strategy: str, item: By, ties: st
         return _of_changes(data, baseline, judge, strategy, ties, invalid)
     if {*PRINTED, "b", "c"} & {*present} and not {*names(item)} & {*present}:
         return _of_print(data, baseline, judge, strategy)
+    _refuse_uncounted(present)
+    whole_calls(data)
     items = [] if "n" in present and not {*names(item)} & {*present} else names(item)
     found = scored(data, "correct", [judge, strategy, *items], judge, "strategies", ties, invalid)
     table = found.table.assign(_judge=joined(found.table, [judge]), _strategy=joined(found.table, [strategy]))
     aside = {j: found.flag(j) for j in sorted({*table["_judge"]})}
     return replace(_of_calls(table, baseline, items), aside=aside)
+
+
+def _refuse_uncounted(present: list[str]) -> None:
+    """Raise where a table has calls ``n`` and nothing that says how many were right: a share, perhaps."""
+    if "n" in present and not {"correct", "outcome", "gold"} & {*present}:
+        raise SchemaError(
+            "The table has the calls 'n' and no count of right ones. Give 'k' (right calls), or 'baseline_only' and "
+            f"'strategy_only' (discordant pairs); of a share, k is the share times n, rounded to a whole number. "
+            f"Columns: {', '.join(present)}."
+        )
 
 
 def _levels(table: pd.DataFrame, baseline: str, *, add: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -162,10 +175,11 @@ def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, 
     out = {"missing", *(["invalid"] if invalid == "drop" else []), *(["tie"] if ties == "drop" else [])}
     kept = ~np.isin(answers, list(out)).any(axis=1)
     right = answers == "correct"
-    weight = np.where(kept, _numbers(table["n"], "n"), 0.0)
+    calls = _numbers(table["n"], "n", table[[judge, strategy]])
+    weight = np.where(kept, calls, 0.0)
     if not np.isfinite(weight).all():
         raise SchemaError("'n' is missing in a row. Give the number of pairs.")
-    pairs = _numbers(table["pairs"], "pairs") if "pairs" in table else np.nan
+    pairs = _numbers(table["pairs"], "pairs", table[[judge, strategy]]) if "pairs" in table else np.nan
     parts = {"all": kept, "base": right[:, 0], "own": right[:, 1], "b": right[:, 0] & ~right[:, 1]}
     made = table[[judge, strategy]].assign(**{k: weight * v for k, v in parts.items()}, pairs=pairs)
     made = made.groupby([judge, strategy]).agg({**dict.fromkeys(parts, "sum"), "pairs": "max"}).reset_index()
@@ -185,7 +199,7 @@ def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, 
         r = same.loc[next(i for i in same.index if str(i) == name)]
         if r["n", "nunique"] == 1 and r["_base", "nunique"] == 1:
             found.n[j, 0], found.k[j, 0] = r["n", "first"], r["_base", "first"]
-    lost = table.assign(_lost=np.where(kept, 0.0, _numbers(table["n"], "n"))).groupby(judge)["_lost"].sum()
+    lost = table.assign(_lost=np.where(kept, 0.0, calls)).groupby(judge)["_lost"].sum()
     return replace(found, aside={str(j): f"{v:g} pairs set aside" if v else "" for j, v in lost.items()})
 
 
@@ -207,17 +221,23 @@ def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool 
     grids = []
     for name in ("n", *PRINTED):
         grid = np.full((len(judges), len(kinds)), np.nan)
-        grid[at] = _numbers(table[name], name) if name in table else np.nan
+        grid[at] = _numbers(table[name], name, table[[judge, strategy]]) if name in table else np.nan
         grids.append(grid)
     n, k, b, c = grids
     _refuse(n, k, b, c, judges, kinds)
     return Arms(judges, kinds, n, k, b, c)
 
 
-def _numbers(values: pd.Series[Any], name: str) -> Floats:
+def _numbers(values: pd.Series[Any], name: str, keys: pd.DataFrame) -> Floats:
+    """A column of counts, NaN where missing; `keys` say which row is wrong."""
     found: Floats = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float)
-    if (values.notna().to_numpy() & ~((found >= 0) & (found == np.round(found)))).any():
-        raise SchemaError(f"{name!r} holds what is no count. Give whole numbers, 0 or more.")
+    wrong = values.notna().to_numpy() & ~((found >= 0) & (found == np.round(found)))
+    if wrong.any():
+        row = first_row(keys.assign(**{name: values.to_numpy(dtype=object)}), wrong)
+        raise SchemaError(
+            f"{name!r} holds what is no count in {wrong.sum():,} of {len(wrong):,} rows (first: {row}). Give whole "
+            "numbers, 0 or more; leave the cell empty where a count is not known."
+        )
     return found
 
 
@@ -227,7 +247,8 @@ def _refuse(n: Floats, k: Floats, b: Floats, c: Floats, judges: tuple[str, ...],
     apart = k[:, :1] - b + c != k
     apart &= np.isfinite(k[:, :1] - b + c + k) & (n == n[:, :1])
     for bad, words in (
-        (known & ~(n > 0), "has counts and no 'n'"), (k > n, "has more right calls than calls"),
+        (known & (n == 0), "has n = 0: no call was made there, so leave the row out"),
+        (known & ~(n >= 0), "has counts and no 'n'"), (k > n, "has more right calls than calls"),
         (b + c > n, "has more discordant pairs than pairs"), (np.isfinite(b) != np.isfinite(c), "has b without c"),
         (np.isfinite(n) & ~known & (np.arange(n.shape[1]) > 0), "has 'n' and no counts"),
         (apart, "has b and c that do not lead from k of the baseline to its own"),

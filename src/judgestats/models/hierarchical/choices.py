@@ -12,8 +12,9 @@ from scipy.special import ndtr, ndtri
 
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.hierarchical.arms import Arms
+from judgestats.models.hierarchical.doubts import PRIOR_DRIVEN
 from judgestats.models.hierarchical.joint_laws import joint
-from judgestats.models.hierarchical.leanings import PRIOR_DRIVEN, chance
+from judgestats.models.hierarchical.leanings import chance
 from judgestats.models.hierarchical.posteriors import row
 from judgestats.results import NO_DATA, SMALL_N, flags
 

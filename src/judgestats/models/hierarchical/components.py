@@ -17,25 +17,23 @@ from judgestats.models.bayes.replicates import spread_beside, spreads
 from judgestats.models.bayes.sampling import pymc
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.designs import design
-from judgestats.models.hierarchical.crossed import weight_check, weight_flags
+from judgestats.models.hierarchical.crossed import weight_flags
+from judgestats.models.hierarchical.doubts import (
+    APART,
+    NO_RESIDUAL,
+    ONE_LEVEL,
+    ONE_RATER,
+    ONE_SUBJECT,
+    PRIOR_DRIVEN,
+    finding,
+)
 from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, row, tabled
+from judgestats.models.hierarchical.score_tables import MEANINGS, read
 from judgestats.models.ml import Model
 from judgestats.results import CONSTANT, FEW_RATERS, flags
-from judgestats.schema.cells import ABOUT, cells
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-PRIOR_DRIVEN = "prior-driven"
-ONE_RATER, ONE_SUBJECT, NO_RESIDUAL = "one rater", "one subject", "no residual"
-AVERAGED, INCOMPLETE, ASIDE = "replicates averaged", "incomplete design", "missing scores set aside"
-#: What each parameter is.
-MEANINGS = {
-    "level": "mean score, about the middle of the data",
-    "subject": "sd of the subjects: what the scores are about",
-    "judge": "sd of the judges: how severe they are",
-    "residual": "sd of the rest, the judges' tastes included",
-}
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def agreement(
     """
     confidence(conf_level)
     facets = [facets] if isinstance(facets, str) else list(facets)
-    table, doubts = _read(ratings, [subjects] if isinstance(subjects, str) else list(subjects), facets)
+    table, doubts = read(ratings, [subjects] if isinstance(subjects, str) else list(subjects), facets)
     data = _coded(table, facets)
     chosen = _priors(data, priors or {})
     nothing = _nothing(data)
@@ -144,9 +142,11 @@ def agreement(
         _row(name, v**2, conf_level, count[name], found, flags(*doubts, PRIOR_DRIVEN if driven[name] else ""))
         for name, v in own.items()
     ]
+    checks = convergence(found, _told(chosen))
     if not facets:
         alone = Scores(data.y, {"subject": data.codes["subject"]}, data.centre)
         one = posterior(alone, chosen, draws=draws, seed=seed)
+        checks += convergence(one, _told(chosen), "ICC(1,1)")
         value = one.values["subject"] ** 2 / (one.values["subject"] ** 2 + one.values["residual"] ** 2)
         rows.append(_row("ICC(1,1)", value, conf_level, sizes["subject"], one, flags(*doubts)))
     for name, value in correlations(own, k).items():
@@ -155,7 +155,7 @@ def agreement(
         rows.append(_row(name, value, conf_level, sizes["subject"], found, flags(doubt, by_prior)))
     question = f"How much of the scores of {k} judges is about the {sizes['subject']} subjects?"
     seen, again = spreads(data.y[None]), _replicated(data, found, seed)
-    checks = [*convergence(found), *weight_check(found), *predictive("extremes and quartiles", seen[0], again)]
+    checks += predictive("extremes and quartiles", seen[0], again)
     rng = np.random.default_rng(seed + 2)
     before = spreads(np.stack([prior_draw(data, chosen, rng)[1] for _ in again]))
     predicted = spread_beside(data.y + data.centre, again + data.centre, before + data.centre, draws=found.method)
@@ -265,30 +265,6 @@ def _given(prior: Prior) -> float | tuple[float, float]:
     return prior.scale if prior.df is None else (prior.scale, prior.df)
 
 
-def _read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataFrame, list[str]]:
-    if twice := [c for c in subjects if c in facets or c == "judge"] + [c for c in facets if c == "judge"]:
-        raise DesignError(f"{twice[0]!r} has two parts to play among subjects=, facets= and the judges. Drop one.")
-    if wrong := [c for c in facets if c in MEANINGS]:
-        raise DesignError(f"A facet cannot be called {wrong[0]!r} here. Rename the column.")
-    table = cells(ratings, [c for c in (*subjects, *facets) if c not in ABOUT])
-    missing = float(table["n_missing"].sum()) if "n_missing" in table else 0.0
-    known = table[table["mean"].notna()]
-    keys = [*subjects, *facets, "judge"]
-    doubts = [
-        f"{ASIDE}: {missing:.0f}" if missing else "",
-        AVERAGED if (known["runs"] > 1).any() else "",
-        *(f"averaged over {c}" for c in ABOUT if c not in keys and known[c].nunique() > 1),
-    ]
-    table = known.groupby(keys, as_index=False, observed=True, sort=True)["mean"].mean()
-    subject = table[subjects].astype(str).agg("\x1f".join, axis=1) if len(table) else pd.Series([], dtype=str)
-    return table.assign(subject=subject), doubts + [INCOMPLETE] * (not _complete(table, subject, facets))
-
-
-def _complete(table: pd.DataFrame, subject: pd.Series[Any], facets: list[str]) -> bool:
-    levels = [subject.nunique(), *(table[c].nunique() for c in (*facets, "judge"))]
-    return len(table) == int(np.prod(levels))
-
-
 def _coded(table: pd.DataFrame, facets: list[str]) -> Scores:
     y = table["mean"].to_numpy(dtype=float)
     codes = {c: pd.factorize(table[c], sort=True)[0].astype(np.int64) for c in ("subject", "judge", *facets)}
@@ -312,11 +288,11 @@ def _nothing(data: Scores) -> str:
     if len(data.y) < 2 or np.ptp(data.y) == 0:
         return CONSTANT
     lacking = [(data.sizes["judge"], ONE_RATER), (data.sizes["subject"], ONE_SUBJECT)]
-    lacking += [(n, f"one level of {k}") for k, n in data.sizes.items() if k not in ("judge", "subject")]
+    lacking += [(n, f"{ONE_LEVEL} {k}") for k, n in data.sizes.items() if k not in ("judge", "subject")]
     if few := [told for n, told in lacking if n < 2]:
         return few[0]
     if len(data.y) <= max(data.sizes.values()):
-        return "components not told apart"
+        return APART
     rest = data.y.copy()
     for _ in range(200):  # least squares, factor by factor
         for code in data.codes.values():
@@ -327,14 +303,17 @@ def _nothing(data: Scores) -> str:
 def _empty(data: Scores, priors: Mapping[str, Prior], why: str) -> Posterior:
     names = (*data.codes, "residual", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)")
     table = tabled([{"term": n, "n": len(data.y), "flag": why} for n in names], [], ("median",))
-    told = {"what": "data", "value": float(len(data.y)), "flag": why, "cure": "Two judges and two subjects or more."}
+    sizes = ", ".join(f"{n} {k}{'s' * (n != 1)}" for k, n in data.sizes.items()) if len(data.y) else "none"
+    told = finding(f"scores ({sizes})", float(len(data.y)), why)
     nothing = Draws({}, {}, 0, "no posterior")
     return Posterior("What is the agreement of the judges?", table, _told(priors), pd.DataFrame([told]), nothing)
 
 
 def _row(term: str, values: Floats, conf_level: float, n: float, found: Draws, flag: str) -> dict[str, Any]:
     told = flags(flag, *weight_flags(found))
-    made = row(term, values, conf_level=conf_level, n=n, method=found.method, flag=told)
+    made = row(
+        term, values, conf_level=conf_level, n=n, method=found.method, flag=told, chains=np.isnan(found.pareto_k)
+    )
     return {**made, "median": float(np.median(values))}
 
 

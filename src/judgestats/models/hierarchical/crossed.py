@@ -288,12 +288,3 @@ def weight_flags(found: Draws) -> list[str]:
     """What the importance weights of draws say against them."""
     few = [FEW_EFFECTIVE] if found.importance_ess < LEAST_ESS else []
     return few + ([HEAVY] if found.pareto_k > MOST_PARETO else [])
-
-
-def weight_check(found: Draws) -> list[dict[str, Any]]:
-    """The row of ``checks`` on importance weights; none for draws of a sampler."""
-    if np.isnan(found.pareto_k):
-        return []
-    cure = "Draw more (draws=), give tighter priors, or sample the model."
-    what, flag = "Pareto k of the importance weights", "; ".join(weight_flags(found))
-    return [{"what": what, "value": found.pareto_k, "flag": flag, "cure": cure}]

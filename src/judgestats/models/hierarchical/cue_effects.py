@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judgestats.models.hierarchical.doubts import FEW_JUDGES, NOT_TOLD, PRIOR_DRIVEN
 from judgestats.models.hierarchical.outcomes import Outcomes
 from judgestats.models.hierarchical.posteriors import row
 from judgestats.results import NO_DATA, SMALL_N, flags
@@ -20,11 +21,8 @@ Rows = Iterator[dict[str, Any]]
 
 #: Names in the column ``judge`` of rows that are of no one judge.
 MEAN, ANOTHER = "mean of judges", "another judge"
-PRIOR_DRIVEN = "prior-driven"
-NOT_TOLD = "movement not told from none"
 AT_ZERO = "no gain, interval at 0"
 AGREE = "draws agree"
-FEW_JUDGES = "fewer than 5 judges"
 _GAINS = {"lds": "shift_favoured", "ols": "shift_opposed", "ts": "shift_tie"}
 _OF_TIES = ("shift_tie", "ts", "tie", "tie_blind")
 

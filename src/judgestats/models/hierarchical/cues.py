@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from judgestats.errors import confidence
 from judgestats.models.bayes.replicates import beside
 from judgestats.models.bayes.sampling import pymc, sample
-from judgestats.models.hierarchical.cue_effects import FEW_JUDGES, PRIOR_DRIVEN, Probed
+from judgestats.models.hierarchical.cue_effects import Probed
+from judgestats.models.hierarchical.doubts import FEW_JUDGES, PRIOR_DRIVEN, finding
 from judgestats.models.hierarchical.outcomes import Favoured, Outcomes, favoured_sides, outcomes
 from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, scales, tabled
 
@@ -35,7 +36,7 @@ def susceptibility(
     blind: str = "blind",
     favoured: Favoured | None = None,
     favoured_label: str | None = None,
-    against: str = "Baseline",
+    against: str | None = None,
     reference: str | None = None,
     priors: Mapping[str, float] | None = None,
     draws: int = 1000,
@@ -56,8 +57,8 @@ def susceptibility(
         The probe without a cue.
     favoured, favoured_label
         The candidate that the cue favours, as for :func:`judgestats.anchoring`; one candidate in each probe.
-    against : str
-        The scheme that all others are compared with; without meaning where there is one scheme.
+    against : str, optional
+        The scheme that all others are compared with, by default ``Baseline``.
     reference : str, optional
         Outcome that the others are set against. By default the one whose smallest share is the largest.
     priors : mapping, optional
@@ -125,8 +126,8 @@ def susceptibility(
     ]
     seen = data.counts.sum(axis=-1) > 0
     again = _replicated(found.flat("shares"), data, seen, rng)
-    checks = [*convergence(found), *predictive("counts", data.counts[seen].ravel(), again), *_doubts(data)]
     stated = prior_table({name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in wanted.items()})
+    checks = [*convergence(found, stated), *predictive("counts", data.counts[seen].ravel(), again), *_doubts(data)]
     table = tabled(rows, ["judge", "scheme", "against", "probe"], ("favoured",))
     before = np.stack([prior_draw(data, wanted, rng)[1][seen].ravel() for _ in range(len(again))])
     n = data.counts.sum(axis=-1)[seen].repeat(len(data.outcomes))
@@ -262,18 +263,9 @@ def _cells(data: Outcomes, seen: NDArray[np.bool_]) -> pd.DataFrame:
 def _doubts(data: Outcomes) -> list[dict[str, Any]]:
     """Rows of ``checks`` on the data."""
     empty = float((data.counts.sum(axis=(0, 2)) == 0).sum())
-    few = len(data.judges) < 5
+    rare = "Their share is near 0; how near, and its log-odds, the prior says: vary mean and probe in priors=."
+    few = FEW_JUDGES if len(data.judges) < 5 else ""
     return [
-        {
-            "what": "outcomes that never occur under a scheme",
-            "value": empty,
-            "flag": PRIOR_DRIVEN if empty else "",
-            "cure": "Their share is near 0; how near, and its log-odds, the prior says.",
-        },
-        {
-            "what": "judges",
-            "value": float(len(data.judges)),
-            "flag": FEW_JUDGES if few else "",
-            "cure": "Their spread, and so 'another judge', leans on the prior: vary sd_blind and sd_probe.",
-        },
+        finding("outcomes that never occur under a scheme", empty, PRIOR_DRIVEN if empty else "", rare),
+        finding("judges", float(len(data.judges)), few),
     ]

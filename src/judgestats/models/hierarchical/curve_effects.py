@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.models.bayes.draws import Draws
-from judgestats.models.hierarchical.cue_effects import MEAN, PRIOR_DRIVEN
+from judgestats.models.hierarchical.cue_effects import MEAN
+from judgestats.models.hierarchical.doubts import BETWEEN, PRIOR_DRIVEN, SLOTS_UNKNOWN
 from judgestats.models.hierarchical.ladders import Ladder, threshold
 from judgestats.models.hierarchical.posteriors import row
 from judgestats.results import LEFT_CENSORED, RIGHT_CENSORED, SMALL_N, flags
@@ -19,10 +20,7 @@ from judgestats.results import LEFT_CENSORED, RIGHT_CENSORED, SMALL_N, flags
 Floats = NDArray[np.float64]
 Fits = Mapping[tuple[str, str], "Fitted"]
 
-SLOTS_UNKNOWN = "slots unknown"
 NO_TIES = "no ties"
-#: A threshold between two judged steps of which one is more than twice the other, and none inside its interval.
-BETWEEN = "no step near: the form of the curve decides"
 #: Above it, the ratio of posterior and prior sd says that the data taught little.
 TAUGHT_LITTLE = 0.5
 #: In posterior sds, and as a ratio of sds: what a prior twice as wide may change.

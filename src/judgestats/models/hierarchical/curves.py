@@ -148,10 +148,10 @@ def psychometric(
         first.draws.method,
     )
     again = {k: _replicated(f, seed) for k, f in fits.items()}
-    checks = [*convergence(whole), *(c for k, f in fits.items() for c in _predicted(k, f.data, again[k]))]
+    priors_ = prior_table({k: (f"{MEANING[k][0]}(0, {v:g})", MEANING[k][1]) for k, v in stated.items()})
+    checks = [*convergence(whole, priors_), *(c for k, f in fits.items() for c in _predicted(k, f.data, again[k]))]
     predicted = [_beside(k, f, again[k], models[k][1], by, seed) for k, f in fits.items()]
     table = tabled(rows, ["judge", *([by] if by else []), "link", "prior"])
-    priors_ = prior_table({k: (f"{MEANING[k][0]}(0, {v:g})", MEANING[k][1]) for k, v in stated.items()})
     return Posterior("What does each judge resolve, and where is its criterion?", table, priors_, pd.DataFrame(checks),
                      whole, pd.concat(predicted, ignore_index=True))  # fmt: skip
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
 from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.models.coding.counts import whole_calls
 from judgestats.models.coding.frames import columns
 from judgestats.models.verdicts.answers import answers
 from judgestats.models.verdicts.calls import ordered_labels
 from judgestats.results import NOT_INDEPENDENT, flags
-from judgestats.schema.coding import call_counts
 
 Floats = NDArray[np.float64]
 #: Name -> scale of the prior.
@@ -97,6 +97,7 @@ def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None,
     Ladder
     """
     _refuse_without_counts(data)
+    _refuse_without_quality(data, by, quality)
     found, folded = answers(data, by, quality)
     table = found.table
     table = table[table["n"] > 0]
@@ -131,10 +132,30 @@ def _refuse_without_counts(data: Any) -> None:
     present = columns(data)
     if "outcome" in present and "choice" not in present and "n" not in present:
         raise SchemaError(f"The table has outcomes and no counts 'n'. Columns: {', '.join(present)}.")
-    if "n" in present:
-        import narwhals.stable.v2 as nw
+    whole_calls(data)
 
-        call_counts(nw.from_native(data).lazy().select("n").collect(backend="pandas").to_native()["n"])
+
+def _refuse_without_quality(data: Any, by: str | None, quality: str | None) -> None:
+    """Raise where a column is missing that says by how much one candidate is better, or what was answered."""
+    present = columns(data)
+    if by is not None and by not in present:
+        raise DesignError(f"by={by!r} is no column. Columns: {', '.join(present)}.{suggestion(by, present)}")
+    tallied = "outcome" in present and "choice" not in present
+    if tallied:
+        lacking = [c for c in ("judge", "delta") if c not in present]
+        how = "A tally for psychometric() has judge, delta (difference of quality, 0 or more), outcome and n"
+    else:
+        sided = quality is not None and {f"{quality}_first", f"{quality}_second"} <= {*present}
+        known = sided or quality in present or (quality is None and "better" in present)
+        lacking = [c for c in ("judge", "choice") if c not in present] + ([] if known else [quality or "better"])
+        how = (
+            "Preferences for psychometric() have judge, first, second, choice, and delta and better, or quality= (a "
+            "column, or the stem of <quality>_first and <quality>_second)"
+        )
+    if lacking:
+        raise DesignError(
+            f"There is no column {lacking[0]!r}. {how}. Columns: {', '.join(present)}.{suggestion(lacking[0], present)}"
+        )
 
 
 def _wide(table: pd.DataFrame, folded: bool) -> pd.DataFrame:

@@ -11,10 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.models.coding.counts import whole_calls
 from judgestats.models.coding.frames import columns
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
 
+#: What a call can come to.
+OUTCOMES = ("target", "other", "tie", "invalid")
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -100,13 +103,30 @@ def read(
 def _counted(frame: Any, present: list[str], by: list[str], whole: list[str]) -> pd.DataFrame:
     if "outcome" in present and "n" not in present and "choice" not in present:
         raise SchemaError("The table has outcomes and no column 'n'. Give the number of calls behind each row.")
+    if "choice" not in present:
+        _refuse_outcomes(frame)
+    whole_calls(frame)
     table = tally(frame, "bias_score", by)
     wide = table.pivot_table(index=whole, columns="outcome", values="n", aggfunc="sum", fill_value=0.0, dropna=True)
     wide = wide.reindex(columns=["target", "other", "tie", "invalid"], fill_value=0.0).astype(float)
-    if not np.isclose(wide.to_numpy(), np.round(wide.to_numpy())).all():
-        raise SchemaError("'n' has counts that are not whole. Give whole calls.")
     result: pd.DataFrame = wide.reset_index().assign(net=False)
     return result
+
+
+def _refuse_outcomes(frame: Any) -> None:
+    """Raise where a tally has an outcome that is none, or none at all."""
+    present = columns(frame)
+    if "outcome" not in present:
+        raise SchemaError(
+            "The table has neither preferences ('choice'), nor 'outcome' with 'n', nor scores (score=) with 'n'. "
+            f"Columns: {', '.join(present)}."
+        )
+    found = nw.from_native(frame).lazy().select("outcome").collect(backend="pandas").to_native()["outcome"]
+    if wrong := sorted({str(v) for v in found.dropna().unique()} - {*OUTCOMES}):
+        raise SchemaError(
+            f"'outcome' has {wrong[0]!r}. Allowed: {', '.join(OUTCOMES)}. Rename it: "
+            f"frame.replace({{'outcome': {{{wrong[0]!r}: 'target'}}}}), say."
+        )
 
 
 def _scored(frame: Any, whole: list[str], score: str, digits: int) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from judgestats.errors import DesignError, confidence
 from judgestats.models.bayes.draws import Draws, diagnostics
 from judgestats.models.bayes.replicates import beside
 from judgestats.models.bayes.sampling import pymc, sample
+from judgestats.models.hierarchical.doubts import NET_ONLY, ONE_CALL, PRIOR_DRIVEN
 from judgestats.models.hierarchical.leaning_counts import Cells, read
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
@@ -37,10 +38,7 @@ PRIORS = {"mean_share": 1.0, "mean_decisive": 1.5, "sd_share": 1.0, "sd_decisive
 #: Log-odds of a decision where nothing is known: four calls of five.
 DECISIVE = 1.4
 ALL, NEW = "all judges", "new judge"
-PRIOR_DRIVEN = "prior-driven"
-ONE_CALL = "one call"
-NET_ONLY = "ties not printed"
-EQUAL = "ties not printed, taken as equal over topics"
+EQUAL = f"{NET_ONLY}, taken as equal over topics"
 _HALVES = ("share", "decisive")
 #: Log weight of a pattern that cannot be.
 _NEVER = -1e9
@@ -134,8 +132,9 @@ def bias(
     table = tabled(rows, [*found.keys, "judge"])
     again = _replicated(found, drawn, seed)
     predicted = _beside(found, again, known, drawn.method, seed)
-    checks = pd.DataFrame(_checks(found, drawn, again))
-    return Posterior(question, table, _stated(found, known), checks, drawn, predicted)
+    stated = _stated(found, known)
+    checks = pd.DataFrame(_checks(found, drawn, again, stated))
+    return Posterior(question, table, stated, checks, drawn, predicted)
 
 
 def observed(cells: Cells) -> dict[str, Floats]:
@@ -296,8 +295,8 @@ def _told(cells: Cells) -> list[tuple[str, int, NDArray[np.bool_]]]:
     return [*full, ("target minus other", 0, cells.net)]
 
 
-def _checks(cells: Cells, drawn: Draws, again: Floats) -> list[dict[str, Any]]:
-    checks = convergence(drawn)
+def _checks(cells: Cells, drawn: Draws, again: Floats, priors: pd.DataFrame) -> list[dict[str, Any]]:
+    checks = convergence(drawn, priors)
     for what, k, here in _told(cells):
         if here.any():
             checks += predictive(what, cells.counts[here, k], again[:, here, k])

@@ -11,16 +11,19 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.models.hierarchical.crossed import Panel
+from judgestats.models.hierarchical.doubts import (
+    ALL_ZERO,
+    ASIDE,
+    NO_NOISE,
+    NO_OWN,
+    OTHER_ITEMS,
+    POOLED_SD,
+    TOGETHER,
+    ZERO_SD,
+)
 from judgestats.schema.cells import cells
 
 REFERENCE = "reference"
-ZERO_SD = "sds of zero replaced by the pooled sd"
-POOLED_SD = "unknown sds replaced by the pooled sd"
-NO_NOISE = "noise unknown, not told from taste"
-TOGETHER = "criteria taken to move together"
-OTHER_ITEMS = "judges scored different items"
-ASIDE = "missing scores set aside"
-NO_OWN = "no judge scored itself"
 
 
 def panel(
@@ -149,7 +152,7 @@ def _by_runs(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     zero = known & (sd == 0)
     table = table[["where", "judge", "system", "mean"]]
     if not known.any() or zero[known].all():
-        return table.assign(noise=0.0), [NO_NOISE]
+        return table.assign(noise=0.0), [ALL_ZERO if known.any() else NO_NOISE]
     pooled = np.sqrt(((runs - 1)[known] @ sd[known] ** 2) / (runs - 1)[known].sum())
     used = np.where(known & ~zero, sd, pooled)
     doubts = [ZERO_SD if zero.any() else "", POOLED_SD if (~known).any() else ""]

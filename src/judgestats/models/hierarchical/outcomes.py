@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.models.coding.counts import whole_calls
 from judgestats.results import NOT_INDEPENDENT
 from judgestats.schema.coding import call_counts
 from judgestats.schema.columns import required
@@ -20,6 +21,8 @@ from judgestats.schema.counting import SHARED_PAIRS, tally
 #: Candidate favoured by the cue: one for all probes, one for each, or a function of the probe.
 Favoured = str | Mapping[str, str] | Callable[[str], str]
 _NO_SIDE = ("tie", "invalid")
+#: Scheme that the others are compared with, where none is named.
+BASELINE = "Baseline"
 
 
 @dataclass(frozen=True)
@@ -45,15 +48,19 @@ class Outcomes:
     asides: dict[tuple[int, int, int], str] = field(default_factory=dict)
     dependent: str = ""
 
-    def compared(self, against: str) -> list[tuple[int, int]]:
-        """Each scheme with the one it is compared with."""
-        if len(self.schemes) < 2:
+    def compared(self, against: str | None = None) -> list[tuple[int, int]]:
+        """Each scheme with the one it is compared with, by default :data:`BASELINE`."""
+        if against is None and len(self.schemes) < 2:
             return []
+        against = BASELINE if against is None else against
         if against not in self.schemes:
-            raise DesignError(
-                f"against={against!r} is not in 'scheme'. It has: {', '.join(self.schemes)}."
-                f"{suggestion(against, self.schemes)}"
+            known = [s for s in self.schemes if s]
+            told = (
+                f"It has: {', '.join(known)}. Name one of them."
+                if known
+                else "The table names no scheme: leave it out."
             )
+            raise DesignError(f"against={against!r} is not in 'scheme'. {told}{suggestion(against, known)}")
         base = self.schemes.index(against)
         return [(s, base) for s in range(len(self.schemes)) if s != base]
 
@@ -72,7 +79,9 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     -------
     Outcomes
     """
-    table = _printed(counts) if isinstance(counts, Mapping) else tally(counts, "anchoring")
+    table = _printed(counts) if isinstance(counts, Mapping) else counts
+    whole_calls(table)
+    table = table if isinstance(counts, Mapping) else tally(counts, "anchoring")
     shared = bool(table.attrs.get(SHARED_PAIRS, False))
     for name in ("judge", "probe", "outcome"):
         if table[name].isna().any():

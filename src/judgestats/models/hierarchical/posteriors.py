@@ -11,9 +11,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, suggestion
-from judgestats.models.bayes.draws import DIVERGENT, Draws, diagnostics, doubt
+from judgestats.models.bayes.draws import (
+    DIVERGENT,
+    FEW_EFFECTIVE,
+    HEAVY,
+    LEAST_ESS,
+    MOST_PARETO,
+    Draws,
+    diagnostics,
+    doubt,
+)
 from judgestats.models.bayes.replicates import Kind, of_kind
-from judgestats.results import estimates, flags
+from judgestats.models.hierarchical.doubts import OUTSIDE, finding, flagged, merged
+from judgestats.models.hierarchical.summaries import summary
+from judgestats.results import estimates
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +43,8 @@ class Posterior:
     priors : pandas.DataFrame
         ``parameter``, ``prior``, ``meaning``.
     checks : pandas.DataFrame
-        ``what``, ``value``, ``flag``, ``cure``: convergence, posterior predictive checks, what the prior decides.
+        ``what``, ``value``, ``flag``, ``cure``: convergence (or importance weights), posterior predictive checks, the
+        data; :meth:`check` adds the flags of the table.
     draws : Draws
     predicted : pandas.DataFrame
         Observed counts, or means, beside what the posterior and the prior predict; see :meth:`predictive`.
@@ -73,17 +85,41 @@ class Posterior:
         return self.table.copy()
 
     def check(self) -> pd.DataFrame:
-        """What speaks against the fit; rows with an empty flag are what was looked at and found sound."""
-        return self.checks.copy()
+        """What speaks against the fit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``what``, ``value``, ``flag``, ``cure``. Rows with an empty flag, and no cure, are what was looked at and
+            found sound. The last rows are the flags of the table, with the number of estimates that carry each.
+        """
+        return pd.DataFrame([*self.checks.to_dict("records"), *flagged(self.table)], columns=list(self.checks.columns))
+
+    def summary(self) -> str:
+        """Question, the first 40 estimates, priors, what is in doubt, and method.
+
+        Returns
+        -------
+        str
+            Lines of 120 characters at most; numbers of three digits. Flags are numbered, and told below the table.
+        """
+        return summary(self.question, self.table, self.priors, self.checks, self.draws.method)
 
     def __repr__(self) -> str:
-        """Question, table, and what is doubtful."""
-        doubt = "; ".join(dict.fromkeys(f for f in self.checks["flag"] if f)) or "nothing"
-        return f"{self.question}\n{self.table.to_string(index=False)}\n{self.draws.method}; in doubt: {doubt}"
+        """As :meth:`summary`."""
+        return self.summary()
 
 
 def row(
-    term: str, values: Floats, *, conf_level: float, n: float, method: str, flag: str = "", **more: Any
+    term: str,
+    values: Floats,
+    *,
+    conf_level: float,
+    n: float,
+    method: str,
+    flag: str = "",
+    chains: bool = True,
+    **more: Any,
 ) -> dict[str, Any]:
     """One row of estimates from draws of a scalar.
 
@@ -96,6 +132,8 @@ def row(
         Calls behind it.
     method : str
     flag : str
+    chains : bool
+        False for draws by importance, which are no chains: their weights are judged instead.
     **more
         Condition columns.
 
@@ -106,7 +144,7 @@ def row(
     """
     tail = (1 - conf_level) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
-    rhat, bulk, end = (float(d[0]) for d in diagnostics(values[..., None]))
+    rhat, bulk, end = (float(d[0]) for d in diagnostics(values[..., None])) if chains else (np.nan,) * 3
     own = {"term": term, "estimate": float(values.mean()), "std_error": float(values.std(ddof=1)), "n": n}
     return {
         **more,
@@ -114,7 +152,7 @@ def row(
         "conf_low": float(low),
         "conf_high": float(high),
         "method": method,
-        "flag": flags(flag, doubt(rhat, min(bulk, end))),
+        "flag": merged(flag, doubt(rhat, min(bulk, end))),
     }
 
 
@@ -136,40 +174,50 @@ def tabled(rows: list[dict[str, Any]], by: list[str], extra: tuple[str, ...] = (
     return estimates(rows, by, extra, sort=False)
 
 
-def convergence(draws: Draws) -> list[dict[str, Any]]:
-    """Rows of ``checks`` on the sampler.
+def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[str, Any]]:
+    """Rows of ``checks`` on the sampler: of chains, or of importance weights where no chain ran.
 
     Parameters
     ----------
     draws : Draws
+    priors : pandas.DataFrame
+        Those of the model: a cure names its spreads.
+    of : str
+        Which of several fits.
 
     Returns
     -------
     list of dict
     """
+    if not np.isnan(draws.pareto_k):
+        return _weights(draws, of)
     table = draws.summary()
     ess = float(np.nanmin(table[["ess_bulk", "ess_tail"]].to_numpy()))
     worst = float(np.nanmax(table["rhat"]))
-    cure = "Sample longer (draws=, tune=), or raise target_accept."
+    spreads = ", ".join(priors.loc[priors["prior"].str.contains("half-"), "parameter"]) or ", ".join(
+        priors["parameter"]
+    )
+    tighter = f"tighter priors on the spreads (priors= takes {spreads})"
+    longer = f"Sample longer (draws=2000, tune=2000), or give {tighter}."
     return [
-        {
-            "what": "largest R-hat",
-            "value": worst,
-            "flag": doubt(worst, np.inf),
-            "cure": cure,
-        },
-        {
-            "what": "smallest ESS",
-            "value": ess,
-            "flag": doubt(1.0, ess),
-            "cure": cure,
-        },
-        {
-            "what": "divergences",
-            "value": float(draws.divergences),
-            "flag": DIVERGENT if draws.divergences else "",
-            "cure": "Raise target_accept, or set tighter priors on the spreads.",
-        },
+        finding("largest R-hat", worst, doubt(worst, np.inf), longer),
+        finding("smallest ESS", ess, doubt(1.0, ess), longer),
+        finding(
+            "divergences",
+            float(draws.divergences),
+            DIVERGENT if draws.divergences else "",
+            f"Give {tighter}, or tune longer (tune=2000).",
+        ),
+    ]
+
+
+def _weights(draws: Draws, of: str) -> list[dict[str, Any]]:
+    """Rows on importance weights."""
+    told = f" ({of})" if of else ""
+    k, ess = draws.pareto_k, draws.importance_ess
+    return [
+        finding(f"Pareto k of the importance weights{told}", k, HEAVY if k > MOST_PARETO else ""),
+        finding(f"importance ESS{told}", ess, FEW_EFFECTIVE if ess < LEAST_ESS else ""),
     ]
 
 
@@ -191,9 +239,9 @@ def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str,
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0)
     inside = (observed >= low) & (observed <= high)
     share = float(inside.mean())
-    flag = "" if share >= 0.9 else "observed counts outside the posterior predictive"
-    cure = "The model misses structure: see which counts, and add the effect that they share."
-    return [{"what": f"{what} inside the 95 % predictive", "value": share, "flag": flag, "cure": cure}]
+    flag = "" if share >= 0.9 else OUTSIDE
+    cure = "The model misses structure: predictive() shows which counts; look for what they share."
+    return [finding(f"{what} inside the 95 % predictive", share, flag, cure)]
 
 
 def prior_table(priors: Mapping[str, tuple[str, str]]) -> pd.DataFrame:

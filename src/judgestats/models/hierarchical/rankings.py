@@ -17,6 +17,7 @@ from judgestats.models.bayes.replicates import beside
 from judgestats.models.bayes.sampling import sample_each
 from judgestats.models.hierarchical.arms import Arms, paired, read
 from judgestats.models.hierarchical.choices import choice_rows, missed, ranked
+from judgestats.models.hierarchical.doubts import HUB, SELECTED, UNKNOWN_LAW, finding
 from judgestats.models.hierarchical.joint_laws import (
     NODES,
     PRIORS,
@@ -43,11 +44,8 @@ __all__ = [
 DEPENDENCE = ("unknown", "independent", "discordant")
 #: The laws between which the truth lies where margins are all that is known.
 BOUNDS = ("independent", "extreme positive", "extreme negative")
-SELECTED = "selected comparisons"
-UNKNOWN_LAW = "joint law of the strategies unknown"
 #: What is counted -> where it is.
 COUNTED = {"right calls": "k", "right under the baseline alone": "b", "under the strategy alone": "c"}
-HUB = "strategies joined through the baseline only"
 
 
 def strategies(
@@ -147,6 +145,7 @@ def strategies(
     found = read(data, baseline, judge, strategy, item, ties, invalid)
     laws, why = _laws(found, dependence)
     partial = found.partial if selected is None else selected
+    stated = _stated(replace(found, law=laws[0]), known)
     rows: list[dict[str, Any]] = []
     checks: list[dict[str, Any]] = []
     predicted: list[pd.DataFrame] = []
@@ -160,17 +159,15 @@ def strategies(
         rows += choice_rows(arms, own_draws, known, margin, level, conf_level, flag)
         again, before = _replicated(arms, own_draws, known, seed)
         predicted.append(_beside(arms, again, before, own_draws.method))
-        own = [*convergence(own_draws), *_predicted(arms, again)]
+        own = [*convergence(own_draws, stated), *_predicted(arms, again)]
         checks += [{**c, "what": f"{c['what']} ({law})" if len(laws) > 1 else c["what"]} for c in own]
     if partial:
-        cure = "Get all comparisons: those that are printed may have been chosen for being large."
-        checks.append({"what": "comparisons", "value": math.nan, "flag": SELECTED, "cure": cure})
+        checks.append(finding("comparisons", math.nan, SELECTED))
     if why:
-        cure = "Give calls with their items, or discordant counts of every comparison."
-        checks.append({"what": "joint law", "value": math.nan, "flag": why, "cure": cure})
+        checks.append(finding("joint law", math.nan, why))
     table = tabled(rows, ["dependence", "judge", "strategy"], ("scale",))
     question = f"Which strategy is best for which judge? Effects against {baseline}"
-    stated, beside_ = _stated(replace(found, law=laws[0]), known), pd.concat(predicted, ignore_index=True)
+    beside_ = pd.concat(predicted, ignore_index=True)
     return Posterior(question, table, stated, pd.DataFrame(checks), drawn[0], beside_)
 
 

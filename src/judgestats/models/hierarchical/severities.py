@@ -24,18 +24,15 @@ from judgestats.models.hierarchical.crossed import (
     posterior,
     prior_draw,
     replicated,
-    weight_check,
-    weight_flags,
 )
+from judgestats.models.hierarchical.doubts import NOT_COMPARED, finding
 from judgestats.models.hierarchical.means import panel
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, row, tabled
-from judgestats.results import UNBOUNDED, flags
+from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, tabled
+from judgestats.models.hierarchical.severity_rows import Rows
 
 __all__ = ["effects", "model", "posterior", "prior_draw", "severity"]
 
 Floats = NDArray[np.float64]
-PRIOR_DRIVEN = "prior-driven"
-ONE_SCORE, FEW_OWN = "one score", "fewer than 3 judges scored themselves"
 SPELLED = (("attributed", "anonymized"), ("attributed", "anonymised"))
 
 
@@ -67,7 +64,9 @@ def severity(
     ----------
     ratings : frame
         Ratings in any engine, raw, or means (``mean``, and ``sd``, ``runs``) per judge, system and condition. Several
-        items are averaged, what an item gives all judges alike counts as quality.
+        items are averaged, what an item gives all judges alike counts as quality. An sd of 0 (equal runs) is no proof
+        that there is no noise: the pooled sd of the other means stands for it. Where all sds are 0, or none is known,
+        the noise is 0 and what there is of it counts as taste; a flag says which.
     identity : mapping of str to str, optional
         System -> judge (or judge -> system) where their names differ.
     reference : frame, optional
@@ -76,7 +75,8 @@ def severity(
     condition : str, optional
         Column; by default ``condition`` where there is one.
     base, against : str, optional
-        Conditions whose self-preference is compared; by default ``attributed`` and ``anonymized``.
+        Conditions whose self-preference is compared; by default ``attributed`` and ``anonymized``. Conditions of other
+        names are not compared until they are named here: there is then no ``attenuation``, and ``check()`` says so.
     final : str or None
         Criterion that holds a final score; without it criteria are averaged, with the mean of their sds.
     priors : mapping, optional
@@ -137,7 +137,7 @@ def severity(
         sds = sample(model(data, chosen), labels, draws=draws, tune=tune, chains=chains, seed=seed, progress=progress)
     found = effects(data, chosen, sds, seed)
     made = _derived(data, found, sds)
-    rows = _Rows(data, made, conf_level, doubts)
+    rows = Rows(data, made, conf_level, doubts)
     table = [*rows.severities(), *rows.qualities(), *rows.selves(), *(rows.attenuations(*pair) if pair else [])]
     table += rows.spreads(chosen)
     again = replicated(data, found, sds, seed)
@@ -145,9 +145,10 @@ def severity(
     question = f"How severe are {len(data.judges) - data.reference} judges, and do they favour themselves?"
     told = {n: (_spelled(chosen[n], n), EFFECTS[n][1]) for n in data.groups}
     kept = tabled(table, ["condition", "judge", "system"], ("probability",))
-    checks = [*convergence(made), *weight_check(sds), *inside]
+    stated = prior_table(told)
+    checks = [*convergence(made, stated), *inside, *(_not_compared(data) if pair is None else [])]
     predicted = _predicted(data, again, chosen, made.method, seed)
-    return Posterior(question, kept, prior_table(told), pd.DataFrame(checks), made, predicted)
+    return Posterior(question, kept, stated, pd.DataFrame(checks), made, predicted)
 
 
 def _predicted(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: str, seed: int) -> pd.DataFrame:
@@ -181,6 +182,14 @@ def _compared(data: Panel, base: str | None, against: str | None) -> tuple[int, 
         if value not in data.conditions:
             raise DesignError(f"{name}={value!r} is no condition. Conditions: {', '.join(data.conditions) or 'none'}.")
     return data.conditions.index(str(base)), data.conditions.index(str(against))
+
+
+def _not_compared(data: Panel) -> list[dict[str, Any]]:
+    """The row of ``checks`` on conditions of which it is not known which one hides the names."""
+    if len(data.conditions) < 2 or not data.own.any():
+        return []
+    cure = f"Name two of them: base= (names shown), against= (names hidden). Conditions: {', '.join(data.conditions)}."
+    return [finding("conditions", float(len(data.conditions)), NOT_COMPARED, cure)]
 
 
 def _priors(data: Panel, given: Mapping[str, Any]) -> dict[str, Prior]:
@@ -235,105 +244,3 @@ def _derived(data: Panel, found: Mapping[str, Floats], sds: Draws) -> Draws:
         names |= {"mean_self_preference": (data.conditions,)}
         names |= dict.fromkeys(("self_preference", "own_excess"), (data.conditions, selves))
     return replace(sds, values=values, labels=names)
-
-
-class _Rows:
-    """The estimates."""
-
-    def __init__(self, data: Panel, made: Draws, conf_level: float, doubts: list[str]) -> None:
-        self.data, self.made, self.level, self.doubts = data, made, conf_level, doubts
-        self.tail = (1 - conf_level) / 2
-
-    def _row(self, term: str, values: Floats, n: float, flag: str = "", **more: str) -> dict[str, Any]:
-        told = flags(*self.doubts, flag, *weight_flags(self.made))
-        keys = {"condition": "", "judge": "", "system": "", **more}
-        made = row(term, values, conf_level=self.level, n=n, method=self.made.method, flag=told, **keys)
-        return {**made, "probability": float((values > 0).mean())}
-
-    def _scores(self, **where: int) -> int:
-        """Scores with these codes."""
-        return int(np.logical_and.reduce([getattr(self.data, k) == v for k, v in where.items()]).sum())
-
-    def severities(self) -> list[dict[str, Any]]:
-        """By condition and judge."""
-        rows = []
-        for term in ("severity", "severity_to_reference"):
-            if term not in self.made.values:
-                continue
-            for c, where in enumerate(self.data.conditions):
-                for j, judge in enumerate(self.made.labels[term][1]):
-                    n = self._scores(condition=c, judge=j)
-                    flag = ONE_SCORE if n == 1 else "no data" if n == 0 else ""
-                    rows.append(
-                        self._row(term, self.made.values[term][..., c, j], n, flag, condition=where, judge=judge)
-                    )
-        return rows
-
-    def qualities(self) -> list[dict[str, Any]]:
-        """By condition and system."""
-        rows = []
-        for c, where in enumerate(self.data.conditions):
-            for s, system in enumerate(self.data.systems):
-                n = self._scores(condition=c, system=s)
-                flag = ONE_SCORE if n == 1 else "no data" if n == 0 else ""
-                rows.append(
-                    self._row(
-                        "quality", self.made.values["quality"][..., c, s], n, flag, condition=where, system=system
-                    )
-                )
-        return rows
-
-    def selves(self) -> list[dict[str, Any]]:
-        """Self-preference and excess by condition and judge, and the mean over judges to come."""
-        if "self_preference" not in self.made.values:
-            return []
-        rows, who = [], self.made.labels["self_preference"][1]
-        few = FEW_OWN if len(who) < 3 else ""
-        for term in ("self_preference", "own_excess"):
-            for c, where in enumerate(self.data.conditions):
-                for j, judge in enumerate(who):
-                    n = self._scores(condition=c, judge=self.data.judges.index(judge), own=1)
-                    told = "no data" if n == 0 else few
-                    rows.append(
-                        self._row(term, self.made.values[term][..., c, j], n, told, condition=where, judge=judge)
-                    )
-        for c, where in enumerate(self.data.conditions):
-            value = self.made.values["mean_self_preference"][..., c]
-            rows.append(self._row("mean_self_preference", value, len(who), few, condition=where))
-        return rows
-
-    def attenuations(self, base: int, against: int) -> list[dict[str, Any]]:
-        """Per judge and on average."""
-        if "self_preference" not in self.made.values:
-            return []
-        rows, who = [], self.made.labels["self_preference"][1]
-        for source, term, ratio in (
-            ("self_preference", "attenuation", "attenuation_ratio"),
-            ("own_excess", "excess_attenuation", "excess_ratio"),
-        ):
-            a, b = (self.made.values[source][..., c, :] for c in (base, against))
-            change = np.abs(a) - np.abs(b)
-            rows += [self._row(term, change[..., j], 1, judge=judge) for j, judge in enumerate(who)]
-            rows += [self._ratio(ratio, a[..., j], b[..., j], judge) for j, judge in enumerate(who)]
-            rows.append(self._row(f"mean_{term}", change.mean(axis=-1), len(who)))
-        return rows
-
-    def _ratio(self, term: str, a: Floats, b: Floats, judge: str) -> dict[str, Any]:
-        value = np.abs(b) / np.abs(a)
-        low, high = np.quantile(a, [self.tail, 1 - self.tail])
-        found = self._row(term, value, 1, UNBOUNDED if low <= 0 <= high else "", judge=judge)
-        return {
-            **found,
-            "estimate": float(np.median(value)),
-            "std_error": np.nan,
-            "probability": float((value < 1).mean()),
-        }
-
-    def spreads(self, priors: Mapping[str, Prior]) -> list[dict[str, Any]]:
-        """The sds."""
-        rows = []
-        for name in self.data.sds:
-            values = self.made.values[name]
-            flag = PRIOR_DRIVEN if priors[name].decides(values) else ""
-            rows.append({**self._row(f"sd_{name}", values, len(self.data.y), flag), "probability": np.nan})
-        return rows

@@ -1,0 +1,254 @@
+"""What a posterior says against itself: flags, cures, its summary; and tables that cannot be right."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgestats as js
+from judgestats.errors import DesignError, SchemaError
+from judgestats.models.bayes.draws import Draws
+from judgestats.models.hierarchical import components
+from judgestats.models.hierarchical.doubts import CURES, cure, finding, flagged, merged
+from judgestats.models.hierarchical.outcomes import outcomes
+from judgestats.models.hierarchical.posteriors import Posterior, convergence, prior_table, row, tabled
+
+pytest.importorskip("arviz_stats")
+
+H = js.hierarchical
+PRIORS = prior_table({"mean": ("normal(0, 1)", "a mean"), "sd_item": ("half-normal(1)", "a spread")})
+
+
+def means(conditions=("",), **columns):
+    rows = [(c, j, s) for c in conditions for j in "abcd" for s in "abcd"]
+    table = pd.DataFrame(rows, columns=["condition", "judge", "system"])
+    table["mean"] = 6 + np.random.default_rng(0).normal(size=len(table)).round(2)
+    return table.assign(**({"sd": 0.5, "runs": 10} | columns))
+
+
+def posterior(rows=3, flag="", checks=None, **more):
+    made = [{"judge": f"j{i}", "term": "x", "estimate": i + 0.12345, "flag": flag, **more} for i in range(rows)]
+    found = pd.DataFrame(checks or [finding("divergences", 0.0)])
+    return Posterior("What is it?", tabled(made, ["judge"]), PRIORS, found, Draws({}, {}, 0, "by hand"))
+
+
+# --- check() ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_cure_stands_only_beside_a_flag():
+    assert finding("x", 1.0, "", "Do.")["cure"] == ""
+    assert finding("x", 1.0, "one score")["cure"] == CURES["one score"]
+    assert finding("x", 1.0, "one score", "Do.")["cure"] == "Do."
+
+
+def test_no_cure_names_an_option_that_no_function_has():
+    options = {w for told in CURES.values() for w in re.findall(r"(\w+)=", told)}
+    functions = [getattr(H, f) for f in H.__all__ if f != "Posterior"]
+    known = {p for f in functions for p in f.__kwdefaults__}
+    assert options - known == set()
+    assert "target_accept" not in " ".join(CURES.values())
+
+
+@pytest.mark.parametrize(
+    ("flag", "part"),
+    [("no judge scored itself", "identity="), ("missing scores set aside: 1", "refuses"), ("one score", "more"),
+     ("sds of zero replaced by the pooled sd", "temperature"), ("prior-driven", "priors="),
+     ("3 invalid calls set aside", "set aside"), ("one level of criterion", "facets=")],
+)  # fmt: skip
+def test_flags_with_a_cure(flag, part):
+    assert part in cure(flag)
+    found = posterior(2, f"{flag}; another")
+    checks = found.check().set_index("what")
+    assert checks.loc[f"2 estimates: {flag}", "value"] == 2
+    assert part in checks.loc[f"2 estimates: {flag}", "cure"]
+    assert checks.loc["2 estimates: another", "cure"] == ""
+    assert flag in repr(found)
+    assert "in doubt: nothing" not in repr(found)
+
+
+def test_nothing_in_doubt():
+    assert "in doubt: nothing" in repr(posterior())
+    assert (posterior().check()["flag"] == "").all()
+
+
+def test_chains_have_r_hat_and_importance_has_weights():
+    values = {"a": np.random.default_rng(0).normal(size=(2, 50))}
+    chains = convergence(Draws(values, {"a": ()}, 3, "NUTS"), PRIORS)
+    assert [c["what"] for c in chains] == ["largest R-hat", "smallest ESS", "divergences"]
+    assert "sd_item" in chains[2]["cure"]
+    assert "mean" not in chains[2]["cure"]
+    assert "draws=2000" in chains[1]["cure"]
+    heavy = convergence(Draws(values, {"a": ()}, 0, "", pareto_k=0.9, importance_ess=30.0), PRIORS, "ICC(1,1)")
+    assert [c["what"] for c in heavy] == ["Pareto k of the importance weights (ICC(1,1))", "importance ESS (ICC(1,1))"]
+    assert [bool(c["flag"] and c["cure"]) for c in heavy] == [True, True]
+    sound = convergence(Draws(values, {"a": ()}, 0, "", pareto_k=0.1, importance_ess=900.0), PRIORS)
+    assert [c["flag"] + c["cure"] for c in sound] == ["", ""]
+
+
+def test_a_flag_is_told_once():
+    values, few = np.random.default_rng(0).normal(size=(2, 40)), "fewer than 400 effective draws"
+    made = row("x", values, conf_level=0.9, n=1, method="", flag=f"one score; {few}")
+    assert made["flag"].count(few) == 1
+    assert row("x", values, conf_level=0.9, n=1, method="", chains=False)["flag"] == ""
+    assert merged("a; b", "b; c", None) == "a; b; c"
+    assert flagged(pd.DataFrame({"flag": ["a; a", "a; b", ""]}))[0]["what"] == "2 estimates: a"
+
+
+def test_an_icc_and_its_check_are_of_the_same_draws(monkeypatch):
+    """ICC(1,1) comes of a model of its own, whose weights may be heavy where those of the other are not."""
+    whole = components.posterior
+
+    def heavy_alone(data, *args, **options):
+        found = whole(data, *args, **options)
+        return replace(found, pareto_k=-0.5 if "judge" in data.codes else 0.9, importance_ess=900.0)
+
+    monkeypatch.setattr(components, "posterior", heavy_alone)
+    rng, keys = np.random.default_rng(4), [(j, "s", i) for j in "abc" for i in range(6)]
+    table = pd.DataFrame(keys, columns=["judge", "system", "item"]).assign(score=rng.normal(size=18))
+    found = H.agreement(table, draws=200)
+    checks = found.check().set_index("what")
+    heavy = found.table["flag"].str.contains("Pareto k above 0.7")
+    assert found.table.loc[heavy, "term"].tolist() == ["ICC(1,1)"]
+    assert checks.loc["Pareto k of the importance weights", ["value", "flag"]].tolist() == [-0.5, ""]
+    assert checks.loc["Pareto k of the importance weights (ICC(1,1))", "value"] == 0.9
+    assert "draws=" in checks.loc["Pareto k of the importance weights (ICC(1,1))", "cure"]
+
+
+# --- summary ----------------------------------------------------------------------------------------------------------
+
+
+def test_summary_is_short_and_narrow():
+    found = posterior(183, "prior-driven", conf_low=-1234.5678, conf_high=0.00123)
+    told = found.summary().splitlines()
+    assert repr(found) == found.summary()
+    assert max(map(len, told)) <= 120
+    assert len(told) < 60
+    assert "... 143 more rows, see .tidy()" in told
+    assert "[-1,235, 0.00123]" in found.summary()
+    assert "0.123 " in found.summary()
+    assert "[1] prior-driven (183 of the estimates)" in found.summary()
+    assert [line in told for line in ("priors", "method: by hand", "What is it?")] == [True] * 3
+
+
+def test_summary_cuts_long_names_and_says_once_what_never_changes():
+    found = posterior(2, "x " * 100, judge="n" * 200, conf_low=0.0, conf_high=1.0)
+    assert max(map(len, repr(found).splitlines())) <= 120
+    found = posterior(1)
+    assert "all rows: judge = j0" in repr(found)
+
+
+def test_dir_has_the_functions_only():
+    assert dir(H) == sorted(H.__all__)
+
+
+# --- severity ---------------------------------------------------------------------------------------------------------
+
+
+def test_zero_sds():
+    found = H.severity(means(sd=0.0).drop(columns="condition"), draws=50)
+    assert found.table["flag"].str.contains("sds of zero throughout").all()
+    assert "sds of zero throughout" in repr(found)
+    some = means().drop(columns="condition")
+    some.loc[2, "sd"] = 0.0
+    told = H.severity(some, draws=50).check()
+    assert told["flag"].str.contains("sds of zero replaced").any()
+    unknown = H.severity(some.drop(columns=["sd", "runs"]), draws=50)
+    assert unknown.table["flag"].str.contains("noise unknown").all()
+
+
+def test_conditions_of_other_names():
+    table = means(("open", "hidden"))
+    told = H.severity(table, draws=50).check().set_index("what").loc["conditions"]
+    assert told["flag"] == "no attenuation: conditions not named"
+    assert "base=" in told["cure"]
+    assert "hidden, open" in told["cure"]
+    named = H.severity(table, base="open", against="hidden", draws=50)
+    assert "conditions" not in set(named.check()["what"])
+    assert "attenuation" in set(named.table["term"])
+
+
+def test_names_that_do_not_match():
+    table = means().drop(columns="condition").replace({"system": {s: f"model {s}" for s in "abcd"}})
+    found = H.severity(table, draws=50)
+    assert "self_preference" not in set(found.table["term"])
+    told = found.check().set_index("flag").loc["no judge scored itself"]
+    assert "identity=" in told["cure"]
+    assert "no judge scored itself" in repr(found)
+
+
+# --- Tables that cannot be right --------------------------------------------------------------------------------------
+
+CUE = pd.DataFrame([("g", p, o, 10) for p in ("blind", "t") for o in "xy"], columns=["judge", "probe", "outcome", "n"])
+ARMS = pd.DataFrame({"judge": [*"AABB"], "strategy": ["B0", "S8"] * 2, "n": 100, "k": [60, 70, 55, 57]})
+STEPS = pd.DataFrame([("g", 1.0, o, 12) for o in ("correct", "wrong")], columns=["judge", "delta", "outcome", "n"])
+LEAN = pd.DataFrame([("g", o, 12) for o in ("target", "other")], columns=["judge", "outcome", "n"])
+
+
+def test_an_unknown_scheme_is_refused_where_there_is_one():
+    assert outcomes(CUE, "blind").compared() == []
+    with pytest.raises(DesignError, match="names no scheme"):
+        H.susceptibility(CUE, favoured="x", against="PBP")
+    with pytest.raises(DesignError, match="It has: SCoT"):
+        H.susceptibility(CUE.assign(scheme="SCoT"), favoured="x", against="PBP")
+    assert outcomes(CUE.assign(scheme="SCoT"), "blind").compared("SCoT") == []
+    with pytest.raises(DesignError, match="'Baseline' is not in 'scheme'"):
+        outcomes(pd.concat([CUE.assign(scheme=s) for s in "ab"]), "blind").compared()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "told"),
+    [
+        (lambda: H.strategies(ARMS.drop(columns="k").assign(accuracy=0.6), baseline="B0"), SchemaError, "'k'.*accuracy"),
+        (lambda: H.strategies(ARMS.assign(n=[0, 100, 100, 100], k=[0, 70, 55, 57]), baseline="B0"), SchemaError,
+         "A, B0 has n = 0: .*leave the row out"),
+        (lambda: H.strategies(ARMS.assign(k=[60, 70.5, 55, 57]), baseline="B0"), SchemaError,
+         r"1 of 4 rows \(first: judge=A, strategy=S8, k=70.5\)"),
+        (lambda: H.strategies(ARMS.assign(n=0.5), baseline="B0"), SchemaError, "n=0.5"),
+        (lambda: H.psychometric(STEPS.rename(columns={"delta": "d"})), DesignError, r"no column 'delta'.*psychometric\(\)"),
+        (lambda: H.psychometric(STEPS.drop(columns=["delta", "outcome"]).assign(choice="first")), DesignError, "'better'"),
+        (lambda: H.psychometric(STEPS.assign(n=0.5)), SchemaError, "not whole in 2 of 2 rows"),
+        (lambda: H.bias(LEAN.assign(outcome="foo")), SchemaError, "'outcome' has 'foo'. Allowed: target, other, tie"),
+        (lambda: H.bias(LEAN.drop(columns="outcome")), SchemaError, "neither preferences"),
+        (lambda: H.bias(LEAN.assign(n=[3, 0.5])), SchemaError, r"first: row 1, 0.5"),
+        (lambda: H.susceptibility(CUE.assign(n=0.5), favoured="x"), SchemaError, "not whole in 4 of 4 rows"),
+    ],
+)  # fmt: skip
+def test_a_message_names_what_is_wrong(call, error, told):
+    with pytest.raises(error, match=told) as caught:
+        call()
+    assert "tie_model" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("judges", "items", "score", "told"),
+    [("ab", 3, 5.0, "All scores are the same"), ("a", 3, None, "two judges"), ("ab", 1, None, "two subjects")],
+)
+def test_agreement_says_what_is_lacking(judges, items, score, told):
+    rows = [(j, "s", i, score or i + ord(j)) for j in judges for i in range(items)]
+    found = H.agreement(pd.DataFrame(rows, columns=["judge", "system", "item", "score"]))
+    assert told in found.check()["cure"].iloc[0]
+    assert f"{items} subject{'s' * (items > 1)}, {len(judges)} judge" in found.check()["what"].iloc[0]
+
+
+@pytest.mark.parametrize("engine", ["ml", "pymc"])
+def test_fractions_are_no_counts(engine):
+    table = pd.DataFrame({"s": [*"aabb"], "correct": [0, 1, 0, 1], "n": [0.5, 1, 2, 3]})
+    with pytest.raises(SchemaError, match=r"first: correct=0, s=a, n=0.5.*weights="):
+        js.fit("correct ~ s", table, engine=engine)
+
+
+def test_a_tie_may_be_half_a_vote_for_each_answer():
+    table = pd.DataFrame({"s": [*"aabb"], "correct": [0, 1, 0, 1], "n": [2.5, 1.5, 2, 3]})
+    assert js.fit("correct ~ s", table).n == 9
+    rounded = table.assign(n=[0.1 * 30, 2, 2, 3])  # 3.0000000000000004
+    assert js.fit("correct ~ s", rounded).n == pytest.approx(10)
+
+
+def test_more_successes_than_trials_name_the_row():
+    table = pd.DataFrame({"s": [*"aabb"], "k": [5, 1, 2, 12], "n": 10})
+    with pytest.raises(DesignError, match=r"holds -2, in 1 of 4 distinct rows \(first: k=12, n=10, s=b\)"):
+        js.fit("cbind(k, n - k) ~ s", table)
