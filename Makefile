@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 
-.PHONY: reproduce test test-real bench sbc mutations counts notebooks-full coverage-study coverage-models lint clean
+.PHONY: reproduce test test-full test-real bench sbc mutations counts notebooks-full coverage-study coverage-models lint clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -27,7 +27,12 @@ reproduce: $(READY)
 # where something failed.
 test: $(READY_DEV) lint
 	@mkdir -p build
-	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "not full" \
+		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
+
+# The same with the proofs that take long, and the smoke test that other interpreters run.
+test-full: $(READY_DEV) lint
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup
 
 # The notebooks with all their draws, as pages in build/notebooks.
 notebooks-full: $(READY_DEV)

@@ -98,7 +98,8 @@ def test_of_an_array_the_first_elements_are_ranked() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "fits"), [("fast path, binomial", 40), ("fast path, cumulative", 40),
-                                             ("severity", 30), ("agreement", 20)])  # fmt: skip
+                                             ("severity", 30),
+                                             pytest.param("agreement", 20, marks=pytest.mark.full)])  # fmt: skip
 def test_models_without_a_sampler(model: str, fits: int) -> None:
     found = summary(calibrate(model, fits, seed=1)).loc[model]
     assert (found["fits"], found["failed"]) == (fits, 0)
@@ -107,7 +108,9 @@ def test_models_without_a_sampler(model: str, fits: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["wrong prior", "halved sd"])
-@pytest.mark.parametrize(("model", "fits"), [("fast path, binomial", 40), ("severity", 30)])
+@pytest.mark.parametrize(
+    ("model", "fits"), [("fast path, binomial", 40), pytest.param("severity", 30, marks=pytest.mark.full)]
+)
 def test_a_planted_fault_is_found(model: str, fits: int, fault: str) -> None:
     assert not summary(calibrate(model, fits, seed=1, fault=fault)).loc[model, "inside"]
 

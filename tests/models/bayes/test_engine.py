@@ -438,6 +438,7 @@ def test_binomial_with_crossed_effects_agrees_with_likelihood():
     assert 50 < fit.loo()["p_loo"].iloc[0] < 112
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_gaussian_with_slopes_agrees_with_reml():
     rng = np.random.default_rng(8)

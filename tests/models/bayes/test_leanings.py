@@ -161,6 +161,7 @@ def test_table_7_topics():
     assert one > 3 * several
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_table_8_strategies_as_conditions():
     pytest.importorskip("pymc")
@@ -182,6 +183,7 @@ def test_table_9_raters():
     assert tie.drop(["all judges", "new judge"]).idxmax() == "Llama 3.3-70B"
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_flat_priors_and_many_calls_are_the_shares():
     pytest.importorskip("pymc")

@@ -299,6 +299,7 @@ def test_margins_are_bounded_by_the_extremes():
     assert (own["independent"] < own["extreme negative"]).all()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_one_judge_with_items_agrees_with_the_shares():
     """Flat priors, one judge, many items: effects are the differences of the shares, their sd that of pairs."""
