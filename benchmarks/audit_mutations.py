@@ -54,7 +54,7 @@ def numbers(book: Book) -> list[Cell]:
     """Every cell of the tables, claims and labels left out, in which a number is printed."""
     columns = [(t, c) for t in book.columns if t != CLAIMS for c in book.columns[t] if c not in LABELS]
     cells = ((t, i, c) for t, c in columns for i in range(book.size(t)))
-    return [cell for cell in cells if math.isfinite(parse(book.text(cell)).value)]
+    return [cell for cell in cells if parse(book.text(cell)).readable]
 
 
 def study(paper: str, units: Sequence[int], most: int | None = None, seed: int = 0) -> pd.DataFrame:

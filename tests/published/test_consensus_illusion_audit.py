@@ -2,35 +2,13 @@
 
 import pytest
 
+from findings import changed, saying
 from judgestats import published
-from judgestats.published.statements import decide
 
 
 @pytest.fixture(scope="module")
 def found():
     return published.audit("consensus_illusion")
-
-
-def _rows(found, part, **asked):
-    """Findings whose claim has this part, and whose other columns are as asked."""
-    found = found[found["claim"].str.contains(part, regex=False)]
-    for column, text in asked.items():
-        found = found[found[column] == text]
-    return found
-
-
-def _changed(cells):
-    """Claims that get another verdict when cells are printed otherwise."""
-    (paper,) = published.audited("consensus_illusion")
-    other = paper.book
-    for cell, text in cells.items():
-        other = other.with_cell(cell, text)
-    again = {
-        d.statement.claim: (d.verdict, decide(d.statement, other).verdict)
-        for d in paper.decisions
-        if set(cells) & d.cells
-    }
-    return {claim: after for claim, (before, after) in again.items() if before != after}
 
 
 def test_what_does_not_follow(found):
@@ -46,7 +24,7 @@ def test_what_does_not_follow(found):
 
 
 def test_the_arithmetic_of_the_gaps_of_tiers(found):
-    gaps = _rows(found, "highest less lowest score").set_index("printed")
+    gaps = saying(found, "highest less lowest score").set_index("printed")
     assert gaps["recomputed"].astype(float).round(2).to_dict() == {"1.5": 4.14, "3.5": 3.26}
     assert gaps["verdict"].to_dict() == {"1.5": "does not follow", "3.5": "depends"}
     assert "nearest half point" in gaps.loc["3.5", "comment"]
@@ -71,7 +49,7 @@ def test_the_arithmetic_of_the_gaps_of_tiers(found):
     ],
 )
 def test_what_a_verdict_depends_on(found, claim, on):
-    rows = _rows(found, claim)
+    rows = saying(found, claim)
     assert len(rows) > 0
     assert set(rows["verdict"]) == {"depends"}
     assert rows["comment"].str.contains(f"depends on:? ?{on}", regex=True).all()
@@ -93,7 +71,7 @@ def test_what_a_verdict_depends_on(found, claim, on):
     ],
 )
 def test_the_numbers_a_reader_looks_for(found, claim, printed, value, times):
-    rows = _rows(found, claim, printed=printed)
+    rows = saying(found, claim, printed=printed)
     assert len(rows) == times
     assert set(rows["verdict"]) == {"follows"}
     assert rows["recomputed"].astype(float).tolist() == pytest.approx([value] * times, abs=1e-4)
@@ -126,4 +104,4 @@ def test_what_needs_unprinted_data_is_not_decided(found):
     ],
 )
 def test_a_cell_printed_otherwise_is_found(cells, claim):
-    assert any(claim in c and v == "does not follow" for c, v in _changed(cells).items())
+    assert any(claim in c and v == "does not follow" for c, v in changed("consensus_illusion", cells).items())

@@ -2,10 +2,10 @@
 
 import pytest
 
+from findings import changed, saying
 from judgestats import published
 from judgestats.metrics.invariance import anchoring
 from judgestats.published import paper_rationalization as paper
-from judgestats.published.statements import decide
 
 PROBES = {"Table VI": "truth", "Table VII": "flip", "Table VIII": "placebo"}
 
@@ -21,28 +21,6 @@ def movements(found):
     rows = found[found["place"].isin(list(PROBES)) & found["rule"].eq("formula")].copy()
     parts = rows["claim"].str.extract(r"^(?P<judge>.+), (?P<scheme>.+): (?P<term>LDS|TS|OLS), gain")
     return rows.join(parts)
-
-
-def _rows(found, part, **asked):
-    """Findings whose claim has this part, and whose other columns are as asked."""
-    found = found[found["claim"].str.contains(part, regex=False)]
-    for column, text in asked.items():
-        found = found[found[column] == text]
-    return found
-
-
-def _changed(cells):
-    """Claims that get another verdict when cells are printed otherwise."""
-    (own,) = published.audited("rationalization")
-    other = own.book
-    for cell, text in cells.items():
-        other = other.with_cell(cell, text)
-    again = {
-        d.statement.claim: (d.verdict, decide(d.statement, other).verdict)
-        for d in own.decisions
-        if set(cells) & d.cells
-    }
-    return {claim: after for claim, (before, after) in again.items() if before != after}
 
 
 def test_what_does_not_follow_beside_the_movements(found, movements):
@@ -129,8 +107,8 @@ def test_the_side_of_the_caption_explains_one_more_cell_of_table_vii(movements):
 
 def test_neutrality_of_gemma_fits_tables_iii_and_vi_and_not_table_ii(found):
     """1.000 - 0.509 = 0.491 of [1,2] under Blind, and |2 x 0.491 - 1| = 0.018; Table II prints 540."""
-    from_two = _rows(found, "as a share, from Table II", place="Section V.D.1")
-    from_three = _rows(found, "less LDS of Table VI", place="Section V.D.1")
+    from_two = saying(found, "as a share, from Table II", place="Section V.D.1")
+    from_three = saying(found, "less LDS of Table VI", place="Section V.D.1")
     assert from_three["printed"].tolist() == ["0.018", "0.060", "0.100", "0.080", "0.020"]
     assert set(from_three["verdict"]) == {"follows"}
     gemma = from_two[from_two["printed"] == "0.018"].iloc[0]
@@ -164,7 +142,7 @@ def test_the_text_repeats_its_tables_without_a_slip(found):
     ],
 )
 def test_what_a_verdict_depends_on(found, claim, on):
-    rows = _rows(found, claim)
+    rows = saying(found, claim)
     rows = rows[rows["verdict"] != "follows"]
     assert len(rows) > 0
     assert set(rows["verdict"]) == {"depends"}
@@ -207,4 +185,4 @@ def test_what_needs_unprinted_data_is_not_decided(found):
     ],
 )
 def test_a_cell_printed_otherwise_is_found(cells, claim):
-    assert any(claim in c and v == "does not follow" for c, v in _changed(cells).items())
+    assert any(claim in c and v == "does not follow" for c, v in changed("rationalization", cells).items())

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from judgestats.published.auditing import Audited
-from judgestats.published.statements import DEPENDS, NOT, VERDICTS, Decision
+from judgestats.published.statements import DEPENDS, NOT, VERDICTS, Decision, tallied
 
 #: Findings that are told of each of several sources, and of one alone.
 EACH, ALONE = 5, 20
@@ -28,10 +28,7 @@ def counts(audits: Sequence[Audited]) -> pd.DataFrame:
     pandas.DataFrame
         A row per source, named where there are several; a column per verdict, and ``checks``.
     """
-    rows = []
-    for a in audits:
-        verdicts = [d.verdict for d in a.decisions]
-        rows.append({"source": a.paper, **{v: verdicts.count(v) for v in VERDICTS}, "checks": len(verdicts)})
+    rows = [{"source": a.paper, **tallied(a.decisions), "checks": len(a.decisions)} for a in audits]
     table = pd.DataFrame(rows, columns=["source", *VERDICTS, "checks"])
     return table if len(audits) > 1 else table.drop(columns="source")
 

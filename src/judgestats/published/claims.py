@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from judgestats.errors import AuditError
 from judgestats.published.books import Book
 from judgestats.published.printed import parse
@@ -69,7 +67,7 @@ def _printed_twice(rows: list[dict[str, str]]) -> tuple[set[int], list[Statement
     """Rows whose quantity is printed in several places, and each print against the most precise one."""
     groups: dict[str, list[int]] = {}
     for i, r in enumerate(rows):
-        if r["quantity"] and r["unit"] != _STATEMENT and not math.isnan(parse(r["printed"]).value):
+        if r["quantity"] and r["unit"] != _STATEMENT and parse(r["printed"]).readable:
             groups.setdefault(r["quantity"], []).append(i)
     several = [here for here in groups.values() if len(here) > 1]
     for r in rows:

@@ -51,10 +51,10 @@ def _worded(book: Book, table: str) -> frozenset[str]:
 def _numeric(texts: Sequence[str]) -> bool:
     """Whether a column holds numbers, though some of its cells cannot be read: ``8.88 ± 0.76``, or a rare ``TBD``."""
     texts = [t for t in texts if not parse(t).missing]
-    numbers = sum(parse(t).value == parse(t).value or _noise(t) for t in texts)
+    numbers = sum(parse(t).readable or _noise(t) for t in texts)
     return numbers > 0 and _RARE * (len(texts) - numbers) <= numbers
 
 
 def _noise(text: str) -> bool:
     """Whether a text is no number only for what stands around its digits."""
-    return parse(text).value != parse(text).value and _NOISE.fullmatch(text) is not None
+    return not parse(text).readable and _NOISE.fullmatch(text) is not None

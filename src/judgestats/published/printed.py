@@ -67,6 +67,11 @@ class Printed:
     unit: str = ""
 
     @property
+    def readable(self) -> bool:
+        """Whether a number is printed."""
+        return math.isfinite(self.value)
+
+    @property
     def missing(self) -> bool:
         """Whether nothing is printed; a dash with a footnote mark is a dash."""
         text = self.text.strip().lower()
@@ -221,7 +226,7 @@ def number(text: str, where: str, *, rounded: bool = False) -> Printed:
         If there is text in the cell; it says what to do with two numbers in one cell.
     """
     found = parse(text, rounded=rounded)
-    if math.isfinite(found.value) or found.missing:
+    if found.readable or found.missing:
         return found
     why, cure = "no number", "Leave the row out (where=), or mend the table."
     if re.fullmatch(r"\s*[+-]?\d+,\d+\s*%?\s*", text.translate(_MINUS)):

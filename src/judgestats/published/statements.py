@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from judgestats.errors import AuditError
@@ -98,6 +99,24 @@ class Decision:
     at_fault: frozenset[Cell] = frozenset()
 
 
+def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
+    """How many verdicts there are of each kind.
+
+    Parameters
+    ----------
+    decisions : iterable of Decision
+
+    Returns
+    -------
+    dict
+        In the order in which a reader should see them; 0 where there is none.
+    """
+    found = dict.fromkeys(VERDICTS, 0)
+    for d in decisions:
+        found[d.verdict] += 1
+    return found
+
+
 def decide(statement: Statement, book: Book) -> Decision:
     """Check a statement against what is printed.
 
@@ -182,7 +201,7 @@ def _number(statement: Statement, book: Book) -> Decision:
         for cell in value.cells:
             book.number(cell)  # raises, naming the cell
     printed = _print_of(statement, book)
-    if math.isnan(printed.value):
+    if not printed.readable:
         return _decided(
             statement, printed.text, math.nan, UNKNOWN, _joined("nothing is printed", statement.comment), own
         )

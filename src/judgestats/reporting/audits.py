@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from judgestats.published.auditing import Audited
 from judgestats.published.books import Book, Cell
 from judgestats.published.claims import CLAIMS
 from judgestats.published.printed import parse
-from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERDICTS, Decision
+from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERDICTS, Decision, tallied
 from judgestats.reporting.account import head
 from judgestats.reporting.markup import Markup, anchor, document, join, row, table, tag
 from judgestats.reporting.pages import foot, write
@@ -80,17 +80,10 @@ def audit_page(
     return write(path, document(f"judgestats: {title.lower()}", head("audit", title, lead), *body))
 
 
-def _counts(decisions: Iterable[Decision]) -> dict[str, int]:
-    found = dict.fromkeys(VERDICTS, 0)
-    for d in decisions:
-        found[d.verdict] += 1
-    return found
-
-
 def _summary(audits: Sequence[Audited], named: Mapping[str, str]) -> Markup:
     rows = []
     for a in audits:
-        found = _counts(a.decisions)
+        found = tallied(a.decisions)
         link = tag("a", named[a.paper], href=f"#{anchor(a.paper)}")
         cells = [link, *(count(found[v]) for v in VERDICTS), count(len(a.decisions))]
         rows.append(row(cells, numbers=range(1, 6)))
@@ -157,7 +150,7 @@ def _recomputed(d: Decision) -> str:
 
 
 def _folded(title: str, found: Sequence[Decision]) -> Markup:
-    told = ", ".join(f"{v} {count(n)}" for v, n in _counts(found).items() if n)
+    told = ", ".join(f"{v} {count(n)}" for v, n in tallied(found).items() if n)
     return tag("details", tag("summary", f"{title} ", tag("span", told, class_="muted")), _listed(found, place=True))
 
 
@@ -178,7 +171,7 @@ def _tables(a: Audited) -> Iterator[Markup]:
     for name in a.book.columns:
         if name == CLAIMS:
             continue
-        touched = [c for c in verdicts if c[0] == name and parse(a.book.text(c)).value == parse(a.book.text(c)).value]
+        touched = [c for c in verdicts if c[0] == name and a.book.printed(c).readable]
         body = _table(a.book, name, verdicts)
         title = f"{a.book.places[name]} " if a.book.places[name] != name else ""
         told = f"{name}, {noun(len(touched), 'cell')} checked" if touched else f"{name}, nothing to check"
@@ -189,7 +182,7 @@ def _tables(a: Audited) -> Iterator[Markup]:
 
 def _table(book: Book, name: str, verdicts: Mapping[Cell, list[Decision]]) -> Markup:
     columns = book.table(name)
-    numeric = [i for i, c in enumerate(columns) if any(parse(t).value == parse(t).value for t in columns[c])]
+    numeric = [i for i, c in enumerate(columns) if any(parse(t).readable for t in columns[c])]
     rows = [
         row([_cell((name, i, c), texts[i], verdicts) for c, texts in columns.items()], numbers=numeric)
         for i in range(book.size(name))
@@ -217,7 +210,7 @@ def _within(cell: Cell, decision: Decision) -> bool:
 
 def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> Markup | str:
     found = verdicts.get(cell)
-    if not found or parse(text).value != parse(text).value:
+    if not found or not parse(text).readable:
         return text
     verdict = _own(cell, found)
     told = "; ".join(dict.fromkeys(f"{d.statement.rule}: {d.verdict}" for d in found[:6]))

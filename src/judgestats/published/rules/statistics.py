@@ -83,7 +83,7 @@ def _single(asked: Asked, name: str, row: int) -> Printed | None:
     if told in asked.book.table(asked.table):
         return asked.book.printed((asked.table, row, told))
     found = parse(told)
-    return found if math.isfinite(found.value) else None
+    return found if found.readable else None
 
 
 @rule("grimmer", "mean", "sd", "n", takes=("items", "step", "low", "high", "ddof"))
