@@ -65,6 +65,7 @@ _ROOMS = {
         "decision_study",
         "disagreement",
         "icc",
+        "judge_against_people",
         "kappa",
         "ordering_accuracy",
         "quality_agreement",
@@ -137,6 +138,7 @@ if TYPE_CHECKING:
     from judgestats.metrics.agreement import decision_study as decision_study
     from judgestats.metrics.agreement import disagreement as disagreement
     from judgestats.metrics.agreement import icc as icc
+    from judgestats.metrics.agreement import judge_against_people as judge_against_people
     from judgestats.metrics.agreement import kappa as kappa
     from judgestats.metrics.agreement import ordering_accuracy as ordering_accuracy
     from judgestats.metrics.agreement import quality_agreement as quality_agreement

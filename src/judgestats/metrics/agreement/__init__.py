@@ -9,6 +9,7 @@ from judgestats.metrics.agreement.distribution import score_distribution
 from judgestats.metrics.agreement.effects import cohen_d, shift_tests
 from judgestats.metrics.agreement.generalizability import variance_components
 from judgestats.metrics.agreement.heterogeneity import agreement_slope, shift_heterogeneity
+from judgestats.metrics.agreement.human_agreement import judge_against_people
 from judgestats.metrics.agreement.kappas import ac1, kappa
 from judgestats.metrics.agreement.krippendorff import alpha
 from judgestats.metrics.agreement.levels import agreement_levels, correlation
@@ -29,6 +30,7 @@ __all__ = [
     "decision_study",
     "disagreement",
     "icc",
+    "judge_against_people",
     "kappa",
     "ordering_accuracy",
     "quality_agreement",

@@ -1,0 +1,292 @@
+"""What verdicts are held against: people (``humans=``), right answers (``gold=``), control conditions (``baseline=``).
+
+One place resolves these arguments for the datasheet, the page, :func:`judgestats.supported` and the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError, suggestion
+from judgestats.schema.columns import kind_of
+from judgestats.schema.raters import ABOUT
+
+#: Judges that are people: their names, or ``{column: value}``.
+Humans = str | Sequence[str] | Mapping[str, str]
+#: Control conditions: a value of one of :data:`CONTROLLED`, or ``{column: value}``.
+Baseline = str | Mapping[str, str]
+#: Columns of which one value may be the control condition.
+CONTROLLED = ("strategy", "prompt", "probe", "scheme", "condition")
+#: Values that name a control condition by themselves.
+NAMED = ("baseline", "blind")
+#: Names listed in a message.
+_MOST = 12
+
+
+@dataclass(frozen=True)
+class References:
+    """What the verdicts of a data set are held against.
+
+    Attributes
+    ----------
+    models : pandas.DataFrame
+        Rows of the judges that are measured: people, and a rater taken as gold, left out.
+    people : pandas.DataFrame
+        Rows of the people; none where `humans` names nobody.
+    humans : tuple of str
+        Names of the people.
+    baseline : dict of str to str
+        Column -> its control condition.
+    """
+
+    models: pd.DataFrame
+    people: pd.DataFrame
+    humans: tuple[str, ...] = ()
+    baseline: Mapping[str, str] = field(default_factory=dict)
+
+
+def references(
+    data: Any, humans: Humans | None = None, gold: str | None = None, baseline: Baseline | None = None
+) -> References:
+    """Resolve ``humans=``, ``gold=`` and ``baseline=`` against the data, and refuse at once what is not there.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences or ratings.
+    humans : str, sequence of str, or mapping, optional
+        Judges that are people, or ``{column: value}`` that tells them from models.
+    gold : str, optional
+        Where right answers come from: a column; a judge, whose answers are then taken as right and who is measured no
+        more; or (preferences) a candidate, which is then right wherever it was shown.
+    baseline : str or mapping, optional
+        The control condition: a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or
+        ``{column: value}``.
+
+    Returns
+    -------
+    References
+
+    Raises
+    ------
+    DesignError
+        If a name does not occur, or may mean two things.
+    """
+    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    table = with_gold(table, gold)
+    names = people_of(table, humans)
+    is_person = table["judge"].astype(str).isin(names).to_numpy()
+    if names and is_person.all():
+        raise DesignError(
+            f"humans= names every judge of the data ({_listed(names)}): there is no judge left to measure. Name the "
+            "people only."
+        )
+    models = table[~is_person] if names else table
+    return References(models, table[is_person], tuple(names), controls(table, baseline))
+
+
+def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
+    """Names of the judges that are people, sorted.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"judge": ["Ann", "g", "Bob"], "kind": ["person", "model", "person"]})
+    >>> people_of(frame, {"kind": "person"}), people_of(frame, "Bob")
+    (['Ann', 'Bob'], ['Bob'])
+    """
+    if humans is None or (not isinstance(humans, str) and not len(humans)):
+        return []
+    judges = table["judge"].astype(str)
+    known = sorted(judges.unique())
+    if isinstance(humans, Mapping):
+        if len(humans) != 1:
+            raise DesignError(f"humans= names {len(humans)} columns. Give one: {{'rater_type': 'human'}}.")
+        ((column, value),) = humans.items()
+        if column not in table.columns:
+            raise DesignError(
+                f"humans={{{column!r}: ...}} is no column. Columns: {_listed(table.columns)}."
+                f"{suggestion(column, map(str, table.columns))}"
+            )
+        marked = table[column].astype(str) == str(value)
+        found = sorted(judges[marked].unique())
+        if not found:
+            values = sorted(table[column].astype(str).unique())
+            raise DesignError(f"humans={{{column!r}: {value!r}}} fits no row. {column!r} has: {_listed(values)}.")
+        both = sorted(set(found) & set(judges[~marked]))
+        if both:
+            raise DesignError(
+                f"humans={{{column!r}: {value!r}}}: {both[0]!r} is a person in some rows and not in others."
+            )
+        return found
+    wanted = [humans] if isinstance(humans, str) else list(map(str, humans))
+    for name in wanted:
+        if name not in known:
+            raise DesignError(
+                f"humans= names {name!r}, who is no judge. Judges: {_listed(known)}.{suggestion(name, known)}"
+            )
+    return sorted(dict.fromkeys(wanted))
+
+
+def with_gold(table: pd.DataFrame, gold: str | None) -> pd.DataFrame:
+    """Data with a column ``gold`` made of what `gold` names; as they are where it names nothing."""
+    if gold is None or gold == "gold":
+        if gold == "gold" and "gold" not in table.columns:
+            raise DesignError(f"gold='gold' is no column. Columns: {_listed(table.columns)}.")
+        return table
+    preferences = kind_of(table.columns) == "preferences"
+    shown = pd.unique(pd.concat([table["first"], table["second"]]).astype(str)) if preferences else []
+    meanings = {
+        "a column": gold in table.columns,
+        "a judge": gold in set(table["judge"].astype(str)),
+        "a candidate": gold in set(shown),
+    }
+    found = [what for what, is_so in meanings.items() if is_so]
+    if len(found) != 1:
+        if found:
+            raise DesignError(
+                f"gold={gold!r} is {' and '.join(found)}. Rename one, so that it is clear which is meant."
+            )
+        judges = sorted(table["judge"].astype(str).unique())
+        near = suggestion(gold, [*map(str, table.columns), *judges, *shown])
+        raise DesignError(
+            f"gold={gold!r} is neither a column ({_listed(table.columns)}) nor a judge ({_listed(judges)})"
+            f"{' nor a candidate' if preferences else ''}.{near}"
+        )
+    if found == ["a column"]:
+        return _gold_of_column(table, gold, preferences)
+    if found == ["a candidate"]:
+        right = (table["first"].astype(str) == gold) | (table["second"].astype(str) == gold)
+        return table.assign(gold=pd.Series(gold, index=table.index, dtype=object).where(right, None))
+    return _gold_of_judge(table, gold, preferences)
+
+
+def _gold_of_column(table: pd.DataFrame, column: str, preferences: bool) -> pd.DataFrame:
+    """A column of right answers: candidates, slots or ``tie``; or right scores."""
+    values = table[column]
+    if not preferences:
+        numbers = pd.to_numeric(values, errors="coerce")
+        if (numbers.isna() & values.notna()).any():
+            raise DesignError(
+                f"gold={column!r} holds {values[numbers.isna() & values.notna()].iloc[0]!r}, which is no score. Name a "
+                "column of numbers."
+            )
+        return table.assign(gold=numbers)
+    known = slots_to_candidates(table, values)
+    wrong = known.notna() & ~(
+        known.eq("tie") | known.eq(table["first"].astype(str)) | known.eq(table["second"].astype(str))
+    )
+    if wrong.any():
+        row = table[wrong].iloc[0]
+        raise DesignError(
+            f"gold={column!r} holds {known[wrong].iloc[0]!r} where the candidates are {row['first']!r} and "
+            f"{row['second']!r} ({int(wrong.sum()):,} rows). Allowed: one of the two, first, second, tie, or nothing."
+        )
+    return table.assign(gold=known)
+
+
+def slots_to_candidates(table: pd.DataFrame, values: pd.Series[Any]) -> pd.Series[Any]:
+    """Right answers by slot (``first``, ``second``) as the candidates shown there; other answers as they are.
+
+    Examples
+    --------
+    >>> calls = pd.DataFrame({"first": ["x", "y"], "second": ["y", "x"]})
+    >>> slots_to_candidates(calls, pd.Series(["first", "x"])).tolist()
+    ['x', 'x']
+    """
+    known = values.astype(object).where(values.notna() & (values.astype(object) != ""), None)
+    text = known.map(lambda v: v if v is None else str(v))
+    for slot in ("first", "second"):
+        named = text.eq(slot) & ~text.eq(table["first"].astype(str)) & ~text.eq(table["second"].astype(str))
+        text = text.where(~named, table[slot].astype(str))
+    return text
+
+
+def _gold_of_judge(table: pd.DataFrame, judge: str, preferences: bool) -> pd.DataFrame:
+    """Answers of one rater as the right ones for the others, who are matched to them by what was judged."""
+    is_gold = (table["judge"].astype(str) == judge).to_numpy()
+    others, right = table[~is_gold], table[is_gold]
+    if others.empty:
+        raise DesignError(f"gold={judge!r} is the only judge: there is nobody to hold against it.")
+    if not preferences:
+        keys = [c for c in ABOUT["ratings"] if c in table.columns]
+        score = "score" if "score" in table.columns else "mean"
+        known = (
+            right.assign(**{score: pd.to_numeric(right[score])}).groupby(keys, dropna=False, sort=False)[score].mean()
+        )
+        return others.drop(columns="gold", errors="ignore").merge(
+            known.rename("gold").reset_index(), on=keys, how="left"
+        )
+    chosen = right["choice"].astype(object)
+    winner = np.select(
+        [chosen == "first", chosen == "second", chosen.isin(["tie", "abstain"])],
+        [right["first"].astype(str), right["second"].astype(str), "tie"],
+        default="",
+    )
+    named = _pairs(right).assign(gold=winner)
+    named = named[named["gold"] != ""].groupby(["item", "_low", "_high"], dropna=False, sort=False)["gold"]
+    settled = named.agg(lambda v: v.iloc[0] if v.nunique() == 1 else "tie")  # two orders that differ: no preference
+    keyed = _pairs(others).merge(settled.reset_index(), on=["item", "_low", "_high"], how="left")
+    return others.assign(gold=keyed["gold"].astype(object).where(keyed["gold"].notna(), None).to_numpy())
+
+
+def _pairs(table: pd.DataFrame) -> pd.DataFrame:
+    one, two = table["first"].astype(str), table["second"].astype(str)
+    low, high = one.where(one <= two, two), two.where(one <= two, one)
+    return pd.DataFrame({"item": table["item"].astype(str), "_low": low, "_high": high})
+
+
+def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
+    """The control condition of each column that has one: named by `baseline`, or by the data (``baseline``, ``blind``).
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"prompt": ["strict", "tie_allowed"], "strategy": ["baseline", "swap"]})
+    >>> controls(frame, "tie_allowed"), controls(frame, None)
+    ({'strategy': 'baseline', 'prompt': 'tie_allowed'}, {'strategy': 'baseline'})
+    """
+    values = {c: sorted(table[c].dropna().astype(str).unique()) for c in CONTROLLED if c in table.columns}
+    found: dict[str, str] = {}
+    for column, known in values.items():
+        own = [v for v in known if v.strip().lower() in NAMED]
+        if len(own) == 1 and len(known) > 1:
+            found[column] = own[0]
+    if baseline is None:
+        return found
+    if isinstance(baseline, Mapping):
+        for column, value in baseline.items():
+            if column not in values:
+                raise DesignError(
+                    f"baseline={{{column!r}: ...}} is no column of conditions. Allowed: "
+                    f"{_listed(values) or 'there is none'}."
+                )
+            if str(value) not in values[column]:
+                raise DesignError(
+                    f"baseline={value!r} is not in {column!r}. It has: {_listed(values[column])}."
+                    f"{suggestion(str(value), values[column])}"
+                )
+        return found | {column: str(value) for column, value in baseline.items()}
+    where = [column for column, known in values.items() if baseline in known]
+    if len(where) != 1:
+        listed = (
+            "; ".join(f"{c}: {_listed(v)}" for c, v in values.items())
+            or f"there is no column {' or '.join(CONTROLLED)}"
+        )
+        told = (
+            f"is in {' and '.join(where)}. Say which: baseline={{{where[0]!r}: {baseline!r}}}"
+            if where
+            else "is no condition"
+        )
+        everything = [v for known in values.values() for v in known]
+        raise DesignError(f"baseline={baseline!r} {told}. Conditions are {listed}.{suggestion(baseline, everything)}")
+    return found | {where[0]: baseline}
+
+
+def _listed(names: Iterable[Any]) -> str:
+    shown = list(map(str, names))
+    return ", ".join(shown[:_MOST]) + (f" and {len(shown) - _MOST} more" if len(shown) > _MOST else "")
