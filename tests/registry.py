@@ -301,6 +301,14 @@ def _agreement() -> dict[str, Measure]:
         "icc": Measure(lambda data: m.icc(data, by="system"), scores, {"slots": _NUMBERS, "count": _MEANS}),
         "kappa": Measure(m.kappa, single_scores, {"slots": _NUMBERS}),
         "ac1": Measure(m.ac1, single_scores, vectors),
+        "judge_against_people": Measure(
+            lambda data: m.judge_against_people(data, humans=["ann", "bob"], **few),
+            people,
+            {
+                "judges": "people are named in an argument",
+                "tally": "it takes the answers of people and judges thing by thing (UNIT_LEVEL)",
+            },
+        ),
         "alpha": Measure(lambda data: m.alpha(data, level="interval", **few), single_scores, vectors),
         "correlation": Measure(lambda data: m.correlation(data, **few), scores, vectors),
         "agreement_levels": Measure(lambda data: m.agreement_levels(data, **few), scores, vectors),

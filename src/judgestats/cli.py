@@ -55,6 +55,23 @@ OffScale = Annotated[
     str, typer.Option("--off-scale", metavar="error|missing", help="What a score off the scale is; error by default.")
 ]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers, if it is a comma: ','.")]
+Humans = Annotated[
+    str,
+    typer.Option(
+        "--humans", metavar="NAME,... | COLUMN=VALUE", help="Judges that are people: a reference, not measured."
+    ),
+]
+Gold = Annotated[
+    str, typer.Option("--gold", metavar="COLUMN | JUDGE | CANDIDATE", help="Where right answers come from.")
+]
+Baseline = Annotated[
+    str,
+    typer.Option(
+        "--baseline",
+        metavar="VALUE | COLUMN=VALUE,...",
+        help="The control condition: a value of strategy, prompt, probe, scheme or condition.",
+    ),
+]
 
 #: A cure in a message, as an argument of the library -> the option that does the same.
 _OPTIONS = (
@@ -65,6 +82,8 @@ _OPTIONS = (
     (r"\b(?!columns|labels)(\w+)=None\b", r"--map \1="),
     (r"\blabels=\{'([^']*)': \.\.\.\}", r"--labels '\1=first' (or second, tie, abstain, invalid)"),
     (r"\bidentity= or family=", "--identity SYSTEM=JUDGE,..."),
+    (r"\bhumans=(?![{\[])", "--humans NAME,... or COLUMN=VALUE"),
+    (r"\bbaseline=(?!['{])", "--baseline VALUE"),
 )
 
 
@@ -109,6 +128,9 @@ def check(
     scale: Scale = "",
     off_scale: OffScale = "",
     decimal: Decimal = "",
+    humans: Humans = "",
+    gold: Gold = "",
+    baseline: Baseline = "",
 ) -> None:
     """Say what a file is, account for its rows, and list what can be measured. The first step."""
     from judgestats.ingest import sniff
@@ -123,9 +145,12 @@ def check(
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map else ", mapped by you"
         console.print(Text(f"{source}: {found.format}{why}"))
     _show_unread(console, source, encoding)
+    against = _against(humans, gold, baseline)
+    _check_references(data, against)
     _show_design(console, data)
     _show_account(console, data)
-    _show_support(console, data)
+    _show_support(console, data, against)
+    _show_people(console, data, against)
 
 
 @app.command()
@@ -145,6 +170,9 @@ def report(
     identity: Annotated[
         str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which system is which judge.")
     ] = "",
+    humans: Humans = "",
+    gold: Gold = "",
+    baseline: Baseline = "",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")] = 0,
 ) -> None:
     """Write the datasheet of each judge as one self-contained HTML page."""
@@ -165,6 +193,7 @@ def report(
             cluster=cluster or None,
             identity=known or None,
             seed=seed,
+            **_against(humans, gold, baseline),
         )
     _show_unread(console, source, encoding)
     _show_account(console, data)
@@ -275,6 +304,49 @@ def _check_identity(data: Any, identity: dict[str, str]) -> None:
     identities([[s] for s in data["system"].astype(str).unique()], list(data["judge"].astype(str).unique()), identity)
 
 
+def _against(humans: str, gold: str, baseline: str) -> dict[str, Any]:
+    """What the verdicts are held against, as arguments of the library."""
+
+    def named(text: str) -> Any:
+        parts = [p.strip() for p in text.split(",") if p.strip()]
+        if all("=" in p for p in parts):
+            return {k.strip(): v.strip() for k, _, v in (p.partition("=") for p in parts)}
+        return parts
+
+    control = named(baseline) if "=" in baseline else baseline
+    given = {"humans": named(humans) if humans else None, "gold": gold or None, "baseline": control or None}
+    return {name: value for name, value in given.items() if value}
+
+
+def _check_references(data: Any, against: dict[str, Any]) -> None:
+    """Refuse names that do not occur before anything is measured."""
+    from judgestats.metrics.references import references
+
+    if against:
+        references(data, **against)
+
+
+def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
+    """Agreement with people, beside that of people with each other."""
+    from judgestats.metrics.agreement import judge_against_people
+    from judgestats.reporting.words import in_words, interval, number
+
+    if "humans" not in against:
+        return
+    found = judge_against_people(data, humans=against["humans"])
+    shown = pd.DataFrame(
+        {
+            "who": found["judge"].where(found["role"] == "judge", "people, with each other"),
+            "measure": found["term"].map(in_words),
+            "estimate": found["estimate"].map(number),
+            "interval": [interval(a, b) for a, b in zip(found["conf_low"], found["conf_high"], strict=True)],
+            "pairs": found["n"].map(lambda n: "" if pd.isna(n) else f"{n:,.0f}"),
+            "flag": found["flag"],
+        }
+    )
+    _print_table(console, "Agreement with people", shown)
+
+
 def _show_unread(console: Console, source: str, encoding: str) -> None:
     from judgestats.ingest.sources import resolve
 
@@ -320,10 +392,10 @@ def _show_account(console: Console, data: Any) -> None:
         )
 
 
-def _show_support(console: Console, data: Any) -> None:
+def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
     from judgestats.metrics.support import supported
 
-    found = supported(data)
+    found = supported(data, **against)
     able = found[found["supported"]]
     _print_table(console, "Measures these data support", able[["measure", "question"]])
     rest = found[~found["supported"]]

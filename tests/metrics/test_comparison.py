@@ -88,9 +88,9 @@ def test_repeated_stimuli_are_not_joined_many_to_many():
     assert got["estimate"] == pytest.approx(got["second"] - got["first"])
 
 
-def test_several_prompts_without_a_stimulus_are_repeats():
+def test_several_temperatures_without_a_stimulus_are_repeats():
     one, two = (
-        pd.concat([plain(judge, answers(s + 10 * k, 40), prompt=f"p{k}") for k in range(3)])
+        pd.concat([plain(judge, answers(s + 10 * k, 40), temperature=float(k)) for k in range(3)])
         for s, judge in enumerate("gh")
     )
     got = compare_datasheets(one, two)
@@ -99,6 +99,12 @@ def test_several_prompts_without_a_stimulus_are_repeats():
     assert (slots["method"] == "Newcombe, independent").all()
     paired_terms = slots[slots["term"].isin(["first", "second", "tie", "invalid"])]
     assert paired_terms["flag"].str.contains("not paired: repeated stimuli").all()
+
+
+def test_several_prompts_are_several_instruments():
+    both = pd.concat([plain("g", answers(k, 40), prompt=f"p{k}") for k in range(2)])
+    with pytest.raises(DesignError, match="several values of 'prompt'"):
+        compare_datasheets(both, plain("g", answers(5, 40)))
 
 
 def test_repeats_of_one_judge_leave_another_paired():

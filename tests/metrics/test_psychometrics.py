@@ -470,7 +470,7 @@ def test_datasheet_collects_what_the_data_support(calls):
 
 def test_datasheet_of_two_prompts_has_the_criterion_section(calls):
     both = pd.concat([calls, instrument_calls(prompt="strict", criterion=0.9)])
-    sheet = datasheet(both, n_resamples=50)
+    sheet = datasheet(both, n_resamples=50, baseline="base")
     criterion = sheet[sheet["section"] == "criterion, base to strict"]
     assert set(criterion["prompt"]) == {"base to strict"}
     for prompt, one in (("base", calls), ("strict", instrument_calls(prompt="strict", criterion=0.9))):
@@ -478,7 +478,7 @@ def test_datasheet_of_two_prompts_has_the_criterion_section(calls):
             (sheet["prompt"] == prompt) & (sheet["term"] == "raw_false_preference") & (sheet["section"] == "Δ0")
         ]
         assert own["estimate"].item() == value(js.delta0(one), "raw_false_preference")
-    with pytest.raises(DesignError, match="several prompts"):
+    with pytest.raises(DesignError, match="several values of 'prompt'"):
         compare_datasheets(both, calls)
 
 

@@ -22,7 +22,7 @@ CDF = {"logit": expit, "probit": ndtr}
 
 @pytest.fixture(scope="module")
 def published():
-    return tie_model(paper_dark_current.criterion_counts())
+    return tie_model(paper_dark_current.criterion_counts(), baseline="base")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_on_the_printed_counts_it_depends(published):
 
 def test_at_five_percent_both_links_say_what_the_paper_says():
     """The verdict hangs on alpha; and the flag says that a larger resolution is not excluded."""
-    model = tie_model(paper_dark_current.criterion_counts(), alpha=0.05)
+    model = tie_model(paper_dark_current.criterion_counts(), baseline="base", alpha=0.05)
     assert verdict(model, "Qwen32B") == "moved criterion"
     last = model.tests[model.tests["link"] == "all"]
     assert last["flag"].tolist() == ["a resolution twice or half as large is not excluded"]
@@ -110,7 +110,7 @@ def test_the_strict_arm_has_no_estimates_of_its_own(published):
 def test_where_no_call_is_near_the_criterion_nothing_is_told_apart():
     """On Δ1 and Δ5 alone a move of either explains everything."""
     counts = paper_dark_current.criterion_counts()
-    model = tie_model(counts[counts["delta"].notna()])
+    model = tie_model(counts[counts["delta"].notna()], baseline="base")
     assert p_value(model, "logit", "something moved", "both by group against both common") < 1e-9
     assert p_value(model, "logit", "resolution moved", "criterion by group") > 0.9
     assert verdict(model, "Qwen32B") == "depends"
@@ -122,7 +122,7 @@ def test_where_no_call_is_near_the_criterion_nothing_is_told_apart():
 
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_against_ordinal(r_calls, r_values, link):
-    model = tie_model(r_calls, content=False, links=link)
+    model = tie_model(r_calls, content=False, links=link, baseline="base")
     names = {
         "criterion common, resolution common": "common, common",
         "criterion common, resolution by group": "common, by group",
@@ -182,7 +182,7 @@ def planted():
         for name, (moved, _) in PLANTED.items()
     ]
     return tie_model(
-        js.simulate(plan(), judges, seed=1), links="logit", alpha=0.01
+        js.simulate(plan(), judges, seed=1), links="logit", alpha=0.01, baseline="base"
     )  # 10 % would find what is not there
 
 
@@ -218,7 +218,7 @@ def test_two_orders_of_a_pair_are_not_two_pairs():
 def test_invalid_calls_of_a_tally_are_counted():
     counts = paper_dark_current.criterion_counts()
     more = pd.concat([counts, counts.iloc[[4]].assign(outcome="invalid", n=9)])
-    model, wanted = (tie_model(c, links="logit") for c in (more, counts))
+    model, wanted = (tie_model(c, links="logit", baseline="base") for c in (more, counts))
     np.testing.assert_allclose(model.table["estimate"], wanted.table["estimate"])
     assert model.table["flag"].str.contains("9 invalid calls set aside").all()
 
@@ -226,8 +226,8 @@ def test_invalid_calls_of_a_tally_are_counted():
 def test_the_order_of_rows_and_counts_do_not_matter(r_calls):
     counted = r_calls.drop(columns="replicate")
     counted = counted.groupby(list(counted.columns), dropna=False, as_index=False).size().rename(columns={"size": "n"})
-    one = tie_model(r_calls, links="probit")
-    two = tie_model(counted.sample(frac=1, random_state=1), links="probit")
+    one = tie_model(r_calls, links="probit", baseline="base")
+    two = tie_model(counted.sample(frac=1, random_state=1), links="probit", baseline="base")
     pd.testing.assert_frame_equal(one.table, two.table, rtol=1e-6)
 
 
@@ -235,15 +235,17 @@ def test_quality_by_name(r_calls):
     sign = np.where(r_calls["better"] == r_calls["first"], 1, np.where(r_calls["better"].isna(), 0, -1))
     named = r_calls.assign(lead=sign * r_calls["delta"], grade_first=np.maximum(sign, 0) * r_calls["delta"])
     named["grade_second"] = np.maximum(-sign, 0) * r_calls["delta"]
-    wanted = tie_model(r_calls, links="logit", content=False).table["estimate"]
+    wanted = tie_model(r_calls, links="logit", content=False, baseline="base").table["estimate"]
     for quality in ("lead", "grade"):
-        found = tie_model(named.drop(columns=["better"]), quality=quality, links="logit", content=False)
+        found = tie_model(
+            named.drop(columns=["better"]), quality=quality, links="logit", content=False, baseline="base"
+        )
         np.testing.assert_allclose(found.table["estimate"], wanted, rtol=1e-6)
 
 
 def test_a_prompt_without_ties_is_flagged_not_fitted(r_calls):
     forced = r_calls[(r_calls["prompt"] == "base") | (r_calls["choice"] != "tie")]
-    model = tie_model(forced)
+    model = tie_model(forced, baseline="base")
     assert model.table["estimate"].isna().all()
     assert model.table["flag"].str.contains("no ties under strict").all()
     assert not len(model.tests)

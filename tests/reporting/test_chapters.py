@@ -20,9 +20,9 @@ def page(tmp_path_factory):
 
     def of(name):
         if name not in made:
-            made[name] = js.report(getattr(registry, name)(), folder / f"{name}.html", n_resamples=50).read_text(
-                "utf-8"
-            )
+            named = {"baseline": "B0"} if name == "strategies" else {}
+            path = js.report(getattr(registry, name)(), folder / f"{name}.html", n_resamples=50, **named)
+            made[name] = path.read_text("utf-8")
         return made[name]
 
     return of
@@ -33,7 +33,6 @@ def test_every_measure_that_is_tried_has_a_place_on_the_page():
     elsewhere = {
         "attenuation": "a page of two conditions",
         "rank_correlation": "beside the score matrix",
-        "preference_gap": "asks who is a person",
         "ordering_accuracy": "asks for the order of the tiers",
     }
     assert {*PREFERENCE_TRIALS, *RATING_TRIALS} - placed == set(elsewhere)
@@ -106,3 +105,15 @@ def test_an_attempt_is_estimates_or_a_reason():
     assert set(taken) == set(PREFERENCE_TRIALS)
     assert isinstance(taken["kappa"], pd.DataFrame)
     assert "probe" in taken["anchoring"]
+
+
+def test_labels_say_what_the_numbers_are(page):
+    """A threshold stands in its label, whole numbers are whole, and a shift of scores is no shift of a correlation."""
+    text = page("scores")
+    assert "share with a spread above 2<" in text
+    assert "judges needed, to rank the systems" in text
+    needed = text.partition("judges needed, to rank the systems")[2][:200]
+    assert re.search(r'class="value">(\d+|n/a)<', needed)
+    together = text.partition("What would bring the judges together?")[2]
+    assert "constant added to the scores" in together
+    assert "shift of the mean correlation" not in together

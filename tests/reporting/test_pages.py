@@ -137,7 +137,9 @@ def test_pictures_are_those_that_the_data_support(tmp_path):
     ]
     without = dark_current_design()
     assert captions(without[without["stimulus"] == "ladder"]) == ["Psychometric curves"]
-    assert "Operating point" in captions(dark_current_design(["Qwen32B"], prompts=("base", "strict")))
+    two = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
+    assert "Operating point" in captions(two, baseline="base")
+    assert "Operating point" not in captions(two)  # which prompt is the baseline is never guessed
     assert captions(plain_verdicts(["a"])) == ["Judges side by side", "What the judges answer"]
     assert captions(self_ratings()) == ["Score matrix", "Deviation from peers", "Severity and self-excess"]
     alone = self_ratings()
@@ -284,10 +286,51 @@ def test_faults_are_refused(tmp_path):
     assert not (tmp_path / "report.html").exists()
 
 
-def test_pooling_over_strategies_is_said_unless_they_are_told_apart(tmp_path):
+def test_pooling_is_said_and_strategies_are_not_pooled(tmp_path):
     calls = pd.concat([plain_verdicts(["a"]).assign(strategy=s) for s in ("swap", "plain")], ignore_index=True)
-    assert "Each datasheet pools over strategy (2 levels)" in Page(made(calls, tmp_path)).text
-    assert "Each datasheet pools" not in Page(made(calls, tmp_path, by="strategy")).text
+    assert "Each datasheet pools" not in Page(made(calls, tmp_path)).text
+    warm = calls.drop(columns="strategy").assign(temperature=(calls["strategy"] == "swap") * 1.0)
+    assert "Each datasheet pools over temperature (2 levels)" in Page(made(warm, tmp_path)).text
+    assert "Each datasheet pools" not in Page(made(warm, tmp_path, by="temperature")).text
     prompts = dark_current_design(["Qwen32B"], prompts=("base", "strict"))  # never pooled
     assert "Each datasheet pools" not in Page(made(prompts, tmp_path)).text
     assert "Each datasheet pools" not in Page(made(plain_verdicts(["a"]), tmp_path)).text
+
+
+def test_people_are_a_reference_on_the_page(tmp_path):
+    from registry import people
+
+    calls = people().replace({"judge": {"ann": "Ann"}})
+    plain = Page(made(calls, tmp_path)).text
+    text = Page(made(calls, tmp_path, humans=["Ann", "bob"])).text
+    assert "2 people are the reference (Ann, bob; 80 answers), and not measured." in text
+    assert "Do the judges agree with people?" in text
+    assert "Do the judges agree with people?" not in plain
+    sheets = made(calls, tmp_path, humans=["Ann", "bob"]).partition('id="datasheets"')[2].partition("</section>")[0]
+    assert "<summary>g" in sheets
+    assert "<summary>Ann" not in sheets
+
+
+def test_people_are_never_called_harsh(tmp_path):
+    from registry import scores
+
+    page = Page(made(scores(), tmp_path, humans=["a", "b"])).text
+    assert "Deviation from people" in page
+    assert "Deviation from peers" not in page
+    together = page.partition("What would bring the judges together?")[2].partition("Against the truth")[0]
+    assert "from people, where they are the reference" in together
+    assert not re.search(r"\ba\b constant added", together)
+
+
+def test_one_judge_alone_is_told_what_to_add(tmp_path):
+    calls = plain_verdicts(["a"]).drop(columns="gold", errors="ignore")
+    lead = "There is one judge and nothing to hold it against"
+    assert lead in Page(made(calls, tmp_path)).text
+    assert lead not in Page(made(plain_verdicts(["a", "b"]), tmp_path)).text
+
+
+def test_nothing_to_estimate_is_said_in_one_sentence(tmp_path):
+    ratings = pd.DataFrame(
+        {"judge": "g", "system": "s", "item": ["1", "2"], "criterion": "overall", "score": [None, None]}
+    )
+    assert "No number can be estimated from these data" in Page(made(ratings.astype({"score": float}), tmp_path)).text

@@ -175,7 +175,7 @@ def test_operating_point_runs_from_the_base_to_the_strict_prompt():
 def test_operating_point_is_the_same_from_a_datasheet():
     calls = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
     shift = criterion_shift(calls, "base", "strict")
-    whole = datasheet(calls, n_resamples=100)
+    whole = datasheet(calls, n_resamples=100, baseline="base")
     rows = whole[whole["section"].str.startswith("criterion")]
     one, two = (plots.operating_point(s) for s in (shift, rows))
     assert [line.get_xydata().tolist() for line in one.lines] == [line.get_xydata().tolist() for line in two.lines]

@@ -10,19 +10,19 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import DesignError
 from judgestats.metrics import agreement, bias, consensus, invariance, psychometrics
 from judgestats.metrics.bias.attributes import numeric_attributes
+from judgestats.metrics.references import labels
 from judgestats.schema.cells import cells
 
-#: Names that a strategy to compare with goes by, and a probe without a cue.
-BASELINES = ("b0", "baseline", "base", "vanilla", "naive", "none", "default")
 #: Levels of an incomplete design whose components a page waits for.
 QUICK = 500
 #: Systems that are looked into one by one.
 SYSTEMS = 500
 #: As many candidates, or judges, as every one is compared with every other one.
 MANY = 60
+#: Values listed in a message.
+MOST = 12
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Options:
     cluster : str or None
     n_resamples, seed : int
     conf_level : float
+    people : pandas.DataFrame or None
+        Answers of people, beside which the judges' are laid; None where nobody is known to be a person.
+    baseline : mapping of str to str
+        Column -> its control condition.
     """
 
     by: tuple[str, ...] = ()
@@ -45,6 +49,8 @@ class Options:
     n_resamples: int = 2000
     seed: int = 0
     conf_level: float = 0.95
+    people: pd.DataFrame | None = None
+    baseline: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -78,18 +84,14 @@ def columns_of(data: Any) -> list[str]:
     return list(nw.from_native(data).collect_schema().names())
 
 
-def labels(data: Any, column: str) -> list[str]:
-    """Values of a column as text, sorted; none where there is no such column."""
-    if column not in columns_of(data):
-        return []
-    values = nw.from_native(data).lazy().select(nw.col(column).cast(nw.String)).unique().collect(backend="pandas")
-    return sorted(v for v in values.to_native()[column] if isinstance(v, str))
-
-
-def plain_value(data: Any, column: str) -> str | None:
-    """The value of a column that is a baseline by its name; None where there is none, or several."""
-    found = [v for v in labels(data, column) if v.strip().lower() in BASELINES]
-    return found[0] if len(found) == 1 else None
+def unnamed(data: Any, column: str, options: Options) -> str:
+    """Why a column cannot be compared with its control condition; empty where it can."""
+    found = labels(data, column)
+    if len(found) < 2:
+        return f"needs two values in a column {column!r}" + (f", and finds {found[0]!r}" if found else "")
+    if column not in options.baseline:
+        return f"does not know which {column} is the baseline ({', '.join(found[:MOST])}): name it in baseline="
+    return ""
 
 
 def _both_orders(table: pd.DataFrame) -> pd.DataFrame | str:
@@ -104,10 +106,15 @@ def _repeats(data: Any, options: Options) -> pd.DataFrame | str:
 
 
 def _criterion(data: Any, options: Options) -> pd.DataFrame | str:
-    prompts = labels(data, "prompt")
-    if len(prompts) < 2:
-        return "needs two values in a column 'prompt'"
-    return psychometrics.criterion_shift(data, prompts[0], prompts[1], conf_level=options.conf_level)
+    if why := unnamed(data, "prompt", options):
+        return why
+    base = options.baseline["prompt"]
+    parts = [
+        psychometrics.criterion_shift(data, base, other, conf_level=options.conf_level).assign(prompt=other)
+        for other in labels(data, "prompt")
+        if other != base
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _bias_score(data: Any, options: Options) -> pd.DataFrame | str:
@@ -125,25 +132,49 @@ def _bias_score(data: Any, options: Options) -> pd.DataFrame | str:
 
 def _change(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options], pd.DataFrame | str]:
     def take(data: Any, options: Options) -> pd.DataFrame | str:
-        baseline = plain_value(data, "strategy")
-        if baseline is None:
-            found = ", ".join(labels(data, "strategy")) or "no column 'strategy'"
-            return f"does not know which strategy is the baseline ({found}): name it in baseline="
-        return measure(data, baseline=baseline, **options.plain)
+        if why := unnamed(data, "strategy", options):
+            return why
+        return measure(data, baseline=options.baseline["strategy"], **options.plain)
 
     return take
 
 
-def _probe(data: Any) -> str:
-    blind = [p for p in labels(data, "probe") if p.strip().lower() == "blind" or p.strip().lower() in BASELINES]
-    if len(blind) != 1:
-        raise DesignError("needs a column 'probe' with one value 'blind': the calls without a cue")
-    return blind[0]
+def _under_cues(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any, Options], pd.DataFrame | str]:
+    def take(data: Any, options: Options) -> pd.DataFrame | str:
+        if why := unnamed(data, "probe", options):
+            return why
+        drawn = {"n_resamples": options.n_resamples, "seed": options.seed} if measure in _DRAWN else {}
+        return measure(data, blind=options.baseline["probe"], **options.plain, **drawn, **arguments)
+
+    return take
 
 
-def _people(data: Any, _: Options) -> str:
-    who = labels(data, "judge")
-    return f"does not know which of the {len(who)} judges are people: name them in people="
+_DRAWN = (invariance.rationale_shift,)
+
+
+def _gap_to_people(data: Any, options: Options) -> pd.DataFrame | str:
+    if options.people is None:
+        who = labels(data, "judge")
+        return f"does not know which of the {len(who)} judges are people: name them in humans="
+    everybody = pd.concat([nw.from_native(data).lazy().collect(backend="pandas").to_native(), options.people])
+    people = sorted(options.people["judge"].astype(str).unique())
+    if "target" in everybody.columns:
+        return bias.preference_gap(everybody, people=people, **options.plain)
+    attributes = numeric_attributes(everybody)
+    if not attributes:
+        return "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
+    parts = [
+        bias.preference_gap(everybody, people=people, attribute=a, **options.plain).assign(bias=a) for a in attributes
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _with_people(data: Any, options: Options) -> pd.DataFrame | str:
+    if options.people is None:
+        return "does not know which judges are people: name them in humans="
+    everybody = pd.concat([nw.from_native(data).lazy().collect(backend="pandas").to_native(), options.people])
+    humans = sorted(options.people["judge"].astype(str).unique())
+    return agreement.judge_against_people(everybody, humans=humans, **options.drawn)
 
 
 def _within_systems(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any, Options], Any]:
@@ -178,7 +209,8 @@ def _self_excess(data: Any, options: Options) -> pd.DataFrame | str:
 
 
 def _deviation(data: Any, options: Options) -> pd.DataFrame:
-    table = consensus.consensus_deviation(data, identity=dict(options.identity), **options.plain)
+    reference = "peers" if options.people is None else options.people
+    table = consensus.consensus_deviation(data, reference=reference, identity=dict(options.identity), **options.plain)
     return table[table["term"] == "deviation"]
 
 
@@ -188,10 +220,15 @@ def _attenuation(data: Any, options: Options) -> pd.DataFrame:
 
 
 def _shift(data: Any, options: Options) -> pd.DataFrame | str:
-    found = labels(data, "condition")
-    if len(found) != 2:
-        return f"needs two values in a column 'condition', and finds {len(found)}"
-    return agreement.agreement_shift(data, (found[0], found[1]), **options.drawn)
+    if why := unnamed(data, "condition", options):
+        return why
+    base = options.baseline["condition"]
+    parts = [
+        agreement.agreement_shift(data, (base, other), **options.drawn).assign(condition=other)
+        for other in labels(data, "condition")
+        if other != base
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _slope(data: Any, options: Options) -> pd.DataFrame | str:
@@ -199,6 +236,12 @@ def _slope(data: Any, options: Options) -> pd.DataFrame | str:
     if len(found) < 3:
         return f"needs three values in a column 'temperature', and finds {len(found)}"
     return agreement.agreement_slope(data, **options.drawn)
+
+
+def _calibration(data: Any, options: Options) -> pd.DataFrame | str:
+    if options.people is not None:
+        return consensus.calibrate(data, reference=options.people, **options.plain)
+    return _agreeing(consensus.calibrate)(data, options)
 
 
 def _tiers(data: Any, _: Options) -> str:
@@ -274,20 +317,19 @@ PREFERENCE_TRIALS: dict[str, Trial] = {
         "which way of asking makes the judge more often right?", _change(bias.compare_strategies)
     ),
     "bias_change": Trial("which way of asking makes the judge lean less?", _change(bias.bias_change)),
-    "preference_gap": Trial("do judges and people prefer the same?", _people),
+    "judge_against_people": Trial("do the judges agree with people as people do with each other?", _with_people),
+    "preference_gap": Trial("do judges and people prefer the same?", _gap_to_people),
     "kappa": Trial("do two judges give the same verdicts, beyond chance?", _agreeing(agreement.kappa)),
     "alpha": Trial(
         "do all judges together give the same verdicts?", lambda d, o: agreement.alpha(d, level="nominal", **o.drawn)
     ),
-    "anchoring": Trial(
-        "does a label move the verdicts?", lambda d, o: invariance.anchoring(d, blind=_probe(d), **o.plain)
-    ),
+    "anchoring": Trial("does a label move the verdicts?", _under_cues(invariance.anchoring)),
     "revision": Trial(
         "does the judge revise when the truth is revealed?", lambda d, o: invariance.revision(d, **o.plain)
     ),
     "rationale_shift": Trial(
         "does a label move the explanation of the same verdict?",
-        lambda d, o: invariance.rationale_shift(d, blind=_probe(d), **o.drawn),
+        _under_cues(invariance.rationale_shift),
     ),
     "rationale_check": Trial(
         "does the explanation fit the verdict?", lambda d, o: invariance.rationale_check(d, **o.plain)
@@ -298,7 +340,8 @@ RATING_TRIALS: dict[str, Trial] = {
     "score_matrix": Trial(
         "how does each judge score each system, and how steadily?", lambda d, o: consensus.score_matrix(d, **o.plain)
     ),
-    "consensus_deviation": Trial("how far is each judge from its peers?", _deviation),
+    "judge_against_people": Trial("do the judges agree with people as people do with each other?", _with_people),
+    "consensus_deviation": Trial("how far is each judge from its peers, or from people?", _deviation),
     "self_excess": Trial("does a judge favour itself?", _self_excess),
     "attenuation": Trial("does hiding the author shrink that?", _attenuation),
     "rank_correlation": Trial("do two judges rank alike?", lambda d, o: consensus.rank_correlation(d, **o.plain)),
@@ -333,10 +376,7 @@ RATING_TRIALS: dict[str, Trial] = {
     "agreement_slope": Trial("does temperature cost agreement?", _slope),
     "quality_agreement": Trial("do the judges agree less on better systems?", _quality),
     "ordering_accuracy": Trial("do the scores follow the tiers?", _tiers),
-    "calibrate": Trial(
-        "what would bring each judge nearer to its peers?",
-        _agreeing(lambda d, **a: consensus.calibrate(d, **a)),
-    ),
+    "calibrate": Trial("what would bring each judge nearer to its peers, or to people?", _calibration),
     "score_error": Trial("how far is each score from the truth?", _with_gold(bias.score_error)),
     "best_of_accuracy": Trial("how often does the right response score highest?", _with_gold(bias.best_of_accuracy)),
 }

@@ -287,6 +287,21 @@ def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
     return found | {where[0]: baseline}
 
 
+def labels(data: Any, column: str) -> list[str]:
+    """Values of a column as text, sorted; none where there is no such column."""
+    frame = nw.from_native(data)
+    if column not in frame.collect_schema().names():
+        return []
+    values = frame.lazy().select(nw.col(column).cast(nw.String)).unique().collect(backend="pandas")
+    return sorted(v for v in values.to_native()[column] if isinstance(v, str))
+
+
+def controls_of(data: Any) -> dict[str, str]:
+    """Control conditions that the data name themselves (``baseline``, ``blind``), of a frame of any kind."""
+    columns: dict[str, pd.Series[Any]] = {c: pd.Series(v, dtype=object) for c in CONTROLLED if (v := labels(data, c))}
+    return controls(pd.DataFrame(columns), None)
+
+
 def _listed(names: Iterable[Any]) -> str:
     shown = list(map(str, names))
     return ", ".join(shown[:_MOST]) + (f" and {len(shown) - _MOST} more" if len(shown) > _MOST else "")

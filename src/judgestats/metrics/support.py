@@ -9,12 +9,20 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import DesignError, JudgestatsError
+from judgestats.metrics.references import Baseline, Humans, references
 from judgestats.metrics.trials import Options, attempts, trials
 from judgestats.schema.columns import CHOICES, VOCABULARY, kind_of
 from judgestats.schema.counting import tally
 
 
-def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFrame:
+def supported(
+    data: Any,
+    identity: Mapping[str, str] | None = None,
+    *,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    baseline: Baseline | None = None,
+) -> pd.DataFrame:
     """List the measures, whether the data support them, and what is missing: each is tried.
 
     Parameters
@@ -23,6 +31,13 @@ def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFr
         Preferences or ratings.
     identity : mapping, optional
         For ratings: which system is which judge.
+    humans : str, sequence of str, or mapping, optional
+        Judges that are people: names, or ``{column: value}``. They are a reference then, and not measured.
+    gold : str, optional
+        Where right answers come from: a column, a judge, or a candidate.
+    baseline : str or mapping, optional
+        The control condition (a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``), or
+        ``{column: value}``.
 
     Returns
     -------
@@ -34,6 +49,8 @@ def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFr
     ------
     SchemaError
         If `data` is neither canonical frame.
+    DesignError
+        If a name in `humans`, `gold` or `baseline` does not occur.
 
     Examples
     --------
@@ -42,9 +59,12 @@ def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFr
     >>> supported(calls).set_index("measure")["supported"].to_dict()["consistency"]
     True
     """
-    taken = attempts(data, Options(identity=dict(identity or {}), n_resamples=1))
+    known = references(data, humans, gold, baseline)
+    people = known.people if known.humans else None
+    options = Options(identity=dict(identity or {}), n_resamples=1, people=people, baseline=known.baseline)
+    taken = attempts(known.models, options)
     rows = []
-    for measure, trial in trials(data).items():
+    for measure, trial in trials(known.models).items():
         result = taken[measure]
         missing = result if isinstance(result, str) else ""
         rows.append((measure, trial.question, not missing, missing))

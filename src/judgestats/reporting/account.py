@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats.errors import DesignError
+from judgestats.metrics.references import References
 from judgestats.reporting.markup import Markup, facts, join, row, table, tag
 from judgestats.reporting.words import NONE, count, noun, number
 from judgestats.schema import tally
@@ -33,6 +34,8 @@ _CONDITIONS = (
 _WAYS = ("strategy", "scheme", "probe", "prompt", "temperature", "condition")
 #: In the message of a tally that refuses calls that repeat others.
 _REPEATED = "repeat a call of the same pair"
+#: People who are named in the head of a page.
+_MOST_PEOPLE = 6
 #: A further column with more values than this is no condition but an id.
 _MOST_LEVELS = 30
 
@@ -159,6 +162,43 @@ def design(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, by: Sequence[
         listed = ", ".join(f"{name} ({noun(varying[name], 'level')})" for name in names)
         told += f" {said}: {listed}." if listed else ""
     return told if varying else f"{told} No condition varies."
+
+
+def held_against(known: References, gold: str | None) -> str:
+    """Say who the people are, what is taken as right, and what the control conditions are."""
+    parts = []
+    if known.humans:
+        names = ", ".join(known.humans[:_MOST_PEOPLE]) + (", …" if len(known.humans) > _MOST_PEOPLE else "")
+        answers = noun(len(known.people), "answer")
+        who = "person is" if len(known.humans) == 1 else "people are"
+        parts.append(f"{count(len(known.humans))} {who} the reference ({names}; {answers}), and not measured.")
+    if gold not in (None, "gold"):
+        parts.append(f"Right answers are those of {gold}.")
+    parts += [f"The control condition of {column} is “{value}”." for column, value in known.baseline.items()]
+    return " ".join(parts)
+
+
+def next_step(known: References, sheet: pd.DataFrame, kind: Kind) -> str:
+    """One sentence on what to do where the data give little or nothing: one rater alone, or no number at all."""
+    answered = sheet[(sheet["section"] != "validity") & ~sheet["term"].isin(["missing", "invalid"])]
+    rated = (
+        (known.models["choice"].astype(str) != "invalid").any()
+        if kind == "preferences"
+        else answered["estimate"].notna().any()
+    )
+    if not rated:
+        return (
+            "No number can be estimated from these data: see the account of the rows below, and give the scores or "
+            "choices as columns that can be read."
+        )
+    alone = known.models["judge"].nunique() == 1 and not known.humans and "gold" not in known.models.columns
+    if not alone or (kind == "preferences" and "stimulus" in known.models.columns):
+        return ""
+    what = "the same answers" if kind == "preferences" else "the same things"
+    return (
+        f"There is one judge and nothing to hold it against: add a second judge or people on {what} (humans=), right "
+        "answers (gold=), or repeats, to learn more than how it answers."
+    )
 
 
 def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> Markup:

@@ -15,7 +15,7 @@ from judgestats.reporting import plots
 from judgestats.reporting.markup import Markup, join, row, table, tag
 from judgestats.reporting.pictures import drawing
 from judgestats.reporting.sheets import drawn, flag_marks
-from judgestats.reporting.words import NONE, count, estimate, in_words, interval, noun, number
+from judgestats.reporting.words import NONE, WHOLE, count, estimate, in_words, interval, noun, number
 from judgestats.results import COLUMNS
 
 _Picture = Callable[[pd.DataFrame], Any]
@@ -58,6 +58,10 @@ class Part:
 
 #: Title of a section -> its parts.
 CHAPTERS: dict[str, tuple[Part, ...]] = {
+    "Do the judges agree with people?": (
+        Part("judge_against_people"),
+        Part("preference_gap", None, terms=("rate", "gap", "annotator_agreement", "annotator_kappa")),
+    ),
     "Which way does it lean?": (
         Part(
             "bias_score",
@@ -157,7 +161,8 @@ CHAPTERS: dict[str, tuple[Part, ...]] = {
         Part(
             "calibrate",
             plots.calibration,
-            "Distance from the peers before and after a constant is added to each judge's scores, on items held out.",
+            "Distance from the peers (from people, where they are the reference) before and after a constant is added "
+            "to each judge's scores, on items held out.",
         ),
     ),
 }
@@ -210,7 +215,7 @@ def _part(part: Part, question: str, result: pd.DataFrame, conf_level: float) ->
 
 
 def _folded(rows: pd.DataFrame, conf_level: float, measure: str) -> Markup:
-    shown = estimates_table(rows.head(MOST), conf_level)
+    shown = estimates_table(rows.head(MOST), conf_level, measure)
     if len(rows) > MOST:
         rest = f"{noun(len(rows) - MOST, 'row')} more: "
         shown = join([shown, tag("p", rest, tag("code", f"judgestats.{measure}(data)"), class_="small")])
@@ -219,7 +224,7 @@ def _folded(rows: pd.DataFrame, conf_level: float, measure: str) -> Markup:
     return tag("details", tag("summary", "The numbers ", tag("span", noun(len(rows), "row"), class_="muted")), shown)
 
 
-def estimates_table(rows: pd.DataFrame, conf_level: float) -> Markup:
+def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> Markup:
     """Table of tidy estimates of any measure: what names a row, the measure, the estimate with its interval, doubts.
 
     Parameters
@@ -228,6 +233,8 @@ def estimates_table(rows: pd.DataFrame, conf_level: float) -> Markup:
         Tidy estimates.
     conf_level : float
         Coverage of their intervals.
+    measure : str
+        What was measured: some terms mean something else in one measure.
 
     Returns
     -------
@@ -241,8 +248,15 @@ def estimates_table(rows: pd.DataFrame, conf_level: float) -> Markup:
         cells: list[object] = [_label(r[c]) for c in names]
         ends = [tag("span", interval(r["conf_low"], r["conf_high"]), class_="interval")]
         ends += [tag("span", r["method"], class_="method")] if r["method"] else []
-        value = tag("span", estimate(r["estimate"], r["flag"]), class_="value")
-        cells += [in_words(r["term"]), value, join(ends), drawn(r), count(r["n"])]
+        whole = str(r["term"]).startswith(WHOLE)
+        value = tag("span", estimate(r["estimate"], r["flag"], decimals=0 if whole else 3), class_="value")
+        cells += [
+            in_words(r["term"], measure, r.get("threshold", math.nan)),
+            value,
+            join(ends),
+            drawn(r),
+            count(r["n"]),
+        ]
         cells += [_value(r[c]) for c in beside]
         body.append(row([*cells, flag_marks(r["flag"])], numbers=(len(names) + 1,)))
     return table([*heads, *beside.values(), "doubt"], body, class_="sheet", numbers=(len(names) + 1,))

@@ -13,9 +13,20 @@ import pandas as pd
 from judgestats import __version__
 from judgestats.errors import DesignError
 from judgestats.metrics.datasheets import datasheet, profile
-from judgestats.metrics.datasheets.sheets import BEFORE
+from judgestats.metrics.datasheets.sheets import BEFORE, WAYS
+from judgestats.metrics.references import Baseline, Humans, references
 from judgestats.metrics.trials import Options, attempts, trials
-from judgestats.reporting.account import account_section, design, head, how_read, pooled, readings, sources
+from judgestats.reporting.account import (
+    account_section,
+    design,
+    head,
+    held_against,
+    how_read,
+    next_step,
+    pooled,
+    readings,
+    sources,
+)
 from judgestats.reporting.chapters import chapters
 from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
 from judgestats.reporting.pictures import pictures
@@ -45,6 +56,9 @@ _RATING_LIMIT = (
 )
 
 
+_PEOPLE_LIMIT = "Deviation from people is from the mean of the people named. It is no distance from the truth."
+
+
 def report(
     data: Any,
     path: str | os.PathLike[str] = "report.html",
@@ -54,6 +68,9 @@ def report(
     source: Any = None,
     cluster: str | None = None,
     identity: Mapping[str, str] | None = None,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    baseline: Baseline | None = None,
     seed: int = 0,
     conf_level: float = 0.95,
     n_resamples: int = 2000,
@@ -78,6 +95,14 @@ def report(
         Column of calls that are not independent.
     identity : mapping of str to str, optional
         For ratings, system -> judge.
+    humans : str, sequence of str, or mapping, optional
+        Judges that are people: names, or ``{column: value}``. Judges are then held against people, beside the agreement
+        of people with each other; people get no datasheet.
+    gold : str, optional
+        Where right answers come from: a column, a judge (who is then not measured), or a candidate.
+    baseline : str or mapping, optional
+        The control condition: a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or
+        ``{column: value}``. Without it the conditions stand side by side, and nothing is compared with a control.
     seed, n_resamples : int
         For the bootstrap intervals.
     conf_level : float
@@ -93,7 +118,7 @@ def report(
     SchemaError
         If `data` is no canonical frame, or has faults.
     DesignError
-        If `path` is a folder, or cannot be written.
+        If `path` is a folder, or cannot be written; if a name in `humans`, `gold` or `baseline` does not occur.
 
     Examples
     --------
@@ -118,24 +143,41 @@ def report(
         "conf_level": conf_level,
         "n_resamples": n_resamples,
     }
-    measured, renamed = _apart(frame, groups)
-    sheet = datasheet(measured, **{**options, "by": renamed})
+    asked = {"humans": humans, "gold": gold, "baseline": baseline}
+    known = references(frame, humans, gold, baseline)
+    everybody, renamed = _apart(pd.concat([known.models, known.people]), groups)
+    measured, people = everybody.iloc[: len(known.models)], everybody.iloc[len(known.models) :]
+    own: dict[str, Any] = {"humans": list(known.humans), "baseline": known.baseline}
+    sheet = datasheet(everybody, **{**options, "by": renamed}, **own)
     title = title or "Judge datasheet"
-    taken = attempts(measured, Options(tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level))
+    settings = Options(
+        tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if known.humans else None,
+        known.baseline,
+    )  # fmt: skip
+    taken = attempts(measured, settings)
     further, shown = chapters(measured, taken, conf_level)
     sections = {
         "What was read": _read(source, findings),
         "At a glance": overview(sheet, conf_level) if whose(sheet).nunique() > 1 else Markup(""),
-        "Pictures": pictures(measured, kind, sheet, renamed, identity, conf_level),
+        "Pictures": pictures(measured, kind, sheet, settings),
         "Datasheets": join(
-            [pooled(frame, kind, [*groups, *sheet.columns.intersection(["prompt"])]), _datasheets(sheet, conf_level)]
+            [pooled(known.models, kind, [*groups, *sheet.columns.intersection(WAYS)]), _datasheets(sheet, conf_level)]
         ),
         **further,
-        "What this page does not show": _not_shown(frame, kind, sheet, taken, shown),
-        "How it was made": _made(options, source),
+        "What this page does not show": _not_shown(measured, kind, sheet, taken, shown, bool(known.humans)),
+        "How it was made": _made({**options, **{k: v for k, v in asked.items() if v}}, source),
     }
     sections = {k: v for k, v in sections.items() if v}
-    told = " ".join(t for t in (design(frame, kind, findings, groups), how_read(source)) if t)
+    told = " ".join(
+        t
+        for t in (
+            next_step(known, sheet, kind),
+            design(known.models, kind, findings, groups),
+            held_against(known, gold),
+            how_read(source),
+        )
+        if t
+    )
     top = head("judge datasheet", title, told)
     return write(path, document(title, top, _contents(sections), _body(sections), foot()))
 
@@ -234,7 +276,12 @@ def _sketch(r: Mapping[str, Any]) -> Markup:
 
 
 def _not_shown(
-    frame: pd.DataFrame, kind: Kind, sheet: pd.DataFrame, taken: Mapping[str, pd.DataFrame | str], shown: set[str]
+    frame: pd.DataFrame,
+    kind: Kind,
+    sheet: pd.DataFrame,
+    taken: Mapping[str, pd.DataFrame | str],
+    shown: set[str],
+    people: bool,
 ) -> Markup:
     seen = shown | shown_measures(sheet)
     asked = trials(frame)
@@ -250,7 +297,9 @@ def _not_shown(
         parts.append(tag("p", "Every measure of this kind of data is supported, or shown here."))
     limits = [
         *LIMITS,
-        _RATING_LIMIT if kind == "ratings" else _PREFERENCE_LIMIT if "stimulus" not in frame.columns else "",
+        (_PEOPLE_LIMIT if people else _RATING_LIMIT)
+        if kind == "ratings"
+        else ("" if "stimulus" in frame.columns else _PREFERENCE_LIMIT),
     ]
     parts += [tag("h3", "Limits"), tag("ul", *(tag("li", t) for t in limits if t))]
     marked = [sheet["flag"], *(t["flag"] for m, t in taken.items() if m in shown and not isinstance(t, str))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 from judgestats.errors import JudgestatsError
 from judgestats.metrics import consensus
 from judgestats.metrics.psychometrics import target_sensitivity
+from judgestats.metrics.questions import Options
 from judgestats.reporting import plots
 from judgestats.reporting.markup import Markup, figure, join, tag
 from judgestats.reporting.plots.rows import step
@@ -54,9 +55,7 @@ _INSTRUMENT = (
 )
 
 
-def pictures(
-    data: Any, kind: str, sheet: pd.DataFrame, by: list[str], identity: Mapping[str, str] | None, conf_level: float
-) -> Markup:
+def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options) -> Markup:
     """Draw all pictures that the data support.
 
     Parameters
@@ -67,12 +66,8 @@ def pictures(
         Which.
     sheet : pandas.DataFrame
         Its datasheet.
-    by : list of str
-        Further grouping columns of the datasheet.
-    identity : mapping, optional
-        System -> judge.
-    conf_level : float
-        Coverage of the intervals.
+    options : Options
+        Groups, identities, people, baselines and coverage of the page.
 
     Returns
     -------
@@ -80,9 +75,9 @@ def pictures(
         Empty where there is none.
     """
     if kind == "ratings":
-        found = [*_of_ratings(data, sheet, by, identity)]
+        found = [*_of_ratings(data, sheet, options)]
     elif "dark current" in set(sheet["section"]) or "Δ0" in set(sheet["section"]) or "ladder" in set(sheet["section"]):
-        found = [*_of_instrument(sheet), *_of_prompts(data, sheet, by, conf_level)]
+        found = [*_of_instrument(sheet), *_of_prompts(data, sheet, options)]
     else:
         found = [*_of_verdicts(sheet)]
     return tag("div", *found, class_="figures") if found else Markup("")
@@ -102,11 +97,14 @@ def _of_instrument(sheet: pd.DataFrame) -> Iterator[Markup]:
         yield from drawing(name, title, told, partial(function, sheet))
 
 
-def _of_prompts(data: Any, sheet: pd.DataFrame, by: list[str], conf_level: float) -> Iterator[Markup]:
-    shift = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
-    if shift.empty or by:
-        return
-    base, strict = sorted(data["prompt"].dropna().astype(str).unique())
+def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Markup]:
+    shifts = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
+    for _, shift in shifts.groupby("section", sort=False) if not options.by else ():
+        base, other = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
+        yield from _of_two_prompts(data, shift, base, other, options.conf_level)
+
+
+def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, conf_level: float) -> Iterator[Markup]:
     at = step(shift)
     shift = shift[at.isna() | at.isin([at.min(), at.max()])]
 
@@ -146,21 +144,28 @@ _READ = {
 }
 
 
-def _of_ratings(data: Any, sheet: pd.DataFrame, by: list[str], identity: Mapping[str, str] | None) -> Iterator[Markup]:
+def _of_ratings(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Markup]:
+    by, identity = list(options.by), options.identity or None
     scores = consensus.score_matrix(data, by=by)
     wide = scores["system"].nunique() > 5 or len(scores) > 40
     if scores["system"].nunique() > 1:
         draw: _Drawing = partial(plots.score_matrix, scores, identity=identity)
         yield from drawing("score-matrix", "Score matrix", f"{_SCORES}{_doubts(scores)}", draw, wide=wide)
-    if scores["judge"].nunique() > 1:
-        deviations = consensus.consensus_deviation(data, by=by, identity=identity)
+    people = options.people
+    if scores["judge"].nunique() > 1 or people is not None:
+        reference = "peers" if people is None else people
+        deviations = consensus.consensus_deviation(data, reference=reference, by=by, identity=identity)
         draw = partial(plots.deviation_matrix, deviations)
-        yield from drawing("deviation-matrix", "Deviation from peers", _DEVIATIONS, draw, wide=wide)
+        title, told = (
+            ("Deviation from peers", _DEVIATIONS) if people is None else ("Deviation from people", _FROM_PEOPLE)
+        )
+        yield from drawing("deviation-matrix", title, told, draw, wide=wide)
     wanted = [t for t in ("mean_others", "self_excess") if sheet.loc[sheet["term"] == t, "estimate"].notna().any()]
     if wanted:
         rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
         title = " and ".join(_SHORT[t] for t in wanted).capitalize()
         told = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
+        told = told if people is None else told.replace("its peers", "people")
         yield from drawing("forest", title, told, partial(plots.forest, rows), wide=True)
 
 
@@ -179,4 +184,5 @@ _DEVIATIONS = (
     "How far each judge is from the mean of the other judges on the same things. In every column the cells of judges "
     "that rated the same things sum to 0: it is a relative measure."
 )
+_FROM_PEOPLE = "How far each judge is from the mean of the people on the same things."
 _SHORT = {"mean_others": "severity", "self_excess": "self-excess"}

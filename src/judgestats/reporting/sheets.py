@@ -32,6 +32,7 @@ SECTIONS = {
     "filler": "Words that say nothing",
     "scores": "What it scores, and how steadily",
     "consensus": "Against its peers",
+    "people": "Against people",
 }
 #: Measure -> section of a datasheet that shows it, and the one term of it that does, if not all.
 _SHOWN_BY = {

@@ -57,8 +57,8 @@ WORDS = {
     "d_prime": "sensitivity d′",
     "slot_criterion": "slot criterion",
     "filler_preference": "filler preference",
-    "criterion_base": "tie rate, first prompt",
-    "criterion_strict": "tie rate, second prompt",
+    "criterion_base": "tie rate, baseline prompt",
+    "criterion_strict": "tie rate, other prompt",
     "criterion_shift": "shift of the tie rate",
     "false_preference_saved": "false preference saved",
     "target_signal_lost": "target signal lost",
@@ -85,7 +85,7 @@ WORDS = {
     "mean_others": "severity: deviation on others",
     "mean_deviation": "severity: mean deviation",
     "self_excess": "self-excess",
-    "deviation": "deviation from peers",
+    "deviation": "deviation from the reference",
     "share_positive": "share above the reference",
     "score": "score",
     "attenuation": "attenuation",
@@ -99,6 +99,9 @@ WORDS = {
     "kappa": "κ (Cohen)",
     "alpha": "α (Krippendorff)",
     "ac1": "AC1 (Gwet)",
+    "concordance": "concordance (Lin)",
+    "agreement": "share of equal answers",
+    "constant_answer": "share of equal answers of the best constant answer",
     "rho_system": "order of systems: mean Spearman ρ",
     "r_sample": "items: mean Pearson r",
     "icc": "scores: mean ICC(2,1)",
@@ -107,7 +110,7 @@ WORDS = {
     "r": "Pearson r",
     "rho": "Spearman ρ",
     "mean_spread": "mean spread, highest minus lowest",
-    "share_above": "share with a spread above",
+    "share_above": "share with a spread above the threshold",
     "mean_difference": "mean absolute difference",
     "highest_alone": "highest alone",
     "highest_shared": "highest, ties shared out",
@@ -117,10 +120,10 @@ WORDS = {
     "tier_range": "range of means within the tier",
     "shift": "shift of the mean correlation",
     "slope": "slope of the mean correlation",
-    "judges_for_generalizability": "judges for a wanted ranking",
-    "judges_for_dependability": "judges for a wanted score",
-    "runs_for_generalizability": "runs for a wanted ranking",
-    "runs_for_dependability": "runs for a wanted score",
+    "judges_for_generalizability": "judges needed, to rank the systems",
+    "judges_for_dependability": "judges needed, for the scores themselves",
+    "runs_for_generalizability": "runs needed, to rank the systems",
+    "runs_for_dependability": "runs needed, for the scores themselves",
     "equality_detection": "ties where nothing is labelled",
     "neutrality": "lean where nothing is labelled",
     "neutrality_deviation": "its size",
@@ -141,12 +144,16 @@ WORDS = {
     "quote_absent": "a quotation that is in no text",
     "rmse": "root mean square error",
     "mae": "mean absolute error",
-    "deviation_before": "distance from the peers, before",
-    "deviation_after": "distance from the peers, after",
+    "deviation_before": "distance from the reference, before",
+    "deviation_after": "distance from the reference, after",
     "rmse_before": "root mean square, before",
     "rmse_after": "root mean square, after",
     "spearman": "Spearman ρ of score and agreement",
 }
+#: Terms that mean something else in one measure: (measure, term) -> words.
+OWN_WORDS = {("calibrate", "shift"): "constant added to the scores"}
+#: Terms that are whole numbers, not shares or means.
+WHOLE = ("judges_for_", "runs_for_")
 #: Value at which a term that has one says: nothing found.
 NEUTRAL = {
     "lean": 0.0,
@@ -344,9 +351,16 @@ def doubts(flags: Iterable[str]) -> list[str]:
     return [f for f in dict.fromkeys(flags) if f in FLAGS or (f and not any(c.isdigit() for c in f))]
 
 
-def in_words(term: str) -> str:
-    """Words for a term; an unknown one with its underscores as spaces."""
-    return WORDS.get(term, str(term).replace("_", " "))
+def in_words(term: str, measure: str = "", threshold: float = math.nan) -> str:
+    """Words for a term, of a measure where it means something else there; an unknown one with spaces.
+
+    Examples
+    --------
+    >>> in_words("shift"), in_words("shift", "calibrate"), in_words("share_above", threshold=0.25)
+    ('shift of the mean correlation', 'constant added to the scores', 'share with a spread above 0.25')
+    """
+    told = OWN_WORDS.get((measure, term)) or WORDS.get(term, str(term).replace("_", " "))
+    return told if math.isnan(threshold) else told.replace("the threshold", f"{threshold:g}")
 
 
 def bad_direction(bad: str) -> str:

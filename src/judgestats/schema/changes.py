@@ -28,7 +28,7 @@ def count_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str 
     groups : list of str
         Columns that split the counts.
     baseline : str or None
-        The value that the others are compared with; None where there are two, of which it is the first by name.
+        The value that the others are compared with; None is refused: a control condition is named.
 
     Returns
     -------
@@ -75,13 +75,13 @@ def _baseline(values: pd.Series[Any], across: str, baseline: str | None) -> str:
     found = sorted(values.unique())
     if len(found) < 2:
         raise DesignError(f"{across!r} has one value ({', '.join(found) or 'none'}): there is nothing to compare.")
-    if baseline is None and len(found) > 2:
+    if baseline is None:
         raise DesignError(f"{across!r} has {len(found)} values ({', '.join(found)}). Say which is the baseline=.")
-    if baseline is not None and baseline not in found:
+    if baseline not in found:
         raise DesignError(
             f"baseline={baseline!r} is not in {across!r}. It has: {', '.join(found)}.{suggestion(baseline, found)}"
         )
-    return found[0] if baseline is None else baseline
+    return baseline
 
 
 def _told_by(table: pd.DataFrame, column: str, across: str) -> bool:

@@ -178,6 +178,7 @@ UNIT_LEVEL: tuple[str, ...] = (
     "attenuation",
     "alpha",
     "ac1",
+    "judge_against_people",
     "rationale_shift",
     "rationale_alignment",
     "variance_components",

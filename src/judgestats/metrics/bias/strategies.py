@@ -75,7 +75,7 @@ def compare_strategies(
         a tally: ``judge, strategy, baseline, outcome, n``, the last three being the outcome under the baseline, that
         under the strategy (``correct``, ``wrong``, ``tie``, ``invalid``, ``missing``) and the number of pairs.
     baseline : str or None
-        The strategy that the others are compared with; None where there are two, of which it is the first by name.
+        The strategy that the others are compared with. None only for a tally, whose baseline need not be named.
     method : {'corrected', 'asymptotic', 'exact', 'mid-p'}
         McNemar's test: chi-square with and without continuity correction, the exact binomial, or its mid-p.
     adjust : str

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, JudgestatsError, SchemaError
 from judgestats.kernels.proportions import wilson
-from judgestats.metrics.datasheets.sheets import datasheet
+from judgestats.metrics.datasheets.sheets import WAYS, datasheet
 from judgestats.metrics.differences import (
     Marks,
     Sides,
@@ -123,8 +123,10 @@ def _as_sheet(data: Any, conf_level: float) -> tuple[pd.DataFrame, Any]:
             "compare_datasheets takes preferences frames or datasheets; for ratings compare score_matrix()."
         )
     sheet = datasheet(data, n_resamples=200, conf_level=conf_level)
-    if "prompt" in sheet.columns:
-        raise DesignError("One side has several prompts. Compare one prompt with another: filter each side to one.")
+    if several := [way for way in WAYS if way in sheet.columns]:
+        raise DesignError(
+            f"One side has several values of {several[0]!r}. Compare one with another: filter each side to one."
+        )
     return _proportions(sheet), data
 
 

@@ -128,7 +128,11 @@ GLOSSARY: dict[str, Entry] = {
         "The judge rewards (above 0) or punishes (below 0) words that say nothing.",
     ),
     "criterion_base": Entry(
-        "C_J(base)", "condition", "calls of this condition", "no universal direction", "Tie rate under the base prompt."
+        "C_J(base)",
+        "condition",
+        "calls of this condition",
+        "no universal direction",
+        "Tie rate under the baseline prompt.",
     ),
     "criterion_strict": Entry(
         "C_J(strict)",
@@ -169,10 +173,10 @@ GLOSSARY: dict[str, Entry] = {
     ),
     "accuracy": Entry("—", "call", "valid calls with a gold answer", "lower", "The judge gives the gold answer."),
     "gold_tie": Entry(
-        "—", "call", "valid calls with a gold answer", "higher", "The judge calls a tie where there is a gold answer."
+        "—", "call", "calls with a gold answer", "higher", "The judge calls a tie where there is a gold answer."
     ),
     "gold_wrong": Entry(
-        "—", "call", "valid calls with a gold answer", "higher", "The judge gives another answer than the gold one."
+        "—", "call", "calls with a gold answer", "higher", "The judge gives another answer than the gold one."
     ),
     "mean_score": Entry(
         "—", "score", "systems x items scored", "no universal direction", "The judge's mean score; systems weigh alike."

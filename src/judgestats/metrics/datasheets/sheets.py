@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -20,11 +20,14 @@ from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
+from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
 from judgestats.results import COLUMNS
 from judgestats.schema.columns import By, grouping, kind_of
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
 BEFORE, AFTER = ("section", "detail"), ("symbol", "level", "denominator", "bad_direction", "meaning")
+#: Ways of asking, each of whose values is an instrument of its own; with more values than MOST_ARMS they are pooled.
+WAYS, MOST_ARMS = ("prompt", "strategy", "probe"), 12
 #: Renames of terms that mean something else in a datasheet than in their own measure.
 _GOLD_TERMS = {"tie": "gold_tie", "wrong": "gold_wrong"}
 
@@ -35,6 +38,9 @@ def datasheet(
     by: By = (),
     cluster: str | None = None,
     identity: dict[str, str] | None = None,
+    humans: Humans | None = None,
+    gold: str | None = None,
+    baseline: Baseline | None = None,
     n_resamples: int = 2000,
     seed: int = 0,
     conf_level: float = 0.95,
@@ -47,12 +53,19 @@ def datasheet(
         Preferences or ratings. Preferences with a column ``stimulus`` get the dark_current paper's datasheet; without
         it, swap consistency, slot lean, ties, invalid and repeat rates, and accuracy where there is gold.
     by : str or sequence of str
-        Further grouping columns. In a datasheet design ``prompt`` is always one where it has several values: another
-        prompt is another operating point, and pooling the two would describe neither.
+        Further grouping columns. ``prompt``, ``strategy`` and ``probe`` of preferences always are where they have
+        several values (up to 12): another way of asking is another instrument; pooling the two describes neither.
     cluster : str, optional
         Column of calls that are not independent, for the call-level proportions that take one.
     identity : dict, optional
         For ratings: which system is which judge.
+    humans : str, sequence of str, or mapping, optional
+        Judges that are people: names, or ``{column: value}``. They get no datasheet; ratings are held against theirs.
+    gold : str, optional
+        Where right answers come from: a column, a judge (who is then not measured), or a candidate.
+    baseline : str or mapping, optional
+        The control condition, or ``{column: value}``. Without it no shift between prompts is computed: they stand side
+        by side.
     n_resamples, seed : int
         For the bootstrap intervals.
     conf_level : float
@@ -69,6 +82,8 @@ def datasheet(
     ------
     SchemaError
         If `data` is neither canonical frame.
+    DesignError
+        If a name in `humans`, `gold` or `baseline` does not occur.
 
     Examples
     --------
@@ -80,17 +95,21 @@ def datasheet(
       judge section         term  estimate    n
     1     g    swap  consistency       0.5  2.0
     """
+    known = references(data, humans, gold, baseline) if (humans, gold, baseline) != (None, None, None) else None
+    control: Mapping[str, str] = known.baseline if known else controls_of(data)
+    data = known.models if known else data
+    people = known.people if known and known.humans else None
     present = list(nw.from_native(data).collect_schema().names())
     asked = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    prompts = _prompts(data) if {"prompt", "stimulus"} <= set(present) else []
-    groups = list(dict.fromkeys([*asked, *(["prompt"] if len(prompts) > 1 else [])]))
     if kind_of(present) == "ratings":
-        parts = _ratings_sections(data, groups, identity, conf_level)
+        groups = asked
+        parts = _ratings_sections(data, groups, identity, people, conf_level)
     else:
+        ways = [way for way in WAYS if way in present and 1 < len(labels(data, way)) <= MOST_ARMS]
+        groups = list(dict.fromkeys([*asked, *ways]))
         parts = _preference_sections(data, groups, present, cluster, n_resamples, seed, conf_level)
-    if len(prompts) == 2 and asked == ["judge"]:
-        base, strict = prompts
-        parts = chain(parts, _criterion_section(data, base, strict, conf_level))
+        if "prompt" in ways and "stimulus" in present and groups == ["judge", "prompt"] and "prompt" in control:
+            parts = chain(parts, _criterion_sections(data, control["prompt"], conf_level))
     sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
     if not sheets:
         raise DesignError("There is nothing to measure: the frame has no rows.")
@@ -145,17 +164,15 @@ def _instrument_sections(
         yield from _if_possible("filler", lambda: filler_preference(data, **level))
 
 
-def _criterion_section(data: Any, base: str, strict: str, conf_level: float) -> Iterator[tuple[str, pd.DataFrame]]:
-    def measure() -> pd.DataFrame:
-        table = criterion_shift(data, base, strict, conf_level=conf_level)
-        return table.assign(prompt=f"{base} to {strict}")
+def _criterion_sections(data: Any, base: str, conf_level: float) -> Iterator[tuple[str, pd.DataFrame]]:
+    for other in labels(data, "prompt"):
+        if other != base:
 
-    yield from _if_possible(f"criterion, {base} to {strict}", measure)
+            def measure(other: str = other) -> pd.DataFrame:
+                table = criterion_shift(data, base, other, conf_level=conf_level)
+                return table.assign(prompt=f"{base} to {other}")
 
-
-def _prompts(data: Any) -> list[str]:
-    values = nw.from_native(data).lazy().select(nw.col("prompt").cast(nw.String)).unique().collect(backend="pandas")
-    return sorted(v for v in values.to_native()["prompt"] if isinstance(v, str))
+            yield from _if_possible(f"criterion, {base} to {other}", measure)
 
 
 def _if_possible(section: str, measure: Callable[[], pd.DataFrame]) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -167,16 +184,18 @@ def _if_possible(section: str, measure: Callable[[], pd.DataFrame]) -> Iterator[
 
 
 def _ratings_sections(
-    data: Any, groups: list[str], identity: dict[str, str] | None, conf_level: float
+    data: Any, groups: list[str], identity: dict[str, str] | None, people: Any, conf_level: float
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     by = [g for g in groups if g != "judge"]
     yield "scores", score_rows(data, groups, conf_level)
     judges = nw.from_native(data).lazy().select("judge").unique().collect(backend="pandas")
-    if len(judges) > 1:
-        deviations = consensus_deviation(data, by=by, identity=identity, conf_level=conf_level)
+    if len(judges) > 1 or people is not None:
+        reference = "peers" if people is None else people
+        deviations = consensus_deviation(data, reference=reference, by=by, identity=identity, conf_level=conf_level)
+        deviations = deviations[deviations["judge"].astype(str) != ""]
         deviations = deviations[deviations["term"] != "deviation"]
         yield (
-            "consensus",
+            "consensus" if people is None else "people",
             deviations[~(deviations["term"].isin(["mean_own", "self_excess"]) & deviations["estimate"].isna())],
         )
 
@@ -190,6 +209,8 @@ def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFr
     )
     for column, attribute in zip(AFTER, ("symbol", "level", "denominator", "bad", "meaning"), strict=True):
         table[column] = [getattr(GLOSSARY[t], attribute) if t in GLOSSARY else "" for t in table["term"]]
+    if section == "people":
+        table["meaning"] = table["meaning"].str.replace("its peers", "people").str.replace("the other judges", "people")
     return table
 
 

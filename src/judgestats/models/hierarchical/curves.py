@@ -70,7 +70,7 @@ def psychometric(
     links : sequence of {'logit', 'probit'}
         Rao and Kupper's model, Glenn and David's; each is fitted.
     baseline : str, optional
-        Condition that the others are compared with; by default the first in alphabetical order.
+        Condition that the others are compared with; required where `by` has several values.
     level : float
         Share of correct answers at the threshold, a tie not being correct.
     wider : bool

@@ -108,6 +108,8 @@ def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None,
     if not (table["x"] != 0).any():
         raise DesignError("The difference of quality is 0 in every call: give delta and better, or quality=.")
     judges, conditions = ordered_labels(table["judge"]), ordered_labels(table["group"])
+    if baseline is None and len(conditions) > 1:
+        raise DesignError(f"{by!r} has {len(conditions)} values ({', '.join(conditions)}). Say which is the baseline=.")
     if baseline is not None and baseline not in conditions:
         raise DesignError(
             f"baseline={baseline!r} is no value of {by!r}. Values: {', '.join(conditions)}."

@@ -74,7 +74,7 @@ def tie_model(
     links : sequence of {'logit', 'probit'}
         Rao and Kupper's model, Glenn and David's.
     baseline : str, optional
-        Condition that ratios are taken against; by default the first in alphabetical order.
+        Condition that ratios are taken against; required where `by` has several values.
     content : bool
         Whether pairs that were shown in both orders have an effect of their own, ``(0 + order|pair)``. False takes all
         calls as independent given the quality.
@@ -120,7 +120,7 @@ def tie_model(
     >>> counts = pd.DataFrame({"judge": "g", "prompt": ["base"] * 6 + ["strict"] * 6, "delta": [1, 1, 1, 3, 3, 3] * 2,
     ...                        "outcome": ["correct", "tie", "wrong"] * 4,
     ...                        "n": [60, 25, 15, 90, 7, 3, 35, 60, 5, 77, 22, 1]})
-    >>> moved = tie_model(counts)
+    >>> moved = tie_model(counts, baseline="base")
     >>> moved.tests[["link", "question", "verdict"]].dropna()
           link    question          verdict
     5    logit  what moved  moved criterion
@@ -145,6 +145,8 @@ def tie_model(
     for judge in sorted(set(table["judge"])):
         here = table[table["judge"] == judge]
         kinds = ordered_labels(here["group"])
+        if baseline is None and by and len(kinds) > 1:
+            raise DesignError(f"{by!r} has {len(kinds)} values ({', '.join(kinds)}). Say which is the baseline=.")
         if baseline is not None and by and baseline not in kinds:
             raise DesignError(
                 f"baseline={baseline!r} is no value of {by!r} for judge {judge!r}. Values: {', '.join(kinds)}."

@@ -1,0 +1,182 @@
+"""What verdicts are held against: humans=, gold=, baseline=."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgestats as js
+from judgestats.errors import DesignError
+from judgestats.metrics.references import references, with_gold
+
+CHOICES = ("first", "second", "tie", "first", "second", "first")
+
+
+def calls(choices=CHOICES):
+    """Two models and two people on the same pairs, in one order."""
+    rows = []
+    for judge, shift in (("g", 0), ("h", 1), ("Ann", 2), ("Bob", 3)):
+        for i in range(12):
+            choice = choices[(i + shift * (i % 4 == 0)) % len(choices)]
+            rows.append((judge, f"i{i:02d}", "x", "y", choice, "person" if judge in ("Ann", "Bob") else "model"))
+    return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "kind"])
+
+
+def scores(seed=0, items=60):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for s in "uvw":
+        for i in range(items):
+            quality = rng.normal()
+            for judge, severity in (("g", -1.0), ("h", 0.5), ("Ann", 0.0), ("Bob", 0.1), ("Cyd", -0.1)):
+                rows.append((judge, s, f"i{i}", np.clip(np.round(3 + quality + severity + rng.normal(0, 0.6)), 1, 5)))
+    return pd.DataFrame(rows, columns=["judge", "system", "item", "score"])
+
+
+PEOPLE = ["Ann", "Bob", "Cyd"]
+
+
+def test_people_are_left_out_of_what_is_measured():
+    known = references(calls(), humans={"kind": "person"})
+    assert known.humans == ("Ann", "Bob")
+    assert set(known.models["judge"]) == {"g", "h"}
+    assert set(known.people["judge"]) == {"Ann", "Bob"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"humans": "Anne"}, "humans= names 'Anne', who is no judge.*Did you mean 'Ann'"),
+        ({"humans": ["g", "h", "Ann", "Bob"]}, "names every judge"),
+        ({"humans": {"kin": "person"}}, "no column.*Did you mean 'kind'"),
+        ({"humans": {"kind": "robot"}}, "fits no row.*model, person"),
+        ({"gold": "winer"}, "neither a column .* nor a judge .* nor a candidate"),
+        ({"gold": "kind"}, "holds 'model' where the candidates are 'x' and 'y'"),
+        ({"baseline": "B0"}, "baseline='B0' is no condition"),
+        ({"baseline": {"strategy": "B0"}}, "no column of conditions"),
+    ],
+)
+def test_a_name_that_does_not_occur_is_refused_at_once(options, message):
+    for function in (references, js.supported, js.datasheet):
+        with pytest.raises(DesignError, match=message):
+            function(calls(), **options)
+
+
+def test_a_judge_as_gold_is_the_same_as_its_answers_in_a_column():
+    table = calls()
+    found = with_gold(table, "Ann")
+    assert "Ann" not in set(found["judge"])
+    ann = table[table["judge"] == "Ann"].set_index("item")["choice"].map({"first": "x", "second": "y", "tie": "tie"})
+    assert (found["gold"] == found["item"].map(ann)).all()
+    by_hand = table[table["judge"] != "Ann"].assign(gold=lambda t: t["item"].map(ann))
+    pd.testing.assert_frame_equal(js.datasheet(table, gold="Ann", cluster=None), js.datasheet(by_hand, cluster=None))
+
+
+def test_a_judge_as_gold_who_differs_between_orders_has_no_preference():
+    both = pd.concat([calls(), calls().rename(columns={"first": "second", "second": "first"})], ignore_index=True)
+    found = with_gold(both, "Ann")  # the same slot in both orders: another candidate each time, unless it was a tie
+    assert set(found["gold"]) == {"tie"}
+
+
+def test_gold_by_slot_is_the_candidate_shown_there():
+    table = calls().assign(truth="second")
+    assert set(with_gold(table, "truth")["gold"]) == {"y"}
+    assert set(with_gold(table, "x")["gold"]) == {"x"}  # a candidate is right wherever it was shown
+
+
+def test_a_name_with_two_meanings_is_refused():
+    with pytest.raises(DesignError, match="is a column and a judge"):
+        with_gold(calls().assign(Ann="x"), "Ann")
+
+
+def test_a_baseline_is_named_and_never_the_first_of_the_alphabet():
+    """Prompts of equals: 'strict' gives more ties than 'tie_allowed', but not the other way round."""
+    rows = [
+        ("g", f"{s}{p}{i}", a, b, "tie" if (p == "strict" or i % 3 == 0) else "first", p, s, "ladder" if d else s, d)
+        for p in ("strict", "tie_allowed")
+        for s, d in (("same_subset", None),)
+        for i in range(40)
+        for a, b in (("x", "y"), ("y", "x"))
+    ]
+    columns = ["judge", "item", "first", "second", "choice", "prompt", "_s", "stimulus", "delta"]
+    data = pd.DataFrame(rows, columns=columns).drop(columns=["_s", "delta"])
+    data["item"] = data["item"].str.replace("strict", "").str.replace("tie_allowed", "")
+    plain = js.datasheet(data)
+    assert set(plain["prompt"]) == {"strict", "tie_allowed"}  # side by side
+    assert "criterion_shift" not in set(plain["term"])
+    for base, sign in (("tie_allowed", 1), ("strict", -1)):
+        sheet = js.datasheet(data, baseline=base).set_index("term")
+        assert sheet.loc["criterion_shift", "estimate"] == pytest.approx(sign * 26 / 40)
+    told = js.supported(data).set_index("measure").loc["criterion_shift", "missing"]
+    assert "does not know which prompt is the baseline (strict, tie_allowed)" in told
+
+
+def test_strategies_stand_side_by_side_without_a_baseline():
+    data = (
+        calls()
+        .assign(strategy=lambda t: np.where(t["judge"] == "g", "S1", "S8"), gold="x")
+        .replace({"judge": {"h": "g"}})
+    )
+    data = data[data["judge"] == "g"]
+    assert set(js.datasheet(data)["strategy"]) == {"S1", "S8"}
+    found = js.supported(data).set_index("measure")
+    assert not found.loc["compare_strategies", "supported"]
+    assert "name it in baseline=" in found.loc["compare_strategies", "missing"]
+    assert js.supported(data, baseline="S1").set_index("measure").loc["compare_strategies", "supported"]
+    with pytest.raises(DesignError, match=r"2 values \(S1, S8\). Say which is the baseline="):
+        js.compare_strategies(data, baseline=None)
+
+
+def test_judge_against_people_by_brute_force():
+    table = scores()
+    found = js.judge_against_people(table, humans=PEOPLE, n_resamples=50)
+    wide = table.pivot_table(index=["system", "item"], columns="judge", values="score")
+
+    def concordance(x, y):
+        return 2 * np.cov(x, y, bias=True)[0, 1] / (x.var() + y.var() + (x.mean() - y.mean()) ** 2)
+
+    for judge in ("g", "h"):
+        x = np.concatenate([wide[judge]] * 3)
+        y = np.concatenate([wide[p] for p in PEOPLE])
+        rows = found[(found["judge"] == judge)].set_index("term")
+        assert rows.loc["concordance", "estimate"] == pytest.approx(concordance(x, y))
+        assert rows.loc["agreement", "estimate"] == pytest.approx((x == y).mean())
+        assert rows.loc["agreement", "n"] == 540
+    pairs = [("Ann", "Bob"), ("Ann", "Cyd"), ("Bob", "Cyd")]
+    x = np.concatenate([wide[a] for a, _ in pairs] + [wide[b] for _, b in pairs])
+    y = np.concatenate([wide[b] for _, b in pairs] + [wide[a] for a, _ in pairs])
+    people = found[found["role"] == "people"].set_index("term")
+    assert people.loc["concordance", "estimate"] == pytest.approx(concordance(x, y))
+    assert people.loc["agreement", "n"] == 540
+    constant = pd.concat([wide[p] for p in PEOPLE]).value_counts(normalize=True).iloc[0]
+    assert people.loc["constant_answer", "estimate"] == pytest.approx(constant)
+    assert (found["estimate"].between(found["conf_low"], found["conf_high"]) | found["conf_low"].isna()).all()
+
+
+def test_kappa_with_people_is_cohens_of_the_pooled_pairs():
+    sklearn = pytest.importorskip("sklearn.metrics")
+    table = calls()
+    found = js.judge_against_people(table, humans=["Ann", "Bob"], n_resamples=50)
+    wide = table.pivot(index="item", columns="judge", values="choice")
+    x, y = pd.concat([wide["g"]] * 2), pd.concat([wide["Ann"], wide["Bob"]])
+    row = found[(found["judge"] == "g") & (found["term"] == "kappa")].iloc[0]
+    assert row["estimate"] == pytest.approx(sklearn.cohen_kappa_score(x, y))
+    turned = pd.concat([wide["Ann"], wide["Bob"]]), pd.concat([wide["Bob"], wide["Ann"]])
+    row = found[(found["role"] == "people") & (found["term"] == "kappa")].iloc[0]
+    assert row["estimate"] == pytest.approx(sklearn.cohen_kappa_score(*turned))
+
+
+def test_one_person_has_nobody_to_agree_with():
+    found = js.judge_against_people(scores(), humans="Ann", n_resamples=20)
+    row = found[(found["role"] == "people") & (found["term"] == "concordance")].iloc[0]
+    assert np.isnan(row["estimate"])
+    assert row["flag"] == "one person only"
+
+
+def test_a_datasheet_with_people_is_against_people_and_has_none_of_them():
+    table = scores()
+    sheet = js.datasheet(table, humans=PEOPLE)
+    assert set(sheet["judge"]) == {"g", "h"}
+    severity = sheet[sheet["term"] == "mean_others"].set_index("judge")["estimate"]
+    wide = table.pivot_table(index=["system", "item"], columns="judge", values="score")
+    for judge in ("g", "h"):  # from people, not from the other judge
+        assert severity[judge] == pytest.approx((wide[judge] - wide[PEOPLE].mean(axis=1)).mean())
