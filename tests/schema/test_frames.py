@@ -99,8 +99,8 @@ def test_ids_are_text_and_a_whole_float_is_a_whole_number(calls):
 
 
 def test_a_missing_id_does_not_spoil_the_others(calls):
-    got = preferences(calls.assign(gold=[1.0, None, 2.0, 2.5], target=[1.0, None, 2.0, 3.0]))
-    assert [None if pd.isna(g) else g for g in got["gold"]] == ["1.0", None, "2.0", "2.5"]
+    got = preferences(calls.assign(better=[1.0, None, 2.0, 2.5], target=[1.0, None, 2.0, 3.0]))
+    assert [None if pd.isna(g) else g for g in got["better"]] == ["1.0", None, "2.0", "2.5"]
     assert [None if pd.isna(g) else g for g in got["target"]] == ["1", None, "2", "3"]
 
 
@@ -238,3 +238,26 @@ def test_check_reports_faults_instead_of_raising(calls):
 
 def test_check_of_a_lazy_frame_is_that_of_the_frame(calls):
     pd.testing.assert_frame_equal(check(pl.from_pandas(calls).lazy()), check(calls))
+
+
+@pytest.mark.parametrize(
+    ("gold", "want"),
+    [
+        (["A", "B", "C"], ["x", "x", "tie"]),  # labels of the answers
+        (["first", "second", "tie"], ["x", "x", "tie"]),
+        (["left", "right", None], ["x", "x", None]),  # names of the columns of the candidates
+        (["x", "y", ""], ["x", "y", ""]),
+    ],
+)
+def test_gold_may_be_said_as_a_slot(gold, want):
+    table = pd.DataFrame({"judge": "g", "item": ["1", "2", "3"], "left": ["x", "y", "x"], "right": ["y", "x", "y"]})
+    table = table.assign(answer=["A", "B", "C"], truth=gold)
+    columns = {"first": "left", "second": "right", "choice": "answer", "gold": "truth"}
+    found = preferences(table, labels={"A": "first", "B": "second", "C": "tie"}, **columns)
+    assert [None if pd.isna(g) else g for g in found["gold"]] == want
+
+
+def test_gold_that_is_no_answer_is_refused_when_read():
+    table = pd.DataFrame({"judge": "g", "item": ["1"], "first": ["x"], "second": ["y"], "choice": ["first"]})
+    with pytest.raises(SchemaError, match="'gold' is neither of the two candidates, nor a tie in 1 row"):
+        preferences(table.assign(gold="human"))

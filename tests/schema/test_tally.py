@@ -33,19 +33,26 @@ def calls():
     return pd.concat(both, ignore_index=True)
 
 
+def named(data, measure):
+    """The control condition of a measure of changes."""
+    across = PATTERNS[measure].across
+    return str(data[across].iloc[0]) if across else None
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("measure", CALL_AND_PAIR)
 def test_every_engine_counts_the_same(calls, measure, engine):
     calls = suited(calls, measure)
-    want = tally(calls, measure, by="task")
-    got = tally(ENGINES[engine](calls), measure, by="task")
+    want = tally(calls, measure, by="task", baseline=named(calls, measure))
+    got = tally(ENGINES[engine](calls), measure, by="task", baseline=named(calls, measure))
     pd.testing.assert_frame_equal(got, want, check_dtype=False)
     assert got.attrs == want.attrs
 
 
 @pytest.mark.parametrize("measure", CALL_AND_PAIR)
 def test_a_tally_of_a_tally_is_itself(calls, measure):
-    once = tally(suited(calls, measure), measure, by="task")
+    data = suited(calls, measure)
+    once = tally(data, measure, by="task", baseline=named(data, measure))
     pd.testing.assert_frame_equal(tally(once, measure, by="task"), once)
     assert tally(once, measure)["n"].sum() == once["n"].sum()
 
@@ -84,7 +91,8 @@ def test_row_order_does_not_matter(calls):
     for measure in CALL_AND_PAIR:
         data = suited(calls, measure)
         mixed = data.sample(frac=1, random_state=1)
-        pd.testing.assert_frame_equal(tally(mixed, measure), tally(data, measure))
+        of = named(data, measure)
+        pd.testing.assert_frame_equal(tally(mixed, measure, baseline=of), tally(data, measure, baseline=of))
 
 
 def test_a_missing_group_is_a_group(calls):

@@ -29,9 +29,11 @@ def preferences(frame: Any, *, labels: Mapping[Any, str] | None = None, **column
         Answer labels of the table to ``first``, ``second``, ``tie``, ``abstain`` or ``invalid``, e.g.
         ``{"A": "first", "B": "second", "C": "tie"}``. Canonical labels need no entry.
     **columns : str or None
-        Canonical name = name in the table: ``judge="evaluator"``. ``winner="col"`` names a column with the winning
-        *candidate* (or a tie label), from which ``choice`` is made, whatever the order shown. ``None`` says that a
-        column of the table that happens to carry one of our names is something else: it is kept as ``<name>_source``.
+        Canonical name = name in the table: ``judge="evaluator"``. ``gold`` holds the right candidate, or its slot
+        (``first``, ``second``, one of `labels`, the name of the column of that candidate), or a tie.
+        ``winner="col"`` names a column with the winning *candidate* (or a tie label), from which ``choice`` is made,
+        whatever the order shown. ``None`` says that a column of the table that happens to carry one of our names is
+        something else: it is kept as ``<name>_source``.
 
     Returns
     -------
@@ -61,7 +63,7 @@ def preferences(frame: Any, *, labels: Mapping[Any, str] | None = None, **column
     if winner is not None:
         mapped = mapped.with_columns(_choice_of_winner())
     mapped = mapped.with_columns(_answers(dict(labels or {}), from_winner=winner is not None))
-    mapped = _status(mapped)
+    mapped = _status(_gold(mapped, dict(labels or {}), columns))
     return _finish(mapped, "preferences")
 
 
@@ -257,6 +259,23 @@ def _answers(labels: dict[Any, str], *, from_winner: bool) -> Any:
         expression = nw.when(column == label).then(nw.lit(answer)).otherwise(expression)
     missing = column.is_null() | (column == "")
     return nw.when(missing & nw.lit("" not in table)).then(nw.lit("invalid")).otherwise(expression).alias("choice")
+
+
+def _gold(data: Any, labels: Mapping[Any, str], columns: Mapping[str, str | None]) -> Any:
+    """Say the right answer as a candidate where the table says it as a slot; what is already one stays."""
+    if "gold" not in data.collect_schema().names():
+        return data
+    gold, first, second = (nw.col(c).cast(nw.String) for c in ("gold", "first", "second"))
+    slots = {"first": ["first"], "second": ["second"], "tie": []}
+    for label, answer in labels.items():
+        slots.get("tie" if answer == "abstain" else answer, []).append(str(label))
+    for slot in ("first", "second"):
+        source = columns.get(slot)
+        slots[slot] += [source] if source else []
+    meant = nw.when(gold.is_in(slots["first"])).then(first).when(gold.is_in(slots["second"])).then(second)
+    meant = meant.when(gold.is_in(slots["tie"])).then(nw.lit("tie")).otherwise(gold)
+    shown = (gold == first) | (gold == second)
+    return data.with_columns(nw.when(shown).then(gold).otherwise(meant).alias("gold"))
 
 
 def _status(data: Any) -> Any:

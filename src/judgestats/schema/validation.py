@@ -112,6 +112,7 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
         yield from _off_scale(data, scale)
     if kind == "preferences":
         yield from _own_opponent(data)
+        yield from _strange_gold(data)
     if {VOCABULARY[kind][i].name for i in range(3)} <= sound:
         yield from _duplicates(data, kind)
 
@@ -217,6 +218,25 @@ def _own_opponent(data: Any) -> Iterator[Finding]:
             "'first' and 'second' are the same candidate",
             _where(same),
             cure="Only a vacuum stimulus may pit a candidate against itself: say so in 'stimulus', or drop the rows.",
+        )
+
+
+def _strange_gold(data: Any) -> Iterator[Finding]:
+    """The right answer is one of the two candidates, or a tie."""
+    if not {"gold", "first", "second"} <= set(data.columns):
+        return
+    gold, first, second = (data[c].to_pandas().astype(object) for c in ("gold", "first", "second"))
+    known = gold.notna() & (gold != "")
+    strange = (known & ~(gold.eq(first) | gold.eq(second) | gold.eq("tie"))).to_numpy()
+    if strange.any():
+        yield Finding(
+            "fault",
+            "gold",
+            "'gold' is neither of the two candidates, nor a tie",
+            _where(strange),
+            _example(gold, strange),
+            "Give the id of the right candidate, its slot (first, second), tie, or nothing; labels= translates others. "
+            "Without right answers pass gold=None.",
         )
 
 
