@@ -25,6 +25,8 @@ NO_DATA = "no data"
 FEW_CLUSTERS = "fewer than 10 clusters"
 #: A bootstrap of clusters needs more of them: docs/coverage.csv.
 FEW_DRAWN = "fewer than 30 clusters"
+#: A judge that stands in one table with another that judged none of its items.
+NOTHING_IN_COMMON = "no item shared with another judge"
 FORCED_CHOICE = "forced choice"
 SINGLE_RUN = "single run"
 SIGN_CHANGED = "sign changed"

@@ -14,6 +14,7 @@ from judgestats.errors import DesignError
 from judgestats.metrics import agreement, bias, consensus, invariance, psychometrics
 from judgestats.metrics.bias.attributes import numeric_attributes
 from judgestats.schema.cells import cells
+from judgestats.schema.clustering import Cluster
 
 #: Names that a strategy to compare with goes by, and a probe without a cue.
 BASELINES = ("b0", "baseline", "base", "vanilla", "naive", "none", "default")
@@ -34,14 +35,14 @@ class Options:
     by : tuple of str
     identity : mapping of str to str
         For ratings: system -> judge.
-    cluster : str or None
+    cluster : "auto", str or False
     n_resamples, seed : int
     conf_level : float
     """
 
     by: tuple[str, ...] = ()
     identity: Mapping[str, str] = field(default_factory=dict)
-    cluster: str | None = None
+    cluster: Cluster = "auto"
     n_resamples: int = 2000
     seed: int = 0
     conf_level: float = 0.95
@@ -50,6 +51,11 @@ class Options:
     def plain(self) -> dict[str, Any]:
         """Groups and coverage."""
         return {"by": list(self.by), "conf_level": self.conf_level}
+
+    @property
+    def clustered(self) -> dict[str, Any]:
+        """Groups, coverage and the cluster."""
+        return {**self.plain, "cluster": self.cluster}
 
     @property
     def drawn(self) -> dict[str, Any]:
@@ -100,19 +106,21 @@ def _both_orders(table: pd.DataFrame) -> pd.DataFrame | str:
 def _repeats(data: Any, options: Options) -> pd.DataFrame | str:
     if len(labels(data, "replicate")) < 2:
         return "no call is repeated: there is no second value in 'replicate'"
-    return bias.consistency(data, over="replicate", **options.plain)
+    return bias.consistency(data, over="replicate", **options.clustered)
 
 
 def _criterion(data: Any, options: Options) -> pd.DataFrame | str:
     prompts = labels(data, "prompt")
     if len(prompts) < 2:
         return "needs two values in a column 'prompt'"
-    return psychometrics.criterion_shift(data, prompts[0], prompts[1], conf_level=options.conf_level)
+    return psychometrics.criterion_shift(
+        data, prompts[0], prompts[1], cluster=options.cluster, conf_level=options.conf_level
+    )
 
 
 def _bias_score(data: Any, options: Options) -> pd.DataFrame | str:
     present = columns_of(data)
-    plain = {**options.plain, "cluster": options.cluster}
+    plain = options.clustered
     if "target" in present:
         known = nw.from_native(data).filter(~nw.col("target").is_null()).to_native()
         return bias.bias_score(known, **plain)
@@ -129,7 +137,7 @@ def _change(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options], pd
         if baseline is None:
             found = ", ".join(labels(data, "strategy")) or "no column 'strategy'"
             return f"does not know which strategy is the baseline ({found}): name it in baseline="
-        return measure(data, baseline=baseline, **options.plain)
+        return measure(data, baseline=baseline, **options.clustered)
 
     return take
 
@@ -218,7 +226,7 @@ def _with_gold(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options],
     def take(data: Any, options: Options) -> pd.DataFrame | str:
         if "gold" not in columns_of(data):
             return "needs a column 'gold'"
-        return measure(data, **options.plain)
+        return measure(data, **options.clustered)
 
     return take
 
@@ -243,33 +251,34 @@ def _on_the_same_scale(data: Any) -> str:
 #: Measure of preferences -> how it is tried.
 PREFERENCE_TRIALS: dict[str, Trial] = {
     "consistency": Trial(
-        "does the judge say the same in both orders?", lambda d, o: _both_orders(bias.consistency(d, **o.plain))
+        "does the judge say the same in both orders?", lambda d, o: _both_orders(bias.consistency(d, **o.clustered))
     ),
     "consistency, over repeats": Trial("does the judge say the same when asked again?", _repeats),
     "slot_lean": Trial(
-        "does the judge lean to one slot; how often does it tie?", lambda d, o: bias.slot_lean(d, **o.plain)
+        "does the judge lean to one slot; how often does it tie?", lambda d, o: bias.slot_lean(d, **o.clustered)
     ),
-    "gold_agreement": Trial("how often is the judge right?", lambda d, o: bias.gold_agreement(d, **o.plain)),
+    "gold_agreement": Trial("how often is the judge right?", lambda d, o: bias.gold_agreement(d, **o.clustered)),
     "dark_current": Trial(
-        "does the judge prefer where there is nothing to prefer?", lambda d, o: psychometrics.dark_current(d, **o.plain)
+        "does the judge prefer where there is nothing to prefer?",
+        lambda d, o: psychometrics.dark_current(d, **o.clustered),
     ),
     "delta0": Trial(
         "what is false preference between equals made of?",
-        lambda d, o: _both_orders(psychometrics.delta0(d, **o.plain)),
+        lambda d, o: _both_orders(psychometrics.delta0(d, **o.clustered)),
     ),
     "target_sensitivity": Trial(
-        "does the judge find a known difference?", lambda d, o: psychometrics.target_sensitivity(d, **o.plain)
+        "does the judge find a known difference?", lambda d, o: psychometrics.target_sensitivity(d, **o.clustered)
     ),
     "detection_threshold": Trial(
         "how large must a difference be?", lambda d, o: psychometrics.detection_threshold(d, **o.drawn)
     ),
-    "d_prime": Trial("how far apart are signal and no signal?", lambda d, o: psychometrics.d_prime(d, **o.plain)),
+    "d_prime": Trial("how far apart are signal and no signal?", lambda d, o: psychometrics.d_prime(d, **o.clustered)),
     "filler_preference": Trial(
-        "does the judge reward filler?", lambda d, o: psychometrics.filler_preference(d, **o.plain)
+        "does the judge reward filler?", lambda d, o: psychometrics.filler_preference(d, **o.clustered)
     ),
     "criterion_shift": Trial("does a prompt move the border between tie and preference?", _criterion),
     "bias_score": Trial("which way does the judge lean, whatever the slot?", _bias_score),
-    "preference_rate": Trial("which candidate wins how often?", lambda d, o: bias.preference_rate(d, **o.plain)),
+    "preference_rate": Trial("which candidate wins how often?", lambda d, o: bias.preference_rate(d, **o.clustered)),
     "compare_strategies": Trial(
         "which way of asking makes the judge more often right?", _change(bias.compare_strategies)
     ),
@@ -280,17 +289,17 @@ PREFERENCE_TRIALS: dict[str, Trial] = {
         "do all judges together give the same verdicts?", lambda d, o: agreement.alpha(d, level="nominal", **o.drawn)
     ),
     "anchoring": Trial(
-        "does a label move the verdicts?", lambda d, o: invariance.anchoring(d, blind=_probe(d), **o.plain)
+        "does a label move the verdicts?", lambda d, o: invariance.anchoring(d, blind=_probe(d), **o.clustered)
     ),
     "revision": Trial(
-        "does the judge revise when the truth is revealed?", lambda d, o: invariance.revision(d, **o.plain)
+        "does the judge revise when the truth is revealed?", lambda d, o: invariance.revision(d, **o.clustered)
     ),
     "rationale_shift": Trial(
         "does a label move the explanation of the same verdict?",
         lambda d, o: invariance.rationale_shift(d, blind=_probe(d), **o.drawn),
     ),
     "rationale_check": Trial(
-        "does the explanation fit the verdict?", lambda d, o: invariance.rationale_check(d, **o.plain)
+        "does the explanation fit the verdict?", lambda d, o: invariance.rationale_check(d, **o.clustered)
     ),
 }
 #: Measure of ratings -> how it is tried.

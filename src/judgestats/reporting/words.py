@@ -19,6 +19,7 @@ from judgestats.results import (
     LEFT_CENSORED,
     NO_DATA,
     NOT_INDEPENDENT,
+    NOTHING_IN_COMMON,
     ONE_UNIT,
     RESAMPLES_AGREE,
     RIGHT_CENSORED,
@@ -181,7 +182,7 @@ NEUTRAL = {
 FLAGS = {
     NOT_INDEPENDENT: "Some calls share an item or a pair, and the interval takes the calls as independent. It is too "
     "narrow where such calls agree, and too wide for a difference of slots when both orders of each pair were judged; "
-    "the default, cluster=\"auto\", allows for it.",
+    'the default, cluster="auto", allows for it.',
     CLUSTERING_UNKNOWN: "These are counts that do not say which calls share an item: the interval takes the calls as "
     "independent, and is too narrow where they are not.",
     SMALL_N: "Fewer than 30 in the denominator: the interval is wide for a reason.",
@@ -194,6 +195,8 @@ FLAGS = {
     FEW_RATERS: "Raters are drawn too: with few of them the interval of ICC(2,.) is too narrow, the more so with many "
     "subjects.",
     ONE_UNIT: "One cluster: nothing tells how much clusters differ.",
+    NOTHING_IN_COMMON: "Another judge of this table judged none of the same items: the difference between the two may be "
+    "that of the items.",
     FORCED_CHOICE: "The judge could not answer tie.",
     SINGLE_RUN: "Nothing was repeated: there is no spread over runs.",
     SIGN_CHANGED: "The sign changed between the two, which a ratio of sizes hides.",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
 from judgestats.results import CLUSTERING_UNKNOWN, NOT_INDEPENDENT
@@ -24,6 +25,8 @@ ENOUGH = 30
 SAMPLED = 10
 #: Key in the ``attrs`` of a tally: what its counts share, as :func:`noted` writes it.
 CLUSTERING = "clustering"
+#: Key in the ``attrs`` of a table: whether its calls are known to share something.
+SHARED_PAIRS = "shared_pairs"
 
 
 class Sharing(NamedTuple):
@@ -182,6 +185,14 @@ class _There:
         return self._size(one, two) in (self._size(one), self._size(two))
 
 
+def cluster_codes(table: pd.DataFrame, column: str) -> NDArray[np.integer[Any]]:
+    """Cluster of each row of a table of calls or pairs, by a column or by the pair that it does not name."""
+    if column == "pair" and column not in table:
+        low, high, _ = candidate_codes(table)
+        return combine([column_codes(table["item"]), low, high], len(table)).code
+    return combine([column_codes(table[column])], len(table)).code
+
+
 def with_pair(data: Any) -> Any:
     """Put in the column ``pair``: the item and the two candidates, whatever their order."""
     first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
@@ -234,13 +245,24 @@ def column_of(table: pd.DataFrame) -> str | None:
     return columns[0] if columns else None
 
 
+def independent(table: pd.DataFrame) -> bool:
+    """Whether the data were to say what the counts of a tally share, and said: nothing."""
+    about = table.attrs.get(CLUSTERING, {})
+    return bool(about.get("auto") and about["known"] and not about["columns"] and not about["shared"])
+
+
 def dependence(table: pd.DataFrame) -> str:
     """Flag of an interval that takes the calls of a tally as independent, empty where they are or it does not."""
     about = table.attrs.get(CLUSTERING)
     if about is None:
+        return NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
+    return doubt(about)
+
+
+def doubt(note: Mapping[str, Any]) -> str:
+    """Flag of an interval that goes by a note of :func:`noted`."""
+    if note["columns"]:
         return ""
-    if about["columns"]:
-        return ""
-    if not about["known"]:
-        return CLUSTERING_UNKNOWN if about["auto"] else ""
-    return NOT_INDEPENDENT if about["shared"] else ""
+    if not note["known"]:
+        return CLUSTERING_UNKNOWN if note["auto"] else ""
+    return NOT_INDEPENDENT if note["shared"] else ""

@@ -22,6 +22,7 @@ from judgestats.schema.clustering import (
     noted,
     with_pair,
 )
+from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
 from judgestats.schema.coding import call_counts, codes_of, count, tidy
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.pairing import (
@@ -37,9 +38,6 @@ from judgestats.schema.pairing import (
 from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.rater_pairs import count_raters
 from judgestats.schema.selection import chosen, selected, sources, with_outcome
-
-#: Key in the ``attrs`` of a tally: whether two calls are known to share a pair, so that they are not independent.
-SHARED_PAIRS = "shared_pairs"
 
 
 def tally(
@@ -107,7 +105,7 @@ def tally(
     present = list(data.collect_schema().names())
     apart = _apart(by, pattern, present)
     if is_tally(present, pattern):
-        found = _shared_counts(frame, data, pattern, apart)
+        found = shared_counts(frame, pattern, apart)
         kept = (found.column,) if columns is None and found is not None and found.column else columns or ()
         result = _recount(data, pattern, _groups([*names(by), *names(beside)], kept, present, pattern, "tally"))
     elif pattern.unit == "raters":
@@ -137,11 +135,13 @@ def tally(
 def _apart(by: By, pattern: Pattern, present: Sequence[str]) -> list[str]:
     """Columns that tell two estimates apart: calls in different ones need not be independent."""
     own = (c for c in pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other"))
-    return list(dict.fromkeys([*(c for c in names(by) if c in present), "judge", *own]))
+    apart = dict.fromkeys([*(c for c in names(by) if c in present), "judge", *own])
+    return [c for c in apart if c not in pattern.pooled]
 
 
-def _shared_counts(frame: Any, data: Any, pattern: Pattern, apart: list[str]) -> Sharing | None:
+def shared_counts(frame: Any, pattern: Pattern, apart: list[str]) -> Sharing | None:
     """What the counts of a tally share; None where neither a column nor a note of :func:`tally` says so."""
+    data = nw.from_native(frame)
     present = data.collect_schema().names()
     own = {*pattern.columns, *pattern.optional, *apart}
     beside = [c for c in CANDIDATES if c in present and c not in own]
@@ -197,6 +197,28 @@ def _count_frame(
     return result, found, kept
 
 
+def clustered(data: Any, groups: Sequence[str], cluster: Cluster) -> tuple[Any, list[str], dict[str, Any]]:
+    """For a measure of calls that :func:`tally` does not count: what to cluster them by.
+
+    Returns
+    -------
+    data : narwhals frame
+        With the column ``pair`` where that is chosen and not there.
+    columns : list of str
+        What to cluster by.
+    note : dict
+        To be put under :data:`CLUSTERING` into the ``attrs`` of its counts.
+    """
+    present = list(data.collect_schema().names())
+    columns = clusters(cluster)
+    grouping(columns or (), present)
+    found = auto_cluster(data, groups, "item", _calls(data)) if "item" in present else None
+    kept = ((found.column,) if found and found.column else ()) if columns is None else columns
+    if "pair" in kept and "pair" not in present:
+        data = with_pair(data)
+    return data, list(kept), noted(kept, found, groups, columns is None)
+
+
 def _calls(data: Any) -> float:
     """How many calls there are, counts included."""
     if "n" not in data.collect_schema().names():
@@ -224,7 +246,7 @@ def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
     return have >= {*pattern.columns, "n"} and not have >= set(required(pattern.frame))
 
 
-def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFrame:
+def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = None) -> pd.DataFrame:
     """Patterns of a measure without the counting: one row per call, or per pair, with the columns that name it.
 
     Parameters
@@ -233,6 +255,8 @@ def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFr
         A canonical preferences frame; it is read into memory.
     measure : str
         A name in :data:`PATTERNS` with the unit ``call`` or ``pair``.
+    beside : str or sequence of str
+        Further columns to be kept.
     stimulus : str, optional
         As in :func:`tally`.
 
@@ -253,7 +277,7 @@ def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFr
     data = selected(nw.from_native(frame).lazy().collect(backend="pandas"), pattern, measure, stimulus)
     if "n" not in data.columns:
         data = data.with_columns(nw.lit(1).alias("n"))
-    keys = unit_columns(data.columns, [])
+    keys = unit_columns(data.columns, grouping(beside, data.columns))
     if pattern.unit == "call":
         return data.select(*dict.fromkeys([*keys, "first", "second", *pattern.columns, "n"])).to_pandas()
     refuse_unknown_order(data, list(data.columns))
