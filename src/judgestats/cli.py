@@ -166,7 +166,10 @@ def report(
     off_scale: OffScale = "",
     decimal: Decimal = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
-    cluster: Annotated[str, typer.Option("--cluster", help="Column of calls that are not independent.")] = "",
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="Column that calls share; auto takes it from the data.")
+    ] = "auto",
+    no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Take all calls as independent.")] = False,
     identity: Annotated[
         str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which system is which judge.")
     ] = "",
@@ -190,7 +193,7 @@ def report(
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
             source=_account_of(source, map, labels, format, encoding),
-            cluster=cluster or None,
+            cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
             **_against(humans, gold, baseline),

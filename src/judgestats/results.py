@@ -18,11 +18,15 @@ LEFT_CENSORED = "left-censored"
 RIGHT_CENSORED = "right-censored"
 CEILING = "ceiling"
 NOT_INDEPENDENT = "calls not independent"
+#: Counts that do not say what their calls share: the interval takes them as independent.
+CLUSTERING_UNKNOWN = "clustering unknown"
 SMALL_N = "n < 30"
 NO_DATA = "no data"
 FEW_CLUSTERS = "fewer than 10 clusters"
 #: A bootstrap of clusters needs more of them: docs/coverage.csv.
 FEW_DRAWN = "fewer than 30 clusters"
+#: A judge that stands in one table with another that judged none of its items.
+NOTHING_IN_COMMON = "no item shared with another judge"
 FORCED_CHOICE = "forced choice"
 SINGLE_RUN = "single run"
 SIGN_CHANGED = "sign changed"

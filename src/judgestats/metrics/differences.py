@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.kernels.proportions import newcombe, newcombe_paired
-from judgestats.results import NO_DATA, SMALL_N
+from judgestats.kernels.proportions import clustered_tango, newcombe, newcombe_paired
+from judgestats.results import NO_DATA, SMALL_N, few_clusters, flags
+from judgestats.schema.clustering import CANDIDATES, auto_cluster, cluster_codes
 from judgestats.schema.coding import codes_of
 
 #: Why two sides that name their stimuli are compared as independent samples all the same.
 REPEATED = "not paired: repeated stimuli"
 UNEQUAL_COUNTS = "not paired: different counts"
+NOTHING_SHARED = "not paired: no stimulus shared"
 #: Hits and trials of the units of a side.
 Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 _Row = dict[str, Any]
+#: In place of a column: each unit, a pair, is a cluster of its two calls.
+_UNIT = "\0unit"
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,9 @@ def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> 
     return Sides((one, two), None if repeated and rows_1.size else (rows_1, rows_2))
 
 
-def paired_difference(sides: Sides, one: Marks, two: Marks, conf_level: float = 0.95) -> tuple[_Row | None, str]:
+def paired_difference(
+    sides: Sides, one: Marks, two: Marks, conf_level: float = 0.95, cluster: str | Literal["auto"] | None = None
+) -> tuple[_Row | None, str]:
     """Proportion of one side minus that of the other on the units that both name.
 
     Parameters
@@ -76,6 +83,9 @@ def paired_difference(sides: Sides, one: Marks, two: Marks, conf_level: float = 
         Hits and trials of the units of each side, (N,), or (N, 2) where a unit is a pair and its two calls count.
     conf_level : float
         Coverage of Newcombe's paired interval.
+    cluster : str, optional
+        Column that units share: Tango's interval of the n that its levels are worth. ``"auto"``: the column that the
+        units are seen to share, and the pair where a unit is its two calls.
 
     Returns
     -------
@@ -93,12 +103,62 @@ def paired_difference(sides: Sides, one: Marks, two: Marks, conf_level: float = 
     both = trial_1[rows_1] & trial_2[rows_2]
     n = n_1[rows_1][both]
     if not n.sum() > 0:
-        return None, ""
+        return None, NOTHING_SHARED if trial_1.any() and trial_2.any() else ""
     if (n != n_2[rows_2][both]).any():
         return None, UNEQUAL_COUNTS
     judged = n_1[trial_1].sum() + n_2[trial_2].sum() - n.sum()
     left_out = "" if judged == n.sum() else f"{n.sum():,.0f} of {judged:,.0f} stimuli shared"
-    return _paired(hit_1[rows_1][both], hit_2[rows_2][both], n, conf_level), left_out
+    first, second = hit_1[rows_1][both], hit_2[rows_2][both]
+    row = _paired(first, second, n, conf_level)
+    unit = np.broadcast_to(rows_1[:, None], both.shape)[both]
+    there, place = np.unique(unit, return_inverse=True)
+    table = sides.units[0].iloc[there].reset_index(drop=True)
+    column = _shared_by(table, float(n.sum()), both.shape[1] == 2) if cluster == "auto" else cluster
+    if column is None:
+        return row, left_out
+    code = place if column == _UNIT else cluster_codes(table, column)[place]
+    marks = (first & ~second, ~first & second, np.ones_like(first))
+    hit, miss, every = (np.bincount(code, n * x).astype(np.float64) for x in marks)
+    found = clustered_tango(hit, miss, every, conf_level)
+    name = "pair" if column == _UNIT else column
+    return {
+        **row,
+        "std_error": found.std_error,
+        "conf_low": found.low,
+        "conf_high": found.high,
+        "method": f"Tango, paired, clustered by {name} (G = {found.clusters})",
+    }, flags(few_clusters(found.clusters), left_out)
+
+
+def _shared_by(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
+    """Column that the units of a comparison are seen to share."""
+    kept = [c for c in (*CANDIDATES, "first", "second") if c in table]
+    found = auto_cluster(nw.from_native(table[kept], eager_only=True), [], "item", counted / (2 if of_calls else 1))
+    return found.column or (_UNIT if of_calls else None)
+
+
+def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
+    """Estimate of one side minus that of the other, from the intervals of both (square-and-add).
+
+    Parameters
+    ----------
+    one, two : mapping
+        Cells of two estimates: ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``n``.
+
+    Returns
+    -------
+    dict
+        Cells of an estimate, ``n`` the smaller sample.
+    """
+    value = one["estimate"] - two["estimate"]
+    return {
+        "estimate": value,
+        "std_error": math.hypot(one["std_error"], two["std_error"]),
+        "conf_low": value - math.hypot(one["estimate"] - one["conf_low"], two["conf_high"] - two["estimate"]),
+        "conf_high": value + math.hypot(one["conf_high"] - one["estimate"], two["estimate"] - two["conf_low"]),
+        "n": min(one["n"], two["n"]),
+        "method": "MOVER, from both intervals",
+    }
 
 
 def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = 0.95) -> _Row:

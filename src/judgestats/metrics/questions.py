@@ -14,6 +14,7 @@ from judgestats.metrics import agreement, bias, consensus, invariance, psychomet
 from judgestats.metrics.bias.attributes import numeric_attributes
 from judgestats.metrics.references import labels
 from judgestats.schema.cells import cells
+from judgestats.schema.clustering import Cluster
 
 #: Levels of an incomplete design whose components a page waits for.
 QUICK = 500
@@ -34,7 +35,7 @@ class Options:
     by : tuple of str
     identity : mapping of str to str
         For ratings: system -> judge.
-    cluster : str or None
+    cluster : "auto", str or False
     n_resamples, seed : int
     conf_level : float
     people : pandas.DataFrame or None
@@ -45,7 +46,7 @@ class Options:
 
     by: tuple[str, ...] = ()
     identity: Mapping[str, str] = field(default_factory=dict)
-    cluster: str | None = None
+    cluster: Cluster = "auto"
     n_resamples: int = 2000
     seed: int = 0
     conf_level: float = 0.95
@@ -56,6 +57,11 @@ class Options:
     def plain(self) -> dict[str, Any]:
         """Groups and coverage."""
         return {"by": list(self.by), "conf_level": self.conf_level}
+
+    @property
+    def clustered(self) -> dict[str, Any]:
+        """Groups, coverage and the cluster."""
+        return {**self.plain, "cluster": self.cluster}
 
     @property
     def drawn(self) -> dict[str, Any]:
@@ -102,7 +108,7 @@ def _both_orders(table: pd.DataFrame) -> pd.DataFrame | str:
 def _repeats(data: Any, options: Options) -> pd.DataFrame | str:
     if len(labels(data, "replicate")) < 2:
         return "no call is repeated: there is no second value in 'replicate'"
-    return bias.consistency(data, over="replicate", **options.plain)
+    return bias.consistency(data, over="replicate", **options.clustered)
 
 
 def _criterion(data: Any, options: Options) -> pd.DataFrame | str:
@@ -110,7 +116,9 @@ def _criterion(data: Any, options: Options) -> pd.DataFrame | str:
         return why
     base = options.baseline["prompt"]
     parts = [
-        psychometrics.criterion_shift(data, base, other, conf_level=options.conf_level).assign(prompt=other)
+        psychometrics.criterion_shift(data, base, other, cluster=options.cluster, conf_level=options.conf_level).assign(
+            prompt=other
+        )
         for other in labels(data, "prompt")
         if other != base
     ]
@@ -119,7 +127,7 @@ def _criterion(data: Any, options: Options) -> pd.DataFrame | str:
 
 def _bias_score(data: Any, options: Options) -> pd.DataFrame | str:
     present = columns_of(data)
-    plain = {**options.plain, "cluster": options.cluster}
+    plain = options.clustered
     if "target" in present:
         known = nw.from_native(data).filter(~nw.col("target").is_null()).to_native()
         return bias.bias_score(known, **plain)
@@ -134,22 +142,19 @@ def _change(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options], pd
     def take(data: Any, options: Options) -> pd.DataFrame | str:
         if why := unnamed(data, "strategy", options):
             return why
-        return measure(data, baseline=options.baseline["strategy"], **options.plain)
+        return measure(data, baseline=options.baseline["strategy"], **options.clustered)
 
     return take
 
 
-def _under_cues(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any, Options], pd.DataFrame | str]:
+def _under_cues(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options], pd.DataFrame | str]:
     def take(data: Any, options: Options) -> pd.DataFrame | str:
         if why := unnamed(data, "probe", options):
             return why
-        drawn = {"n_resamples": options.n_resamples, "seed": options.seed} if measure in _DRAWN else {}
-        return measure(data, blind=options.baseline["probe"], **options.plain, **drawn, **arguments)
+        given = options.drawn if measure is invariance.rationale_shift else options.clustered
+        return measure(data, blind=options.baseline["probe"], **given)
 
     return take
-
-
-_DRAWN = (invariance.rationale_shift,)
 
 
 def _gap_to_people(data: Any, options: Options) -> pd.DataFrame | str:
@@ -261,7 +266,7 @@ def _with_gold(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options],
     def take(data: Any, options: Options) -> pd.DataFrame | str:
         if "gold" not in columns_of(data):
             return "needs a column 'gold'"
-        return measure(data, **options.plain)
+        return measure(data, **options.clustered)
 
     return take
 
@@ -286,33 +291,34 @@ def _on_the_same_scale(data: Any) -> str:
 #: Measure of preferences -> how it is tried.
 PREFERENCE_TRIALS: dict[str, Trial] = {
     "consistency": Trial(
-        "does the judge say the same in both orders?", lambda d, o: _both_orders(bias.consistency(d, **o.plain))
+        "does the judge say the same in both orders?", lambda d, o: _both_orders(bias.consistency(d, **o.clustered))
     ),
     "consistency, over repeats": Trial("does the judge say the same when asked again?", _repeats),
     "slot_lean": Trial(
-        "does the judge lean to one slot; how often does it tie?", lambda d, o: bias.slot_lean(d, **o.plain)
+        "does the judge lean to one slot; how often does it tie?", lambda d, o: bias.slot_lean(d, **o.clustered)
     ),
-    "gold_agreement": Trial("how often is the judge right?", lambda d, o: bias.gold_agreement(d, **o.plain)),
+    "gold_agreement": Trial("how often is the judge right?", lambda d, o: bias.gold_agreement(d, **o.clustered)),
     "dark_current": Trial(
-        "does the judge prefer where there is nothing to prefer?", lambda d, o: psychometrics.dark_current(d, **o.plain)
+        "does the judge prefer where there is nothing to prefer?",
+        lambda d, o: psychometrics.dark_current(d, **o.clustered),
     ),
     "delta0": Trial(
         "what is false preference between equals made of?",
-        lambda d, o: _both_orders(psychometrics.delta0(d, **o.plain)),
+        lambda d, o: _both_orders(psychometrics.delta0(d, **o.clustered)),
     ),
     "target_sensitivity": Trial(
-        "does the judge find a known difference?", lambda d, o: psychometrics.target_sensitivity(d, **o.plain)
+        "does the judge find a known difference?", lambda d, o: psychometrics.target_sensitivity(d, **o.clustered)
     ),
     "detection_threshold": Trial(
         "how large must a difference be?", lambda d, o: psychometrics.detection_threshold(d, **o.drawn)
     ),
-    "d_prime": Trial("how far apart are signal and no signal?", lambda d, o: psychometrics.d_prime(d, **o.plain)),
+    "d_prime": Trial("how far apart are signal and no signal?", lambda d, o: psychometrics.d_prime(d, **o.clustered)),
     "filler_preference": Trial(
-        "does the judge reward filler?", lambda d, o: psychometrics.filler_preference(d, **o.plain)
+        "does the judge reward filler?", lambda d, o: psychometrics.filler_preference(d, **o.clustered)
     ),
     "criterion_shift": Trial("does a prompt move the border between tie and preference?", _criterion),
     "bias_score": Trial("which way does the judge lean, whatever the slot?", _bias_score),
-    "preference_rate": Trial("which candidate wins how often?", lambda d, o: bias.preference_rate(d, **o.plain)),
+    "preference_rate": Trial("which candidate wins how often?", lambda d, o: bias.preference_rate(d, **o.clustered)),
     "compare_strategies": Trial(
         "which way of asking makes the judge more often right?", _change(bias.compare_strategies)
     ),
@@ -325,14 +331,14 @@ PREFERENCE_TRIALS: dict[str, Trial] = {
     ),
     "anchoring": Trial("does a label move the verdicts?", _under_cues(invariance.anchoring)),
     "revision": Trial(
-        "does the judge revise when the truth is revealed?", lambda d, o: invariance.revision(d, **o.plain)
+        "does the judge revise when the truth is revealed?", lambda d, o: invariance.revision(d, **o.clustered)
     ),
     "rationale_shift": Trial(
         "does a label move the explanation of the same verdict?",
         _under_cues(invariance.rationale_shift),
     ),
     "rationale_check": Trial(
-        "does the explanation fit the verdict?", lambda d, o: invariance.rationale_check(d, **o.plain)
+        "does the explanation fit the verdict?", lambda d, o: invariance.rationale_check(d, **o.clustered)
     ),
 }
 #: Measure of ratings -> how it is tried.

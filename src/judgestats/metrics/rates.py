@@ -14,8 +14,8 @@ from judgestats.kernels.resampling import binomial_interval
 from judgestats.metrics.differences import size_flag
 from judgestats.metrics.resampled import Bootstrap, ratio, resampled
 from judgestats.results import NOT_INDEPENDENT, few_clusters, flags
+from judgestats.schema.clustering import dependence, independent
 from judgestats.schema.coding import codes_of
-from judgestats.schema.counting import SHARED_PAIRS
 
 
 def rates(
@@ -73,7 +73,9 @@ def rates(
     total = np.bincount(codes.code, weights=trials, minlength=codes.size)
     keys = table[list(groups)].iloc[codes.first].to_dict("records")
     crossed = bootstrap is not None and len(bootstrap.cluster) == 2  # a Wilson interval that stays knows neither
-    dependent = NOT_INDEPENDENT if calls_per_count > 1 or table.attrs.get(SHARED_PAIRS) or crossed else ""
+    of_pairs = calls_per_count > 1 and cluster is None  # a count is a pair: its calls are together, come what may
+    together = of_pairs and independent(table)
+    dependent = flags(NOT_INDEPENDENT if (of_pairs and not together) or crossed else "", dependence(table))
     low, high = wilson(k, total, conf_level)
     rows = []
     for g, key in enumerate(keys):
@@ -90,7 +92,7 @@ def rates(
             "method": "Wilson",
             "flag": flags(flag, dependent, size_flag(total[g])),
         }
-        if cluster is not None and total[g]:
+        if (cluster is not None or together) and total[g]:
             row.update(_clustered(table, codes.code == g, hits, trials, cluster, conf_level, flag, total[g]))
         if bootstrap is not None and 0 < k[g] < total[g]:
             clustered = flag if bootstrap.cluster else flags(flag, dependent)
@@ -101,18 +103,32 @@ def rates(
 
 
 def _clustered(
-    table: pd.DataFrame, mask: Any, hits: Any, trials: Any, cluster: str, conf_level: float, flag: str, total: float
+    table: pd.DataFrame,
+    mask: Any,
+    hits: Any,
+    trials: Any,
+    cluster: str | None,
+    conf_level: float,
+    flag: str,
+    total: float,
 ) -> dict[str, Any]:
-    codes = codes_of(table[mask], [cluster])
-    k, n = (np.bincount(codes.code, x[mask], codes.size).astype(np.float64) for x in (hits, trials))
-    se, low, high = clustered_wilson(k, n, conf_level)
-    clusters = int((n > 0).sum())
+    """Interval by cluster; without one each count of the table is a cluster, a pair."""
+    if cluster is None:
+        pairs = table["n"].to_numpy(dtype=float)[mask]
+        times = np.where(pairs > 0, pairs, 1.0)
+        k, n, alike = hits[mask] / times, trials[mask] / times, pairs
+    else:
+        codes = codes_of(table[mask], [cluster])
+        k, n = (np.bincount(codes.code, x[mask], codes.size).astype(np.float64) for x in (hits, trials))
+        alike = np.ones(codes.size)
+    se, low, high = clustered_wilson(k, n, conf_level, alike)
+    clusters = int(alike[n > 0].sum())
     few = few_clusters(clusters)
     return {
         "std_error": se,
         "conf_low": low,
         "conf_high": high,
-        "method": f"Wilson, clustered by {cluster} (G = {clusters})",
+        "method": f"Wilson, clustered by {cluster or 'pair'} (G = {clusters})",
         "flag": flags(flag, few, size_flag(total)),
     }
 

@@ -21,6 +21,7 @@ from judgestats.kernels.resampling import (
     two_way_totals,
 )
 from judgestats.results import NO_DATA, ONE_UNIT, RESAMPLES_AGREE, few_clusters, flags
+from judgestats.schema.clustering import column_of, columns_of
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 
@@ -116,6 +117,20 @@ def planned(
         return None
     method: Literal["percentile", "bca"] = "bca" if interval == "bca" else "percentile"
     return Bootstrap(method, clusters, strata, n_resamples, seed, conf_level)
+
+
+def interval_of(
+    table: pd.DataFrame,
+    interval: str,
+    strata: str | None,
+    n_resamples: int,
+    seed: int | np.random.Generator | None,
+    conf_level: float,
+) -> dict[str, Any]:
+    """Keywords of :func:`judgestats.metrics.rates.rates` for a tally that says what it is to be clustered by."""
+    plan = planned(interval, columns_of(table), strata, n_resamples, seed, conf_level)
+    cluster = column_of(table) if plan is None else None
+    return {"conf_level": conf_level, "cluster": cluster, "bootstrap": plan}
 
 
 def resampled(

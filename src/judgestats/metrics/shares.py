@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from judgestats.kernels.proportions import ROUNDING, newcombe_paired, normal_quantile, wilson
+from judgestats.kernels.proportions import ROUNDING, newcombe_paired, normal_quantile, tango, wilson
 from judgestats.metrics.rates import rates
 from judgestats.metrics.resampled import Bootstrap, resampled
 from judgestats.results import NOT_INDEPENDENT, flags
@@ -83,8 +83,11 @@ def leans(
         else:
             unit = codes_of(table[here], [cluster])
             sizes = [np.bincount(unit.code, weights=c, minlength=unit.size).astype(np.float64) for c in counts.T]
-            row.update(clustered_difference(np.column_stack(sizes), conf_level))
             row["method"] = row["method"].replace("Wilson", _METHOD)
+            found = clustered_difference(np.column_stack(sizes), conf_level)
+            if "method" in found:
+                found["method"] = row["method"].replace(_METHOD, found["method"])
+            row.update(found)
         if bootstrap is not None and (counts.sum(axis=0) > 0).sum() > 1:
             key = {name: row[name] for name in groups}
             drawn = resampled(table[here], counts, _lean_of, bootstrap, key)
@@ -141,15 +144,23 @@ def clustered_difference(counts: Floats, conf_level: float = 0.95) -> dict[str, 
     variance = clusters / (clusters - 1) * float((residual**2).sum()) / total**2
     variance = 0.0 if variance <= ROUNDING else variance
     alike = spread(sums)
+    if variance == 0 and lean == 0:  # no cluster leans: none is discordant
+        low, high = tango(0.0, 0.0, clusters, _level(clusters, conf_level))
+        return {"estimate": lean, "std_error": 0.0, "conf_low": low, "conf_high": high, "method": "Tango, paired"}
     if variance == 0 and alike > 0:  # every cluster leans alike: what may hide is a cluster that does not
         unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(lean))
         low, high = max(lean - unlike, -1.0), min(lean + unlike, 1.0)
         return {"estimate": lean, "std_error": 0.0, "conf_low": low, "conf_high": high}
     effective = float(clusters) if alike == 0 else alike / variance
-    level = 2 * float(ndtr(stdtrit(clusters - 1, 0.5 + conf_level / 2))) - 1
+    level = _level(clusters, conf_level)
     first, second, tie = sums / total * effective
     low, high = newcombe_paired(0.0, first, second, tie, level)
     return {"estimate": lean, "std_error": math.sqrt(variance), "conf_low": low, "conf_high": high}
+
+
+def _level(clusters: int, conf_level: float) -> float:
+    """The level at which a normal quantile is Student's t on the clusters minus 1."""
+    return 2 * float(ndtr(stdtrit(clusters - 1, 0.5 + conf_level / 2))) - 1
 
 
 def cell_mean(counts: Floats, weight: Floats, conf_level: float = 0.95) -> dict[str, Any]:

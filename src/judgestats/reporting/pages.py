@@ -34,6 +34,7 @@ from judgestats.reporting.plots.rows import whose
 from judgestats.reporting.sheets import datasheet_table, overview, shown_measures
 from judgestats.reporting.words import FLAGS, count, doubts, noun
 from judgestats.schema import check, kind_of
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, Kind, grouping
 from judgestats.schema.validation import raise_faults
 
@@ -66,7 +67,7 @@ def report(
     by: By = (),
     title: str | None = None,
     source: Any = None,
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     identity: Mapping[str, str] | None = None,
     humans: Humans | None = None,
     gold: str | None = None,
@@ -91,8 +92,9 @@ def report(
         What was read, for the record: a result of :func:`judgestats.ingest.source_info`, or a mapping of names to
         values: ``format``, ``mapping`` (canonical column -> column), ``labels`` and ``files`` (such a table), and
         whatever else is to stand on the page.
-    cluster : str, optional
-        Column of calls that are not independent.
+    cluster : "auto", str or False
+        What calls share, for every interval of the page that takes it: by default the column that they are seen to
+        share; or a column; False takes all calls as independent.
     identity : mapping of str to str, optional
         For ratings, system -> judge.
     humans : str, sequence of str, or mapping, optional
@@ -317,7 +319,7 @@ def _made(options: Mapping[str, Any], source: Any) -> Markup:
         "seed": str(options["seed"]),
         "interval": f"{100 * options['conf_level']:g} %",
         "resamples": count(options["n_resamples"]),
-        "cluster": options["cluster"] or "none",
+        "cluster": "none" if options["cluster"] is False else str(options["cluster"]),
     }
     given = ", ".join(f"{k}={v!r}" for k, v in options.items() if v not in (None, [], ()))
     return join([facts(shown), tag("pre", tag("code", f"judgestats.report(data, {given})"))])

@@ -9,6 +9,7 @@ from judgestats.metrics.consensus.scores import ASIDE, GAP, SD_UNKNOWN, UNEQUAL_
 from judgestats.results import (
     BY_STRUCTURE,
     CEILING,
+    CLUSTERING_UNKNOWN,
     CONSTANT,
     FEW_CLUSTERS,
     FEW_DISAGREEMENTS,
@@ -18,6 +19,7 @@ from judgestats.results import (
     LEFT_CENSORED,
     NO_DATA,
     NOT_INDEPENDENT,
+    NOTHING_IN_COMMON,
     ONE_UNIT,
     RESAMPLES_AGREE,
     RIGHT_CENSORED,
@@ -185,9 +187,11 @@ NEUTRAL = {
 }
 #: What a flag says, in a sentence. A flag that is not here speaks for itself.
 FLAGS = {
-    NOT_INDEPENDENT: "Some calls share a pair, and the interval takes the calls as independent. It is too narrow where "
-    "calls of a pair agree in the answer’s slot or outcome, and too wide for a lean when both orders of each pair were "
-    "judged; an interval by cluster (cluster=) knows.",
+    NOT_INDEPENDENT: "Some calls share an item or a pair, and the interval takes the calls as independent. It is too "
+    "narrow where such calls agree, and too wide for a difference of slots when both orders of each pair were judged; "
+    'the default, cluster="auto", allows for it.',
+    CLUSTERING_UNKNOWN: "These are counts that do not say which calls share an item: the interval takes the calls as "
+    "independent, and is too narrow where they are not.",
     SMALL_N: "Fewer than 30 in the denominator: the interval is wide for a reason.",
     NO_DATA: "Nothing to divide by. Not zero: unknown.",
     LEFT_CENSORED: "Reached at the first step already: the true value may be smaller. Read “at most”.",
@@ -198,6 +202,8 @@ FLAGS = {
     FEW_RATERS: "Raters are drawn too: with few of them the interval of ICC(2,.) is too narrow, the more so with many "
     "subjects.",
     ONE_UNIT: "One cluster: nothing tells how much clusters differ.",
+    NOTHING_IN_COMMON: "Another judge of this table judged none of the same items: the difference between the two may "
+    "be that of the items.",
     FORCED_CHOICE: "The judge could not answer tie.",
     SINGLE_RUN: "Nothing was repeated: there is no spread over runs.",
     SIGN_CHANGED: "The sign changed between the two, which a ratio of sizes hides.",

@@ -272,8 +272,15 @@ def _gold(data: Any, labels: Mapping[Any, str], columns: Mapping[str, str | None
     for slot in ("first", "second"):
         source = columns.get(slot)
         slots[slot] += [source] if source else []
-    meant = nw.when(gold.is_in(slots["first"])).then(first).when(gold.is_in(slots["second"])).then(second)
-    meant = meant.when(gold.is_in(slots["tie"])).then(nw.lit("tie")).otherwise(gold)
+    meant = (
+        nw.when(gold.is_in(slots["first"]))
+        .then(first)
+        .when(gold.is_in(slots["second"]))
+        .then(second)
+        .when(gold.is_in(slots["tie"]))
+        .then(nw.lit("tie"))
+        .otherwise(gold)
+    )
     shown = (gold == first) | (gold == second)
     return data.with_columns(nw.when(shown).then(gold).otherwise(meant).alias("gold"))
 

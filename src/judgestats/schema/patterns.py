@@ -50,6 +50,8 @@ class Pattern:
         Column of the candidate that the answers are read against, and what an answer for it and against it is called.
     across : str
         Unit ``change``: the column whose values are compared with a baseline.
+    pooled : tuple of str
+        Columns that the measure also averages over: calls that differ in them only can share something all the same.
     """
 
     frame: Kind
@@ -63,6 +65,7 @@ class Pattern:
     ordered: bool = False
     against: tuple[str, str, str] | None = None
     across: str = ""
+    pooled: tuple[str, ...] = ()
 
 
 _BOTH_ORDERS: Mapping[str, tuple[str, ...] | None] = {"judge": None, "forward": SLOT_ANSWERS, "reverse": SLOT_ANSWERS}
@@ -133,6 +136,7 @@ PATTERNS: dict[str, Pattern] = {
         optional=("bias",),
         against=("target", "target", "other"),
         across="strategy",
+        pooled=("judge",),
     ),
     "compare_strategies": Pattern(
         "preferences",

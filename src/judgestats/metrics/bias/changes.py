@@ -5,19 +5,25 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from judgestats.errors import DesignError, suggestion
+from judgestats.kernels.proportions import ROUNDING, normal_quantile
 from judgestats.metrics.bias.attributes import targeted
 from judgestats.metrics.bias.leanings import InvalidHere, Settings
 from judgestats.metrics.bias.samples import STRATUM, Sample, samples_of
 from judgestats.metrics.resampled import Bootstrap, Floats, Interval, planned, resampled
-from judgestats.metrics.shares import difference, folded
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SIGN_CHANGED, SMALL_N, estimates, flags
+from judgestats.metrics.shares import clustered_difference, difference, folded
+from judgestats.results import NO_DATA, NOT_INDEPENDENT, SIGN_CHANGED, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster
+from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 
 #: Flag of a change in magnitude where an interval of a signed score holds 0: |b| is then mostly noise.
@@ -37,7 +43,7 @@ def bias_change(
     family: Mapping[str, str] | None = None,
     invalid: InvalidHere = "drop",
     by: By = (),
-    cluster: By | None = None,
+    cluster: Cluster = "auto",
     interval: Interval = "wilson",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
@@ -61,11 +67,13 @@ def bias_change(
         What an invalid call is: its pair is set aside, or no preference.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str or sequence of str, optional
-        What a bootstrap draws (``item``: the same items for all judges of a mean).
+    cluster : "auto", str, two of them, or False
+        What pairs share: by default the column that they are seen to share, judges included (``item``: the same items
+        for all judges of a mean), which ``method`` names; or a column, for a bootstrap by percentile also two crossed
+        ones; False takes all pairs and judges as independent, and is flagged where they are not.
     interval : {'wilson', 'percentile', 'bca'}
-        ``wilson`` composes the Newcombe intervals of both scores (MOVER), with their correlation over pairs. Else a
-        bootstrap of pairs, or of clusters.
+        ``wilson`` composes the Newcombe intervals of both scores (MOVER), with their correlation over pairs, stretched
+        by the root of the design effect where pairs are clustered. Else a bootstrap of pairs, or of clusters.
     n_resamples, seed : int
         Of the bootstrap.
     conf_level : float
@@ -82,7 +90,7 @@ def bias_change(
     Raises
     ------
     DesignError
-        If there is no strategy, no such baseline or judge, or a cluster without a bootstrap.
+        If there is no strategy, no such baseline or judge, or two clusters without a bootstrap.
 
     Notes
     -----
@@ -91,8 +99,8 @@ def bias_change(
     ``sign changed`` where the two scores differ in sign. Read it with ``change``. In simulations the interval of
     ``change`` covered 0.95 to 0.99; that of ``magnitude_change`` 0.95 where both scores were away from 0, but 0.89
     where the baseline was exactly unbiased. The correlation is reduced by 2/n where it is positive (Newcombe's
-    correction, at even margins), so that no interval has zero width. A mean holds the judges fixed; without
-    ``cluster="item"`` it takes them as independent, and is flagged.
+    correction, at even margins), so that no interval has zero width. A mean holds the judges fixed; unclustered it
+    takes them as independent, and is flagged.
 
     References
     ----------
@@ -111,10 +119,8 @@ def bias_change(
     4   NaN       S5         mean_change     -0.16    -0.339      0.032
     5   NaN       S5  mean_signed_change     -0.16    -0.339      0.032
     """
-    plan = planned(interval, cluster, None, n_resamples, seed, conf_level)
-    if plan is None and cluster is not None:
-        raise DesignError("cluster= in bias_change is what a bootstrap draws: give interval='percentile' or 'bca'.")
-    settings = Settings(invalid, tuple(names(cluster or ())), conf_level, plan)
+    Settings(invalid)  # refuses what no invalid call can be
+    planned(interval, None, None, n_resamples, seed, conf_level)
     present = nw.from_native(calls).collect_schema().names()
     if "strategy" not in present:
         raise DesignError(f"There is no column 'strategy' to compare by. Columns: {', '.join(present)}.")
@@ -122,7 +128,10 @@ def bias_change(
         raise DesignError("by='strategy' is what bias_change compares by: leave it out.")
     measure = "bias_score" if "outcome" in present and "baseline" not in present else "bias_change"
     found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=by, measure=measure)
-    samples, groups = samples_of(found.calls, measure, baseline, by, settings)
+    samples, groups = samples_of(found.calls, measure, baseline, by, invalid, cluster)
+    clusters = samples[0].clusters if samples else ()
+    plan = planned(interval, clusters, None, n_resamples, seed, conf_level)
+    settings = Settings(invalid, clusters, conf_level, clusters[0] if clusters and plan is None else None, plan)
     where = [*groups, "strategy"]
     rows = found.aside.flagged([row for s in samples for row in _rows(s, settings)], groups)
     rows += [row for these in _alike(_chosen(samples, judges), groups) for row in _means(these, settings)]
@@ -160,14 +169,28 @@ def _margins(total: Floats) -> tuple[Floats, Floats, float]:
     return one, two, float(sign @ joint @ sign / n - mean_1 * mean_2) / spread if spread > 0 else 0.0
 
 
-def _composed(total: Floats, conf_level: float) -> dict[str, dict[str, Any]]:
+def _composed(sample: Sample, settings: Settings) -> dict[str, dict[str, Any]]:
     """Cells of the four terms, from the intervals of the two scores."""
+    total, conf_level = sample.counts.sum(axis=0), settings.conf_level
     one, two, correlation = _margins(total)
     base, score = (difference(side, conf_level) for side in (one, two))
     method = "MOVER, paired" if total.size == 9 else "MOVER, independent"
+    clustered = None
+    if settings.cluster is not None:
+        clustered = _clusters([sample], settings.cluster)
+        method += f", clustered by {settings.cluster} (G = {clustered.size})"
+        base, score = (
+            {**cells, **clustered_difference(side, conf_level)}
+            for cells, side in zip((base, score), clustered.sides(sample), strict=True)
+        )
+        for cells in (base, score):
+            name = "Tango, paired" if cells["method"].startswith("Tango") else "Newcombe, two shares of one sample"
+            cells["method"] = f"{name}, clustered by {settings.cluster} (G = {clustered.size})"
+    result = {"baseline_bias": base, "bias": score}
+    if clustered is not None:
+        base, score = (difference(side, conf_level) for side in (one, two))
     n = total.sum()
     signs = (1.0 if base["estimate"] >= 0 else -1.0) * (1.0 if score["estimate"] >= 0 else -1.0)
-    result = {"baseline_bias": base, "bias": score}
     for term, r in zip(_TERMS, (correlation, correlation * signs), strict=True):
         a, b = (base, score) if term == "change" else (folded(base, ""), folded(score, ""))
         variance = a["std_error"] ** 2 + b["std_error"] ** 2 - 2 * r * a["std_error"] * b["std_error"]
@@ -182,7 +205,70 @@ def _composed(total: Floats, conf_level: float) -> dict[str, dict[str, Any]]:
             "conf_high": value + above,
             "method": method,
         }
+        if clustered is not None:
+            result[term] |= clustered.stretched(result[term], clustered.pull(sample, term), variance, conf_level)
     return result
+
+
+@dataclass(frozen=True)
+class _Clusters:
+    """Clusters of the pairs of one sample, or of several side by side.
+
+    Attributes
+    ----------
+    samples : list of Sample
+    codes : list of (R,) int arrays
+        Cluster of each row of each sample.
+    size : int
+        G.
+    """
+
+    samples: list[Sample]
+    codes: list[NDArray[np.integer[Any]]]
+    size: int
+
+    def sides(self, sample: Sample) -> tuple[Floats, Floats]:
+        """Answers of each cluster under the baseline, and under the strategy, (G, 3)."""
+        sums = np.zeros((self.size, sample.counts.shape[1]))
+        np.add.at(sums, self.codes[next(i for i, s in enumerate(self.samples) if s is sample)], sample.counts)
+        if sums.shape[1] == 6:
+            return sums[:, :3], sums[:, 3:]
+        joint = sums.reshape(-1, 3, 3)
+        return joint.sum(axis=2), joint.sum(axis=1)
+
+    def pull(self, sample: Sample, term: str) -> Floats:
+        """What each cluster adds to a change, (G,)."""
+        sign = np.array([1.0, -1.0, 0.0])
+        pulls = []
+        for side in self.sides(sample):
+            n = side.sum()
+            mean = float((side @ sign).sum()) / n
+            weight = (-1.0 if mean < 0 else 1.0) if term == "magnitude_change" else 1.0
+            pulls.append(weight * (side @ sign - mean * side.sum(axis=1)) / n)
+        result: Floats = pulls[1] - pulls[0]
+        return result
+
+    def stretched(self, row: Mapping[str, Any], pull: Floats, independent: float, conf_level: float) -> dict[str, Any]:
+        """Error and interval times the root of the design effect, with t on G - 1."""
+        if self.size < 2:
+            return dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
+        variance = self.size / (self.size - 1) * float((pull**2).sum())
+        effect = variance / independent if independent > ROUNDING and variance > ROUNDING else 1.0
+        t = float(stdtrit(self.size - 1, 0.5 + conf_level / 2))
+        wider = math.sqrt(effect) * t / normal_quantile(conf_level)
+        value, reach = row["estimate"], 2.0
+        return {
+            "std_error": math.sqrt(variance),
+            "conf_low": max(value - wider * (value - row["conf_low"]), -reach),
+            "conf_high": min(value + wider * (row["conf_high"] - value), reach),
+        }
+
+
+def _clusters(samples: list[Sample], column: str) -> _Clusters:
+    whole = pd.concat([s.table[[column]] for s in samples], ignore_index=True)
+    codes = codes_of(whole, [column])
+    ends = np.cumsum([len(s.table) for s in samples])[:-1]
+    return _Clusters(samples, np.split(codes.code, ends), codes.size)
 
 
 def _arm(x: float, y: float, r: float) -> float:
@@ -190,23 +276,22 @@ def _arm(x: float, y: float, r: float) -> float:
 
 
 def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
-    total = sample.counts.sum(axis=0)
     terms = ("baseline_bias", "bias", *_TERMS)
     lacking = "pairs without an answer under both" if sample.counts.shape[1] == 9 else "calls without an answer"
     left_out = f"{sample.left_out:,.0f} {lacking}" if sample.left_out else ""
     if not sample.n > 0:
         none = flags(NO_DATA, left_out)
         return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
-    cells = _composed(total, settings.conf_level)
-    dependent = NOT_INDEPENDENT if sample.shared and not settings.clusters else ""
-    common = flags(dependent, left_out, SMALL_N if sample.n < 30 else "")
+    cells = _composed(sample, settings)
+    few = few_clusters(_clusters([sample], settings.cluster).size) if settings.cluster else ""
+    common = flags(sample.dependent, few, left_out, SMALL_N if sample.n < 30 else "")
     rows = []
     for term in terms:
         row = {**sample.key, "term": term, "n": sample.n, **cells[term], "flag": common}
         if term == "magnitude_change":
             row["flag"] = flags(common, _doubt(cells))
-        if settings.plan is not None and term in _TERMS:
-            row = _drawn(row, sample.drawn, sample.counts, settings.plan, term, 1, sample.key)
+        if settings.bootstrap is not None and term in _TERMS:
+            row = _drawn(row, sample.drawn, sample.counts, settings.bootstrap, term, 1, sample.key)
         rows.append(row)
     return rows
 
@@ -263,8 +348,12 @@ def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
     lacking = f"{len(held)} of {len(samples)} judges" if len(held) < len(samples) else ""
     if not held:
         return [{**key, "term": t, "estimate": math.nan, "n": 0.0, "flag": NO_DATA} for t in _MEANS.values()]
-    cells = [_composed(s.counts.sum(axis=0), settings.conf_level) for s in held]
-    dependent = NOT_INDEPENDENT if len(held) > 1 and not settings.clusters else ""
+    plain = dataclasses.replace(settings, cluster=None)
+    cells = [_composed(s, plain) for s in held]
+    dependent = held[0].dependent
+    if len(held) > 1 and not settings.clusters:
+        dependent = flags(NOT_INDEPENDENT, dependent)
+    clustered = _clusters(held, settings.cluster) if settings.cluster is not None else None
     rows = []
     for term in reversed(_TERMS):
         parts = {c: np.array([x[term][c] for x in cells]) for c in ("estimate", "std_error", "conf_low", "conf_high")}
@@ -280,8 +369,13 @@ def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
             "method": f"{cells[0][term]['method']}, mean of {k} judges",
             "flag": flags(lacking, dependent),
         }
-        if settings.plan is not None:
-            row = _drawn(row, *_side_by_side(held), settings.plan, term, k, {**key, "judge": ""})
+        if clustered is not None:
+            pull = np.sum([clustered.pull(s, term) for s in held], axis=0) / k
+            row |= clustered.stretched(row, pull, row["std_error"] ** 2, settings.conf_level)
+            row["method"] += f", clustered by {settings.cluster} (G = {clustered.size})"
+            row["flag"] = flags(row["flag"], few_clusters(clustered.size))
+        if settings.bootstrap is not None:
+            row = _drawn(row, *_side_by_side(held), settings.bootstrap, term, k, {**key, "judge": ""})
         rows.append(row)
     return rows
 

@@ -16,11 +16,12 @@ from judgestats.kernels.contingency import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.attributes import Aside
 from judgestats.metrics.rates import rates
-from judgestats.metrics.resampled import Bootstrap, Interval, planned, resampled
-from judgestats.results import NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.metrics.resampled import Bootstrap, Interval, interval_of, resampled
+from judgestats.results import SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names, required
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.counting import tally
 from judgestats.schema.findings import CHECK_COLUMNS
 from judgestats.schema.patterns import Invalid
 
@@ -40,7 +41,7 @@ def gold_agreement(
     invalid: Invalid = "drop",
     ties: Ties = "exact",
     by: By = (),
-    cluster: By | None = None,
+    cluster: Cluster = "auto",
     interval: Interval = "wilson",
     strata: str | None = None,
     n_resamples: int = 2000,
@@ -63,8 +64,10 @@ def gold_agreement(
         Where the gold is a tie, a tie is right and anything else is wrong.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str, or two of them, optional
-        Column of calls that are not independent (``item``): Wilson with an effective n, or what the bootstrap draws.
+    cluster : "auto", str, two of them, or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
+        flagged where they are not.
     interval : {'wilson', 'percentile', 'bca'}
         Wilson's interval, or a bootstrap one of calls or clusters.
     strata : str, optional
@@ -81,7 +84,7 @@ def gold_agreement(
         ``invalid``, whose ``n`` is all calls with a gold label, and which with the share of correct calls add up to 1.
         Calls without a gold label are set aside, and every row of their judge is flagged with their number.
         Where the slots are known also ``kappa``: Cohen's, unweighted, of the answers and the gold as slots (first,
-        second, tie), on the calls scored. Its interval is that of the asymptotic standard error (with `cluster`, a
+        second, tie), on the calls scored. Its interval is that of the asymptotic standard error (clustered: a
         linearised one and t), or the bootstrap's. NaN, flagged, where chance agreement is 1.
 
     Raises
@@ -113,18 +116,16 @@ def gold_agreement(
     """
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
     choose(ties, ("exact", "drop", "half"), "ties")
-    plan = planned(interval, cluster, strata, n_resamples, seed, conf_level)
     _refuse_own_names(by)
     scored, aside = _labelled(calls, by)
-    table = tally(scored, "gold_agreement", by, cluster=cluster if plan is None else plan.columns)
+    table = tally(scored, "gold_agreement", by, cluster=cluster, beside=names(strata))
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     table = aside.with_empty(table, groups)
     outcome = table["outcome"].to_numpy(dtype=object)
     as_tie = (outcome == "tie") | ((outcome == "invalid") & (invalid == "tie"))
     trial = ~(((outcome == "invalid") & (invalid == "drop")) | (as_tie & (ties == "drop")))
     hit = (outcome == "correct") + as_tie * (0.5 if ties == "half" else 0.0)
-    one = next(iter(names(cluster)), None) if plan is None else None
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": one, "bootstrap": plan}
+    options = interval_of(table, interval, strata, n_resamples, seed, conf_level)
     rows = rates(table, groups, "accuracy", hit, trial, **options)
     for term in ("wrong", "tie", "invalid"):
         rows += rates(table, groups, term, outcome == term, **options)
@@ -160,7 +161,7 @@ def _kappas(
     counts = np.zeros((len(table), m * m))
     counts[np.arange(len(table)), cell] = n * trial
     codes = codes_of(table, groups)
-    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
+    dependent = dependence(table)
     rows = []
     for g, first in enumerate(codes.first):
         key: dict[str, Any] = table[groups].iloc[int(first)].to_dict()

@@ -16,12 +16,13 @@ from judgestats.errors import DesignError, choose
 from judgestats.metrics.bias.attributes import TARGET_SLOT, Aside, Targeted, targeted, with_slot
 from judgestats.metrics.bias.ties import flag_forced
 from judgestats.metrics.rates import rates
-from judgestats.metrics.resampled import Bootstrap, Floats, Interval, planned, resampled
+from judgestats.metrics.resampled import Bootstrap, Floats, Interval, interval_of, resampled
 from judgestats.metrics.shares import cell_mean, clustered_cell_mean, folded, leans
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import NO_DATA, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.counting import tally
 
 #: What an invalid call is to a score without a right answer: set aside, or no preference.
 InvalidHere = Literal["drop", "tie"]
@@ -40,7 +41,7 @@ def bias_score(
     average: Literal["position"] | None = None,
     invalid: InvalidHere = "drop",
     by: By = (),
-    cluster: By | None = None,
+    cluster: Cluster = "auto",
     interval: Interval = "wilson",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
@@ -76,11 +77,13 @@ def bias_score(
         What an invalid call is: set aside, or no preference. No call can be wrong here.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str or sequence of str, optional
-        Column of calls that are not independent (``item``); for a bootstrap by percentile also two crossed ones.
+    cluster : "auto", str, two of them, or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
+        flagged where they are not.
     interval : {'wilson', 'percentile', 'bca'}
-        ``wilson``: Newcombe's interval of two shares of one sample, built of Wilson's; clustered with `cluster`. Else
-        a bootstrap of calls, or of clusters.
+        ``wilson``: Newcombe's interval of two shares of one sample, built of Wilson's, clustered by what calls share.
+        Else a bootstrap of calls, or of clusters.
     n_resamples, seed : int
         Of the bootstrap.
     conf_level : float
@@ -107,9 +110,9 @@ def bias_score(
     Notes
     -----
     |b| is biased upwards where b is near 0: read it with ``bias``. The interval of a mean over cells composes the
-    cells' own intervals (MOVER), so that cells at 1 or -1 do not make it too short; with `cluster` it is stretched by
+    cells' own intervals (MOVER), so that cells at 1 or -1 do not make it too short; clustered it is stretched by
     the design effect. If the halves are equal in size the position average is the pooled score; its interval treats
-    the halves as independent unless ``cluster="item"`` says that they hold the same pairs.
+    the halves as independent where no cluster says that they hold the same pairs.
 
     Examples
     --------
@@ -127,9 +130,8 @@ def bias_score(
     choose(average or "position", ("position",), "average")
     asked = list(dict.fromkeys([*names(by), *([over] if over else [])]))
     found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=asked)
-    plan = planned(interval, cluster, None, n_resamples, seed, conf_level)
-    settings = Settings(invalid, tuple(names(cluster or ())), conf_level, plan)
-    table, groups = counted(found, by, settings, over, average)
+    table, groups = counted(found, by, cluster, over, average)
+    settings = Settings(invalid, columns_of(table), **interval_of(table, interval, None, n_resamples, seed, conf_level))
     within = [*groups, over] if over else groups
     if over in groups:
         raise DesignError(f"over={over!r} splits the result already: a mean is over another column (topic, say).")
@@ -154,7 +156,8 @@ class Settings:
     invalid: str
     clusters: tuple[str, ...] = ()
     conf_level: float = 0.95
-    plan: Bootstrap | None = None
+    cluster: str | None = None
+    bootstrap: Bootstrap | None = None
 
     def __post_init__(self) -> None:
         if self.invalid == "wrong":
@@ -165,14 +168,9 @@ class Settings:
         choose(self.invalid, ("drop", "tie"), "invalid")
 
     @property
-    def cluster(self) -> str | None:
-        """The cluster of an interval without resampling."""
-        return self.clusters[0] if len(self.clusters) == 1 else None
-
-    @property
     def options(self) -> dict[str, Any]:
         """Keywords of :func:`judgestats.metrics.rates.rates`."""
-        return {"conf_level": self.conf_level, "cluster": self.cluster, "bootstrap": self.plan}
+        return {"conf_level": self.conf_level, "cluster": self.cluster, "bootstrap": self.bootstrap}
 
     def marks(self, table: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
         """Which rows prefer the target, which the other, and which do neither and count."""
@@ -184,14 +182,14 @@ class Settings:
 
 
 def counted(
-    found: Targeted, by: By, settings: Settings, over: str | None = None, average: str | None = None
+    found: Targeted, by: By, cluster: Cluster, over: str | None = None, average: str | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Count outcomes, ``invalid`` ones settled; and return the grouping columns."""
     calls, extra = found.calls, [over] if over else []
     if average:
         calls = _slotted(calls)
         extra.append(TARGET_SLOT)
-    table = tally(calls, "bias_score", [*names(by), *extra], cluster=settings.clusters or None)
+    table = tally(calls, "bias_score", [*names(by), *extra], cluster=cluster)
     groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
     return found.aside.with_empty(table, groups), groups
 
@@ -235,7 +233,7 @@ def averaged(
     rows = []
     for g, at in enumerate(codes.first):
         key = {name: table[name].iloc[at] for name in groups}
-        row = _mean_row(table[codes.code == g], split, settings, key, bool(table.attrs.get(SHARED_PAIRS)))
+        row = _mean_row(table[codes.code == g], split, settings, key, dependence(table))
         has, of = (np.unique(cell[there & mask]).size for mask in (codes.code == g, alike == alike[at]))
         fewer = f"mean of {has} of {of} cells" if 0 < has < of else ""
         rows.append({**key, "term": term, **row, "flag": flags(row["flag"], fewer)})
@@ -243,7 +241,7 @@ def averaged(
 
 
 def _mean_row(
-    table: pd.DataFrame, split: Sequence[str], settings: Settings, key: Mapping[str, Any], shared: bool
+    table: pd.DataFrame, split: Sequence[str], settings: Settings, key: Mapping[str, Any], doubt: str
 ) -> dict[str, Any]:
     table = table[(table["n"] > 0) & table[list(split)].notna().all(axis=1)]
     marks = np.column_stack(settings.marks(table)) * table["n"].to_numpy(dtype=float)[:, None]
@@ -260,11 +258,10 @@ def _mean_row(
         why = "no valid call in a cell"
     if why:
         return {**blank, "flag": why}
-    doubt = NOT_INDEPENDENT if shared and not settings.clusters else ""
     row = _mean_cells(table, counts, weight, settings)
-    if settings.plan is not None and not math.isnan(row["estimate"]):
+    if settings.bootstrap is not None and not math.isnan(row["estimate"]):
         flat = counts.reshape(len(table), -1)
-        row.update(resampled(table, flat, lambda t: _mean_of(t, weight), settings.plan, key))
+        row.update(resampled(table, flat, lambda t: _mean_of(t, weight), settings.bootstrap, key))
     return {**row, "n": total, "flag": flags(doubt, row.get("flag"), SMALL_N if total < 30 else "")}
 
 

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.bias.attributes import Aside
 from judgestats.metrics.rates import rates
-from judgestats.metrics.resampled import Interval, planned
+from judgestats.metrics.resampled import Interval, interval_of
 from judgestats.results import estimates
 from judgestats.schema.cells import cells
+from judgestats.schema.clustering import CLUSTERING, Cluster, auto_cluster, clusters, noted
 from judgestats.schema.coding import as_text, codes_of, compact
 from judgestats.schema.columns import By, grouping, kind_of, names
 
@@ -30,7 +31,7 @@ def best_of_accuracy(
     ties: Literal["exact", "drop", "half"] = "exact",
     runs: int | None = None,
     by: By = (),
-    cluster: By | None = None,
+    cluster: Cluster = "auto",
     interval: Interval = "wilson",
     strata: str | None = None,
     n_resamples: int = 2000,
@@ -53,8 +54,10 @@ def best_of_accuracy(
         Average only this many runs, the first by ``replicate``.
     by : str or sequence of str
         Further grouping columns (``criterion`` where there are several).
-    cluster : str, or two of them, optional
-        Column of items that are not independent (``topic``).
+    cluster : "auto", str, two of them, or False
+        What items share: by default the prompt or task that they are seen to share, which ``method`` names; or a column
+        (``topic``), for a bootstrap by percentile also two crossed ones; False takes all items as independent, and is
+        flagged where they are not.
     interval, strata, n_resamples, seed, conf_level
         As in :func:`gold_agreement`.
 
@@ -87,24 +90,31 @@ def best_of_accuracy(
     2     wrong     0.333  3.0
     """
     choose(ties, ("exact", "drop", "half"), "ties")
-    plan = planned(interval, cluster, strata, n_resamples, seed, conf_level)
-    kept = names(cluster) if cluster is not None else []
-    beside = list(dict.fromkeys([*names(by), *kept, *([strata] if strata else [])]))
-    beside = [c for c in beside if c not in ("judge", "item")]
-    items = _items(_first_runs(ratings, runs, beside), right, gold, beside)
+    asked = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
+    table = _first_runs(ratings, runs, [c for c in asked if c not in ("judge", "item")])
+    kept, note = _shared(table, ["judge", *names(by)], cluster)
+    beside = [c for c in dict.fromkeys([*asked, *kept]) if c not in ("judge", "item")]
+    items = _items(table, right, gold, beside)
     groups = list(dict.fromkeys(["judge", *grouping(by, items.columns)]))
     scored, left_out = _scored(items, groups)
     tie, hit = scored["tie"].to_numpy(bool), scored["hit"].to_numpy(bool)
-    options: dict[str, Any] = {
-        "conf_level": conf_level,
-        "cluster": kept[0] if kept and plan is None else None,
-        "bootstrap": plan,
-    }
+    scored.attrs[CLUSTERING] = note
+    options = interval_of(scored, interval, strata, n_resamples, seed, conf_level)
     counted = scored["n"].to_numpy(float) > 0
     rows = rates(scored, groups, "accuracy", hit + tie * (0.5 if ties == "half" else 0.0), _trial(tie, ties), **options)
     rows += rates(scored, groups, "tie", tie, counted, **options)
     rows += rates(scored, groups, "wrong", ~hit & ~tie, counted, **options)
     return estimates(left_out.flagged(rows, groups), groups)
+
+
+def _shared(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> tuple[list[str], dict[str, Any]]:
+    """What to cluster the items by, of the columns that each item has one value of, and the note that says so."""
+    columns, size = clusters(cluster), table["item"].nunique(dropna=False)
+    whole = [c for c in ("prompt", "task") if c in table and len(table[["item", c]].drop_duplicates()) == size]
+    items = table[list(dict.fromkeys([*groups, "item", *whole]))].drop_duplicates()
+    found = auto_cluster(nw.from_native(items, eager_only=True), groups, "item", len(items))
+    kept = ([found.column] if found.column else []) if columns is None else list(columns)
+    return kept, noted(kept, found, groups, columns is None)
 
 
 def _trial(tie: NDArray[np.bool_], ties: str) -> NDArray[np.bool_]:

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.metrics.bias.leanings import Settings
 from judgestats.metrics.resampled import Floats
+from judgestats.schema.clustering import Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.counting import tally
 
 #: Column of the samples within which a bootstrap draws.
 STRATUM = "_sample"
@@ -35,15 +35,18 @@ class Sample:
         What each row adds: the nine joint answers of a pair, or three of the baseline and three of the strategy.
     left_out : float
         Pairs without a valid answer under one of the two; of independent samples the calls without one.
-    shared : bool
-        Whether two counts share a pair.
+    dependent : str
+        Flag of an interval that takes the pairs as independent.
+    clusters : tuple of str
+        What they are clustered by.
     """
 
     key: dict[str, Any]
     table: pd.DataFrame
     counts: Floats
     left_out: float = 0.0
-    shared: bool = False
+    dependent: str = ""
+    clusters: tuple[str, ...] = ()
 
     @property
     def drawn(self) -> pd.DataFrame:
@@ -58,15 +61,17 @@ class Sample:
         return float(sums.sum() if sums.size == 9 else min(sums[:3].sum(), sums[3:].sum()))
 
 
-def samples_of(calls: Any, measure: str, baseline: str, by: By, settings: Settings) -> tuple[list[Sample], list[str]]:
+def samples_of(
+    calls: Any, measure: str, baseline: str, by: By, invalid: str, cluster: Cluster
+) -> tuple[list[Sample], list[str]]:
     """Count the pairs, or the calls, and return the samples and the grouping columns."""
     keep = [*names(by), *(["strategy"] if measure == "bias_score" else [])]
     if measure == "bias_change":
-        table = tally(calls, measure, keep, cluster=settings.clusters or None, baseline=baseline)
+        table = tally(calls, measure, keep, cluster=cluster, baseline=baseline)
     else:
-        table = tally(calls, measure, keep, cluster=settings.clusters or None)
+        table = tally(calls, measure, keep, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
-    if settings.invalid == "tie":
+    if invalid == "tie":
         answers = [c for c in ("baseline", "outcome") if c in table]
         shared = dict(table.attrs)
         table = table.assign(**{c: table[c].replace({"invalid": "tie"}) for c in answers})
@@ -76,13 +81,13 @@ def samples_of(calls: Any, measure: str, baseline: str, by: By, settings: Settin
 
 
 def _paired(table: pd.DataFrame, groups: list[str]) -> Iterator[Sample]:
-    shared = bool(table.attrs.get(SHARED_PAIRS, False))
+    told = dependence(table), columns_of(table)
     for key, here in _each(table, [*groups, "strategy"]):
         one, two = (here[c].map(_CODE).to_numpy(dtype=float) for c in ("baseline", "outcome"))
         kept = ~np.isnan(one) & ~np.isnan(two)
         counts = np.zeros((int(kept.sum()), 9))
         counts[np.arange(len(counts)), (3 * one + two)[kept].astype(int)] = here["n"].to_numpy(dtype=float)[kept]
-        yield Sample(key, here[kept], counts, float(here["n"][~kept].sum()), shared)
+        yield Sample(key, here[kept], counts, float(here["n"][~kept].sum()), *told)
 
 
 def _independent(table: pd.DataFrame, groups: list[str], baseline: str) -> Iterator[Sample]:
@@ -92,6 +97,7 @@ def _independent(table: pd.DataFrame, groups: list[str], baseline: str) -> Itera
     if baseline not in found or len(found) < 2:
         what = f"baseline={baseline!r} is not in 'strategy'" if baseline not in found else "'strategy' has one value"
         raise DesignError(f"{what}. It has: {', '.join(found)}.{suggestion(baseline, found)}")
+    told = dependence(table), columns_of(table)
     for key, here in _each(table, groups):
         strategy = here["strategy"].astype(str)
         for name in found:
@@ -104,7 +110,7 @@ def _independent(table: pd.DataFrame, groups: list[str], baseline: str) -> Itera
             column = both["outcome"].map(_CODE).to_numpy(dtype=int) + 3 * (both["strategy"].astype(str) == name)
             counts = np.zeros((len(both), 6))
             counts[np.arange(len(both)), column] = both["n"].to_numpy(dtype=float)
-            yield Sample({**key, "strategy": name}, both, counts, left_out)
+            yield Sample({**key, "strategy": name}, both, counts, left_out, *told)
 
 
 def _each(table: pd.DataFrame, groups: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:

@@ -16,7 +16,8 @@ from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.resampled import Bootstrap, resampled
 from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.cells import ABOUT, cells
-from judgestats.schema.coding import as_text, codes_of, refuse_infinite
+from judgestats.schema.clustering import Cluster, Sharing, auto_cluster, clusters
+from judgestats.schema.coding import Codes, as_text, codes_of, refuse_infinite
 from judgestats.schema.columns import By, grouping, kind_of, names
 
 Floats = NDArray[np.float64]
@@ -30,7 +31,7 @@ def score_error(
     gold: Any = "gold",
     *,
     by: By = (),
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -47,8 +48,10 @@ def score_error(
         say, are averaged.
     by : str or sequence of str
         Further grouping columns (``criterion``, for one result each).
-    cluster : str
-        What the bootstrap draws, and the standard error of the bias allows for: ``item``, or a column of the ratings.
+    cluster : "auto", str or False
+        What the bootstrap draws, and the other intervals allow for: by default what the things rated are seen to share
+        (``item``, where several systems are rated on each); or a column of the ratings; False takes all things as
+        independent, and is flagged where they are not.
     n_resamples, seed
         Of the bootstrap.
     conf_level : float
@@ -58,8 +61,8 @@ def score_error(
     -------
     pandas.DataFrame
         Per judge ``rmse`` and ``mae`` (bootstrap of clusters, percentile), ``bias``, the mean of score minus gold (t on
-        the clusters minus 1), and ``pearson`` (Fisher's z, which takes things scored as independent: flagged where they
-        are not). ``n`` is the things that have both scores; the flag counts those that have not.
+        the clusters minus 1), and ``pearson`` (Fisher's z; clustered, with the linearised variance and t). ``n`` is the
+        things that have both scores; the flag counts those that have not.
 
     Raises
     ------
@@ -84,22 +87,42 @@ def score_error(
     2     bias     0.500  4.0
     3  pearson     0.913  4.0
     """
-    if not isinstance(cluster, str):
+    columns = clusters(cluster)
+    if columns is not None and len(columns) > 1:
         raise DesignError(f"cluster={cluster!r}: score_error takes the name of one column, item or topic, say.")
     present = nw.from_native(ratings).collect_schema().names()
     if kind_of(present) != "ratings":
         raise SchemaError(f"score_error needs ratings, with 'system' and a score. Columns: {', '.join(present)}.")
-    extra = [c for c in dict.fromkeys([*names(by), cluster]) if c not in ("judge", "item")]
+    groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
+    column, shared = ("", False) if columns or "item" not in present else _shared(ratings, groups)
+    if columns is None:
+        columns = (column or "item",)
+    extra = [c for c in dict.fromkeys([*names(by), *columns]) if c not in ("judge", "item")]
     means = cells(ratings, extra)
     matched = _matched(means, ratings, gold, extra)
-    groups = list(dict.fromkeys(["judge", *grouping(by, matched.columns)]))
     if not matched["_gold"].notna().any():
         raise DesignError("score_error needs the right scores, and no thing rated has one.")
-    plan = Bootstrap("percentile", (cluster,), None, n_resamples, seed, conf_level)
+    plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
     for key, part in matched.groupby(groups, dropna=False, sort=True):
-        rows += _errors(part, dict(zip(groups, key, strict=True)), plan)
+        rows += _errors(
+            part, dict(zip(groups, key, strict=True)), plan, NOT_INDEPENDENT if shared and not columns else ""
+        )
     return estimates(rows, groups)
+
+
+def _shared(ratings: Any, groups: list[str]) -> Sharing:
+    """What the things rated share."""
+    data = nw.from_native(ratings)
+    present = data.collect_schema().names()
+    whole = [c for c in (*ABOUT, "prompt", "task") if c in present]
+    table = data.lazy().select(*dict.fromkeys([*groups, *whole])).unique().collect(backend="pandas").to_native()
+    things = codes_of(table, list(dict.fromkeys([*groups, *(c for c in ABOUT if c in table)])))
+    kept = [
+        c for c in ("prompt", "task") if c in table and codes_of(table, ["item", c]).size == table["item"].nunique()
+    ]
+    things_rated = table.iloc[things.first][list(dict.fromkeys([*groups, "item", *kept]))]
+    return auto_cluster(nw.from_native(things_rated, eager_only=True), groups, "item", things.size)
 
 
 def _matched(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> pd.DataFrame:
@@ -137,7 +160,7 @@ def _named(values: pd.Series[Any]) -> pd.Series[Any]:
     return as_text(values).fillna("\0missing").astype(object)
 
 
-def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap) -> list[dict[str, Any]]:
+def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent: str) -> list[dict[str, Any]]:
     """Four rows of one group."""
     have = part["mean"].notna() & part["_gold"].notna()
     unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
@@ -151,14 +174,14 @@ def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap) -> list[di
         return [{**key, "term": t, **empty} for t in ("rmse", "mae", "bias", "pearson")]
     error = score - right
     counts = np.column_stack([np.ones(n), error**2, np.abs(error)])
-    unit = codes_of(here, list(plan.cluster))
+    unit = codes_of(here, list(plan.cluster)) if plan.cluster else Codes(np.arange(n), np.arange(n))
     rows = [
         {"term": "rmse", "estimate": math.sqrt(float((error**2).mean())), **resampled(here, counts, _rmse, plan, key)},
         {"term": "mae", "estimate": float(np.abs(error).mean()), **resampled(here, counts, _mae, plan, key)},
         {"term": "bias", **_bias(error, unit.code, unit.size, plan)},
-        {"term": "pearson", **_pearson(score, right, unit.size < n, plan.conf_level)},
+        {"term": "pearson", **_pearson(score, right, unit, plan)},
     ]
-    return [{**key, **row, "n": float(n), "flag": flags(row["flag"], size, told)} for row in rows]
+    return [{**key, **row, "n": float(n), "flag": flags(row["flag"], dependent, size, told)} for row in rows]
 
 
 def _rmse(totals: Floats) -> Floats:
@@ -174,7 +197,7 @@ def _mae(totals: Floats) -> Floats:
 def _bias(error: Floats, code: NDArray[Any], clusters: int, plan: Bootstrap) -> dict[str, Any]:
     """Mean error; its standard error is the plain one where each cluster is one thing."""
     mean = float(error.mean())
-    row: dict[str, Any] = {"estimate": mean, "method": f"t, clustered by {plan.cluster[0]} (G = {clusters})"}
+    row: dict[str, Any] = {"estimate": mean, "method": f"t{_by(plan, clusters)}"}
     few = few_clusters(clusters)
     if clusters < 2:
         return {**row, "flag": few}
@@ -186,17 +209,29 @@ def _bias(error: Floats, code: NDArray[Any], clusters: int, plan: Bootstrap) -> 
     return {**row, "std_error": se, "conf_low": mean - half, "conf_high": mean + half, "flag": few}
 
 
-def _pearson(score: Floats, right: Floats, repeated: bool, conf_level: float) -> dict[str, Any]:
+def _by(plan: Bootstrap, clusters: int) -> str:
+    return f", clustered by {plan.cluster[0]} (G = {clusters})" if plan.cluster else ""
+
+
+def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
     row: dict[str, Any] = {"estimate": math.nan, "method": "Pearson, Fisher z", "flag": ""}
     if np.ptp(score) == 0 or np.ptp(right) == 0:
         return {**row, "flag": CONSTANT}
     r = float(np.corrcoef(score, right)[0, 1])
-    dependent = NOT_INDEPENDENT if repeated else ""
     if abs(r) > 1 - 1e-12:
-        return {**row, "estimate": math.copysign(1.0, r), "flag": flags(PERFECT, dependent)}
+        return {**row, "estimate": math.copysign(1.0, r), "flag": PERFECT}
     if score.size < 4:
-        return {**row, "estimate": r, "flag": flags(TOO_FEW, dependent)}
-    half = normal_quantile(conf_level) / math.sqrt(score.size - 3)
+        return {**row, "estimate": r, "flag": TOO_FEW}
+    se, quantile, few = (1 - r**2) / math.sqrt(score.size - 3), normal_quantile(plan.conf_level), ""
+    if unit.size < score.size:
+        row["method"] += _by(plan, unit.size)
+        few = few_clusters(unit.size)
+        if unit.size < 2:
+            return {**row, "estimate": r, "flag": few}
+        x, y = ((v - v.mean()) / v.std() for v in (score, right))
+        sums = np.bincount(unit.code, x * y - r / 2 * (x**2 + y**2), unit.size)  # influence on r
+        se = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / score.size
+        quantile = float(stdtrit(unit.size - 1, 0.5 + plan.conf_level / 2))
+    half = quantile * se / (1 - r**2)
     low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
-    se = (1 - r**2) / math.sqrt(score.size - 3)
-    return {**row, "estimate": r, "std_error": se, "conf_low": low, "conf_high": high, "flag": dependent}
+    return {**row, "estimate": r, "std_error": se, "conf_low": low, "conf_high": high, "flag": few}

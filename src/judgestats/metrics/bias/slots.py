@@ -12,12 +12,13 @@ from judgestats.metrics.bias.ties import flag_forced
 from judgestats.metrics.rates import rates
 from judgestats.metrics.shares import leans
 from judgestats.results import estimates
+from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import tally
 from judgestats.schema.pairing import refuse_unknown_order
 
 
-def slot_lean(calls: Any, *, by: By = (), cluster: str | None = None, conf_level: float = 0.95) -> pd.DataFrame:
+def slot_lean(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
     """Shares of the answers by slot, and the lean towards the first.
 
     Parameters
@@ -26,8 +27,9 @@ def slot_lean(calls: Any, *, by: By = (), cluster: str | None = None, conf_level
         Preferences with a known order, or a tally: ``judge, choice, n``.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str, optional
-        Column of calls that are not independent (``item``): intervals with an effective n.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -68,7 +70,7 @@ def slot_lean(calls: Any, *, by: By = (), cluster: str | None = None, conf_level
     table = tally(calls, "slot_lean", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     choice = table["choice"].replace({"abstain": "tie"}).to_numpy(dtype=object)
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     rows = []
     for term in ("first", "second", "tie", "invalid"):
         rows += rates(table, groups, term, choice == term, **options)
@@ -78,7 +80,7 @@ def slot_lean(calls: Any, *, by: By = (), cluster: str | None = None, conf_level
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
 
 
-def answer_rates(calls: Any, *, by: By = (), cluster: str | None = None, conf_level: float = 0.95) -> pd.DataFrame:
+def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
     """Tie and invalid rates, which need no order.
 
     Parameters
@@ -87,8 +89,9 @@ def answer_rates(calls: Any, *, by: By = (), cluster: str | None = None, conf_le
         Preferences, or a tally: ``judge, choice, n``.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str, optional
-        Column of calls that are not independent: Wilson with an effective n.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -107,7 +110,7 @@ def answer_rates(calls: Any, *, by: By = (), cluster: str | None = None, conf_le
     """
     table = tally(calls, "answer_rates", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     rows = rates(table, groups, "tie", table["choice"].isin(["tie", "abstain"]), **options)
     rows += rates(table, groups, "invalid", table["choice"] == "invalid", **options)
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)

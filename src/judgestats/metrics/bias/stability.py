@@ -14,9 +14,10 @@ from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.bias.ties import flag_forced
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates
+from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import By, grouping, required
-from judgestats.schema.counting import tally
+from judgestats.schema.counting import clustered, tally
 from judgestats.schema.pairing import UNIT_COLUMNS
 
 #: What a call answers, as columns of a table of counts; an abstention is a tie.
@@ -32,7 +33,7 @@ def consistency(
     missing: Literal["drop", "agrees", "same"] = "drop",
     unit: Literal["pair", "call"] = "pair",
     by: By = (),
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
     """Share of pairs with the same verdict in both orders, or of repeats with the same answer.
@@ -54,9 +55,10 @@ def consistency(
         stand alone. The published logs count so: 129 of 191.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str, optional
-        Column of pairs that are not independent: Wilson with an effective n. Comparisons of repeats share calls and
-        are clustered by ``item`` unless another column is named.
+    cluster : "auto", str or False
+        What pairs share: by default the column that they are seen to share, which ``method`` names; or a column; False
+        takes all pairs as independent, and is flagged where they are not. Comparisons of repeats share calls: by
+        default they are clustered by the column that the calls share.
     conf_level : float
         Coverage of the intervals.
 
@@ -99,8 +101,9 @@ def consistency(
     choose(missing, ("drop", "agrees", "same"), "missing")
     choose(unit, ("pair", "call"), "unit")
     if over == "replicate":
-        return _of_repeats(calls, missing, unit, by, cluster or "item", conf_level)
+        return _of_repeats(calls, missing, unit, by, cluster, conf_level)
     table = tally(calls, "consistency", by, cluster=cluster)
+    column = column_of(table)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     forward, reverse = (table[c].to_numpy(dtype=object) for c in ("forward", "reverse"))
     answered = 2 - np.isin(forward, ["invalid", "missing"]).astype(int) - np.isin(reverse, ["invalid", "missing"])
@@ -118,7 +121,7 @@ def consistency(
     rows = []
     for term, hit in hits.items():
         rows += rates(
-            table, groups, term, hit, trial, conf_level=conf_level, cluster=cluster, calls_per_count=calls_per_count
+            table, groups, term, hit, trial, conf_level=conf_level, cluster=column, calls_per_count=calls_per_count
         )
     return estimates(flag_forced(rows, calls, groups, ("both_tie", "one_sided")), groups)
 
@@ -141,7 +144,7 @@ def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDAr
     return np.asarray(agree, dtype=bool)
 
 
-def _of_repeats(calls: Any, missing: str, unit: str, by: By, cluster: str, conf_level: float) -> pd.DataFrame:
+def _of_repeats(calls: Any, missing: str, unit: str, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
     table, groups = _relations(calls, by, cluster)
     answered = table["relation"].map(_RELATIONS).to_numpy(dtype=int)
     trial, calls_per_count = _trials(answered, missing, unit)
@@ -153,25 +156,31 @@ def _of_repeats(calls: Any, missing: str, unit: str, by: By, cluster: str, conf_
         agree,
         trial,
         conf_level=conf_level,
-        cluster=cluster,
+        cluster=column_of(table),
         calls_per_count=calls_per_count,
     )
     return estimates(rows, groups)
 
 
-def _relations(calls: Any, by: By, cluster: str) -> tuple[pd.DataFrame, list[str]]:
+def _relations(calls: Any, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list[str]]:
     """How many comparisons of repeats there are of each kind, per group and cluster."""
     data = nw.from_native(calls)
     present = data.collect_schema().names()
     _require_repeats(present)
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    keys = grouping([*groups, cluster], present)
+    data, kept, note = clustered(data, groups, cluster)
+    if not kept and cluster == "auto":
+        kept = ["item"]
+        note["columns"] = kept
+    keys = list(dict.fromkeys([*groups, *kept]))
     conditions = [c for c in UNIT_COLUMNS if c in present and c != "replicate"]
     unit = list(dict.fromkeys(["item", "first", "second", *keys, *conditions]))
     numbers = [c for c in ("replicate", "n") if c in present and c not in unit]
     table = data.lazy().select(*unit, "choice", *numbers).collect(backend="pandas").to_native()
     _refuse_same_replicate(table, unit)
-    return _compared(table, unit, keys), groups
+    compared = _compared(table, unit, keys)
+    compared.attrs[CLUSTERING] = note
+    return compared, groups
 
 
 def _require_repeats(present: Sequence[str]) -> None:

@@ -11,12 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence
-from judgestats.kernels.proportions import normal_quantile
+from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.differences import paired_cells, paired_error, size_flag
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.results import NO_DATA, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import CLUSTERING, Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.counting import SHARED_PAIRS, is_tally, tally
+from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.patterns import PATTERNS, Invalid
 
 Method = Literal["corrected", "asymptotic", "exact", "mid-p"]
@@ -64,6 +65,7 @@ def compare_strategies(
     ties: Literal["exact", "drop"] = "exact",
     pairs: int | str | None = None,
     by: By = (),
+    cluster: Cluster = "auto",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
     """Compare the accuracy of each strategy with that of the baseline, on the pairs that both were scored on.
@@ -77,7 +79,9 @@ def compare_strategies(
     baseline : str or None
         The strategy that the others are compared with. None only for a tally, whose baseline need not be named.
     method : {'corrected', 'asymptotic', 'exact', 'mid-p'}
-        McNemar's test: chi-square with and without continuity correction, the exact binomial, or its mid-p.
+        McNemar's test: chi-square with and without continuity correction, the exact binomial, or its mid-p. Clustered,
+        both chi-squares are the one without correction, of F on 1 and the clusters minus 1; the others count pairs one
+        by one, take them as independent, and are flagged where they are not.
     adjust : str
         Correction of the p-values over all rows of the result: ``'holm'``, any other method of statsmodels'
         ``multipletests``, or ``'none'``.
@@ -92,6 +96,9 @@ def compare_strategies(
         Number of pairs behind each row of a tally that holds the discordant pairs only, or its column that tells it.
     by : str or sequence of str
         Further grouping columns.
+    cluster : "auto", str or False
+        What pairs share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all pairs as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the interval; 1 minus it is the level at which a p-value survives.
 
@@ -99,9 +106,11 @@ def compare_strategies(
     -------
     pandas.DataFrame
         Per judge and strategy the term ``difference``, accuracy under the strategy minus under the baseline, with
-        Newcombe's paired interval. Then ``baseline`` (its name), ``baseline_only`` and ``strategy_only`` (pairs right
-        under that one alone), ``accuracy_baseline``, ``accuracy_strategy``, ``statistic`` (chi-square; for the exact
-        tests the smaller of the two counts), ``p_value``, ``p_adjusted``, ``survives`` and ``adjustment``. ``n`` is the
+        Newcombe's paired interval; clustered, Tango's of the n that the clusters are worth, which leaves out 0 where
+        the p-value is below 1 - `conf_level`. Then ``baseline`` (its name), ``baseline_only`` and ``strategy_only``
+        (pairs right under that one alone), ``accuracy_baseline``, ``accuracy_strategy``, ``statistic`` (chi-square; for
+        the exact tests the smaller of the two counts), ``p_value``, ``p_adjusted``, ``survives`` and ``adjustment``.
+        ``n`` is the
         pairs scored under both; the flag counts those that were not.
 
     Raises
@@ -129,11 +138,21 @@ def compare_strategies(
     _check(method, adjust, invalid, ties, m)
     confidence(conf_level)
     column = pairs if isinstance(pairs, str) else None
-    table = tally(calls, "compare_strategies", [*names(by), *([column] if column else [])], baseline=baseline)
+    kept = [*names(by), *([column] if column else [])]
+    table = tally(calls, "compare_strategies", kept, cluster=cluster, baseline=baseline)
+    one_by_one = method in ("exact", "mid-p") and column_of(table) is not None
+    if one_by_one and cluster != "auto":
+        raise DesignError(
+            f"method={method!r} counts pairs one by one and knows no clusters. Use method='asymptotic', or "
+            "cluster=False to take the pairs as independent."
+        )
+    if one_by_one:
+        table = tally(calls, "compare_strategies", kept, cluster=False, baseline=baseline)
     groups = list(dict.fromkeys([*grouping(by, table.columns), "judge", "strategy"]))
     whole = not _from_elsewhere(calls)
-    counts, left = _crossed(table, groups, invalid, ties)
-    first = codes_of(table, groups).first
+    counts, left, cells = _crossed(table, groups, invalid, ties)
+    codes = codes_of(table, groups)
+    first, cluster_column, dependent = codes.first, column_of(table), dependence(table)
     rows = []
     for i, (concordant, b, c, neither) in enumerate(counts):
         key = table[groups].iloc[int(first[i])].to_dict()
@@ -142,10 +161,12 @@ def compare_strategies(
         known = known or (b + c == 0 and math.isnan(total))
         row = _difference(concordant, b, c, neither, conf_level) if known else _of_discordant(b, c, total, conf_level)
         few = FEW_DISCORDANT if method in ("corrected", "asymptotic") and 0 < b + c < 25 else ""
-        dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
-        row["flag"] = flags(row.get("flag", ""), few, dependent, left[i])
         if row["n"] != 0:
             row["statistic"], row["p_value"] = mcnemar_test(b, c, method)
+        if cluster_column is not None and known and row["n"] > 0:
+            here = codes.code == i
+            row |= _clustered(row, table[here], cells[:, here], cluster_column, conf_level)
+        row["flag"] = flags(row.get("flag", ""), few, dependent, left[i])
         rows.append({**key, "term": "difference", "baseline_only": b, "strategy_only": c, **row})
     return _adjusted(estimates(rows, groups, EXTRA), baseline, adjust, m, conf_level)
 
@@ -213,13 +234,16 @@ def _check(method: str, adjust: str, invalid: str, ties: str, m: int | None) -> 
 def _from_elsewhere(calls: Any) -> bool:
     """Whether this is a tally that :func:`tally` did not make."""
     columns = nw.from_native(calls).collect_schema().names()
-    return is_tally(columns, PATTERNS["compare_strategies"]) and SHARED_PAIRS not in getattr(calls, "attrs", {})
+    return is_tally(columns, PATTERNS["compare_strategies"]) and CLUSTERING not in getattr(calls, "attrs", {})
 
 
 def _crossed(
     table: pd.DataFrame, groups: list[str], invalid: Invalid, ties: str
-) -> tuple[NDArray[np.float64], list[str]]:
-    """Pairs right under both, the baseline only, the strategy only, neither; and what is said of those set aside."""
+) -> tuple[NDArray[np.float64], list[str], NDArray[np.float64]]:
+    """Pairs right under both, the baseline only, the strategy only, neither; what is said of those set aside.
+
+    And of each row of the table its pairs right under the baseline only, under the strategy only, and all scored.
+    """
     n = table["n"].to_numpy(dtype=float)
     right, scored, absent = [], [], np.zeros(len(table), dtype=bool)
     for side in ("baseline", "outcome"):
@@ -234,10 +258,29 @@ def _crossed(
     counts = np.column_stack([np.bincount(codes.code, n * (both & c), codes.size) for c in cells]).astype(np.float64)
     without = np.bincount(codes.code, n * absent, codes.size)
     dropped = np.bincount(codes.code, n * (~both & ~absent), codes.size)
-    return counts, [
+    told = [
         flags(f"{a:,.0f} pairs under one only" if a else "", f"{d:,.0f} pairs not scored" if d else "")
         for a, d in zip(without, dropped, strict=True)
     ]
+    return counts, told, np.vstack([n * (both & cells[1]), n * (both & cells[2]), n * both])
+
+
+def _clustered(
+    row: dict[str, Any], table: pd.DataFrame, cells: NDArray[np.float64], column: str, conf_level: float
+) -> dict[str, Any]:
+    """Interval and test of one comparison by cluster, from the pairs of each row right under one only, and all."""
+    unit = codes_of(table, [column])
+    of = [np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells]
+    found = clustered_tango(of[1], of[0], of[2], conf_level)
+    return {
+        "std_error": found.std_error,
+        "conf_low": found.low,
+        "conf_high": found.high,
+        "statistic": found.statistic,
+        "p_value": found.p_value,
+        "method": f"Tango, paired, clustered by {column} (G = {found.clusters})",
+        "flag": flags(row.get("flag", ""), few_clusters(found.clusters)),
+    }
 
 
 def _total(table: pd.DataFrame, groups: list[str], group: int, pairs: int | str | None) -> float:

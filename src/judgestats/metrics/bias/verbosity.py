@@ -13,7 +13,8 @@ from judgestats.metrics.bias.leanings import InvalidHere, Settings, counted
 from judgestats.metrics.rates import rates
 from judgestats.metrics.shares import leans
 from judgestats.results import estimates, flags
-from judgestats.schema.columns import By, names
+from judgestats.schema.clustering import Cluster, column_of
+from judgestats.schema.columns import By
 
 
 def length_reading(
@@ -27,7 +28,7 @@ def length_reading(
     recognised: float = 0.75,
     invalid: InvalidHere = "drop",
     by: By = (),
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
     """Expansion bias and truncation accuracy, and what they say together (debiasing paper, Section 4.1.2, Appendix F).
@@ -51,8 +52,9 @@ def length_reading(
         What an invalid call is: set aside, or no preference (an error on truncation pairs).
     by : str or sequence of str
         Further grouping columns (``strategy``).
-    cluster : str, optional
-        Column of calls that are not independent.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Joint coverage: each of the two intervals is at 1 - (1 - conf_level)/2 (Bonferroni).
 
@@ -86,17 +88,15 @@ def length_reading(
     1  truncation_accuracy       1.0     0.833      1.000  verbose
     """
     _check(margin, chance, recognised)
-    if cluster is not None and not isinstance(cluster, str):
-        raise DesignError(f"cluster={cluster!r}: length_reading takes the name of one column.")
-    settings = Settings(invalid, tuple(names(cluster or ())), confidence(conf_level))
+    settings = Settings(invalid, conf_level=confidence(conf_level))
     data = _of_kinds(calls, expansion, truncation)
     found = targeted(data, attribute=attribute, by=by)
-    table, groups = counted(found, by, settings)
+    table, groups = counted(found, by, cluster)
     kind = table["bias"].astype(str).to_numpy(dtype=object)
     target, other, tie = settings.marks(table)
     valid = target | other | tie
     within = [g for g in groups if g != "bias"]
-    options: dict[str, Any] = {"conf_level": 1 - (1 - conf_level) / 2, "cluster": cluster}
+    options: dict[str, Any] = {"conf_level": 1 - (1 - conf_level) / 2, "cluster": column_of(table)}
     rows = leans(table, within, "expansion_bias", target, other, valid & (kind == expansion), **options)
     accuracy = rates(table, within, "truncation_accuracy", target, valid & (kind == truncation), **options)
     lost = (table["outcome"] == "invalid").to_numpy() & (invalid == "drop")

@@ -15,19 +15,19 @@ from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.gold import Ties
 from judgestats.metrics.bias.ties import flag_forced
 from judgestats.metrics.rates import rates
-from judgestats.metrics.resampled import Bootstrap, Floats, Interval, planned, ratio, resampled
+from judgestats.metrics.resampled import Bootstrap, Floats, Interval, interval_of, ratio, resampled
 from judgestats.results import (
     CONSTANT,
     NO_DATA,
-    NOT_INDEPENDENT,
     SMALL_N,
     estimates,
     few_clusters,
     flags,
 )
+from judgestats.schema.clustering import Cluster, columns_of, dependence, with_pair
 from judgestats.schema.coding import call_counts, codes_of
 from judgestats.schema.columns import By, grouping, names
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.counting import tally
 from judgestats.schema.patterns import Invalid
 
 
@@ -39,7 +39,7 @@ def preference_rate(
     graded: bool = False,
     invalid: Invalid = "drop",
     by: By = (),
-    cluster: By | None = None,
+    cluster: Cluster = "auto",
     interval: Interval = "wilson",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
@@ -64,10 +64,12 @@ def preference_rate(
         ``strength`` is invalid.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str or sequence of str, optional
-        Column of calls that are not independent (``item``); for a bootstrap by percentile also two crossed ones.
+    cluster : "auto", str, two of them, or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
+        flagged where they are not.
     interval : {'wilson', 'percentile', 'bca'}
-        Wilson (clustered with `cluster`), or a bootstrap of calls or clusters.
+        Wilson (clustered by what calls share), or a bootstrap of calls or clusters.
     n_resamples, seed : int
         Of the bootstrap.
     conf_level : float
@@ -105,18 +107,13 @@ def preference_rate(
     """
     choose(ties, ("half", "drop", "exact"), "ties")
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
-    plan = planned(interval, cluster, None, n_resamples, seed, conf_level)
-    kept = names(cluster or ())
     table = _of(tally(calls, "preference_rate", by, cluster=cluster), of)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "candidate"]))
     outcome = table["outcome"].to_numpy(dtype=object)
-    options: dict[str, Any] = {
-        "conf_level": conf_level,
-        "cluster": kept[0] if len(kept) == 1 else None,
-        "bootstrap": plan,
-    }
+    options = interval_of(table, interval, None, n_resamples, seed, conf_level)
     if graded:
-        rows = _graded_rows(calls, of, groups, invalid, kept, conf_level, plan, bool(table.attrs.get(SHARED_PAIRS)))
+        kept, plan = list(columns_of(table)), options["bootstrap"]
+        rows = _graded_rows(calls, of, groups, invalid, kept, conf_level, plan, dependence(table))
     else:
         as_tie = (outcome == "tie") | ((outcome == "invalid") & (invalid == "tie"))
         trial = ~(((outcome == "invalid") & (invalid == "drop")) | (as_tie & (ties == "drop")))
@@ -148,7 +145,7 @@ def _graded_rows(
     cluster: list[str],
     conf_level: float,
     plan: Bootstrap | None,
-    shared: bool,
+    dependent: str,
 ) -> list[dict[str, Any]]:
     table = _of(_strengths(calls, groups, cluster), of)
     value = table["_value"].to_numpy(dtype=float)
@@ -162,7 +159,6 @@ def _graded_rows(
         here = codes.code == g
         key = {name: table[name].iloc[at] for name in groups}
         row = {**key, "term": "win_rate", **_mean(table[here], value[here], n[here], cluster, conf_level)}
-        dependent = NOT_INDEPENDENT if shared and not cluster else ""
         if plan is not None and row["n"] > 0 and 0 < row["estimate"] < 1:
             counts = np.column_stack([value * n, n])[here]
             drawn = resampled(table[here], counts, ratio, plan, key)
@@ -181,6 +177,8 @@ def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFram
             f"graded=True takes the mean of 'strength' over calls, and there is no such column. Columns: "
             f"{', '.join(present)}. Give the calls with it, or leave graded= out."
         )
+    if "pair" in cluster and "pair" not in present:
+        data, present = with_pair(data), [*present, "pair"]
     keys = [c for c in dict.fromkeys([*groups, *cluster]) if c != "candidate"]
     columns = [*keys, *(c for c in ("first", "second", "choice", "strength", "n") if c not in keys and c in present)]
     table = data.lazy().select(*columns).collect(backend="pandas").to_native()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,11 +19,13 @@ from judgestats.metrics.differences import (
     Marks,
     Sides,
     independent_difference,
+    interval_difference,
     matched_sides,
     paired_difference,
     size_flag,
 )
 from judgestats.results import NO_DATA, SMALL_N, estimates, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import kind_of
 from judgestats.schema.counting import units
 from judgestats.schema.pairing import UNIT_COLUMNS
@@ -34,7 +36,7 @@ ONE_SIDE = "judge on one side only"
 _MAY_DIFFER = ("prompt", "strategy", "scheme", "temperature")
 _STIMULUS = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c not in _MAY_DIFFER)]
 _PROPORTIONS = "Wilson|Goodman"
-_CLUSTERED = "Wilson, clustered"
+_CLUSTERED = ("Wilson, clustered", "Goodman, 4 classes, clustered")
 _ESTIMATE = ["estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag"]
 #: In place of a judge's name, where each side has one judge.
 _ANY = object()
@@ -42,7 +44,9 @@ _Row = dict[str, Any]
 _Marker = Callable[[pd.DataFrame], Marks]
 
 
-def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> pd.DataFrame:
+def compare_datasheets(
+    first: Any, second: Any, *, cluster: Literal["auto", False] = "auto", conf_level: float = 0.95
+) -> pd.DataFrame:
     """Two datasheets row by row: judges, prompts or versions.
 
     Parameters
@@ -51,6 +55,9 @@ def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> 
         Preferences (then stimuli that both judged are paired), or results of :func:`datasheet` (then the two are
         independent samples). One judge is compared with the other where each side has one, and judges of the same name
         where there are several.
+    cluster : {'auto', False}
+        Whether intervals allow for what calls are seen to share (the item, say; ``method`` names it), or take all calls
+        as independent.
     conf_level : float
         Coverage of the intervals. Clustered intervals of a datasheet that is given keep the level they were made at.
 
@@ -75,7 +82,8 @@ def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> 
     Paired where both sides are frames that name the same stimuli, once each: Newcombe's paired interval on the stimuli
     where both count, which are ``n`` (calls, or pairs for a measure of pairs). ``first`` and ``second`` are then of all
     stimuli of their side, and the flag says ``k of m stimuli shared`` where that is more (m counts those of either).
-    Where a stimulus is repeated within a side (``not paired: repeated stimuli``) or shared stimuli have different
+    Where the stimuli share something, the paired interval is Tango's of the n that the clusters are worth. Where a
+    stimulus is repeated within a side (``not paired: repeated stimuli``) or shared stimuli have different
     counts (``not paired: different counts``), and for a rate whose denominator depends on the answers (accuracy among
     non-ties), the two are independent samples: Newcombe's interval; or, where a side has a clustered interval, MOVER
     (square-and-add) from that and Wilson's of the other.
@@ -96,13 +104,13 @@ def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> 
        first  second  estimate            method
     1    0.5     1.0       0.5  Newcombe, paired
     """
-    (sheet_1, calls_1), (sheet_2, calls_2) = (_as_sheet(data, conf_level) for data in (first, second))
+    (sheet_1, calls_1), (sheet_2, calls_2) = (_as_sheet(data, cluster, conf_level) for data in (first, second))
     one_judge = all(s["judge"].nunique(dropna=False) == 1 for s in (sheet_1, sheet_2))
     if not one_judge:
         _require_shared_judge(sheet_1, sheet_2)
     keys = [*([] if one_judge else ["judge"]), "section", "detail", "term"]
     both = _joined(sheet_1, sheet_2, keys)
-    joint = _Joint(calls_1, calls_2)
+    joint = _Joint(calls_1, calls_2, cluster == "auto")
     rows = [{**r, **_compared(r, joint, conf_level)} for r in both.to_dict("records")]
     if not one_judge:
         rows += [*_alone(sheet_1, sheet_2, "first"), *_alone(sheet_2, sheet_1, "second")]
@@ -113,7 +121,7 @@ def compare_datasheets(first: Any, second: Any, *, conf_level: float = 0.95) -> 
 # ---------------------------------------------------------------- sheets
 
 
-def _as_sheet(data: Any, conf_level: float) -> tuple[pd.DataFrame, Any]:
+def _as_sheet(data: Any, cluster: Cluster, conf_level: float) -> tuple[pd.DataFrame, Any]:
     """The proportions of a datasheet, and the calls behind it where they are given."""
     columns = list(nw.from_native(data).collect_schema().names())
     if {"section", "term", "estimate", "n"} <= set(columns):
@@ -122,7 +130,7 @@ def _as_sheet(data: Any, conf_level: float) -> tuple[pd.DataFrame, Any]:
         raise SchemaError(
             "compare_datasheets takes preferences frames or datasheets; for ratings compare score_matrix()."
         )
-    sheet = datasheet(data, n_resamples=200, conf_level=conf_level)
+    sheet = datasheet(data, cluster=cluster, n_resamples=200, conf_level=conf_level)
     if several := [way for way in WAYS if way in sheet.columns]:
         raise DesignError(
             f"One side has several values of {several[0]!r}. Compare one with another: filter each side to one."
@@ -202,32 +210,25 @@ def _independent(record: _Row, conf_level: float) -> _Row:
     row = independent_difference(p2 * n2, n2, p1 * n1, n1, conf_level)
     if not row["n"] or not any(record[m].startswith(_CLUSTERED) for m in ("method_1", "method_2")):
         return row
-    (se1, l1, u1), (se2, l2, u2) = (_own_interval(record, side, conf_level) for side in "12")
-    return {
-        "estimate": p2 - p1,
-        "std_error": math.hypot(se1, se2),
-        "conf_low": p2 - p1 - math.hypot(p2 - l2, u1 - p1),
-        "conf_high": p2 - p1 + math.hypot(u2 - p2, p1 - l1),
-        "n": row["n"],
-        "method": "MOVER, from both intervals",
-    }
+    return interval_difference(*(_own_interval(record, side, conf_level) for side in "21"))
 
 
-def _own_interval(record: _Row, side: str, conf_level: float) -> tuple[float, float, float]:
-    """Standard error and limits of one side: its clustered ones, or Wilson's (Goodman's are of four at once)."""
+def _own_interval(record: _Row, side: str, conf_level: float) -> _Row:
+    """Cells of one side: its clustered ones, or Wilson's (Goodman's are of four at once)."""
+    cells = {c: float(record[f"{c}_{side}"]) for c in ("estimate", "std_error", "conf_low", "conf_high", "n")}
     if record[f"method_{side}"].startswith(_CLUSTERED):
-        se, low, high = (float(record[f"{c}_{side}"]) for c in ("std_error", "conf_low", "conf_high"))
-        return se, low, high
-    p, n = float(record[f"estimate_{side}"]), float(record[f"n_{side}"])
+        return cells
+    p, n = cells["estimate"], cells["n"]
     low, high = (float(x) for x in wilson(p * n, n, conf_level))
-    return math.sqrt(p * (1 - p) / n), low, high
+    return {**cells, "std_error": math.sqrt(p * (1 - p) / n), "conf_low": low, "conf_high": high}
 
 
 class _Joint:
     """The calls of both sides, read once per measure and matched once per condition."""
 
-    def __init__(self, first: Any, second: Any) -> None:
+    def __init__(self, first: Any, second: Any, clustered: bool) -> None:
         self._sides = (first, second)
+        self._clustered = clustered
         self._units = cache(self._read)
         self._matched = cache(self._match)
 
@@ -243,7 +244,7 @@ class _Joint:
         if sides is None:
             return None, ""
         second, first = (marks(table) for table in sides.units)
-        return paired_difference(sides, second, first, conf_level)
+        return paired_difference(sides, second, first, conf_level, "auto" if self._clustered else None)
 
     def _match(
         self, measure: str, stimulus: str | None, condition: str | None, detail: str, judge: Any

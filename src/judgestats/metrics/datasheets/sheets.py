@@ -8,7 +8,9 @@ from itertools import chain
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 
 from judgestats.errors import DesignError
 from judgestats.metrics.bias import answer_rates, consistency, gold_agreement, slot_lean
@@ -21,7 +23,8 @@ from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
-from judgestats.results import COLUMNS
+from judgestats.results import COLUMNS, NOTHING_IN_COMMON, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, kind_of
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
@@ -36,7 +39,7 @@ def datasheet(
     data: Any,
     *,
     by: By = (),
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     identity: dict[str, str] | None = None,
     humans: Humans | None = None,
     gold: str | None = None,
@@ -55,8 +58,9 @@ def datasheet(
     by : str or sequence of str
         Further grouping columns. ``prompt``, ``strategy`` and ``probe`` of preferences always are where they have
         several values (up to 12): another way of asking is another instrument; pooling the two describes neither.
-    cluster : str, optional
-        Column of calls that are not independent, for the call-level proportions that take one.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     identity : dict, optional
         For ratings: which system is which judge.
     humans : str, sequence of str, or mapping, optional
@@ -76,7 +80,8 @@ def datasheet(
     pandas.DataFrame
         ``judge``, the `by` columns, ``section``, ``detail`` (step, kind of vacuum, system), the columns of every
         estimate, then ``symbol``, ``level``, ``denominator``, ``bad_direction``, ``meaning``. A section whose data are
-        not there is absent: :func:`judgestats.supported` says why.
+        not there is absent: :func:`judgestats.supported` says why. A judge that shares no item with another one is
+        flagged in every row: their numbers are about different items.
 
     Raises
     ------
@@ -109,11 +114,15 @@ def datasheet(
         groups = list(dict.fromkeys([*asked, *ways]))
         parts = _preference_sections(data, groups, present, cluster, n_resamples, seed, conf_level)
         if "prompt" in ways and "stimulus" in present and groups == ["judge", "prompt"] and "prompt" in control:
-            parts = chain(parts, _criterion_sections(data, control["prompt"], conf_level))
+            parts = chain(parts, _criterion_sections(data, control["prompt"], cluster, conf_level))
     sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
     if not sheets:
         raise DesignError("There is nothing to measure: the frame has no rows.")
     sheet = pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)
+    alone = judges_apart(data)
+    if alone:
+        told = sheet["judge"].isin(alone)
+        sheet["flag"] = [flags(f, NOTHING_IN_COMMON if t else "") for f, t in zip(sheet["flag"], told, strict=True)]
     return sheet[[*groups, *BEFORE, *COLUMNS, *AFTER]]
 
 
@@ -121,7 +130,7 @@ def _preference_sections(
     data: Any,
     groups: list[str],
     present: list[str],
-    cluster: str | None,
+    cluster: Cluster,
     n_resamples: int,
     seed: int,
     conf_level: float,
@@ -129,17 +138,30 @@ def _preference_sections(
     by = [g for g in groups if g != "judge"]
     level: dict[str, Any] = {"by": by, "conf_level": conf_level}
     clustered: dict[str, Any] = {**level, "cluster": cluster}
-    yield "validity", _failed_gates(validity_gates(data, **level))
+    yield "validity", _failed_gates(validity_gates(data, **clustered))
     if "stimulus" in present:
         yield from _instrument_sections(data, present, level, clustered, n_resamples, seed)
     else:
         yield from _if_possible("swap", lambda: consistency(data, **clustered))
-        slots = list(_if_possible("slots", lambda: slot_lean(data, **level)))
-        yield from slots or [("answers", answer_rates(data, **level))]
+        slots = list(_if_possible("slots", lambda: slot_lean(data, **clustered)))
+        yield from slots or [("answers", answer_rates(data, **clustered))]
     if "replicate" in present:
-        yield from _if_possible("repeats", lambda: consistency(data, over="replicate", **level))
+        yield from _if_possible("repeats", lambda: consistency(data, over="replicate", **clustered))
     if "gold" in present:
         yield from _if_possible("gold", lambda: gold_agreement(data, **clustered).replace({"term": _GOLD_TERMS}))
+
+
+def judges_apart(data: Any) -> set[Any]:
+    """Judges that share no item with some other judge, so that the two stand side by side without being comparable."""
+    frame = nw.from_native(data)
+    if not {"judge", "item"} <= set(frame.collect_schema().names()):
+        return set()
+    seen = frame.lazy().select("judge", "item").unique().collect(backend="pandas").to_native()
+    judge, names = pd.factorize(seen["judge"])
+    item = pd.factorize(seen["item"], use_na_sentinel=False)[0]
+    there = csr_array((np.ones(len(seen)), (judge, item)))
+    shared = (there @ there.T).toarray() > 0
+    return {name for name, row in zip(names, shared, strict=True) if not row.all()}
 
 
 def _failed_gates(gates: pd.DataFrame) -> pd.DataFrame:
@@ -156,20 +178,23 @@ def _instrument_sections(
     yield from _if_possible("Δ0, different subset", lambda: delta0(data, stimulus="different_subset", **clustered))
     if {"better", "delta"} <= set(present):
         yield from _if_possible("ladder", lambda: target_sensitivity(data, **clustered))
+        named: dict[str, Any] = {} if clustered["cluster"] == "auto" else {"cluster": clustered["cluster"] or None}
         yield from _if_possible(
-            "threshold", lambda: detection_threshold(data, n_resamples=n_resamples, seed=seed, **level)
+            "threshold", lambda: detection_threshold(data, n_resamples=n_resamples, seed=seed, **level, **named)
         )
-        yield from _if_possible("d'", lambda: d_prime(data, **level))
+        yield from _if_possible("d'", lambda: d_prime(data, **clustered))
     if "target" in present:
-        yield from _if_possible("filler", lambda: filler_preference(data, **level))
+        yield from _if_possible("filler", lambda: filler_preference(data, **clustered))
 
 
-def _criterion_sections(data: Any, base: str, conf_level: float) -> Iterator[tuple[str, pd.DataFrame]]:
+def _criterion_sections(
+    data: Any, base: str, cluster: Cluster, conf_level: float
+) -> Iterator[tuple[str, pd.DataFrame]]:
     for other in labels(data, "prompt"):
         if other != base:
 
             def measure(other: str = other) -> pd.DataFrame:
-                table = criterion_shift(data, base, other, conf_level=conf_level)
+                table = criterion_shift(data, base, other, cluster=cluster, conf_level=conf_level)
                 return table.assign(prompt=f"{base} to {other}")
 
             yield from _if_possible(f"criterion, {base} to {other}", measure)

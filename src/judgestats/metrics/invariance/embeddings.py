@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError
 from judgestats.metrics.invariance.roles import Study, matched_rows, outcomes_of, refuse_no_probe, study
 from judgestats.schema.columns import By
-from judgestats.schema.counting import SHARED_PAIRS
 
 Floats = NDArray[np.float64]
 #: From n texts to an (n, d) array, dense or scipy sparse.
@@ -121,7 +120,7 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
     DesignError
         If there are no explanations, or no such probe.
     """
-    found = study(calls, by, None, measure)
+    found = study(calls, by, False, measure)
     if found.kind != "calls" or "rationale" not in found.table:
         raise DesignError(
             f"{measure} reads explanations: it needs a preferences frame with a column 'rationale'. Columns: "
@@ -131,8 +130,8 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
     if probe is not None:
         refuse_no_probe(found, probe, "probe")
         kept = found.table[found.table["probe"].isin([blind, probe])].reset_index(drop=True)
-        found = Study(kept, found.kind, found.groups, found.clusters)
-    pairs, shared = matched_rows(found, blind)
+        found = Study(kept, found.kind, found.groups, found.clusters, found.note)
+    pairs = matched_rows(found, blind)
     outcome = outcomes_of(found.table).astype(str).to_numpy(dtype=object)
     text = texts_of(found.table["rationale"])
     base, row = (pairs[c].to_numpy(dtype=int) for c in ("_base", "_row"))
@@ -146,7 +145,6 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
         same=valid & (outcome[base] == outcome[row]),
     )
     pairs = pairs[row_groups(pairs, [*found.groups, "probe"])].reset_index(drop=True)
-    pairs.attrs[SHARED_PAIRS] = shared
     return found, pairs
 
 

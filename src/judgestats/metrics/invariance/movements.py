@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
+from scipy.special import chdtrc, fdtrc
 
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.invariance.roles import Answers
 from judgestats.metrics.resampled import Bootstrap, ratio, resampled
 from judgestats.results import NO_DATA, SMALL_N, flags
+from judgestats.schema.coding import codes_of
 
 Floats = NDArray[np.float64]
 Cells = dict[str, Any]
@@ -23,7 +24,7 @@ NO_BLIND = "no blind answers"
 NOT_TOLD = "movement not told from none"
 AT_ZERO = "no gain, interval at 0"
 MANY = "more than two candidates"
-NO_CLUSTERED_TEST = "no test of clustered items"
+NO_CLUSTERED_TEST = "no test of crossed clusters"
 
 
 def shares(totals: Floats) -> tuple[Floats, Floats]:
@@ -185,13 +186,13 @@ def lao_cells(answers: Answers, p_value: float, conf_level: float, plan: Bootstr
     return {"estimate": value, "n": n, **_bootstrapped(answers, lao, plan, told)}
 
 
-def variation_cells(answers: Answers, conf_level: float, plan: Bootstrap | None, clustered: bool) -> Cells:
+def variation_cells(answers: Answers, conf_level: float, plan: Bootstrap | None, clusters: Sequence[str] = ()) -> Cells:
     """Total variation, the interval that the three shifts leave it, and the joint test that nothing shifted."""
     total = answers.total
     value = float(total_variation(total[None, :])[0])
     each = [shift_cells(answers, role, 1 - (1 - conf_level) / 3, plan) for role in range(3)]
     low, high = np.array([folded(c.get("conf_low", math.nan), c.get("conf_high", math.nan)) for c in each]).T
-    p_value, test = (math.nan, "") if clustered else joint_test(answers)
+    p_value, test = (math.nan, "") if len(clusters) > 1 else joint_test(answers, *clusters)
     bounds = {"conf_low": float(np.nanmax(low)), "conf_high": float(np.nanmax(high))} if _some(low) else {}
     method = each[0].get("method", "")
     return {
@@ -199,7 +200,7 @@ def variation_cells(answers: Answers, conf_level: float, plan: Bootstrap | None,
         "n": each[0]["n"],
         **bounds,
         "method": "; ".join(x for x in (f"{method}, Bonferroni of 3" if method else "", test) if x),
-        "flag": flags(each[0]["flag"], NO_CLUSTERED_TEST if clustered else ""),
+        "flag": flags(each[0]["flag"], NO_CLUSTERED_TEST if len(clusters) > 1 else ""),
         "p_value": p_value,
     }
 
@@ -215,11 +216,14 @@ def folded(low: float, high: float) -> tuple[float, float]:
     return min(abs(low), abs(high)), max(abs(low), abs(high))
 
 
-def joint_test(answers: Answers) -> tuple[float, str]:
+def joint_test(answers: Answers, cluster: str | None = None) -> tuple[float, str]:
     """p-value that no share changed, and the name of the test.
 
-    Stuart-Maxwell for items valid in both probes, Pearson's χ² for independent samples; 1 where nothing differs.
+    Stuart-Maxwell for items valid in both probes, Pearson's χ² for independent samples; 1 where nothing differs. By
+    cluster Wald's, with the linearised covariance between clusters and Hotelling's F.
     """
+    if cluster is not None:
+        return clustered_test(answers.counts, codes_of(answers.table, [cluster]).code)
     if answers.joint is not None:
         statistic, df = stuart_maxwell(answers.joint)
         return _p(statistic, df, answers.joint.sum()), f"Stuart-Maxwell, {df} df"
@@ -233,6 +237,34 @@ def joint_test(answers: Answers) -> tuple[float, str]:
 
     result = chi2_contingency(table, correction=False)
     return float(result.pvalue), f"χ², {int(result.dof)} df"
+
+
+def clustered_test(counts: Floats, unit: NDArray[Any]) -> tuple[float, str]:
+    """p-value that no share changed, and the name of the test, from the (R, 6) counts of rows in clusters.
+
+    1 where no cluster changes; NaN without answers under one of the probes or with too few clusters.
+    """
+    sums = np.zeros((int(unit.max(initial=-1)) + 1, 6))
+    np.add.at(sums, unit, counts)
+    sums = sums[sums.sum(axis=1) > 0]
+    clusters, total = len(sums), sums.sum(axis=0)
+    n = np.repeat([total[:3].sum(), total[3:].sum()], 3)
+    if not (n > 0).all():
+        return math.nan, ""
+    sizes = np.repeat(np.column_stack([sums[:, :3].sum(axis=1), sums[:, 3:].sum(axis=1)]), 3, axis=1)
+    pull = (sums - total / n * sizes) / n
+    change, pull = (total / n)[3:] - (total / n)[:3], pull[:, 3:] - pull[:, :3]
+    covariance = clusters / max(clusters - 1, 1) * pull.T @ pull
+    values, vectors = np.linalg.eigh(covariance)
+    moved = values > 1e-12 * max(values.max(), 1e-300)
+    df = int(moved.sum()) if values.max() > 1e-30 else 0
+    if df == 0:
+        return (1.0, "Wald, 0 df") if np.abs(change).max() < 1e-12 else (math.nan, "")
+    if clusters <= df:
+        return math.nan, ""
+    statistic = float(((vectors[:, moved].T @ change) ** 2 / values[moved]).sum())
+    scaled = statistic * (clusters - df) / (df * (clusters - 1))
+    return float(fdtrc(df, clusters - df, scaled)), f"Wald by cluster, F on {df} and {clusters - df} df"
 
 
 def stuart_maxwell(joint: Floats) -> tuple[float, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,10 +19,11 @@ from judgestats.metrics.invariance.roles import Answers, Study, answers, refuse_
 from judgestats.metrics.invariance.sides import ROLES, Favoured, key_of, refuse_unnamed
 from judgestats.metrics.rates import rates
 from judgestats.metrics.resampled import Bootstrap, Interval, planned, resampled
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.results import NO_DATA, SMALL_N, estimates, flags
+from judgestats.schema.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.counting import tally
 
 _TIE_TERMS = ("equality_detection", "tie", "tie_blind", "shift_tie", "ts")
 _GAINS = {"favoured": "lds", "opposed": "ols", "tie": "ts"}
@@ -36,7 +37,7 @@ def anchoring(
     favoured: Favoured | None = None,
     favoured_label: str | None = None,
     by: By = (),
-    cluster: By | None = None,
+    cluster: Cluster = "auto",
     interval: Interval = "wilson",
     n_items: float | None = None,
     n_resamples: int = 2000,
@@ -62,8 +63,10 @@ def anchoring(
         The label that a judge is thought to favour.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str, optional
-        Column of items that are not independent: bootstrap of clusters, and a clustered Wilson interval for rates.
+    cluster : "auto", str, two of them, or False
+        What items share: by default the column that they are seen to share, which ``method`` names; or a column, for a
+        bootstrap by percentile also two crossed ones; False takes all items as independent, and is flagged where they
+        are not.
     interval : {'wilson', 'percentile', 'bca'}
         ``wilson``: Wilson's for rates and Newcombe's for changes; else a bootstrap of items (of both samples for
         counts). ``lao`` has a bootstrap interval in any case.
@@ -123,8 +126,9 @@ def anchoring(
     8   truth              ts     0.000
     9   truth             lao     0.933
     """
-    plan = planned(interval, cluster, None, n_resamples, seed, conf_level)
+    planned(interval, None, None, n_resamples, seed, conf_level)
     found = study(calls, by, cluster)
+    plan = planned(interval, found.clusters, None, n_resamples, seed, conf_level)
     refuse_no_probe(found, blind, "blind")
     refuse_unnamed(found.table, blind, favoured)
     drawn = plan or Bootstrap("percentile", tuple(found.clusters), None, n_resamples, seed, conf_level)
@@ -134,7 +138,7 @@ def anchoring(
         options["cluster"] = found.clusters[0]
     rows = _blind_rows(found, blind, options, drawn if shifted is not None else None)
     for a in answers(found, blind, favoured, favoured_label):
-        rows += movement_rows(a, conf_level, shifted, drawn, bool(found.clusters))
+        rows += movement_rows(a, conf_level, shifted, drawn, found.clusters)
     rows += _tie_rows(found, rows, options) + _sensitivity_rows(found, blind, options)
     columns = [*found.groups, "probe"]
     if found.kind == "calls":
@@ -146,11 +150,13 @@ def anchoring(
     )
 
 
-def movement_rows(a: Answers, conf_level: float, shifted: Bootstrap | None, drawn: Bootstrap, clustered: bool) -> _Rows:
+def movement_rows(
+    a: Answers, conf_level: float, shifted: Bootstrap | None, drawn: Bootstrap, clusters: Sequence[str]
+) -> _Rows:
     """Rows of one group under one labelled probe."""
     drawn, shifted = _of_two_samples(drawn, a), _of_two_samples(shifted, a)
     signed = {name: movements.shift_cells(a, i, conf_level, shifted) for i, name in enumerate(ROLES)}
-    variation = movements.variation_cells(a, conf_level, _at_third(shifted), clustered)
+    variation = movements.variation_cells(a, conf_level, _at_third(shifted), clusters)
     cells = {f"shift_{name}": c for name, c in signed.items()}
     cells |= {_GAINS[name]: movements.clipped(c) for name, c in signed.items()}
     cells["lao"] = movements.lao_cells(a, variation["p_value"], conf_level, drawn)
@@ -180,13 +186,12 @@ def _blind_rows(found: Study, blind: str, options: Mapping[str, Any], plan: Boot
     rows = rates(table, columns, "equality_detection", outcome == "tie", outcome != "invalid", **options)
     code = codes_of(table, columns)
     candidates = found.candidates_of(blind, found.groups)
-    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and not found.clusters else ""
     for g in range(code.size):
         here = table[code.code == g]
         key = {c: here[c].iloc[0] for c in columns}
         names = candidates[key_of(key[c] for c in found.groups)]
         signed = _neutrality(here, names, key, plan, options["conf_level"])
-        signed["flag"] = flags(dependent, signed["flag"])
+        signed["flag"] = flags(found.doubt, signed["flag"])
         low, high = movements.folded(signed.get("conf_low", math.nan), signed.get("conf_high", math.nan))
         folded = {**signed, "estimate": abs(signed["estimate"]), "conf_low": low, "conf_high": high}
         rows.append({**key, "term": "neutrality_deviation", **folded, "std_error": math.nan})
@@ -244,7 +249,7 @@ def _probe_margin(found: Study, probe: str) -> pd.DataFrame:
     here = found.table[found.table["probe"] == probe]
     here = here[here["outcome"].astype(str) != "missing"]
     result = here.assign(n=here["n"].astype(float))
-    result.attrs = dict(found.table.attrs)
+    result.attrs[CLUSTERING] = found.note
     return result
 
 
@@ -255,9 +260,9 @@ def _sensitivity_rows(found: Study, blind: str, options: Mapping[str, Any]) -> _
         return []
     here = found.table.assign(gold=found.table[known].astype(object))
     here = here[here["gold"].notna() & (here["gold"].astype(str) != "")]
-    cluster = found.clusters or None
     columns = [*found.groups, "probe"]
-    table = tally(nw.from_native(here), "gold_agreement", columns, cluster=cluster)
+    table = tally(nw.from_native(here), "gold_agreement", columns, cluster=found.clusters or False)
+    table.attrs[CLUSTERING] = found.note
     outcome = table["outcome"].astype(str)
     rows = rates(table, columns, "sensitivity", outcome == "correct", outcome != "invalid", **options)
     labelled = [r for r in rows if r["probe"] != blind]

@@ -16,10 +16,9 @@ from judgestats.metrics.invariance import movements
 from judgestats.metrics.invariance.roles import Answers, Study, answers, refuse_no_probe, study
 from judgestats.metrics.invariance.sides import VARIES, Favoured, key_of, refuse_unnamed, role
 from judgestats.metrics.resampled import Bootstrap, ratio, resampled
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.results import NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
-from judgestats.schema.counting import SHARED_PAIRS
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Floats]
@@ -129,7 +128,7 @@ def protocol_difference(
     6  truth    -0.385    -0.432     -0.324
     """
     choose(interval, ("percentile", "bca"), "interval")
-    found = study(calls, by, None)
+    found = study(calls, by, False)
     _refuse_unknown((one, two), found)
     refuse_no_probe(found, blind, "blind")
     refuse_unnamed(found.table, blind, favoured)
@@ -155,10 +154,10 @@ def _refuse_unknown(schemes: tuple[str, str], found: Study) -> None:
 
 
 def _blind_rows(found: Study, one: str, two: str, blind: str, plan: Bootstrap) -> Iterator[dict[str, Any]]:
-    kept = Study(found.table, found.kind, found.groups, ["item"] if found.kind == "calls" else [])
+    kept = Study(found.table, found.kind, found.groups, ["item"] if found.kind == "calls" else [], found.note)
     table = kept.margins(blind)
     table = table.assign(_arm=table["scheme"], outcome=table["outcome"].astype(str))
-    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and not kept.clusters else ""
+    dependent = "" if kept.clusters else found.doubt
     apart = [g for g in found.groups if g != "scheme"]
     candidates = found.candidates_of(blind, found.groups)
     groups = codes_of(table, apart)

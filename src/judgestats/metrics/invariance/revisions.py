@@ -14,10 +14,11 @@ from judgestats.metrics.invariance.roles import Study, paired, refuse_no_probe, 
 from judgestats.metrics.invariance.sides import Favoured, key_of, one_side, without_side
 from judgestats.metrics.rates import rates
 from judgestats.metrics.resampled import Bootstrap, Interval, planned, ratio, resampled
-from judgestats.results import NOT_INDEPENDENT, estimates, flags
+from judgestats.results import estimates, flags
+from judgestats.schema.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.counting import tally
 
 _NO_ANSWER = ("invalid", "missing")
 #: Where each role stands on the way from the opposed to the favoured side.
@@ -33,7 +34,7 @@ def revision(
     favoured: Favoured | None = None,
     favoured_label: str | None = None,
     by: By = (),
-    cluster: By | None = None,
+    cluster: Cluster = "auto",
     interval: Interval = "wilson",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
@@ -55,8 +56,10 @@ def revision(
         As in :func:`anchoring`; read where the label is shown `after`.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str, optional
-        Column of items that are not independent.
+    cluster : "auto", str, two of them, or False
+        What items share: by default the column that they are seen to share, which ``method`` names; or a column, for a
+        bootstrap by percentile also two crossed ones; False takes all items as independent, and is flagged where they
+        are not.
     interval : {'wilson', 'percentile', 'bca'}
         Of the shares.
     n_resamples, seed, conf_level
@@ -91,8 +94,9 @@ def revision(
     2      away       0.1     0.043      0.214  50.0  2 items not valid in both
     3       net       0.5     0.288      0.656  50.0  2 items not valid in both
     """
-    plan = planned(interval, cluster, None, n_resamples, seed, conf_level)
+    planned(interval, None, None, n_resamples, seed, conf_level)
     found = study(calls, by, cluster, "revision")
+    plan = planned(interval, found.clusters, None, n_resamples, seed, conf_level)
     refuse_no_probe(found, after, "after", always=True)
     if found.kind == "calls":
         refuse_no_probe(found, before, "before")
@@ -101,12 +105,14 @@ def revision(
         found.kind,
         found.groups,
         found.clusters,
+        found.note,
     )
     columns = [*found.groups, "probe"]
     options: dict[str, Any] = {"conf_level": conf_level, "bootstrap": plan}
     if plan is None and found.clusters:
         options["cluster"] = found.clusters[0]
-    table = tally(found.table, "revision", columns, cluster=found.clusters or None, baseline=before)
+    table = tally(found.table, "revision", columns, cluster=found.clusters or False, baseline=before)
+    table.attrs[CLUSTERING] = found.note
     answers = table[["baseline", "outcome"]].astype(str)
     valid = ~answers.isin(_NO_ANSWER).any(axis=1)
     rows = rates(table, columns, "revision", answers["baseline"] != answers["outcome"], valid, **options)
@@ -133,10 +139,10 @@ def _directed(
     options: dict[str, Any],
     plan: Bootstrap | None,
 ) -> _Rows:
-    pairs, shared = paired(found, before, favoured, label, found.clusters)
+    pairs = paired(found, before, favoured, label, found.clusters)
     columns = [*found.groups, "probe"]
     pairs = pairs.assign(n=pairs["n"].astype(float), _side=pairs["_side"].astype(object))
-    pairs.attrs[SHARED_PAIRS] = shared
+    pairs.attrs[CLUSTERING] = found.note
     base, after = (pairs[c].to_numpy(dtype=int) for c in ("_baseline", "_outcome"))
     valid = (base >= 0) & (after >= 0)
     step = _RANK[after] - _RANK[base]
@@ -180,8 +186,7 @@ def _net(
             counts = np.column_stack([n[here] * sign[here], n[here]])
             key = {str(c): row[c] for c in columns}
             drawn = resampled(pairs[here], counts, ratio, plan, key)
-            clustered = row["flag"].replace(NOT_INDEPENDENT, "").strip("; ") if plan.cluster else row["flag"]
-            row.update({**drawn, "flag": flags(clustered, drawn["flag"])})
+            row.update({**drawn, "flag": flags(row["flag"], drawn["flag"])})
     return rows
 
 

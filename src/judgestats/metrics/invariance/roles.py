@@ -25,11 +25,12 @@ from judgestats.metrics.invariance.sides import (
     sides,
     the_side,
 )
-from judgestats.results import NOT_INDEPENDENT, flags
+from judgestats.results import flags
 from judgestats.schema.changes import matched_changes
+from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, doubt, noted
 from judgestats.schema.coding import call_counts, codes_of, count
-from judgestats.schema.columns import By, grouping, names, required
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.columns import By, grouping, required
+from judgestats.schema.counting import clustered, shared_counts, tally
 from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.selection import selected
 
@@ -51,12 +52,20 @@ class Study:
         ``judge``, the `by` columns and ``scheme``.
     clusters : list of str
         Columns of units that are drawn together.
+    note : dict
+        What the calls are seen to share, as :func:`judgestats.schema.clustering.noted` writes it.
     """
 
     table: pd.DataFrame
     kind: str
     groups: list[str]
     clusters: list[str]
+    note: dict[str, Any]
+
+    @property
+    def doubt(self) -> str:
+        """Flag of an interval that takes the calls as independent."""
+        return doubt(self.note)
 
     @property
     def candidates(self) -> list[str]:
@@ -78,9 +87,12 @@ class Study:
     def margins(self, probe: str) -> pd.DataFrame:
         """Counts of the answers under one probe: the groups, the clusters, ``probe``, ``outcome``, ``n``."""
         if self.kind == "joint":
-            return _blind_margin(self.table, [*self.groups, *self.clusters], probe)
-        here = self.table[self.table["probe"] == probe]
-        return tally(here, "anchoring", self.groups, cluster=self.clusters or None)
+            result = _blind_margin(self.table, [*self.groups, *self.clusters], probe)
+        else:
+            here = self.table[self.table["probe"] == probe]
+            result = tally(here, "anchoring", self.groups, cluster=self.clusters or False)
+        result.attrs[CLUSTERING] = self.note
+        return result
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,7 @@ class Answers:
         return result
 
 
-def study(calls: Any, by: By, cluster: By | None, measure: str = "anchoring") -> Study:
+def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> Study:
     """Read calls, or counts of them, into memory; refuse what is neither."""
     table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     kind = _kind(table, measure)
@@ -132,14 +144,31 @@ def study(calls: Any, by: By, cluster: By | None, measure: str = "anchoring") ->
         table["n"] = call_counts(table["n"])
     scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
     table["scheme"] = scheme.where(scheme.notna(), "").astype(str)
-    clusters = grouping(names(cluster) if cluster is not None else [], table.columns)
     apart = [g for g in grouping(by, table.columns) if g not in ("judge", "scheme", "probe")]
-    for column in ("judge", *apart, *clusters):
+    groups = ["judge", *apart, "scheme"]
+    table, columns, note = _clustered(calls, table, kind, groups, cluster)
+    for column in ("judge", *apart, *columns):
         values = table[column]
         if isinstance(values.dtype, pd.CategoricalDtype) or (values.dtype.kind == "O" and values.hasnans):
             table[column] = values.astype(object).where(values.notna(), math.nan)  # one spelling of missing
-    table.attrs[SHARED_PAIRS] = bool(getattr(calls, "attrs", {}).get(SHARED_PAIRS, False))
-    return Study(table, kind, ["judge", *apart, "scheme"], clusters)
+    return Study(table, kind, groups, columns, note)
+
+
+def _clustered(
+    calls: Any, table: pd.DataFrame, kind: str, groups: list[str], cluster: Cluster
+) -> tuple[pd.DataFrame, list[str], dict[str, Any]]:
+    """What to cluster the calls of each probe, or the counts, by."""
+    if kind == "calls":
+        data, columns, note = clustered(nw.from_native(table, eager_only=True), [*groups, "probe"], cluster)
+        return data.to_native(), columns, note
+    asked = clusters(cluster)
+    grouping(asked or (), table.columns)
+    apart = [c for c in groups if c != "scheme"] + ["probe"]
+    frame = table.copy(deep=False)
+    frame.attrs = dict(getattr(calls, "attrs", {}))
+    found = shared_counts(frame, PATTERNS["revision" if kind == "joint" else "anchoring"], apart)
+    kept = list(asked) if asked is not None else [found.column] if found and found.column else []
+    return table, kept, noted(kept, found, apart, asked is None)
 
 
 def _kind(table: pd.DataFrame, measure: str) -> str:
@@ -161,7 +190,7 @@ def _kind(table: pd.DataFrame, measure: str) -> str:
         raise DesignError(
             f"{measure} needs a preferences frame, and there is no {missing}. Columns: {', '.join(have)}."
         )
-    tally(table, measure)  # refuses what is no tally either
+    tally(table, measure, cluster=False)  # refuses what is no tally either
     return "margins"
 
 
@@ -195,51 +224,46 @@ def answers(
     if found.kind == "margins":
         yield from _independent(found, blind, sides(found.table, favoured, label), kept)
         return
-    pairs, shared = paired(found, blind, favoured, label, kept)
+    pairs = paired(found, blind, favoured, label, kept)
     columns = [*found.groups, "probe"]
     code = codes_of(pairs, columns)
-    flag = NOT_INDEPENDENT if shared and not kept else ""
+    flag = "" if kept else found.doubt
     for g in range(code.size):
         here = pairs[code.code == g]
         if found.kind == "joint" or (here["_row"] >= 0).any():
             yield _joint(here, columns, kept, flag)
 
 
-def matched_rows(found: Study, blind: str, clusters: Sequence[str] = ()) -> tuple[pd.DataFrame, bool]:
+def matched_rows(found: Study, blind: str, clusters: Sequence[str] = ()) -> pd.DataFrame:
     """Match the calls of an item under `blind` and under each other probe.
 
     Returns
     -------
-    pairs : pandas.DataFrame
+    pandas.DataFrame
         The groups, the clusters, ``probe``, ``_base`` and ``_row`` (row numbers of the study's table, -1 where the item
         was not judged) and ``n``.
-    shared : bool
-        Whether two pairs share an item and its candidates.
     """
     rows = found.table.assign(outcome=np.arange(len(found.table)))
     groups = list(dict.fromkeys([*found.groups, *clusters]))
     pairs = matched_changes(nw.from_native(rows), PATTERNS["revision"], groups, blind)
-    apart = list(dict.fromkeys([*groups, "judge", "item", "_low", "_high", "probe"]))
-    shared = codes_of(pairs, apart).size < float(pairs["n"].sum())
     numbers = {
         new: pd.to_numeric(pairs[old], errors="coerce").fillna(-1).astype(int)
         for new, old in (("_base", "baseline"), ("_row", "outcome"))
     }
-    return pairs.drop(columns=["baseline", "outcome"]).assign(**numbers), bool(shared)
+    return pairs.drop(columns=["baseline", "outcome"]).assign(**numbers)
 
 
 def paired(
     found: Study, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str]
-) -> tuple[pd.DataFrame, bool]:
-    """Pairs of answers with the side favoured and both roles (0, 1, 2; -1 for none), and whether pairs share items."""
+) -> pd.DataFrame:
+    """Pairs of answers with the side favoured and both roles (0, 1, 2; -1 for none)."""
     if found.kind == "joint":
         table = found.table.reset_index(drop=True)
         _refuse_many(table, found.groups, sides(table, favoured, label))
         table = table.assign(_side=sides(table, favoured, label), _base=0, _row=0)
-        shared = bool(found.table.attrs.get(SHARED_PAIRS, False))
         shown = np.ones(len(table), dtype=bool)
     else:
-        table, shared = matched_rows(found, blind, clusters)
+        table = matched_rows(found, blind, clusters)
         calls = found.table
         table["_side"] = side_of_pairs(table, sides(calls, favoured, label), [*found.groups, "probe"])
         outcome = outcomes_of(calls).to_numpy(dtype=object)
@@ -254,7 +278,7 @@ def paired(
         table[f"_{name}"] = np.where(known, role(table[name], table["_side"]), -1)
     if found.kind == "calls" and not known.any():
         refuse_unshown(favoured, label)
-    return table.assign(_known=known), shared
+    return table.assign(_known=known)
 
 
 def outcomes_of(calls: pd.DataFrame) -> pd.Series[Any]:
@@ -293,11 +317,11 @@ def _key(here: pd.DataFrame, columns: list[str]) -> dict[str, Any]:
 def _independent(found: Study, blind: str, side: pd.Series[Any], clusters: list[str]) -> Iterator[Answers]:
     """Answers from counts of each probe: two samples, of which nothing says that they are of the same items."""
     _refuse_many(found.table, found.groups, side.where(found.table["probe"] != blind, None))
-    table = tally(found.table, "anchoring", found.groups, cluster=clusters or None)
+    table = tally(found.table, "anchoring", found.groups, cluster=clusters or False)
     columns = [*found.groups, "probe"]
     named = found.table.assign(_side=side).groupby(columns, dropna=False)["_side"]
     side_of = {key_of(key): values for key, values in named}
-    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) and not clusters else ""
+    dependent = "" if clusters else found.doubt
     code = codes_of(table, found.groups)
     for g in range(code.size):
         group = table[code.code == g]

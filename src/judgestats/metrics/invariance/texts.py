@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -15,10 +16,10 @@ from judgestats.metrics.invariance.embeddings import texts_of
 from judgestats.metrics.invariance.sides import key_of
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates, flags
-from judgestats.schema.coding import call_counts, column_codes, combine
+from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
+from judgestats.schema.coding import call_counts
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
-from judgestats.schema.counting import SHARED_PAIRS
-from judgestats.schema.pairing import candidates
+from judgestats.schema.counting import clustered
 
 #: Words that name the source of a text. Whole words, any case.
 SOURCE_WORDS = (
@@ -65,7 +66,7 @@ def rationale_check(
     lexicon: Sequence[str] = SOURCE_WORDS,
     min_words: int = 4,
     by: By = (),
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
     """Rates of four faults that an explanation can be checked for without a reference.
@@ -81,8 +82,9 @@ def rationale_check(
         Words from which a quotation is looked up.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str, optional
-        Column of calls that are not independent: Wilson with an effective n.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -128,19 +130,15 @@ def rationale_check(
     0  statement_conflict       0.5  2.0
     1     label_mentioned       0.5  2.0
     """
-    import narwhals.stable.v2 as nw
-
     table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     _refuse_without(table)
     table["n"] = call_counts(table["n"]) if "n" in table else 1.0
     known = [c for c in ("scheme", "probe") if c in table]
     columns = list(dict.fromkeys(["judge", *grouping([*names(by), *known], table.columns)]))
-    if cluster is not None and len(grouping(cluster, table.columns)) > 1:
-        raise DesignError(f"cluster={cluster!r}: Wilson's interval takes one cluster.")
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": next(iter(names(cluster)), None)}
-    low, high, _ = candidates(table)
-    pairs = combine([*(column_codes(table[c]) for c in [*columns, "item"]), low, high], len(table)).size
-    table.attrs[SHARED_PAIRS] = pairs < table["n"].sum()
+    data, _, note = clustered(nw.from_native(table, eager_only=True), columns, cluster)
+    table = data.to_native()
+    table.attrs[CLUSTERING] = note
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     checks: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
     chosen = table["choice"].astype(object).where(table["choice"].notna(), "invalid").astype(str)
     for unknown in sorted(set(chosen) - set(CHOICES))[:1]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from judgestats.errors import choose
 from judgestats.metrics.rates import rates
-from judgestats.results import CEILING, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.results import CEILING, NO_DATA, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.counting import tally
 from judgestats.schema.patterns import Invalid
 
 #: Flag of a step whose target stood in one slot only: hits or false alarms are missing.
@@ -22,7 +24,7 @@ _SIGNAL_TERMS = ("d_prime", "slot_criterion")
 
 
 def target_sensitivity(
-    calls: Any, *, by: By = (), cluster: str | None = None, invalid: Invalid = "drop", conf_level: float = 0.95
+    calls: Any, *, by: By = (), cluster: Cluster = "auto", invalid: Invalid = "drop", conf_level: float = 0.95
 ) -> pd.DataFrame:
     """Correct choices on the quality ladder, step by step (dark_current paper, Eqs. 8, 9 and 12).
 
@@ -33,8 +35,9 @@ def target_sensitivity(
         ``judge, delta, outcome, n`` with outcomes ``correct``, ``wrong``, ``tie``.
     by : str or sequence of str
         Further grouping columns.
-    cluster : str, optional
-        Column of calls that are not independent (``task``): Wilson with an effective n.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     invalid : {'drop', 'wrong', 'tie'}
         What an invalid call is.
     conf_level : float
@@ -63,7 +66,7 @@ def target_sensitivity(
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
     outcome = settled(table["outcome"], invalid)
     valid = outcome != "invalid"
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     rows = rates(table, groups, "target_sensitivity", outcome == "correct", valid, **options)
     rows += rates(table, groups, "non_tie_accuracy", outcome == "correct", valid & (outcome != "tie"), **options)
     rows += rates(table, groups, "wrong_choice_rate", outcome == "wrong", valid, **options)
@@ -71,7 +74,7 @@ def target_sensitivity(
     return estimates(rows, groups)
 
 
-def d_prime(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFrame:
+def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
     """Sensitivity d' and slot criterion c per step of the ladder, with the log-linear correction.
 
     Parameters
@@ -80,8 +83,12 @@ def d_prime(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFram
         As for :func:`target_sensitivity`; or a tally: ``judge, delta, target_slot, choice, n``.
     by : str or sequence of str
         Further grouping columns.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
-        Coverage of the interval (Gourevitch and Galanter's variance).
+        Coverage of the interval (Gourevitch and Galanter's variance; clustered: times the design effect, with t on the
+        clusters minus 1).
 
     Returns
     -------
@@ -106,27 +113,28 @@ def d_prime(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFram
     >>> import pandas as pd
     >>> counts = pd.DataFrame({"judge": "g", "delta": 5, "target_slot": ["first", "second"],
     ...                        "choice": ["first", "second"], "n": [10, 10]})
-    >>> d_prime(counts)[["term", "estimate", "flag"]].round(4)
+    >>> d_prime(counts, cluster=False)[["term", "estimate", "flag"]].round(4)
                  term  estimate             flag
     0         d_prime    3.3812  ceiling; n < 30
     1  slot_criterion   -0.0000  ceiling; n < 30
     """
-    table = tally(calls, "d_prime", by)
+    table = tally(calls, "d_prime", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
     toward_first = table["choice"].map({"first": 1.0, "second": 0.0}).fillna(0.5).to_numpy(dtype=float)
     n = table["n"].to_numpy(dtype=float) * (table["choice"] != "invalid").to_numpy()
     in_first = (table["target_slot"] == "first").to_numpy()
-    dependent = NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
+    column, dependent = column_of(table), dependence(table)
     codes = codes_of(table, groups)
     rows = []
     for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
         here = codes.code == g
         hits, n1 = (float(x[here & in_first].sum()) for x in (n * toward_first, n))
         alarms, n2 = (float(x[here & ~in_first].sum()) for x in (n * toward_first, n))
-        rows += [
-            {**key, **row, "flag": flags(row["flag"], dependent)}
-            for row in _detectability(hits, n1, alarms, n2, conf_level)
-        ]
+        found = _detectability(hits, n1, alarms, n2, conf_level)
+        if column is not None and n1 and n2:
+            sides = [(n * (here & side), toward_first) for side in (in_first, ~in_first)]
+            found = _clustered(found, sides, codes_of(table, [column]).code, column, conf_level)
+        rows += [{**key, **row, "flag": flags(row["flag"], dependent)} for row in found]
     return estimates(rows, groups)
 
 
@@ -156,6 +164,37 @@ def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level:
             }
         )
     return rows
+
+
+def _clustered(
+    rows: list[dict[str, Any]], sides: list[tuple[Any, Any]], unit: Any, column: str, conf_level: float
+) -> list[dict[str, Any]]:
+    """The rows with errors times the root of the design effect: the variance between clusters over that of calls."""
+    independent, pulls = 0.0, []
+    there = np.zeros(unit.size, dtype=bool)
+    for weight, hit in sides:
+        total = weight.sum()
+        share = weight @ hit / total
+        density = _density(float(ndtri((weight @ hit + 0.5) / (total + 1))))
+        independent += share * (1 - share) / (total * density**2)
+        pulls.append(weight * (hit - share) / (total * density))
+        there |= weight > 0
+    clusters = np.unique(unit[there]).size
+    result = []
+    for row, sign in zip(rows, (-1.0, 1.0), strict=True):  # d' is a difference, the criterion a sum
+        row = {**row, "method": f"{row['method']}, clustered by {column} (G = {clusters})"}
+        sums = np.bincount(unit, pulls[0] + sign * pulls[1])
+        error = row["std_error"]
+        if clusters < 2:
+            error = math.nan
+        elif independent > 0:
+            error *= math.sqrt(clusters / (clusters - 1) * float((sums**2).sum()) / independent)
+        t = float(stdtrit(max(clusters - 1, 1), 0.5 + conf_level / 2))
+        if not error > 0:
+            error = math.nan
+        ends = {"conf_low": row["estimate"] - t * error, "conf_high": row["estimate"] + t * error}
+        result.append({**row, "std_error": error, **ends, "flag": flags(row["flag"], few_clusters(clusters))})
+    return result
 
 
 def _density(z: float) -> float:

@@ -17,15 +17,17 @@ from judgestats.metrics.differences import (
     Marks,
     Sides,
     independent_difference,
+    interval_difference,
     matched_sides,
     paired_difference,
     size_flag,
 )
 from judgestats.metrics.rates import rates
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, UNBOUNDED, ZERO_BASE, estimates, flags
+from judgestats.results import NO_DATA, SMALL_N, UNBOUNDED, ZERO_BASE, estimates, flags
+from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import PREFERENCES, required
-from judgestats.schema.counting import SHARED_PAIRS, tally, units
+from judgestats.schema.counting import tally, units
 
 #: Why a ratio has no interval, or a term no value.
 NO_SPREAD = "no spread"
@@ -38,7 +40,9 @@ _Key = tuple[Any, ...]
 _Row = dict[str, Any]
 
 
-def criterion_shift(calls: Any, base: str, strict: str, *, conf_level: float = 0.95) -> pd.DataFrame:
+def criterion_shift(
+    calls: Any, base: str, strict: str, *, cluster: Cluster = "auto", conf_level: float = 0.95
+) -> pd.DataFrame:
     """How a prompt moves the tie rate, and what that saves and loses (dark_current paper, Eq. 11).
 
     Parameters
@@ -49,6 +53,9 @@ def criterion_shift(calls: Any, base: str, strict: str, *, conf_level: float = 0
         better), ``tie``, ``invalid`` (set aside).
     base, strict : str
         The two values of ``prompt`` compared.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -72,7 +79,8 @@ def criterion_shift(calls: Any, base: str, strict: str, *, conf_level: float = 0
     ``n`` is the calls shared, and the flag says ``k of m stimuli shared`` where either prompt judged others too (m is
     the calls that either judged). Where a call occurs twice under one prompt (``not paired: repeated stimuli``), where
     shared calls carry different counts ``n`` (``not paired: different counts``), and in a tally, it is that of two
-    independent samples. Its ``n`` is then the smaller of the two.
+    independent samples. Its ``n`` is then the smaller of the two. Clustered, the paired interval is Tango's of the n
+    that the clusters are worth, and that of two samples is MOVER, from the clustered Wilson intervals of both.
 
     The interval of ``saved_per_lost`` is Fieller's, of two differences on different stimuli, with the variance that
     each has as a paired or an independent difference. It is NaN, flagged ``base not told from zero``, where it is
@@ -92,7 +100,7 @@ def criterion_shift(calls: Any, base: str, strict: str, *, conf_level: float = 0
     """
     rows: list[_Row] = []
     signals: dict[_Key, _Row] = {}
-    cells = _cells(calls, base, strict)
+    cells = _cells(calls, base, strict, cluster)
     for key, cell in cells.items():
         signals[key] = _signal(cell, conf_level)
         shift = _difference(cell, "criterion_shift", "tie", conf_level)
@@ -120,13 +128,16 @@ class _Cell:
     calls : Sides or None
         The calls, where they are named.
     dependent : str
-        Flag of calls that share a pair.
+        Flag of intervals that take the calls as independent.
+    column : str or None
+        What the calls are clustered by.
     """
 
     named: dict[str, Any]
     counts: tuple[pd.DataFrame, pd.DataFrame]
     calls: Sides | None
     dependent: str
+    column: str | None
 
     def share(self, side: int, outcome: str) -> tuple[float, float]:
         """Hits and trials of one side."""
@@ -134,21 +145,20 @@ class _Cell:
         return float(n[said == outcome].sum()), float(n[said != "invalid"].sum())
 
 
-def _cells(calls: Any, base: str, strict: str) -> dict[_Key, _Cell]:
+def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _Cell]:
     """Cells that both prompts judged."""
-    table = tally(calls, "criterion_shift")
-    shared = bool(table.attrs.get(SHARED_PAIRS))
+    table = tally(calls, "criterion_shift", cluster=cluster)
+    column, dependent = column_of(table), dependence(table)
     _require_prompts(table, base, strict)
     counts = _by_cell(table, base, strict)
     named = set(required("preferences")) <= set(nw.from_native(calls).collect_schema().names())
-    single = _by_cell(units(calls, "criterion_shift"), base, strict) if named else {}
+    kept = [column] if column is not None and column != "pair" else []
+    single = _by_cell(units(calls, "criterion_shift", beside=kept), base, strict) if named else {}
     cells = {}
     for key, here in counts.items():
-        for side in here:
-            side.attrs[SHARED_PAIRS] = shared
         columns = dict(zip(_KEYS, here[0].iloc[0][_KEYS], strict=True))
         calls_here = matched_sides(*single[key], _CALL) if key in single else None
-        cells[key] = _Cell(columns, here, calls_here, NOT_INDEPENDENT if shared else "")
+        cells[key] = _Cell(columns, here, calls_here, dependent, column)
     return cells
 
 
@@ -185,7 +195,7 @@ def _levels(cell: _Cell, conf_level: float) -> list[_Row]:
     rows = []
     for term, side in zip(("criterion_base", "criterion_strict"), cell.counts, strict=True):
         tie, valid = side["outcome"] == "tie", side["outcome"] != "invalid"
-        rows += rates(side, ["prompt"], term, tie, valid, conf_level=conf_level)
+        rows += rates(side, ["prompt"], term, tie, valid, conf_level=conf_level, cluster=cell.column)
     return [{k: v for k, v in r.items() if k != "prompt"} for r in rows]
 
 
@@ -205,11 +215,25 @@ def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss
     if cell.calls is not None:
         sides = cell.calls if loss else cell.calls.swapped()
         one, two = (_marks(side, outcome) for side in sides.units)
-        row, doubt = paired_difference(sides, one, two, conf_level)
-    if row is None:
+        row, doubt = paired_difference(sides, one, two, conf_level, cell.column)
+    if row is None and cell.column is not None:
+        sides_of = [_rate(cell, side, outcome, conf_level) for side in (0, 1)]
+        row = interval_difference(*(sides_of if loss else sides_of[::-1]))
+        doubt = flags(doubt, *(r["flag"] for r in sides_of))
+    elif row is None:
         before, after = (cell.share(side, outcome) for side in (0, 1))
         row = independent_difference(*(before + after if loss else after + before), conf_level)
     return {"term": term, **row, "flag": flags(cell.dependent, doubt, size_flag(row["n"]))}
+
+
+def _rate(cell: _Cell, side: int, outcome: str, conf_level: float) -> _Row:
+    """Share of an outcome under one prompt with its clustered interval; without a flag of its size."""
+    table = cell.counts[side]
+    said = table["outcome"]
+    row = rates(table, ["prompt"], "", said == outcome, said != "invalid", conf_level=conf_level, cluster=cell.column)[
+        0
+    ]
+    return {**row, "flag": flags(*(f for f in row["flag"].split("; ") if f not in (SMALL_N, NO_DATA)))}
 
 
 def _marks(calls: pd.DataFrame, outcome: str) -> Marks:

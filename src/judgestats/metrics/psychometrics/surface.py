@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from judgestats.errors import choose
 from judgestats.kernels.decomposition import DROPPED, NO_PREFERENCE, ONE_SIDED, POSITIONAL, STABLE, decompose
-from judgestats.kernels.proportions import goodman, newcombe_paired
+from judgestats.kernels.proportions import goodman
 from judgestats.metrics.rates import rates
+from judgestats.metrics.shares import leans
 from judgestats.results import BY_STRUCTURE, NO_DATA, estimates
+from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import tally
@@ -42,7 +44,7 @@ def delta0(
     *,
     by: By = (),
     stimulus: str = "same_subset",
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     simultaneous: bool = True,
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
@@ -57,10 +59,13 @@ def delta0(
         Further grouping columns.
     stimulus : {'same_subset', 'different_subset'}
         Which equal-quality pairs; the two are never pooled.
-    cluster : str, optional
-        Column of pairs that are not independent (``task``): each rate gets a clustered Wilson interval.
+    cluster : "auto", str or False
+        What pairs share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        a column; False takes all pairs as independent, and is flagged where they are not. Where pairs share nothing,
+        the two calls of a pair are still clustered by it.
     simultaneous : bool
-        Goodman's intervals for the four classes together; False gives Wilson's for each alone.
+        Goodman's intervals for the four classes together (clustered: Wilson's clustered ones at the level of
+        Goodman's); False gives Wilson's for each alone.
     conf_level : float
         Coverage of the intervals, of the set of four where they are simultaneous.
 
@@ -96,7 +101,7 @@ def delta0(
     choose(stimulus, ("same_subset", "different_subset"), "stimulus")
     table = tally(calls, "delta0", by, cluster=cluster, stimulus=stimulus)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     pair_class = _pair_class(table)
     kept = pair_class != DROPPED
     commits = (table["forward"] != "tie").astype(float) + (table["reverse"] != "tie").astype(float)
@@ -108,8 +113,13 @@ def delta0(
         "tie_rate": rates(table, groups, "tie_rate", 1 - commits / 2, kept, calls_per_count=2, **options),
         **{t: rates(table, groups, t, pair_class == c, kept, **options) for t, c in CLASS_TERMS.items()},
     }
-    if simultaneous and cluster is None:
+    if simultaneous and options["cluster"] is None:
         _make_simultaneous(terms, classes, conf_level)
+    elif simultaneous:  # Goodman's are Wilson's at level 1 - α/4
+        options["conf_level"] = 1 - (1 - conf_level) / len(CLASS_TERMS)
+        for t, c in CLASS_TERMS.items():
+            joint = rates(table, groups, t, pair_class == c, kept, **options)
+            terms[t] = [{**r, "method": r["method"].replace("Wilson", "Goodman, 4 classes")} for r in joint]
     terms["other_conflict"] = [_by_structure(row) for row in terms["no_preference"]]
     rows = [{**row, "n_dropped": classes[g, DROPPED]} for t in _ORDER for g, row in enumerate(terms[t])]
     return estimates(rows, groups, extra=["n_dropped"])
@@ -130,7 +140,7 @@ def _by_structure(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def filler_preference(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFrame:
+def filler_preference(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
     """Preference for uninformative filler: share choosing the filler variant minus share choosing the clean one.
 
     Parameters
@@ -140,6 +150,9 @@ def filler_preference(calls: Any, *, by: By = (), conf_level: float = 0.95) -> p
         filler; or a tally: ``judge, outcome, n`` with outcomes ``filler``, ``clean``, ``tie``.
     by : str or sequence of str
         Further grouping columns.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the interval (Newcombe's, for the difference of two shares of one sample).
 
@@ -156,24 +169,12 @@ def filler_preference(calls: Any, *, by: By = (), conf_level: float = 0.95) -> p
        estimate  conf_low  conf_high     n
     0     0.333     0.132      0.502  60.0
     """
-    table = tally(calls, "filler_preference", by)
+    table = tally(calls, "filler_preference", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    outcome, n = table["outcome"].to_numpy(dtype=object), table["n"].to_numpy(dtype=float)
-    codes = codes_of(table, groups)
-    rows = rates(table, groups, "filler_preference", outcome == "filler", outcome != "invalid")
-    for g, row in enumerate(rows):
-        filler, clean, tie = (float(n[(codes.code == g) & (outcome == o)].sum()) for o in ("filler", "clean", "tie"))
-        total = filler + clean + tie
-        low, high = newcombe_paired(0.0, filler, clean, tie, conf_level)
-        difference = (filler - clean) / total if total else math.nan
-        row.update(
-            estimate=difference,
-            std_error=math.sqrt(((filler + clean) / total - difference**2) / total) if total else math.nan,
-            conf_low=low,
-            conf_high=high,
-            method="Newcombe, two shares of one sample",
-        )
-    return estimates(rows, groups)
+    outcome = table["outcome"].to_numpy(dtype=object)
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
+    filler, clean = outcome == "filler", outcome == "clean"
+    return estimates(leans(table, groups, "filler_preference", filler, clean, outcome != "invalid", **options), groups)
 
 
 def _pair_class(table: pd.DataFrame) -> Any:

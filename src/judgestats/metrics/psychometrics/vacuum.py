@@ -10,8 +10,9 @@ import pandas as pd
 from judgestats.errors import SchemaError, choose
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates
+from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.columns import By, grouping
-from judgestats.schema.counting import tally
+from judgestats.schema.counting import clustered, tally
 from judgestats.schema.patterns import Invalid
 
 #: Gates in the order a call meets them, and the statuses that fail each.
@@ -28,7 +29,7 @@ def dark_current(
     calls: Any,
     *,
     by: By = (),
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     invalid: Invalid = "drop",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
@@ -40,8 +41,9 @@ def dark_current(
         Preferences with a column ``stimulus``; the rows that are ``vacuum`` count. Or a tally: ``judge, choice, n``.
     by : str or sequence of str
         Further grouping columns; ``vacuum_kind`` is always one where it is there.
-    cluster : str, optional
-        Column whose values are not independent trials (``task``): Wilson with an effective n.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     invalid : {'drop', 'wrong', 'tie'}
         What an invalid call is: set aside, a false preference, or no preference.
     conf_level : float
@@ -73,7 +75,7 @@ def dark_current(
     choice = table["choice"]
     hit = choice.isin(["first", "second"]) | ((choice == "invalid") & (invalid == "wrong"))
     trial = (choice != "invalid") | (invalid != "drop")
-    options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     if "vacuum_kind" not in table.columns:
         return estimates(rates(table, groups, "dark_current", hit, trial, **options), groups)
     rows = rates(table, groups, "dark_current", hit, trial, vacuum_kind="all", **options)
@@ -81,7 +83,7 @@ def dark_current(
     return estimates(rows, [*groups, "vacuum_kind"])
 
 
-def validity_gates(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFrame:
+def validity_gates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
     """Share of calls that pass each validity gate, of those that reach it (dark_current paper, Section 3.2).
 
     Parameters
@@ -90,6 +92,9 @@ def validity_gates(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.D
         Preferences. Without a column ``status`` an invalid choice counts as one that was not parsed.
     by : str or sequence of str
         Further grouping columns.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -120,15 +125,19 @@ def validity_gates(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.D
     if "status" in present:
         said = nw.col("status").cast(nw.String)
         status = nw.when(said.is_null() | said.is_in(["ok", ""])).then(status).otherwise(said)
+    data, kept, noted = clustered(data, groups, cluster)
     count = nw.col("n").sum() if "n" in present else nw.len()
-    counted = data.lazy().with_columns(status.alias("_status")).group_by(*groups, "_status").agg(count.alias("n"))
+    keys = list(dict.fromkeys([*groups, *kept, "_status"]))
+    counted = data.lazy().with_columns(status.alias("_status")).group_by(*keys).agg(count.alias("n"))
     table = counted.collect(backend="pandas").to_native()
-    table = table.sort_values([*groups, "_status"], ignore_index=True)
+    table = table.sort_values([*keys[:-1], "_status"], ignore_index=True)
+    table.attrs[CLUSTERING] = noted
+    column = column_of(table)
     rows = []
     reached = pd.Series(True, index=table.index)
     for gate, failures in GATES.items():
         failed = table["_status"].isin(failures)
-        rows += rates(table, groups, gate, ~failed, reached, conf_level=conf_level)
+        rows += rates(table, groups, gate, ~failed, reached, conf_level=conf_level, cluster=column)
         reached &= ~failed
-    rows += rates(table, groups, "valid", table["_status"] == "ok", conf_level=conf_level)
+    rows += rates(table, groups, "valid", table["_status"] == "ok", conf_level=conf_level, cluster=column)
     return estimates(rows, groups)
