@@ -90,7 +90,7 @@ def test_what_is_counted():
 
 def test_the_bootstrap_is_near_that_of_evalica():
     """Its interval, of seed 42 and 1000 resamples of disagreements, is [.443, .941]; ours draws units, and is wider."""
-    row = alpha(scores_of(FOUR), n_resamples=4000).iloc[0]
+    row = alpha(scores_of(FOUR), interval="percentile", n_resamples=4000).iloc[0]
     assert row["conf_low"] == pytest.approx(0.443, abs=0.06)
     assert row["conf_high"] == pytest.approx(0.97, abs=0.04)
     assert row["std_error"] == pytest.approx(0.146, abs=0.01)  # irrCAC, by linearization
@@ -109,7 +109,7 @@ def test_the_bootstrap_is_one_of_units(level, shape):
     units = [u for u in units if len(u) > 1]
     rng = np.random.default_rng(3)
     draws = [twins.alpha([units[i] for i in rng.integers(0, len(units), len(units))], level) for _ in range(300)]
-    row = alpha(scores_of(matrix), level=level, n_resamples=4000, conf_level=0.8).iloc[0]
+    row = alpha(scores_of(matrix), level=level, interval="percentile", n_resamples=4000, conf_level=0.8).iloc[0]
     spread = np.std(draws, ddof=1)
     assert row["std_error"] == pytest.approx(spread, rel=0.2)
     low, high = np.quantile(draws, [0.1, 0.9])
@@ -136,7 +136,7 @@ def test_clusters_are_drawn_whole():
     assert alpha(table, level="ordinal")["std_error"].iloc[0] == pytest.approx(
         one["std_error"] / math.sqrt(10), rel=0.15
     )
-    assert whole["method"] == "percentile, bootstrap of item (B = 2000)"
+    assert whole["method"] == "t, bootstrap of item (B = 2000)"
     assert FEW_CLUSTERS in alpha(scores_of(noisy(units=8)), cluster="item")["flag"].iloc[0]
 
 

@@ -133,7 +133,9 @@ def _moments(
     for k, term in enumerate(("mean", "sd", "skew")):
         value = float(values[k][0]) + (centre if term == "mean" else 0.0)
         drawn = draws[k] + (centre if term == "mean" else 0.0)
-        cells_of = from_draws(value, drawn, len(labels), plan)
+        cells_of = from_draws(
+            value, drawn, len(labels), plan, (0.0, math.inf) if term == "sd" else (-math.inf, math.inf)
+        )
         why = CONSTANT if n > 1 and math.isnan(value) else ""
         doubt = flags(missing, why, SMALL_N if n < 30 else "", cells_of["flag"])
         rows.append({"term": term, **cells_of, "n": n, "flag": doubt})

@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, ndtr
+from scipy.special import chdtrc, stdtr, stdtrit
 
 from judgestats.errors import DesignError, choose
 from judgestats.metrics.agreement.blocks import (
@@ -92,7 +92,7 @@ def shift_heterogeneity(
     Q is the Wald statistic of equal shifts, with the covariance of the bootstrap draws. Where subgroups share no unit
     (domains of items) they are drawn apart, and Q is Cochran's own: inverse variances for weights. Where they do (judge
     pairs, systems, temperatures) they are drawn together, the covariance is used, and a flag says so. P-values take the
-    covariance as known; those of differences are normal, and not adjusted for their number.
+    covariance as known; those of differences go with their intervals, and are not adjusted for their number.
 
     Source: consensus_illusion paper, Sections 3.1 and 3.4 (domain selectivity, and the model x language interaction,
     for which it prints p < 0.01 and p < 0.05 without a statistic).
@@ -171,9 +171,8 @@ def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str
 
     def add(term: str, value: float, drawn: Floats, **more: Any) -> None:
         cells = from_draws(float(value), drawn, data.block.n_units, plan)
-        z = cells["estimate"] / cells["std_error"] if cells["std_error"] > 0 else math.nan
         if term != "shift":
-            more["p_value"] = float(2 * ndtr(-abs(z)))
+            more["p_value"] = _p_value(cells, data.block.n_units, plan.conf_level)
         doubt = flags(NO_DATA if math.isnan(value) else "", cells["flag"])
         base = {**data.block.key, "subgroup": "", "other": "", "term": term, **cells, **more}
         rows.append({**base, "n": data.block.n_units, "method": words(data.paired, plan), "flag": doubt})
@@ -189,6 +188,13 @@ def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str
     return [*rows, *_homogeneity(data.block.key, shift, draws, shared, data.block.n_units)]
 
 
+def _p_value(cells: dict[str, Any], n_units: int, conf_level: float) -> float:
+    """P-value that goes with Student's interval: below 1 - conf_level where it leaves 0 out."""
+    near = cells["conf_low"] if cells["estimate"] > 0 else -cells["conf_high"]
+    t = near / cells["std_error"] + float(stdtrit(n_units - 1, (1 + conf_level) / 2))
+    return float(2 * stdtr(n_units - 1, -max(t, 0.0))) if cells["std_error"] > 0 else math.nan
+
+
 def _two_by_two(label: list[tuple[str, ...]]) -> bool:
     return len(label) == 4 and len(label[0]) == 2 and all(len({t[i] for t in label}) == 2 for i in (0, 1))
 
@@ -201,7 +207,8 @@ def _homogeneity(key: dict[str, Any], shift: Floats, draws: Floats, shared: bool
     lost = some(int((~known).sum()), "subgroup without a shift", "subgroups without a shift")
     few = FEW_CLUSTERS if n_units < 10 else ""
     g = shift.size
-    q = cochran_q(shift, np.cov(draws, rowvar=False), shared) if g > 1 and len(draws) > g else math.nan
+    covariance = np.cov(draws, rowvar=False) * n_units / max(n_units - 1, 1)  # that of a sample, as standard errors are
+    q = cochran_q(shift, covariance, shared) if g > 1 and len(draws) > g else math.nan
     doubt = flags(lost, DEPENDENT if shared else "", few, NO_DATA if math.isnan(q) else "")
     row = {**key, "subgroup": "", "other": "", "n": g, "flag": doubt}
     known_q = not math.isnan(q)

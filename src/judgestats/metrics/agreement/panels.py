@@ -52,12 +52,17 @@ def drawn(
     """Bootstrap as :func:`resampled` does; what is drawn here is a unit, with the answers of its judges."""
     cells = resampled(table, counts, statistic, plan, key)
     small = SMALL_N if table["n"].sum() < 30 else ""
-    return {**cells, "method": in_words(plan), "flag": flags(cells["flag"], small)}
+    return {**cells, "method": of_units(cells["method"]), "flag": flags(cells["flag"], small)}
 
 
 def in_words(plan: Bootstrap | None) -> str:
     """The ``method`` of an estimate."""
-    return "asymptotic" if plan is None else plan.words.replace("bootstrap of calls", "bootstrap of units")
+    return "asymptotic" if plan is None else of_units(plan.words)
+
+
+def of_units(words: str) -> str:
+    """What is drawn are things with the answers of their judges."""
+    return words.replace("bootstrap of calls", "bootstrap of units")
 
 
 def plain(key: dict[str, Any]) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from judgestats.metrics.agreement.blocks import (
     some,
 )
 from judgestats.metrics.agreement.draws import (
+    DIFFERENCE,
     METHODS,
     Method,
     from_draws,
@@ -270,7 +271,7 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap) ->
     for label, p in chosen:
         value = mean_defined(mean_defined(data.r[..., p]))
         draws = mean_defined(mean_defined(data.draws[..., p]))
-        cells = from_draws(float(value[1] - value[0]), draws[:, 1] - draws[:, 0], data.block.n_units, plan)
+        cells = from_draws(float(value[1] - value[0]), draws[:, 1] - draws[:, 0], data.block.n_units, plan, DIFFERENCE)
         used = int((~np.isnan(data.r[0][:, p])).sum())
         row = {**data.block.key, **label, **_moved(value[0], value[1], flag_at), **cells}
         doubt = flags(
