@@ -18,6 +18,8 @@ LEFT_CENSORED = "left-censored"
 RIGHT_CENSORED = "right-censored"
 CEILING = "ceiling"
 NOT_INDEPENDENT = "calls not independent"
+#: Counts that do not say what their calls share: the interval takes them as independent.
+CLUSTERING_UNKNOWN = "clustering unknown"
 SMALL_N = "n < 30"
 NO_DATA = "no data"
 FEW_CLUSTERS = "fewer than 10 clusters"

@@ -55,7 +55,7 @@ def test_pairs_by_brute_force(calls):
     for (judge, _), pair in calls[calls["stimulus"] == "same_subset"].groupby(["judge", "item"]):
         answers = pair.sort_values("first")["choice"].tolist()
         want[(judge, *answers)] += 1
-    got = {tuple(r[:3]): r[3] for r in tally(calls, "delta0").itertuples(index=False)}
+    got = {tuple(r[:3]): r[3] for r in tally(calls, "delta0", cluster=False).itertuples(index=False)}
     assert got == dict(want)
 
 
@@ -77,7 +77,7 @@ def test_a_missing_order_and_an_invalid_call_are_patterns_of_their_own(calls):
 
 def test_units_are_the_tally_before_counting(calls):
     one = units(calls, "delta0").groupby(["judge", "forward", "reverse"]).size().reset_index(name="n")
-    pd.testing.assert_frame_equal(one, tally(calls, "delta0"), check_dtype=False)
+    pd.testing.assert_frame_equal(one, tally(calls, "delta0", cluster=False), check_dtype=False)
 
 
 def test_row_order_does_not_matter(calls):

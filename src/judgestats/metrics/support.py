@@ -122,7 +122,7 @@ def _repeats(data: Any, table: pd.DataFrame) -> str:
         return f"{numbered} of each call"
     try:
         if "choice" in table:
-            tally(data, "consistency")
+            tally(data, "consistency", cluster=False)
     except DesignError as error:
         return "some, without a number in 'replicate'" if "repeat a call" in str(error) else "none"
     return "none"
@@ -139,7 +139,7 @@ def _pairwise_design(data: Any, table: pd.DataFrame) -> list[tuple[str, str]]:
 
 def _orders(data: Any) -> str:
     try:
-        pairs = tally(data, "consistency")
+        pairs = tally(data, "consistency", cluster=False)
     except JudgestatsError as error:
         return f"not usable: {str(error).partition('. ')[0]}"
     both = ~(pairs[["forward", "reverse"]] == "missing").any(axis=1)

@@ -219,7 +219,7 @@ def _has_repeats(data: pd.DataFrame, by: Sequence[str] = ()) -> bool:
     """Whether pairs cannot be counted because calls repeat; an order that is not known is taken as it stands."""
     columns = [c for c in data.columns if c != "order_known"]
     try:
-        tally(data[columns], "consistency", by=list(by))
+        tally(data[columns], "consistency", by=list(by), cluster=False)
     except DesignError as error:
         return _REPEATED in str(error)
     return False

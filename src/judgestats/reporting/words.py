@@ -9,6 +9,7 @@ from judgestats.metrics.consensus.scores import ASIDE, GAP, SD_UNKNOWN, UNEQUAL_
 from judgestats.results import (
     BY_STRUCTURE,
     CEILING,
+    CLUSTERING_UNKNOWN,
     CONSTANT,
     FEW_CLUSTERS,
     FEW_DISAGREEMENTS,
@@ -178,9 +179,11 @@ NEUTRAL = {
 }
 #: What a flag says, in a sentence. A flag that is not here speaks for itself.
 FLAGS = {
-    NOT_INDEPENDENT: "Some calls share a pair, and the interval takes the calls as independent. It is too narrow where "
-    "calls of a pair agree in the answer’s slot or outcome, and too wide for a lean when both orders of each pair were "
-    "judged; an interval by cluster (cluster=) knows.",
+    NOT_INDEPENDENT: "Some calls share an item or a pair, and the interval takes the calls as independent. It is too "
+    "narrow where such calls agree, and too wide for a difference of slots when both orders of each pair were judged; "
+    "the default, cluster=\"auto\", allows for it.",
+    CLUSTERING_UNKNOWN: "These are counts that do not say which calls share an item: the interval takes the calls as "
+    "independent, and is too narrow where they are not.",
     SMALL_N: "Fewer than 30 in the denominator: the interval is wide for a reason.",
     NO_DATA: "Nothing to divide by. Not zero: unknown.",
     LEFT_CENSORED: "Reached at the first step already: the true value may be smaller. Read “at most”.",

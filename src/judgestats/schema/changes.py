@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.schema.clustering import CANDIDATES, Sharing, auto_cluster
 from judgestats.schema.coding import call_counts, codes_of, count
 from judgestats.schema.pairing import candidates, unit_columns
 from judgestats.schema.patterns import Pattern
@@ -16,7 +18,14 @@ from judgestats.schema.patterns import Pattern
 MISSING = "missing"
 
 
-def count_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str | None) -> tuple[pd.DataFrame, bool]:
+def count_changes(
+    data: Any,
+    pattern: Pattern,
+    groups: list[str],
+    apart: list[str],
+    clusters: tuple[str, ...] | None,
+    baseline: str | None,
+) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """Count pairs by their outcome under the baseline and under each other value of ``pattern.across``.
 
     Parameters
@@ -27,16 +36,22 @@ def count_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str 
         Of the unit ``change``.
     groups : list of str
         Columns that split the counts.
+    apart : list of str
+        Columns that tell two estimates apart.
+    clusters : tuple of str or None
+        Columns to cluster by; None for what the pairs are seen to share.
     baseline : str or None
         The value that the others are compared with; None where there are two, of which it is the first by name.
 
     Returns
     -------
     counts : pandas.DataFrame
-        The `groups`, ``pattern.across``, ``baseline``, ``outcome`` and ``n``. A pair that one side lacks is kept:
-        its answer there is ``missing``.
-    shared : bool
-        Whether two counts share a pair.
+        The `groups`, the cluster, ``pattern.across``, ``baseline``, ``outcome`` and ``n``. A pair that one side lacks
+        is kept: its answer there is ``missing``.
+    found : Sharing
+        What the pairs share.
+    clusters : tuple of str
+        Columns to cluster by.
 
     Raises
     ------
@@ -44,9 +59,18 @@ def count_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str 
         If the baseline does not occur, or a pair was judged twice under one value.
     """
     table = matched_changes(data, pattern, groups, baseline)
-    columns = list(dict.fromkeys([*groups, pattern.across, "baseline", "outcome"]))
-    pairs = list(dict.fromkeys([*groups, "judge", "item", "_low", "_high", pattern.across]))
-    return count(table, columns, "n"), codes_of(table, pairs).size < float(table["n"].sum())
+    if "pair" not in groups:
+        table = table.assign(pair=codes_of(table, ["item", "_low", "_high"]).code)
+    candidates = dict.fromkeys(c for c in (*apart, *CANDIDATES) if c in table)
+    found = auto_cluster(
+        nw.from_native(table[[*candidates]], eager_only=True), apart, pattern.cluster, float(table["n"].sum())
+    )
+    kept = ((found.column,) if found.column else ()) if clusters is None else clusters
+    if "pair" in kept and "pair" not in groups:
+        low, high = (table[c].astype(str) for c in ("_low", "_high"))
+        table = table.assign(pair=table["item"].astype(str) + "|" + low + "|" + high)
+    columns = list(dict.fromkeys([*groups, *kept, pattern.across, "baseline", "outcome"]))
+    return count(table, columns, "n"), found, kept
 
 
 def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str | None) -> pd.DataFrame:

@@ -12,14 +12,24 @@ import pandas as pd
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.schema.cells import cells
 from judgestats.schema.changes import count_changes
-from judgestats.schema.coding import call_counts, codes_of, count, is_constant, tidy
+from judgestats.schema.clustering import (
+    CANDIDATES,
+    CLUSTERING,
+    Cluster,
+    Sharing,
+    auto_cluster,
+    clusters,
+    noted,
+    with_pair,
+)
+from judgestats.schema.coding import call_counts, codes_of, count, tidy
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     count_pairs,
-    distinct_pairs,
     labelled,
     matched,
+    number_of_pairs,
     pair_weights,
     refuse_unknown_order,
     unit_columns,
@@ -37,7 +47,8 @@ def tally(
     measure: str,
     by: By = (),
     *,
-    cluster: By | None = None,
+    cluster: Cluster = "auto",
+    beside: By = (),
     stimulus: str | None = None,
     baseline: str | None = None,
 ) -> pd.DataFrame:
@@ -52,8 +63,11 @@ def tally(
         A name in :data:`PATTERNS`.
     by : str or sequence of str
         Further columns that split the counts; ``judge`` always does.
-    cluster : str or sequence of str, optional
-        Columns to be kept beside the patterns, so that a clustered interval can be taken from the tally.
+    cluster : "auto", str, sequence of str, or False
+        Columns to be kept beside the patterns, so that a clustered interval can be taken from the tally. ``"auto"``
+        keeps the one that a measure would choose for the frame; False keeps none.
+    beside : str or sequence of str
+        Further columns to be kept that split no estimate (the strata of a bootstrap).
     stimulus : str, optional
         Count this kind of stimulus in place of the measure's own.
     baseline : str, optional
@@ -65,6 +79,7 @@ def tally(
     pandas.DataFrame
         The `by` columns, the cluster, the pattern columns and ``n``, sorted; only patterns that occur. For ratings
         (unit ``cell``): mean, sd and runs of each judge on each thing rated, as :func:`judgestats.schema.cells.cells`.
+        Its ``attrs``, which pandas keeps in a Parquet file, say what the calls share.
 
     Raises
     ------
@@ -85,39 +100,122 @@ def tally(
     """
     choose(measure, PATTERNS, "measure")
     pattern = PATTERNS[measure]
+    columns = clusters(cluster)
     if pattern.unit == "cell":
         return cells(frame, by)
     data = nw.from_native(frame)
     present = list(data.collect_schema().names())
+    apart = _apart(by, pattern, present)
     if is_tally(present, pattern):
-        result = _recount(data, pattern, _groups(by, cluster, present, pattern, "tally"))
-        shared = bool(getattr(frame, "attrs", {}).get(SHARED_PAIRS, False))
+        found = _shared_counts(frame, data, pattern, apart)
+        kept = (found.column,) if columns is None and found is not None and found.column else columns or ()
+        result = _recount(data, pattern, _groups([*names(by), *names(beside)], kept, present, pattern, "tally"))
     elif pattern.unit == "raters":
-        result, shared = count_raters(frame, by, cluster, baseline)
+        found = _shared_answers(data, pattern, apart, present)
+        kept = ((found.column,) if found.column else ()) if columns is None else columns
+        data = with_pair(data) if "pair" in kept and "pair" not in present else data
+        result, shared = count_raters(data.to_native(), by, [*kept, *names(beside)], baseline)
+        found = Sharing(found.column, shared or found.shared)
     else:
-        groups = _groups(by, cluster, present, pattern, "frame")
-        result, shared = _count_frame(data, pattern, measure, groups, stimulus, baseline)
+        data = chosen(data, pattern, measure, stimulus)
+        if pattern.unit == "change":
+            data = with_outcome(data, pattern)
+        if pattern.ordered or pattern.unit == "pair":
+            refuse_unknown_order(data, present)
+        split = [*names(by), *names(beside)]
+        groups = _groups(split, columns or (), present, pattern, "frame")
+        result, found, kept = _count_frame(data, pattern, measure, groups, apart, columns, stimulus, baseline)
+        if columns is None:  # as where the column is named
+            order = list(dict.fromkeys([*split, *kept, *groups, *result.columns]))
+            result = tidy(result[order], order[:-1])
     _refuse_unknown_values(result, pattern)
-    result.attrs[SHARED_PAIRS] = shared
+    result.attrs[CLUSTERING] = noted(kept, found, apart, columns is None)
+    result.attrs[SHARED_PAIRS] = bool(found and found.shared)
     return result
 
 
+def _apart(by: By, pattern: Pattern, present: Sequence[str]) -> list[str]:
+    """Columns that tell two estimates apart: calls in different ones need not be independent."""
+    own = (c for c in pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other"))
+    return list(dict.fromkeys([*(c for c in names(by) if c in present), "judge", *own]))
+
+
+def _shared_counts(frame: Any, data: Any, pattern: Pattern, apart: list[str]) -> Sharing | None:
+    """What the counts of a tally share; None where neither a column nor a note of :func:`tally` says so."""
+    present = data.collect_schema().names()
+    own = {*pattern.columns, *pattern.optional, *apart}
+    beside = [c for c in CANDIDATES if c in present and c not in own]
+    if beside:
+        there = data.lazy().select(*dict.fromkeys([*apart, *(c for c in CANDIDATES if c in present), "n"]))
+        table = there.collect(backend="pandas").to_native()
+        n = call_counts(table["n"])
+        found = auto_cluster(nw.from_native(table[n > 0], eager_only=True), apart, pattern.cluster, float(n.sum()))
+        if found.column or {"pair", "item"} & set(beside):
+            return found
+    about = getattr(frame, "attrs", {}).get(CLUSTERING, {})
+    known = about.get("known") and not about.get("columns") and about.get("groups") == sorted(set(apart))
+    return Sharing("", bool(about["shared"])) if known else None
+
+
+def _shared_answers(data: Any, pattern: Pattern, apart: list[str], present: list[str]) -> Sharing:
+    """What the answers of several judges share, each judge's by themselves."""
+    if "judge" not in present or "item" not in present:
+        return Sharing("", False)  # refused when counted
+    apart = [c for c in apart if c != "other"]
+    return auto_cluster(data, apart, pattern.cluster, _calls(data))
+
+
 def _count_frame(
-    data: Any, pattern: Pattern, measure: str, groups: list[str], stimulus: str | None, baseline: str | None
-) -> tuple[pd.DataFrame, bool]:
-    """Count a preferences frame; and whether two counts share a pair."""
-    data = chosen(data, pattern, measure, stimulus)
+    data: Any,
+    pattern: Pattern,
+    measure: str,
+    groups: list[str],
+    apart: list[str],
+    columns: tuple[str, ...] | None,
+    stimulus: str | None,
+    baseline: str | None,
+) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+    """Count a preferences frame; what the counts share, and what to cluster by."""
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
         data = data.drop("stimulus")  # one value is left: nothing to tell apart
-    if pattern.ordered:
-        refuse_unknown_order(data, list(data.collect_schema().names()))
     if pattern.unit == "change":
-        return count_changes(with_outcome(data, pattern), pattern, groups, baseline)
+        return count_changes(data, pattern, groups, apart, columns, baseline)
     if pattern.unit == "side" and "choice" in groups:
         raise DesignError(f"by='choice' is the answer, which {measure} counts by candidate: leave it out.")
+    present = list(data.collect_schema().names())
+    if pattern.unit == "side":
+        found = auto_cluster(_sides(data, apart), apart, pattern.cluster, 2 * _calls(data))
+    else:
+        units_there = number_of_pairs(data, groups) if pattern.unit == "pair" else _calls(data)
+        shown = [c for c in apart if c in present]
+        found = auto_cluster(data, shown, pattern.cluster, units_there)
+    kept = ((found.column,) if found.column else ()) if columns is None else columns
+    if "pair" in kept and "pair" not in present:
+        data = with_pair(data)
+    groups = list(dict.fromkeys([*groups, *kept]))
     result = count_pairs(data, groups) if pattern.unit == "pair" else _count_calls(data, groups, pattern)
-    calls = float(result["n"].sum()) / (2 if pattern.unit == "side" else 1)
-    return result, _share_pairs(data, groups, pattern, calls)
+    return result, found, kept
+
+
+def _calls(data: Any) -> float:
+    """How many calls there are, counts included."""
+    if "n" not in data.collect_schema().names():
+        rows = data.select(nw.len().alias("n")).lazy()
+    elif isinstance(data, nw.DataFrame):
+        return float(call_counts(data["n"].to_pandas()).sum())
+    else:
+        _refuse_counts(data, "n")
+        rows = data.select(nw.col("n").sum())
+    return float(rows.collect(backend="pandas").to_native()["n"].iloc[0] or 0)
+
+
+def _sides(data: Any, apart: list[str]) -> Any:
+    """Each call twice, once for each candidate, with the columns that calls may share."""
+    present = data.collect_schema().names()
+    data = data if "pair" in present else with_pair(data)
+    kept = list(dict.fromkeys(c for c in (*apart, *CANDIDATES) if c in (*present, "pair") and c != "candidate"))
+    parts = [data.select(*kept, nw.col(slot).cast(nw.String).alias("candidate")) for slot in ("first", "second")]
+    return nw.concat(parts)
 
 
 def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
@@ -167,20 +265,8 @@ def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFr
     return result.assign(**labelled(pairs.answers))
 
 
-def _share_pairs(data: Any, groups: list[str], pattern: Pattern, counted: float) -> bool:
-    """Whether more calls, or pairs, were counted than there are pairs: some of them are then not independent."""
-    present = list(data.collect_schema().names())
-    groups = [*groups, *(c for c in pattern.columns if c in UNIT_COLUMNS and c in present)]
-    apart = [c for c in unit_columns(present, groups) if c not in {"judge", "item", *groups}]
-    if isinstance(data, nw.DataFrame):
-        apart = [c for c in apart if not is_constant(data[c].to_pandas())]
-    if pattern.unit == "pair" and "n" not in present and not apart:
-        return False  # each pair is one
-    return counted > distinct_pairs(data, groups)
-
-
-def _groups(by: By, cluster: By | None, present: list[str], pattern: Pattern, what: str) -> list[str]:
-    asked = grouping([*names(by), *(names(cluster) if cluster else [])], present, what)
+def _groups(by: By, cluster: Sequence[str], present: list[str], pattern: Pattern, what: str) -> list[str]:
+    asked = grouping([*names(by), *cluster], present, what)
     return list(dict.fromkeys([*asked, *(c for c in pattern.optional if c in present), "judge"]))
 
 

@@ -233,16 +233,17 @@ def _low_and_high(names: tuple[str, str]) -> tuple[Any, Any]:
     return low.alias(names[0]), high.alias(names[1])
 
 
-def distinct_pairs(data: Any, groups: Iterable[str]) -> int:
-    """How many pairs there are within the `groups`, whatever their order, repeat and further conditions.
-
-    Calls, or pairs, that are more than this are not independent: some share the item and the two candidates.
-    """
-    known = list(dict.fromkeys(["judge", "item", *groups]))
+def number_of_pairs(data: Any, groups: Iterable[str]) -> float:
+    """How many pairs there are, whatever their order; a count ``n`` stands for as many."""
+    present = list(data.collect_schema().names())
+    unit = unit_columns(present, groups)
     if isinstance(data, nw.DataFrame):
-        table = data.select(*known, "first", "second").to_pandas()
+        table = data.select(*unit, "first", "second").to_pandas()
         low, high, _ = candidates(table)
-        return combine([*each(column_codes, [table[c] for c in known]), low, high], len(table)).size
-    pairs = data.with_columns(*_low_and_high(("_low", "_high"))).select(*known, "_low", "_high").unique()
-    found = pairs.select(nw.len().alias("pairs")).collect(backend="pandas").to_native()["pairs"].iloc[0]
-    return int(found)
+        codes = combine([*each(column_codes, [table[c] for c in unit]), low, high], len(table))
+        weight = pair_weights(data, codes)
+        return float(codes.size if weight is None else weight.sum())
+    weight = nw.col("n") if "n" in present else nw.lit(1)
+    pairs = data.with_columns(*_low_and_high(("_low", "_high")), weight.alias("_n")).group_by(*unit, "_low", "_high")
+    total = pairs.agg(nw.col("_n").max()).select(nw.col("_n").sum().alias("pairs"))
+    return float(total.collect(backend="pandas").to_native()["pairs"].iloc[0] or 0)

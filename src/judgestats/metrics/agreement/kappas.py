@@ -207,7 +207,7 @@ def _pair_counts(data: Any, by: By, cluster: str | None, against: Any) -> pd.Dat
     if against is None or _counted(data):
         if against is not None:
             raise DesignError("A table of counts names its pairs itself: leave against= out.")
-        return tally(data, "kappa", by, cluster=cluster)
+        return tally(data, "kappa", by, cluster=cluster or False)
     table, shared = count_raters(data, by, cluster, against)
     table.attrs[SHARED_PAIRS] = shared
     return table

@@ -116,7 +116,7 @@ def gold_agreement(
     plan = planned(interval, cluster, strata, n_resamples, seed, conf_level)
     _refuse_own_names(by)
     scored, aside = _labelled(calls, by)
-    table = tally(scored, "gold_agreement", by, cluster=cluster if plan is None else plan.columns)
+    table = tally(scored, "gold_agreement", by, cluster=(cluster if plan is None else plan.columns) or False)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     table = aside.with_empty(table, groups)
     outcome = table["outcome"].to_numpy(dtype=object)

@@ -191,7 +191,7 @@ def counted(
     if average:
         calls = _slotted(calls)
         extra.append(TARGET_SLOT)
-    table = tally(calls, "bias_score", [*names(by), *extra], cluster=settings.clusters or None)
+    table = tally(calls, "bias_score", [*names(by), *extra], cluster=settings.clusters or False)
     groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
     return found.aside.with_empty(table, groups), groups
 

@@ -149,7 +149,7 @@ def _table(calls: Any, by: By, marker: list[str], confidence: str | None) -> tup
     groups = [*grouping(by, present), *(["bias"] if "bias" in present else [])]
     groups = [g for g in dict.fromkeys(groups) if g != "judge"]
     if "choice" not in present:
-        return tally(calls, "bias_score", [*names(by), *marker]), groups
+        return tally(calls, "bias_score", [*names(by), *marker], cluster=False), groups
     sure = [confidence] if confidence else [c for c in ("strength", "confidence") if c in present][:1]
     columns = [*groups, *marker, *sure, "judge", "item", "first", "second", "choice", "target"]
     columns = list(dict.fromkeys([*columns, *(["n"] if "n" in present else [])]))

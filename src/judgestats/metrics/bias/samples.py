@@ -62,9 +62,9 @@ def samples_of(calls: Any, measure: str, baseline: str, by: By, settings: Settin
     """Count the pairs, or the calls, and return the samples and the grouping columns."""
     keep = [*names(by), *(["strategy"] if measure == "bias_score" else [])]
     if measure == "bias_change":
-        table = tally(calls, measure, keep, cluster=settings.clusters or None, baseline=baseline)
+        table = tally(calls, measure, keep, cluster=settings.clusters or False, baseline=baseline)
     else:
-        table = tally(calls, measure, keep, cluster=settings.clusters or None)
+        table = tally(calls, measure, keep, cluster=settings.clusters or False)
     groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
     if settings.invalid == "tie":
         answers = [c for c in ("baseline", "outcome") if c in table]

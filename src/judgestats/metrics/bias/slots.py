@@ -65,7 +65,7 @@ def slot_lean(calls: Any, *, by: By = (), cluster: str | None = None, conf_level
     """
     data = nw.from_native(calls)
     refuse_unknown_order(data, data.collect_schema().names())
-    table = tally(calls, "slot_lean", by, cluster=cluster)
+    table = tally(calls, "slot_lean", by, cluster=cluster or False)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     choice = table["choice"].replace({"abstain": "tie"}).to_numpy(dtype=object)
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
@@ -105,7 +105,7 @@ def answer_rates(calls: Any, *, by: By = (), cluster: str | None = None, conf_le
     0      tie       0.3  10.0
     1  invalid       0.2  10.0
     """
-    table = tally(calls, "answer_rates", by, cluster=cluster)
+    table = tally(calls, "answer_rates", by, cluster=cluster or False)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
     rows = rates(table, groups, "tie", table["choice"].isin(["tie", "abstain"]), **options)

@@ -100,7 +100,7 @@ def consistency(
     choose(unit, ("pair", "call"), "unit")
     if over == "replicate":
         return _of_repeats(calls, missing, unit, by, cluster or "item", conf_level)
-    table = tally(calls, "consistency", by, cluster=cluster)
+    table = tally(calls, "consistency", by, cluster=cluster or False)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     forward, reverse = (table[c].to_numpy(dtype=object) for c in ("forward", "reverse"))
     answered = 2 - np.isin(forward, ["invalid", "missing"]).astype(int) - np.isin(reverse, ["invalid", "missing"])

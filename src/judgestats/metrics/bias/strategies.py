@@ -129,7 +129,8 @@ def compare_strategies(
     _check(method, adjust, invalid, ties, m)
     confidence(conf_level)
     column = pairs if isinstance(pairs, str) else None
-    table = tally(calls, "compare_strategies", [*names(by), *([column] if column else [])], baseline=baseline)
+    kept = [*names(by), *([column] if column else [])]
+    table = tally(calls, "compare_strategies", kept, cluster=False, baseline=baseline)
     groups = list(dict.fromkeys([*grouping(by, table.columns), "judge", "strategy"]))
     whole = not _from_elsewhere(calls)
     counts, left = _crossed(table, groups, invalid, ties)

@@ -107,7 +107,7 @@ def preference_rate(
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
     plan = planned(interval, cluster, None, n_resamples, seed, conf_level)
     kept = names(cluster or ())
-    table = _of(tally(calls, "preference_rate", by, cluster=cluster), of)
+    table = _of(tally(calls, "preference_rate", by, cluster=cluster or False), of)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "candidate"]))
     outcome = table["outcome"].to_numpy(dtype=object)
     options: dict[str, Any] = {

@@ -257,7 +257,7 @@ def _sensitivity_rows(found: Study, blind: str, options: Mapping[str, Any]) -> _
     here = here[here["gold"].notna() & (here["gold"].astype(str) != "")]
     cluster = found.clusters or None
     columns = [*found.groups, "probe"]
-    table = tally(nw.from_native(here), "gold_agreement", columns, cluster=cluster)
+    table = tally(nw.from_native(here), "gold_agreement", columns, cluster=cluster or False)
     outcome = table["outcome"].astype(str)
     rows = rates(table, columns, "sensitivity", outcome == "correct", outcome != "invalid", **options)
     labelled = [r for r in rows if r["probe"] != blind]

@@ -106,7 +106,7 @@ def revision(
     options: dict[str, Any] = {"conf_level": conf_level, "bootstrap": plan}
     if plan is None and found.clusters:
         options["cluster"] = found.clusters[0]
-    table = tally(found.table, "revision", columns, cluster=found.clusters or None, baseline=before)
+    table = tally(found.table, "revision", columns, cluster=found.clusters or False, baseline=before)
     answers = table[["baseline", "outcome"]].astype(str)
     valid = ~answers.isin(_NO_ANSWER).any(axis=1)
     rows = rates(table, columns, "revision", answers["baseline"] != answers["outcome"], valid, **options)

@@ -80,7 +80,7 @@ class Study:
         if self.kind == "joint":
             return _blind_margin(self.table, [*self.groups, *self.clusters], probe)
         here = self.table[self.table["probe"] == probe]
-        return tally(here, "anchoring", self.groups, cluster=self.clusters or None)
+        return tally(here, "anchoring", self.groups, cluster=self.clusters or False)
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _kind(table: pd.DataFrame, measure: str) -> str:
         raise DesignError(
             f"{measure} needs a preferences frame, and there is no {missing}. Columns: {', '.join(have)}."
         )
-    tally(table, measure)  # refuses what is no tally either
+    tally(table, measure, cluster=False)  # refuses what is no tally either
     return "margins"
 
 
@@ -293,7 +293,7 @@ def _key(here: pd.DataFrame, columns: list[str]) -> dict[str, Any]:
 def _independent(found: Study, blind: str, side: pd.Series[Any], clusters: list[str]) -> Iterator[Answers]:
     """Answers from counts of each probe: two samples, of which nothing says that they are of the same items."""
     _refuse_many(found.table, found.groups, side.where(found.table["probe"] != blind, None))
-    table = tally(found.table, "anchoring", found.groups, cluster=clusters or None)
+    table = tally(found.table, "anchoring", found.groups, cluster=clusters or False)
     columns = [*found.groups, "probe"]
     named = found.table.assign(_side=side).groupby(columns, dropna=False)["_side"]
     side_of = {key_of(key): values for key, values in named}

@@ -59,7 +59,7 @@ def target_sensitivity(
     3         miss_by_tie      0.06    0.0278     0.1248
     """
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
-    table = tally(calls, "target_sensitivity", by, cluster=cluster)
+    table = tally(calls, "target_sensitivity", by, cluster=cluster or False)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
     outcome = settled(table["outcome"], invalid)
     valid = outcome != "invalid"
@@ -111,7 +111,7 @@ def d_prime(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.DataFram
     0         d_prime    3.3812  ceiling; n < 30
     1  slot_criterion   -0.0000  ceiling; n < 30
     """
-    table = tally(calls, "d_prime", by)
+    table = tally(calls, "d_prime", by, cluster=False)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
     toward_first = table["choice"].map({"first": 1.0, "second": 0.0}).fillna(0.5).to_numpy(dtype=float)
     n = table["n"].to_numpy(dtype=float) * (table["choice"] != "invalid").to_numpy()

@@ -136,7 +136,7 @@ class _Cell:
 
 def _cells(calls: Any, base: str, strict: str) -> dict[_Key, _Cell]:
     """Cells that both prompts judged."""
-    table = tally(calls, "criterion_shift")
+    table = tally(calls, "criterion_shift", cluster=False)
     shared = bool(table.attrs.get(SHARED_PAIRS))
     _require_prompts(table, base, strict)
     counts = _by_cell(table, base, strict)

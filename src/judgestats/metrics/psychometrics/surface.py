@@ -94,7 +94,7 @@ def delta0(
     6                no_preference    0.5667   60.0
     """
     choose(stimulus, ("same_subset", "different_subset"), "stimulus")
-    table = tally(calls, "delta0", by, cluster=cluster, stimulus=stimulus)
+    table = tally(calls, "delta0", by, cluster=cluster or False, stimulus=stimulus)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": cluster}
     pair_class = _pair_class(table)
@@ -156,7 +156,7 @@ def filler_preference(calls: Any, *, by: By = (), conf_level: float = 0.95) -> p
        estimate  conf_low  conf_high     n
     0     0.333     0.132      0.502  60.0
     """
-    table = tally(calls, "filler_preference", by)
+    table = tally(calls, "filler_preference", by, cluster=False)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     outcome, n = table["outcome"].to_numpy(dtype=object), table["n"].to_numpy(dtype=float)
     codes = codes_of(table, groups)

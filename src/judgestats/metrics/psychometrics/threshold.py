@@ -94,7 +94,7 @@ def detection_threshold(
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
     if cluster not in nw.from_native(calls).collect_schema().names():
         cluster = None
-    table = tally(calls, "detection_threshold", by, cluster=cluster)
+    table = tally(calls, "detection_threshold", by, cluster=cluster or False)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     codes = codes_of(table, groups)
     table = table.assign(outcome=settled(table["outcome"], invalid))

@@ -67,7 +67,7 @@ def dark_current(
     0  Llama8B    0.6667    0.5783     0.7447  120.0
     """
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
-    table = tally(calls, "dark_current", by, cluster=cluster)
+    table = tally(calls, "dark_current", by, cluster=cluster or False)
     groups = ["judge", *grouping(by, table.columns)]
     groups = [g for g in dict.fromkeys(groups) if g != "vacuum_kind"]
     choice = table["choice"]

@@ -106,7 +106,7 @@ def _counted(frame: Any, present: list[str], by: list[str], whole: list[str]) ->
     if "choice" not in present:
         _refuse_outcomes(frame)
     whole_calls(frame)
-    table = tally(frame, "bias_score", by)
+    table = tally(frame, "bias_score", by, cluster=False)
     wide = table.pivot_table(index=whole, columns="outcome", values="n", aggfunc="sum", fill_value=0.0, dropna=True)
     wide = wide.reindex(columns=["target", "other", "tie", "invalid"], fill_value=0.0).astype(float)
     result: pd.DataFrame = wide.reset_index().assign(net=False)

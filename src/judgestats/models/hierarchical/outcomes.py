@@ -81,7 +81,7 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     """
     table = _printed(counts) if isinstance(counts, Mapping) else counts
     whole_calls(table)
-    table = table if isinstance(counts, Mapping) else tally(counts, "anchoring")
+    table = table if isinstance(counts, Mapping) else tally(counts, "anchoring", cluster=False)
     shared = bool(table.attrs.get(SHARED_PAIRS, False))
     for name in ("judge", "probe", "outcome"):
         if table[name].isna().any():

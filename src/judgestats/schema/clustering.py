@@ -1,0 +1,246 @@
+"""Which calls are not independent: the column that an interval is clustered by when nobody names one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError
+from judgestats.results import CLUSTERING_UNKNOWN, NOT_INDEPENDENT
+from judgestats.schema.coding import Codes, column_codes, combine, each
+from judgestats.schema.pairing import candidates as candidate_codes
+
+#: How calls are clustered: by what they are seen to share, by one or more columns, or not at all.
+Cluster = str | Sequence[str] | Literal["auto", False]
+#: Columns whose levels calls may share. `pair` is made of the item and the two candidates where it is not there.
+CANDIDATES = ("pair", "item", "prompt", "task")
+#: Of nested columns the coarsest with so many levels is taken.
+ENOUGH = 30
+#: A prompt or task with fewer levels, where a measure does not declare it, is a fixed condition and no sample.
+SAMPLED = 10
+#: Key in the ``attrs`` of a tally: what its counts share, as :func:`noted` writes it.
+CLUSTERING = "clustering"
+
+
+class Sharing(NamedTuple):
+    """What the calls of a frame share.
+
+    Attributes
+    ----------
+    column : str
+        The column that ``"auto"`` chooses; empty where none is to be chosen.
+    shared : bool
+        Whether calls share something all the same: one item that all of them are about.
+    """
+
+    column: str
+    shared: bool
+
+
+def clusters(cluster: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a ``cluster=``, none for False; None where the data are to say.
+
+    Raises
+    ------
+    DesignError
+        If it is neither a column, nor ``"auto"``, nor False.
+
+    Examples
+    --------
+    >>> clusters("item"), clusters(False), clusters("auto")
+    (('item',), (), None)
+    """
+    if cluster is False:
+        return ()
+    if isinstance(cluster, str):
+        return None if cluster == "auto" else (cluster,)
+    if isinstance(cluster, Iterable) and not isinstance(cluster, dict):
+        columns = tuple(cluster)
+        if all(isinstance(c, str) for c in columns):
+            return columns
+    raise DesignError(
+        f'cluster={cluster!r} names no column. Allowed: "auto" (what the calls are seen to share), the name of a '
+        "column, several names where a bootstrap takes them, or False (all calls as independent)."
+    )
+
+
+def auto_cluster(data: Any, groups: Iterable[str], declared: str, n_units: float) -> Sharing:
+    """Choose the column that an interval is clustered by, from what the calls share.
+
+    Parameters
+    ----------
+    data : narwhals frame
+        Calls (or counts, all above 0); of a lazy frame the levels are counted in its own engine.
+    groups : iterable of str
+        Columns of one estimate: the judge, and what ``by=`` names. None of them is chosen.
+    declared : str
+        Cluster of the measure's pattern.
+    n_units : float
+        How many calls are counted, or pairs where they are the unit.
+
+    Returns
+    -------
+    Sharing
+
+    Notes
+    -----
+    A candidate counts where more units are counted than there are levels of it within the groups, and where it has two
+    levels or more (the median of the groups, as for every number of levels here). Candidates crossed with the declared
+    one are dropped (where it does not count: with the item, else with the finest). Of the rest, which are nested in
+    each other, the coarsest with 30 levels is taken, else the finest. A missing label is a level like any other.
+    """
+    groups = list(dict.fromkeys(groups))
+    present = data.collect_schema().names()
+    named = [c for c in dict.fromkeys([*CANDIDATES, declared]) if c in present and c not in groups]
+    made = "pair" not in present and {"item", "first", "second"} <= set(present)
+    candidates = [*(["pair"] if made else []), *named]
+    if not candidates:
+        return Sharing("", False)
+    counted = _Here(data, groups, candidates) if isinstance(data, nw.DataFrame) else _There(data, groups, candidates)
+    levels: dict[str, float] = {}
+    shared = False
+    for name in candidates:
+        per_group = counted.levels(name)
+        if not per_group.size or n_units <= per_group.sum():
+            continue
+        shared |= name in ("pair", "item", declared)
+        middle = float(np.median(per_group))
+        if middle >= (2 if name in ("pair", "item", declared) else SAMPLED):
+            levels[name] = middle
+    if not levels:
+        return Sharing("", shared)
+    return Sharing(_chosen(levels, declared, counted), True)
+
+
+def _chosen(levels: dict[str, float], declared: str, counted: _Here | _There) -> str:
+    """Of the columns that count, the one to cluster by."""
+    rank = {name: i for i, name in enumerate((declared, "item", "prompt", "task", "pair"))}
+    finest_first = sorted(levels, key=lambda c: (-levels[c], rank[c]))
+    start = next((c for c in (declared, "item") if c in levels), finest_first[0])
+    chain = [start]
+    for name in sorted(levels, key=lambda c: rank[c]):
+        if name not in chain and all(counted.nested(name, other) for other in chain):
+            chain.append(name)
+    enough = [c for c in chain if levels[c] >= ENOUGH]
+    if enough:
+        return min(enough, key=lambda c: (levels[c], rank[c]))
+    return next(c for c in finest_first if c in chain)
+
+
+class _Here:
+    """Levels of a frame in memory, counted through codes."""
+
+    def __init__(self, data: Any, groups: list[str], candidates: list[str]) -> None:
+        made = "pair" in candidates and "pair" not in data.columns
+        columns = [*groups, *(c for c in candidates if c != "pair" or not made)]
+        beside = ["item", "first", "second"] if made else []
+        table = data.select(*dict.fromkeys([*columns, *beside])).to_pandas()
+        self._rows = len(table)
+        self._coded = dict(zip(columns, each(column_codes, [table[c] for c in columns]), strict=True))
+        if made:
+            item = self._coded.get("item") or column_codes(table["item"])
+            pair = combine([item, *candidate_codes(table)[:2]], self._rows)
+            self._coded["pair"] = pair.code, pair.size
+        self._group = combine([self._coded[g] for g in groups], self._rows)
+
+    def _distinct(self, *columns: str) -> Codes:
+        return combine([self._coded[c] for c in columns], self._rows)
+
+    def levels(self, name: str) -> Any:
+        both = combine([(self._group.code, self._group.size), self._coded[name]], self._rows)
+        return np.bincount(self._group.code[both.first], minlength=self._group.size)
+
+    def nested(self, one: str, two: str) -> bool:
+        both = self._distinct(one, two).size
+        return both in (self._distinct(one).size, self._distinct(two).size)
+
+
+class _There:
+    """Levels of a lazy frame, counted in its own engine."""
+
+    def __init__(self, data: Any, groups: list[str], candidates: list[str]) -> None:
+        made = "pair" in candidates and "pair" not in data.collect_schema().names()
+        self._data = with_pair(data) if made else data
+        self._groups = groups
+
+    def levels(self, name: str) -> Any:
+        distinct = self._data.select(*self._groups, name).unique()
+        if not self._groups:
+            return np.array([self._size(name)])
+        per_group = distinct.group_by(*self._groups).agg(nw.len().alias("_levels"))
+        return per_group.select("_levels").collect(backend="pandas").to_native()["_levels"].to_numpy(dtype=float)
+
+    def _size(self, *columns: str) -> int:
+        distinct = self._data.select(*columns).unique().select(nw.len().alias("_levels"))
+        return int(distinct.collect(backend="pandas").to_native()["_levels"].iloc[0])
+
+    def nested(self, one: str, two: str) -> bool:
+        return self._size(one, two) in (self._size(one), self._size(two))
+
+
+def with_pair(data: Any) -> Any:
+    """Put in the column ``pair``: the item and the two candidates, whatever their order."""
+    first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
+    low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
+    return data.with_columns(nw.concat_str(item, low, high, separator="|").alias("pair"))
+
+
+def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], asked: bool) -> dict[str, Any]:
+    """Write down what the counts of a tally share, as text and truths that a Parquet file keeps.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        What an interval of it is to be clustered by.
+    found : Sharing or None
+        What its calls share; None where that is not known.
+    groups : iterable of str
+        Within which groups that was looked for.
+    asked : bool
+        Whether the data were to say what to cluster by.
+    """
+    return {
+        "columns": list(columns),
+        "known": found is not None,
+        "shared": bool(found and found.shared),
+        "groups": sorted(set(groups)),
+        "auto": asked,
+    }
+
+
+def columns_of(table: pd.DataFrame) -> tuple[str, ...]:
+    """Columns that intervals of a tally are to be clustered by."""
+    return tuple(table.attrs.get(CLUSTERING, {}).get("columns", ()))
+
+
+def column_of(table: pd.DataFrame) -> str | None:
+    """The one column that an interval of a tally is to be clustered by, or None.
+
+    Raises
+    ------
+    DesignError
+        If there are several.
+    """
+    columns = columns_of(table)
+    if len(columns) > 1:
+        raise DesignError(
+            f"This interval takes one cluster, and cluster= names {', '.join(map(repr, columns))}. Name one, or ask "
+            "for a bootstrap where the measure has one."
+        )
+    return columns[0] if columns else None
+
+
+def dependence(table: pd.DataFrame) -> str:
+    """Flag of an interval that takes the calls of a tally as independent, empty where they are or it does not."""
+    about = table.attrs.get(CLUSTERING)
+    if about is None:
+        return ""
+    if about["columns"]:
+        return ""
+    if not about["known"]:
+        return CLUSTERING_UNKNOWN if about["auto"] else ""
+    return NOT_INDEPENDENT if about["shared"] else ""

@@ -1,0 +1,198 @@
+"""What the calls of a frame share, and which column an interval is clustered by for it."""
+
+import duckdb
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from judgestats.errors import DesignError
+from judgestats.schema import tally
+from judgestats.schema.clustering import (
+    CLUSTERING,
+    Sharing,
+    auto_cluster,
+    column_of,
+    columns_of,
+    dependence,
+)
+
+ENGINES = {
+    "pandas": lambda t: t,
+    "polars": pl.from_pandas,
+    "lazy polars": lambda t: pl.from_pandas(t).lazy(),
+    "duckdb": duckdb.from_df,
+}
+
+
+def frame(items=40, pairs=2, repeats=1, judges="g", **columns):
+    """Calls of each judge on so many pairs of each item, repeated."""
+    rows = [
+        (j, f"i{i:03}", f"x{p}", "y", r, ("first", "second", "tie")[(i + p + r) % 3])
+        for j in judges
+        for i in range(items)
+        for p in range(pairs)
+        for r in range(repeats)
+    ]
+    table = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "replicate", "choice"])
+    number = table["item"].str[1:].astype(int)
+    return table.assign(**{name: number.map(rule) for name, rule in columns.items()})
+
+
+def found(table, groups=("judge",), declared="item", n_units=None):
+    return auto_cluster(nw.from_native(table), groups, declared, len(table) if n_units is None else n_units)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("table", "want"),
+    [
+        pytest.param(frame(40, 1), "", id="every call is on its own"),
+        pytest.param(frame(40, 2), "item", id="two pairs of an item"),
+        pytest.param(frame(40, 1, 2), "item", id="a repeat: pair and item are one, and the item is named"),
+        pytest.param(frame(30, 2, 2), "item", id="nested, 30 levels: the coarser"),
+        pytest.param(frame(29, 2, 2), "pair", id="nested, 29 levels: the finer"),
+        pytest.param(frame(20, 2), "item", id="29 levels or fewer, and no finer column is shared"),
+        pytest.param(frame(60, 2, task=lambda i: f"t{i // 2}"), "task", id="30 tasks"),
+        pytest.param(frame(58, 2, task=lambda i: f"t{i // 2}"), "item", id="29 tasks"),
+        pytest.param(frame(40, 2, prompt=lambda i: f"p{i % 10}"), "item", id="ten prompts that hold the items"),
+        pytest.param(frame(40, 1, task=lambda i: f"t{i % 10}"), "task", id="ten tasks, each item once"),
+        pytest.param(frame(40, 1, task=lambda i: f"t{i % 9}"), "", id="nine tasks are conditions"),
+        pytest.param(frame(40, 1, task=lambda i: "one"), "", id="a constant column"),
+        pytest.param(frame(1, 40, 2), "pair", id="one item"),
+    ],
+)
+def test_the_column_that_is_chosen(table, want, engine):
+    assert found(ENGINES[engine](table), n_units=len(table)).column == want
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_of_crossed_columns_the_declared_one_then_the_item(engine):
+    table = frame(40, 1, 40).assign(task=lambda t: "t" + t["replicate"].astype(str))  # each item under each task
+    assert found(ENGINES[engine](table), n_units=len(table), declared="item").column == "item"
+    assert found(ENGINES[engine](table), n_units=len(table), declared="task").column == "task"
+    prompts = table.rename(columns={"task": "prompt"})
+    assert found(ENGINES[engine](prompts), n_units=len(table), declared="task").column == "item"
+
+
+def test_a_declared_column_counts_with_few_levels():
+    table = frame(40, 1, task=lambda i: f"t{i % 4}")
+    assert found(table).column == ""
+    assert found(table, declared="task").column == "task"
+
+
+def test_what_by_names_is_never_chosen():
+    table = frame(29, 2, 2)
+    assert found(table, ("judge", "item")).column == "pair"
+    assert found(frame(40, 2), ("judge", "item")).column == ""
+
+
+def test_levels_are_the_median_of_the_groups():
+    rich, poor = frame(60, 2, 2, "a"), frame(10, 2, 2, "b")
+    assert found(pd.concat([rich, poor, rich.assign(judge="c")])).column == "item"
+    assert found(pd.concat([rich, poor, poor.assign(judge="c")])).column == "pair"
+
+
+def test_a_missing_label_is_a_level():
+    table = frame(60, 2, task=lambda i: f"t{i // 2}" if i < 58 else None)
+    for engine in ENGINES.values():
+        assert found(engine(table), n_units=len(table)).column == "task"
+
+
+def test_one_item_of_many_calls_is_shared_and_no_cluster():
+    assert found(frame(1, 1, 40)) == Sharing("", True)
+    assert dependence(tally(frame(1, 1, 40), "answer_rates")) == "calls not independent"
+
+
+def test_a_count_is_so_many_calls():
+    once = frame(40, 1)
+    assert tally(once, "answer_rates").attrs[CLUSTERING]["columns"] == []
+    for engine in ENGINES.values():
+        assert columns_of(tally(engine(once.assign(n=2)), "answer_rates")) == ("item",)
+
+
+def test_a_pair_in_two_orders_is_two_calls_and_one_pair():
+    one = frame(40, 1)
+    both = pd.concat([one, one.rename(columns={"first": "second", "second": "first"})])
+    for engine in ENGINES.values():
+        assert columns_of(tally(engine(both), "answer_rates")) == ("item",)
+        assert columns_of(tally(engine(both), "consistency")) == ()
+        assert columns_of(tally(engine(both), "preference_rate")) == ("item",)
+    assert dependence(tally(both, "consistency")) == ""
+
+
+def test_sides_share_what_their_candidate_meets_again():
+    assert columns_of(tally(frame(40, 1), "preference_rate")) == ()
+    league = frame(40, 2)  # y meets x0 and x1 in each item
+    assert columns_of(tally(league, "preference_rate")) == ("item",)
+
+
+def test_strategies_share_the_item():
+    one = frame(40, 2).assign(gold="y", strategy="B0")
+    calls = pd.concat([one, one.assign(strategy="S8", choice="first")])
+    assert columns_of(tally(calls, "compare_strategies")) == ("item",)
+    assert columns_of(tally(calls[calls["first"] == "x0"], "compare_strategies")) == ()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_pair_is_made_where_it_is_chosen(engine):
+    got = tally(ENGINES[engine](frame(10, 4, 2)), "answer_rates")
+    assert columns_of(got) == ("pair",)
+    assert got["pair"].nunique() == 40
+    assert got["n"].sum() == 80
+
+
+def test_none_is_refused():
+    with pytest.raises(DesignError, match=r"cluster=None names no column.*\"auto\".*False"):
+        tally(frame(), "answer_rates", cluster=None)
+
+
+def test_a_tally_says_what_it_shares(tmp_path):
+    shared, apart = tally(frame(40, 2), "answer_rates"), tally(frame(40, 1), "answer_rates")
+    for once, column in ((shared, ("item",)), (apart, ())):
+        once.to_parquet(tmp_path / "tally.parquet")
+        again = pd.read_parquet(tmp_path / "tally.parquet")
+        assert again.attrs == once.attrs
+        pd.testing.assert_frame_equal(tally(again, "answer_rates"), once)
+        assert columns_of(tally(again, "answer_rates")) == column
+        assert dependence(tally(again, "answer_rates")) == ""
+
+
+def test_a_tally_without_the_column_is_unknown():
+    shared = tally(frame(40, 2), "answer_rates")
+    printed = shared.groupby(["judge", "choice"], as_index=False)["n"].sum()
+    printed.attrs = {}
+    assert dependence(tally(printed, "answer_rates")) == "clustering unknown"
+    assert dependence(tally(printed, "answer_rates", cluster=False)) == ""
+    assert dependence(tally(shared.drop(columns="item"), "answer_rates")) == "clustering unknown"
+    split = tally(frame(40, 1, task=lambda i: f"t{i % 2}"), "answer_rates", by="task")
+    assert dependence(tally(split, "answer_rates", by="task")) == ""
+    assert dependence(tally(split, "answer_rates")) == "clustering unknown"
+
+
+def test_false_counts_calls_and_flags_what_they_share():
+    got = tally(frame(40, 2), "answer_rates", cluster=False)
+    assert columns_of(got) == ()
+    assert "item" not in got
+    assert dependence(got) == "calls not independent"
+    assert dependence(tally(frame(40, 1), "answer_rates", cluster=False)) == ""
+
+
+def test_a_named_column_is_taken():
+    got = tally(frame(40, 2, topic=lambda i: i % 5), "answer_rates", cluster="topic")
+    assert column_of(got) == "topic"
+    assert dependence(got) == ""
+    with pytest.raises(DesignError, match="takes one cluster"):
+        column_of(tally(frame(40, 2, topic=lambda i: i % 5), "answer_rates", cluster=["item", "topic"]))
+
+
+def test_lazy_levels_equal_eager_ones():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        table = frame(int(rng.integers(5, 70)), int(rng.integers(1, 4)), int(rng.integers(1, 3)), "ab")
+        size = int(rng.integers(2, 40))
+        table = table.assign(task=table["item"].str[1:].astype(int) % size, prompt=rng.integers(0, size, len(table)))
+        table = table.sample(frac=0.7, random_state=int(rng.integers(99)))
+        want = found(table)
+        assert found(pl.from_pandas(table).lazy(), n_units=len(table)) == want
