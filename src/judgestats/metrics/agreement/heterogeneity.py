@@ -35,8 +35,10 @@ from judgestats.metrics.agreement.draws import (
     whole,
 )
 from judgestats.metrics.agreement.shifts import Matched, matched, two_sides, words
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import FEW_CLUSTERS, NO_DATA, estimates, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 
 #: As a value of ``across``: the subgroups are the pairs of judges.
@@ -54,7 +56,7 @@ def shift_heterogeneity(
     cell: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -110,12 +112,12 @@ def shift_heterogeneity(
     """
     choose(method, METHODS, "method")
     choose(unit, UNITS, "unit")
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     wanted = names(across)
     if not wanted:
         raise DesignError("across= names no column. Give what the subgroups differ in, or 'pair' for the judges.")
     split = [] if wanted == [PAIR] else wanted
     data = two_sides(before, after, condition, by, [*names(cell), *split], cluster, unit)
+    plan = plan_of(data.cluster, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
     for block in data.blocks:
         both = matched(_apart(block, split), method, plan)
@@ -262,7 +264,7 @@ def agreement_slope(
     cell: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -309,10 +311,12 @@ def agreement_slope(
     """
     choose(method, METHODS, "method")
     choose(unit, UNITS, "unit")
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     grouping(over, nw.from_native(ratings).collect_schema().names(), "ratings")
     by = [c for c in names(by) if c != over]
-    table, groups = rated(ratings, by, [over, *(c for c in names(cell) if c not in by)], cluster)
+    more = [over, *(c for c in names(cell) if c not in by)]
+    drawn = clustered_by(ratings, [*by, *more], cluster, whole="item")
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated(ratings, by, more, drawn.column)
     refuse_empty(table)
     try:
         table[over] = pd.to_numeric(table[over]).astype(float)
@@ -320,8 +324,8 @@ def agreement_slope(
         cure = "a slope needs numbers. Use agreement_shift for two conditions."
         raise DesignError(f"{over!r} holds text: {cure}") from None
     named = [c for c in dict.fromkeys([over, *names(cell)]) if c not in groups and c != "system"]
-    rows = [_slope(b, over, method, plan) for b in blocks(table, groups, named, unit, cluster)]
-    told = pooled(ratings, [*groups, *named])
+    rows = [_slope(b, over, method, plan) for b in blocks(table, groups, named, unit, drawn.column)]
+    told = flags(drawn.flag, pooled(ratings, [*groups, *named]))
     for row in rows:
         row["flag"] = flags(row["flag"], told)
     return estimates(rows, groups)

@@ -12,10 +12,19 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.coincidence import krippendorff, unit_weights
 from judgestats.kernels.resampling import generator
-from judgestats.metrics.agreement.labels import NO_PAIRS, ONE_LABEL, Group, few_disagreements, positions, rated
+from judgestats.metrics.agreement.labels import (
+    NO_PAIRS,
+    ONE_LABEL,
+    Group,
+    few_disagreements,
+    positions,
+    rated,
+    resolved,
+)
 from judgestats.metrics.agreement.panels import in_words, of_units
 from judgestats.metrics.resampled import Bootstrap, read_off
-from judgestats.results import NOT_INDEPENDENT, ONE_UNIT, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import ONE_UNIT, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 
@@ -31,7 +40,7 @@ def alpha(
     level: Level = "nominal",
     by: By = (),
     interval: Literal["t", "percentile"] | None = "t",
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -54,8 +63,9 @@ def alpha(
     interval : {'t', 'percentile', None}
         Bootstrap of the things judged, read off by Student's t or by percentile, or none. The ranks of ordinal alpha
         are those of each resample.
-    cluster : str, optional
-        Column whose levels are drawn whole (``item``).
+    cluster : "auto", str or False
+        Column whose levels are drawn whole; ``"auto"`` takes what several things are seen to share (``item``, say),
+        False takes things as independent.
     n_resamples, seed
         Of the bootstrap.
     conf_level : float
@@ -97,10 +107,11 @@ def alpha(
     choose(level, LEVELS, "level")
     if interval is not None:
         choose(interval, ("t", "percentile"), "interval")
-    found, groups = rated(data, by, cluster)
+    data, column, dependent = resolved(data, by, cluster)
+    found, groups = rated(data, by, column)
     values = positions(found.answers)[0]
     _refuse_unfit(values, level, found.kind)
-    plan = Bootstrap(interval or "t", (cluster,) if cluster else (), None, n_resamples, seed, conf_level)
+    plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
     rows = []
     for group in groups:
         fit = krippendorff(group.units, group.n[None, :], values, level)
@@ -111,7 +122,6 @@ def alpha(
         elif interval is not None:
             cells |= _resampled(group, float(fit.alpha[0]), values, level, plan)
             cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
-        dependent = NOT_INDEPENDENT if found.shared and not cluster else ""
         rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)})
     return estimates(rows, list(dict.fromkeys(names(by))), ["observed", "expected", "values"])
 

@@ -39,9 +39,11 @@ from judgestats.metrics.agreement.draws import (
     system_correlations,
     whole,
 )
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import TOO_FEW
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 
 Level = Literal["sample", "cell", "system"]
@@ -61,7 +63,7 @@ def correlation(
     by: By = (),
     cell: By | None = None,
     interval: Interval | None = None,
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -92,8 +94,9 @@ def correlation(
         Fisher's z, for each pair alone, treats its points as independent; over systems it speaks of further systems.
         ``t`` is a bootstrap of items, and speaks of further items for these systems. Pairs share their items, so
         their mean has the bootstrap only. By default Fisher for ``pairs="each"`` without a `cluster`.
-    cluster : str
-        What is drawn: ``item``, or a column in which items are nested.
+    cluster : "auto", str or False
+        What is drawn: a column in which items are nested; ``"auto"``, of ``item``, ``prompt`` and ``task`` the coarsest
+        with 30 levels or more; False, items, whatever they share.
     n_resamples, seed, conf_level
         Number of resamples, seed and coverage.
 
@@ -136,7 +139,9 @@ def correlation(
         choose(value, allowed, name)
     method = ("spearman" if level == "system" else "pearson") if method is None else method
     choose(method, METHODS, "method")
-    alone = pairs == "each" and cluster == "item"
+    named = _cell_columns(ratings, by, cell) if level == "cell" else []
+    drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
+    alone = pairs == "each" and drawn.column == "item"
     interval = ("fisher" if alone else "t") if interval is None else interval
     choose(interval, ("fisher", "t"), "interval")
     if interval == "fisher" and not alone:
@@ -144,17 +149,16 @@ def correlation(
             "Fisher's z is of one pair of judges and of independent points: pairs share their items, and points of one "
             "cluster depend. Use pairs='each', or interval='t'; with cluster= the latter."
         )
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
-    named = _cell_columns(ratings, by, cell) if level == "cell" else []
-    table, groups = rated(ratings, by, named, cluster)
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated(ratings, by, named, drawn.column)
     refuse_empty(table)
     term = "r" if method == "pearson" else "rho"
     rows: list[dict[str, Any]] = []
-    for block in blocks(table, groups, named, unit, cluster):
+    for block in blocks(table, groups, named, unit, drawn.column):
         rows += _rows(block, level, method, pairs, plan, interval == "fisher")
     told = pooled(ratings, [*groups, *named])
     for row in rows:
-        row.update(unit=unit, term=row.get("term", term), flag=flags(row.get("flag"), told))
+        row.update(unit=unit, term=row.get("term", term), flag=flags(drawn.flag, row.get("flag"), told))
         if unit == "criterion" and row.get("method") == FISHER and level != "system":
             row["flag"] = flags(NOT_INDEPENDENT, row["flag"])
     labels = [] if level == "system" else [*named, *([] if "system" in groups else ["system"])]
@@ -245,7 +249,7 @@ def agreement_levels(
     by: By = (),
     cell: By | None = None,
     unit: Unit = "item",
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -302,13 +306,14 @@ def agreement_levels(
     4     gap_sample_icc      0.05  4.0
     """
     choose(unit, UNITS, "unit")
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     named = _cell_columns(ratings, by, cell)
-    table, groups = rated(ratings, by, named, cluster)
+    drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated(ratings, by, named, drawn.column)
     refuse_empty(table)
-    told = pooled(ratings, [*groups, *named])
-    by_item = blocks(table, groups, named, "item", cluster)
-    by_unit = by_item if unit == "item" else blocks(table, groups, named, unit, cluster)
+    told = flags(drawn.flag, pooled(ratings, [*groups, *named]))
+    by_item = blocks(table, groups, named, "item", drawn.column)
+    by_unit = by_item if unit == "item" else blocks(table, groups, named, unit, drawn.column)
     rows: list[dict[str, Any]] = []
     for items, units in zip(by_item, by_unit, strict=True):
         rows += [{**items.key, **row, "flag": flags(row["flag"], told)} for row in _levels(items, units, unit, plan)]
