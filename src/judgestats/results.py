@@ -37,6 +37,8 @@ CONSTANT = "constant scores"
 ONE_UNIT = "one unit"
 FEW_RATERS = "fewer than 10 raters"
 RESAMPLES_AGREE = "resamples agree"
+#: Of an interval from resamples that are biased: what the bias hides beyond them is not covered.
+BIASED = "biased by over half a standard error"
 #: Below it the coverage of a 95 % interval of kappa, AC1 or alpha falls under 93 % in simulations.
 FEW_DISAGREEMENTS = "fewer than 20 disagreements"
 

@@ -1,6 +1,7 @@
 """The bootstrap of counts: against its twins, closed forms, R's boot and SciPy, and reproducible."""
 
 import csv
+import itertools
 import math
 from pathlib import Path
 
@@ -179,6 +180,28 @@ def test_percentile_interval_keeps_an_infinite_end():
     low, high = kernel.percentile_interval(draws)
     assert low == -np.inf
     assert high == 3.0
+
+
+def test_student_interval_is_t_with_the_standard_error_of_a_sample():
+    """Of a mean, drawn exhaustively: the standard error is sd over the root of n, with n - 1 in the divisor."""
+    x = np.array([1.0, 2.0, 4.0, 9.0])
+    draws = np.array([x[list(i)].mean() for i in itertools.product(range(4), repeat=4)])
+    error, bias, low, high = kernel.student_interval(draws, x.mean(), 4, 0.9)
+    assert error == pytest.approx(x.std(ddof=1) / 2 * np.sqrt(256 / 255))
+    assert bias == pytest.approx(0, abs=1e-12)
+    half = stats.t.ppf(0.95, 3) * error
+    assert (low, high) == pytest.approx((x.mean() - half, x.mean() + half))
+
+
+def test_student_interval_reaches_farther_to_where_the_bias_points():
+    draws = np.random.default_rng(0).normal(0.7, 0.1, 4000)  # the data say 0.8: draws lie low, so the truth is higher
+    error, bias, low, high = kernel.student_interval(draws, 0.8, 50, limits=(-1, 1))
+    half = stats.t.ppf(0.975, 49) * error
+    assert bias == pytest.approx(-0.1, abs=0.01)
+    assert (low, high) == (pytest.approx(0.8 - half), 1.0)
+    assert kernel.student_interval(draws, 0.8, 50)[3] == pytest.approx(0.8 + half - bias)
+    assert np.isnan(kernel.student_interval(draws, 0.8, 1)).all()
+    assert np.isnan(kernel.student_interval(np.array([1.0, np.inf]), 0.8, 5)).all()
 
 
 def test_percentile_interval_leaves_nan_out():

@@ -93,7 +93,7 @@ def test_line_is_least_squares_and_its_interval_that_of_drawn_items():
     x, e = table["score"] - table["score"].mean(), true["score"] - peer.intercept - peer.slope * table["score"]
     sandwich = math.sqrt((x**2 * e**2).sum()) / (x**2).sum()
     assert got.loc["slope", "std_error"] == pytest.approx(sandwich, rel=0.08)
-    assert got.loc["slope", "method"] == "percentile, bootstrap of item (B = 8000)"
+    assert got.loc["slope", "method"] == "t, bootstrap of item (B = 8000)"
     reliability = 0.6**2 * true["score"].var() / table["score"].var()
     assert peer.slope == pytest.approx(reliability / 0.6, rel=0.15), "flattened by noise in the score"
 

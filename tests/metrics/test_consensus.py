@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.stats
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -166,18 +167,22 @@ def test_variance_from_runs_is_that_of_the_linear_form(exclude_self, reference):
     panel = pd.DataFrame({"system": list("abx"), "mean": [0.0, 1, 2], "sd": [1.0, 2, 3], "runs": 9})
     arguments = {"reference": "peers" if reference == "peers" else panel, "exclude_self": exclude_self}
     base = consensus_deviation(means, **arguments)
-    variance = np.zeros(len(base))
+    variance, squares = np.zeros(len(base)), np.zeros(len(base))
     for i in means.index:
         moved = consensus_deviation(means.assign(mean=means["mean"] + (means.index == i)), **arguments)
-        variance += (moved["estimate"] - base["estimate"]).to_numpy() ** 2 * means["sd"][i] ** 2 / 5
+        part = (moved["estimate"] - base["estimate"]).to_numpy() ** 2 * means["sd"][i] ** 2 / 5
+        variance, squares = variance + part, squares + part**2 / 4
     for i in panel.index if reference == "panel" else ():
         shifted = panel.assign(mean=panel["mean"] + (panel.index == i))
         moved = consensus_deviation(means, shifted, exclude_self=exclude_self)
-        variance += (moved["estimate"] - base["estimate"]).to_numpy() ** 2 * panel["sd"][i] ** 2 / 9
+        part = (moved["estimate"] - base["estimate"]).to_numpy() ** 2 * panel["sd"][i] ** 2 / 9
+        variance, squares = variance + part, squares + part**2 / 8
     linear = ~base["term"].isin(["share_positive"]).to_numpy() & base["estimate"].notna().to_numpy()
     assert linear.sum() == (16 if reference == "peers" else 17)
     np.testing.assert_allclose(base["std_error"][linear], np.sqrt(variance[linear]), rtol=1e-9)
-    assert base["method"][linear].str.endswith("normal, from mean, sd, runs").all()
+    half = scipy.stats.t.ppf(0.975, variance[linear] ** 2 / squares[linear]) * np.sqrt(variance[linear])
+    np.testing.assert_allclose((base["conf_high"] - base["estimate"])[linear], half, rtol=1e-9)
+    assert base["method"][linear].str.endswith("t from mean, sd, runs (Satterthwaite)").all()
     two = means.groupby(["judge", "system"])["criterion"].nunique() == 2
     told = of(base, "deviation", "judge", "system")["flag"].str.contains("criteria taken as independent")
     pd.testing.assert_series_equal(told, two, check_names=False)
@@ -196,6 +201,21 @@ def test_coverage_of_the_interval_over_items():
         # own: 0.7 on oneself; others: on b and c the consensus holds one self-preferring judge of two
         hits += row["conf_low"] <= 0.7 + 0.35 <= row["conf_high"]
     assert 0.92 <= hits / 400 <= 0.975
+
+
+@pytest.mark.parametrize(("runs", "normal"), [(2, 0.87), (3, 0.92), (5, 0.94)])
+def test_coverage_of_the_interval_from_few_runs(runs, normal):
+    """One item, a few runs of each judge, sds that differ: Satterthwaite's t holds where a normal interval does not."""
+    rng = np.random.default_rng(runs)
+    reps, noise = 1500, np.array([1.0, 0.3, 0.3])
+    scores = noise[:, None] * rng.normal(size=(reps, 3, runs))
+    rows = np.indices((reps, 3)).reshape(2, -1)
+    table = pd.DataFrame({"study": rows[0], "judge": rows[1].astype(str), "system": "x", "runs": runs})
+    table = table.assign(mean=scores.mean(axis=2).ravel(), sd=scores.std(axis=2, ddof=1).ravel())
+    result = of(consensus_deviation(table, by="study"), "deviation", "judge").loc["0"]
+    covered = ((result["conf_low"] < 0) & (result["conf_high"] > 0)).mean()
+    assert 0.93 <= covered <= 0.975
+    assert (result["estimate"].abs() < 1.96 * result["std_error"]).mean() < normal
 
 
 def test_a_cluster_of_items_widens_the_interval():
@@ -223,7 +243,7 @@ def test_a_cluster_that_cuts_through_items_is_refused():
 def test_no_cluster_takes_the_runs():
     table = complete(np.random.default_rng(0), items="12", runs=3)
     result = consensus_deviation(table, cluster=None)
-    assert (result["method"] == "normal, from mean, sd, runs").all()
+    assert (result["method"] == "t from mean, sd, runs (Satterthwaite)").all()
     assert result["flag"].eq("replicates averaged").all()
     cell = table.groupby(["judge", "system", "item"])["score"].agg(["mean", "var"])
     v = cell["var"].unstack(["system", "item"]) / 3
@@ -639,7 +659,9 @@ def test_attenuation_flags_and_signs():
 def test_attenuation_interval_is_fieller_of_the_signed_ratio():
     table = conditions({"attributed": -4.0, "anonymized": -1.0}, sd=0.4)
     row = of(attenuation(table), "attenuation").loc["a"]
-    v, z2 = 2 * 0.4**2 / 4, 1.959963985**2  # variance of a deviation from one other judge
+    v = 2 * 0.4**2 / 4  # variance of a deviation from one other judge, of two means of 4 runs: 3 degrees each
+    df = (v + v / 16) ** 2 / ((v**2 + (v / 16) ** 2) / 6)  # of the difference B - (B/A) A, by Satterthwaite
+    z2 = scipy.stats.t.ppf(0.975, df) ** 2
     g = 16 - z2 * v
     middle, half = 4 / g, np.sqrt(16 - g * (1 - z2 * v)) / g
     assert row["conf_high"] == pytest.approx(100 * (1 - (middle - half)))
@@ -671,7 +693,7 @@ def test_mean_attenuation_by_the_delta_method_agrees_with_draws():
     a, b, c, d = cell[0] - cell[2], cell[3] - cell[1], cell[4] - cell[6], cell[7] - cell[5]
     draws = 100 * ((np.abs(a) - np.abs(c)) / np.abs(a) + (np.abs(b) - np.abs(d)) / np.abs(b)) / 2
     assert row["std_error"] == pytest.approx(draws.std(), rel=0.03)
-    assert row["method"] == "delta; normal, from mean, sd, runs"
+    assert row["method"] == "delta; t from mean, sd, runs (Satterthwaite)"
 
 
 def test_attenuation_pairs_the_items_of_both_conditions():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from judgestats.metrics.consensus import (
     attenuation,
@@ -81,8 +82,10 @@ def test_interval_from_means_sds_and_runs(scores):
     mine = sds["judge"] == "GPT-5.1"
     variance = (sds["sd"][mine] ** 2 / 10).sum() + (sds["sd"][~mine] ** 2 / 10).sum() / 16
     assert row["std_error"] == pytest.approx(np.sqrt(variance))
-    assert row["conf_high"] - row["estimate"] == pytest.approx(1.959963985 * np.sqrt(variance))
-    assert row["method"] == "normal, from mean, sd, runs"
+    squares = (sds["sd"][mine] ** 4 / 100).sum() + (sds["sd"][~mine] ** 4 / 100).sum() / 256
+    half = scipy.stats.t.ppf(0.975, 9 * variance**2 / squares) * np.sqrt(variance)  # Satterthwaite
+    assert row["conf_high"] - row["estimate"] == pytest.approx(half)
+    assert row["method"] == "t from mean, sd, runs (Satterthwaite)"
     assert row["flag"] == "replicates averaged"
 
 

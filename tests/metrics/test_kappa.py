@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 import twins_coincidence as twins
@@ -230,13 +231,73 @@ def test_clusters_widen_the_interval():
     table = pd.concat([scores_of(once).assign(system=f"s{k}") for k in range(10)], ignore_index=True)
     few = kappa(scores_of(once), interval="percentile").iloc[0]
     whole = kappa(table, interval="percentile", cluster="item").iloc[0]
-    rows = kappa(table, interval="percentile").iloc[0]
+    rows = kappa(table, interval="percentile", cluster=False).iloc[0]
     assert whole["std_error"] == pytest.approx(few["std_error"], rel=0.1)
     assert rows["std_error"] == pytest.approx(few["std_error"] / math.sqrt(10), rel=0.15)
     assert FEW_CLUSTERS not in whole["flag"]
     assert (
         FEW_CLUSTERS in kappa(table[table["item"] < "item 008"], interval="percentile", cluster="item")["flag"].iloc[0]
     )
+    pd.testing.assert_series_equal(kappa(table, interval="percentile").iloc[0], whole)  # by default
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_the_asymptotic_interval_knows_clusters(weights):
+    """Linearised over items: as the jackknife of items has it, and where each item has one thing, nearly as published."""
+    rng = np.random.default_rng(4)
+    base = rng.integers(0, 4, (2, 60))
+    keep = rng.random((2, 6, 60)) < 0.7
+    parts = [
+        scores_of(np.where(keep[:, k], base[:1], rng.integers(0, 4, (2, 60)))).assign(system=f"s{k}") for k in range(6)
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    row = kappa(table, weights=weights).iloc[0]
+    assert row["method"] == "linearised, clustered by item (G = 60)"
+    without = [
+        kappa(table[table["item"] != i], weights=weights, cluster=False)["estimate"].item()
+        for i in table["item"].unique()
+    ]
+    jackknife = math.sqrt(59 / 60 * ((np.array(without) - np.mean(without)) ** 2).sum())
+    assert row["std_error"] == pytest.approx(jackknife, rel=0.02)
+    assert row["conf_high"] - row["estimate"] == pytest.approx(stats.t.ppf(0.975, 59) * row["std_error"])
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(row["estimate"] / row["std_error"], 59))
+    published = kappa(table, weights=weights, cluster=False).iloc[0]
+    assert published["std_error"] < 0.8 * row["std_error"]
+    assert published["method"] == "asymptotic"
+    assert NOT_INDEPENDENT in published["flag"]
+    alone = parts[0]
+    same, plain = kappa(alone, weights=weights, cluster="item").iloc[0], kappa(alone, weights=weights).iloc[0]
+    assert plain["method"] == "asymptotic"
+    assert same["std_error"] == pytest.approx(plain["std_error"] * math.sqrt(60 / 59), rel=1e-9)
+
+
+@pytest.mark.parametrize(("measure", "options"), [(ac1, {}), (kappa, {"pairs": "fleiss"})])
+def test_coefficients_of_all_judges_know_clusters(measure, options):
+    rng = np.random.default_rng(9)
+    base = rng.integers(0, 3, 50)
+    parts = [
+        scores_of(np.where(rng.random((3, 50)) < 0.6, base, rng.integers(0, 3, (3, 50)))).assign(system=f"s{k}")
+        for k in range(5)
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    row = measure(table, **options).iloc[0]
+    assert row["method"] == "linearised, clustered by item (G = 50)"
+    without = [
+        measure(table[table["item"] != i], cluster=False, **options)["estimate"].item() for i in table["item"].unique()
+    ]
+    assert row["std_error"] == pytest.approx(math.sqrt(49 * np.var(without)), rel=0.02)
+    published = measure(table, cluster=False, **options).iloc[0]
+    assert published["method"] == "asymptotic"
+    assert NOT_INDEPENDENT in published["flag"]
+    assert NOT_INDEPENDENT not in row["flag"]
+    # a tally of the frame is the frame; one without its cluster says so
+    if not options:
+        return
+    counts = tally(table, "kappa")
+    pd.testing.assert_frame_equal(kappa(counts), kappa(table))
+    bare = counts.groupby(["judge", "other", "answer", "other_answer"], as_index=False)["n"].sum()
+    assert kappa(bare)["flag"].str.contains("clustering unknown").all()
+    np.testing.assert_allclose(kappa(bare)["std_error"], kappa(table, cluster=False)["std_error"])
 
 
 def test_the_mean_of_pairs():
@@ -380,7 +441,7 @@ def test_a_published_table_is_a_tally():
 
 
 def test_a_row_may_carry_a_count(verdicts):
-    once, thrice = kappa(verdicts), kappa(verdicts.assign(n=3))
+    once, thrice = (kappa(t, cluster=False) for t in (verdicts, verdicts.assign(n=3)))
     np.testing.assert_allclose(thrice["estimate"], once["estimate"], rtol=1e-12)
     np.testing.assert_allclose(thrice["std_error"], once["std_error"] / math.sqrt(3), rtol=1e-12)
     np.testing.assert_allclose(thrice["n"], 3 * once["n"])
@@ -455,7 +516,8 @@ def test_a_reference_answers_once():
     people = calls_of(["low", "high", "tie", "high"], "person")
     row = kappa(runs, against=people).iloc[0]
     assert row["n"] == 8
-    assert NOT_INDEPENDENT in row["flag"]
+    assert "clustered by item" in row["method"]
+    assert NOT_INDEPENDENT in kappa(runs, against=people, cluster=False)["flag"].iloc[0]
     with pytest.raises(DesignError, match="answered twice"):
         kappa(runs, against=pd.concat([people, people]))
 
@@ -472,9 +534,10 @@ def test_repeats_and_orders_are_matched_with_their_like():
         turned(calls_of(both[1], j), np.ones(3, dtype=bool)) for j, both in said.items()
     ], ignore_index=True)  # fmt: skip
     for table in (runs, orders):
-        row = kappa(table).iloc[0]
+        row = kappa(table, cluster=False).iloc[0]
         assert (row["n"], row["observed"]) == (6, pytest.approx(5 / 6))
         assert NOT_INDEPENDENT in row["flag"]
+        assert "clustered by" in kappa(table)["method"].iloc[0]
     assert NOT_INDEPENDENT not in kappa(runs, by="replicate")["flag"].iloc[0]
     with pytest.raises(DesignError, match=r"answered twice.*replicate"):
         kappa(pd.concat([runs, runs]).drop(columns="replicate"))
@@ -544,7 +607,7 @@ def test_judges_without_a_thing_in_common():
         ({"weights": "cubic"}, "weights='cubic'"),
         ({"pairs": "some"}, "pairs='some'"),
         ({"interval": "wilson"}, "interval='wilson'"),
-        ({"cluster": "item"}, "needs a bootstrap"),
+        ({"cluster": ["item", "system"]}, "takes one cluster"),
         ({"by": "judge"}, "leaves one judge"),
         ({"pairs": "fleiss", "against": "h"}, "takes no against"),
         ({"pairs": "average", "against": "h", "interval": "percentile"}, "needs a frame of all judges"),

@@ -234,7 +234,7 @@ def test_the_bootstrap_of_the_mean_covers():
 
 def test_bad_input_says_what_to_do():
     table = panel(items=4)
-    with pytest.raises(DesignError, match="Use pairs='each', or interval='percentile'"):
+    with pytest.raises(DesignError, match="Use pairs='each', or interval='t'"):
         correlation(table, interval="fisher")
     with pytest.raises(DesignError, match="The ratings have one: 'x'"):
         correlation(table[table["judge"] == "x"])

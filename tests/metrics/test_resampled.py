@@ -1,6 +1,8 @@
 """Bootstrap intervals of statistics of counts: what is drawn, what is refused, what is flagged."""
 
+import inspect
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from judgestats.errors import DesignError
+import judgestats
+import registry
+from judgestats.errors import DesignError, JudgestatsError
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.metrics.rates import rates
 from judgestats.metrics.resampled import LONE_UNIT, NOT_BCA, Bootstrap, planned, resampled
-from judgestats.results import FEW_CLUSTERS, FEW_DRAWN, NO_DATA, ONE_UNIT, RESAMPLES_AGREE
+from judgestats.results import BIASED, FEW_CLUSTERS, FEW_DRAWN, NO_DATA, ONE_UNIT, RESAMPLES_AGREE
 
 
 def share(totals):
@@ -377,3 +381,85 @@ def test_an_interval_is_never_of_zero_width(counts):
         low, high = ends(row)
         assert (math.isnan(low) and math.isnan(high)) or low < high
         assert not math.isnan(low) or row["flag"], "what is not known is flagged"
+
+
+# ---------------------------------------------------------------- an estimate and its interval
+
+MEASURES = registry.registry()
+#: Further intervals of measures that offer several, and of terms that the registry does not ask for.
+OPTIONS = {
+    "kappa": [
+        *({"interval": i} for i in ("percentile", "bca")),
+        {"pairs": "average", "interval": "percentile"},
+        {"pairs": "fleiss", "interval": "bca"},
+    ],
+    "ac1": [{"interval": "percentile"}],
+    "alpha": [{"interval": "percentile"}, {"level": "ordinal"}],
+    "correlation": [
+        {"level": level, "pairs": p, "interval": "t"} for level in ("cell", "system") for p in ("mean", "each")
+    ],
+    "agreement_levels": [{"unit": "criterion"}, {"by": "criterion"}],
+    "gold_agreement": [{"interval": "percentile"}, {"interval": "bca"}],
+    "preference_rate": [{"interval": "percentile"}],
+    "bias_score": [{"interval": "percentile"}, {"interval": "bca"}],
+    "bias_change": [{"interval": "percentile"}, {"interval": "bca"}],
+    "best_of_accuracy": [{"interval": "percentile"}],
+    "score_distribution": [{"by": "system"}],
+}
+
+
+def outside(result):
+    """Rows whose estimate lies outside their interval."""
+    slack = 1e-9 * (1 + result["estimate"].abs())
+    low, high = result["estimate"] < result["conf_low"] - slack, result["estimate"] > result["conf_high"] + slack
+    return result[low | high]
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_no_estimate_lies_outside_its_interval(name):
+    """On parts of the registry's frames, down to a few rows: where a measure answers, the interval holds the answer."""
+    data, call = MEASURES[name].data(), MEASURES[name].call
+    options = {"n_resamples": 100} if "n_resamples" in inspect.signature(getattr(judgestats, name)).parameters else {}
+    calls = [call, *(partial(getattr(judgestats, name), **options, **more) for more in OPTIONS.get(name, ()))]
+    answered = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        part = data[rng.random(len(data)) < rng.choice([0.1, 0.3, 0.7, 1.0])]
+        for one in calls:
+            try:
+                result = one(part)
+            except JudgestatsError:
+                continue
+            answered += 1
+            assert not len(outside(result)), outside(result).to_string()
+    assert answered >= 3
+
+
+def noisy_means(rng, systems=11, items=40):
+    """Three judges whose noise hides most of the difference of the systems: resamples lower the rank correlation."""
+    scores = 0.35 * rng.normal(size=(1, systems, 1)) + rng.normal(size=(3, systems, items))
+    judge, system, item = (x.ravel().astype(str) for x in np.indices(scores.shape))
+    return pd.DataFrame({"judge": judge, "system": system, "item": item, "score": scores.ravel()})
+
+
+def test_agreement_of_noisy_means_lies_inside_its_interval_and_is_flagged():
+    told = 0
+    for seed in range(30):
+        result = judgestats.agreement_levels(noisy_means(np.random.default_rng(seed)), n_resamples=200)
+        assert not len(outside(result)), (seed, outside(result).to_string())
+        told += BIASED in result.set_index("term").loc["rho_system", "flag"]
+    assert told > 15
+
+
+def test_resamples_that_miss_the_estimate_give_student_s_interval():
+    """The largest of the data: no resample exceeds it, and most fall below."""
+    table = pd.DataFrame({"item": np.arange(20), "n": 1.0})
+    counts = np.diag(np.append(np.ones(19), 5.0))
+
+    def top_share(totals):  # the share of the heaviest unit, of those drawn: biased upwards by resampling
+        return totals.max(axis=1) / totals.sum(axis=1) if len(totals) > 1 else np.array([0.01])
+
+    row = resampled(table, counts, top_share, Bootstrap("percentile", ("item",), seed=1), {})
+    assert row["method"] == "t, bootstrap of item (B = 2000)"
+    assert BIASED in row["flag"]
+    assert row["conf_low"] < 0.01 < row["conf_high"]

@@ -21,12 +21,15 @@ class Chance(NamedTuple):
     estimate, std_error : float
     observed, expected : float
         Share of agreement, and what of it is chance.
+    influence : (Q,) float array
+        Of one more unit of each pattern, of mean 0 over the units.
     """
 
     estimate: float
     std_error: float
     observed: float
     expected: float
+    influence: Floats
 
 
 def agreement_parts(units: Units, weights: Floats) -> tuple[Floats, Floats]:
@@ -118,7 +121,7 @@ def chance_corrected(units: Units, n: Floats, weights: Floats, coefficient: str)
         influence = (total / more) * (agreement - expected * paired) / apart if more > 0 else agreement * np.nan
         influence = influence - 2 * (1 - estimate) * (own - expected) / apart - estimate
         variance = (n * influence**2).sum() / (total * (total - 1)) if total > 1 else np.nan
-    return Chance(*map(float, (estimate, np.sqrt(variance), observed, expected)))
+    return Chance(*map(float, (estimate, np.sqrt(variance), observed, expected)), influence)
 
 
 def weighted_kappa(totals: Floats, row: Ints, column: Ints, weights: Floats) -> Floats:

@@ -73,13 +73,15 @@ def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
         return Kappa((observed - expected) / apart, np.sqrt(np.maximum(variance, 0.0)), np.sqrt(np.maximum(null, 0.0)))
 
 
-def kappa_influence(table: ArrayLike) -> Floats:
-    """Influence on plain kappa of one more thing in each cell: for standard errors of things that come in clusters.
+def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Influence on kappa of one more thing in each cell: for standard errors of things that come in clusters.
 
     Parameters
     ----------
     table : (m, m) array_like
         Counts.
+    weights : (m, m) array_like, optional
+        Agreement weights; plain kappa without.
 
     Returns
     -------
@@ -96,12 +98,13 @@ def kappa_influence(table: ArrayLike) -> Floats:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.asarray(table, dtype=float) / np.sum(table)
+        w = np.eye(len(p)) if weights is None else np.asarray(weights, dtype=float)
         rows, columns = p.sum(axis=1), p.sum(axis=0)
-        observed, expected = np.trace(p), rows @ columns
+        observed, expected = (w * p).sum(), rows @ w @ columns
         apart = np.where(_complete(expected), np.nan, 1 - expected)
-        lean = columns[:, None] + rows[None, :]
+        lean = (w @ columns)[:, None] + (rows @ w)[None, :]
         centre = observed * expected - 2 * expected + observed
-        influence: Floats = (np.eye(len(p)) * apart - lean * (1 - observed) - centre) / apart**2
+        influence: Floats = (w * apart - lean * (1 - observed) - centre) / apart**2
     return influence
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri, fdtrc, fdtri
+from scipy.special import chdtri, fdtrc, fdtri, ndtri, stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -133,6 +135,89 @@ def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
     return Correlations(np.stack([*single, *of_mean]), low, high, F, df1, df2, p)
 
 
+@dataclass(frozen=True)
+class Clustered:
+    """Intervals of the six correlations of one group whose subjects come in clusters.
+
+    Attributes
+    ----------
+    low, high : (6,) float arrays
+        NaN for fewer than two clusters, and where the mean squares do not tell.
+    p : (6,) float array
+        One-sided, of a correlation of 0.
+    design_effect : float
+        Variance of the log of F over its variance for independent subjects.
+    """
+
+    low: Floats
+    high: Floats
+    p: Floats
+    design_effect: float
+
+
+def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> Clustered:
+    """Intervals of intraclass correlations of subjects that come in clusters, from the jackknife of clusters.
+
+    Parameters
+    ----------
+    scores : (N, K) float array
+        Complete subjects of one group.
+    cluster : (N,) int array
+        Cluster of each subject, 0 to G - 1.
+    conf_level : float
+
+    Returns
+    -------
+    Clustered
+
+    Notes
+    -----
+    ICC(1,.) and ICC(3,.) are functions of a ratio F of mean squares: the interval is t on G - 1 of log F, reaching
+    farther by the jackknife's bias to the side that the estimate has to be corrected to. ICC(2,.) takes the raters as
+    drawn too: its interval is that of McGraw and Wong, with the degrees of freedom of subjects and residual divided by
+    the design effect (times the square of the t quantile over the normal one).
+    """
+    n, k = scores.shape
+    groups = int(cluster.max(initial=-1)) + 1
+    nothing = np.full(6, np.nan)
+    if groups < 2:
+        return Clustered(nothing, nothing, nothing, math.nan)
+    ms = mean_squares(scores, np.zeros(1, dtype=np.int64))
+    y = scores - scores.mean(axis=0)
+    size = np.bincount(cluster, minlength=groups).astype(float)
+    of_raters = np.column_stack([np.bincount(cluster, c, groups) for c in y.T])
+    subjects, total = (np.bincount(cluster, w, groups) for w in (y.mean(axis=1) ** 2, (y**2).sum(axis=1)))
+    left = n - size
+    means = (of_raters.sum(axis=0) - of_raters) / left[:, None]
+    grand = means.mean(axis=1)
+    ss_subjects = k * (subjects.sum() - subjects - left * grand**2)
+    ss_raters = left * ((means - grand[:, None]) ** 2).sum(axis=1)
+    ss_rest = total.sum() - total - k * left * grand**2 - ss_subjects - ss_raters
+    # the raters' means were taken out of y: put back what the within mean square needs of them
+    apart = scores.mean(axis=0) - scores.mean()
+    shifted = means + apart
+    ss_within = left * ((shifted - shifted.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) + ss_rest
+    b, e, w = ss_subjects / (left - 1), ss_rest / ((left - 1) * (k - 1)), ss_within / (left * (k - 1))
+    t = float(stdtrit(groups - 1, (1 + conf_level) / 2))
+    ends, p = [], []
+    variance = math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for whole, without in ((ms.subjects / ms.within, b / w), (ms.subjects / ms.residual, b / e)):
+            logs, value = np.log(without), float(np.log(whole[0]))
+            variance = (groups - 1) / groups * float(((logs - logs.mean()) ** 2).sum())
+            bias, half = (groups - 1) * (float(logs.mean()) - value), t * math.sqrt(variance)
+            ends.append(tuple(np.exp([value - half - max(bias, 0.0), value + half - min(bias, 0.0)])))
+            p.append(float(stdtr(groups - 1, -value / math.sqrt(variance))) if variance > 0 else math.nan)
+        effect = variance / (2 / (n - 1) + 2 / ((n - 1) * (k - 1)))
+        wider = effect * (t / float(ndtri((1 + conf_level) / 2))) ** 2
+        rho = (ms.subjects - ms.residual) / (ms.subjects + (k - 1) * ms.residual + k * (ms.raters - ms.residual) / ms.n)
+        second = _agreement(ms, rho, (1 + conf_level) / 2, (n - 1) / wider)
+        one, three = ((np.array([x[0]]), np.array([x[1]])) for x in ends)
+        bounds = [_single(one, k), second, _single(three, k), _mean(one), _stepped_up(second, k), _mean(three)]
+    low, high = (np.array([float(x[i][0]) for x in bounds]) for i in (0, 1))
+    return Clustered(low, high, np.array([p[0], p[1], p[1]] * 2), effect)
+
+
 def _over(top: Floats, bottom: Floats) -> Floats:
     """Ratio, NaN where the denominator is not a variance."""
     return np.where(bottom > 0, top / bottom, np.nan)
@@ -153,12 +238,16 @@ def _mean(ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _agreement(ms: MeanSquares, rho: Floats, upper: float) -> tuple[Floats, Floats]:
-    """Ends of ICC(2,1), with Satterthwaite's degrees of freedom for raters and residual together."""
+def _agreement(ms: MeanSquares, rho: Floats, upper: float, free: Any = None) -> tuple[Floats, Floats]:
+    """Ends of ICC(2,1), with Satterthwaite's degrees of freedom for raters and residual together.
+
+    `free` are the degrees of freedom of the subjects: n - 1, unless they come in clusters.
+    """
     b, j, e, n, k = ms.subjects, ms.raters, ms.residual, ms.n, float(ms.k)
+    free = n - 1 if free is None else free
     of_raters, of_residual = k * rho * j, (n * (1 - rho) + k * rho * (n - 1)) * e
-    df = (of_raters + of_residual) ** 2 / (of_raters**2 / (k - 1) + of_residual**2 / ((n - 1) * (k - 1)))
-    f_low, f_high = fdtri(n - 1, df, upper), fdtri(df, n - 1, upper)
+    df = (of_raters + of_residual) ** 2 / (of_raters**2 / (k - 1) + of_residual**2 / (free * (k - 1)))
+    f_low, f_high = fdtri(free, df, upper), fdtri(df, free, upper)
     other = k * j + (k * n - k - n) * e
     low = n * (b - f_low * e) / (f_low * other + n * b)
     high = n * (f_high * b - e) / (other + n * f_high * b)

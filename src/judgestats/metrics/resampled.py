@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,9 +18,10 @@ from judgestats.kernels.resampling import (
     generator,
     multinomial_totals,
     percentile_interval,
+    student_interval,
     two_way_totals,
 )
-from judgestats.results import NO_DATA, ONE_UNIT, RESAMPLES_AGREE, few_clusters, flags
+from judgestats.results import BIASED, NO_DATA, ONE_UNIT, RESAMPLES_AGREE, few_clusters, flags
 from judgestats.schema.clustering import column_of, columns_of
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
@@ -43,7 +44,7 @@ class Bootstrap:
 
     Attributes
     ----------
-    method : {'percentile', 'bca'}
+    method : {'t', 'percentile', 'bca'}
     cluster : tuple of str
         Columns whose levels are drawn: none for independent calls, one, or two crossed factors (conservative).
     strata : str or None
@@ -53,7 +54,7 @@ class Bootstrap:
     conf_level : float
     """
 
-    method: Literal["percentile", "bca"] = "percentile"
+    method: Literal["t", "percentile", "bca"] = "percentile"
     cluster: tuple[str, ...] = ()
     strata: str | None = None
     n_resamples: int = 2000
@@ -88,7 +89,7 @@ class Bootstrap:
         drawn = " x ".join(self.cluster) if self.cluster else "calls"
         kind = "two-way " if len(self.cluster) == 2 else ""
         within = f" within {self.strata}" if self.strata else ""
-        name = "BCa" if self.method == "bca" else "percentile"
+        name = "BCa" if self.method == "bca" else self.method
         return f"{name}, {kind}bootstrap of {drawn}{within} (B = {self.n_resamples})"
 
 
@@ -156,7 +157,8 @@ def resampled(
     dict
         ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an estimate. NaN, flagged, where there is
         one unit, or where all resamples agree: an interval of zero width is never returned. The standard error is NaN
-        where a resample is infinite (censored).
+        where a resample is infinite (censored). Resamples so biased that a percentile or BCa interval would not hold
+        the estimate give Student's interval, as ``method`` says.
 
     Notes
     -----
@@ -178,21 +180,67 @@ def resampled(
     units, draws, influence, weight, alone = _drawn(table, counts, statistic, plan, rng)
     if units < 2 or np.isnan(value):
         return {**cells, "flag": ONE_UNIT if units < 2 else ""}
-    if plan.method == "bca":
-        low, high = bca_interval(draws, value, influence, plan.conf_level, weight)
-    else:
-        low, high = percentile_interval(draws, plan.conf_level)
+    lost = int(np.isnan(draws).sum())
+    doubt = flags(LONE_UNIT if alone else "", f"{lost:,} resamples undefined" if lost else "")
+    found = read_off(value, draws, units, plan, influence=influence, weight=weight)
+    narrow = plan.method != "t" and not math.isnan(found["conf_low"])
+    few = few_clusters(units, drawn=narrow) if plan.cluster else ""
+    return {**cells, **found, "flag": flags(few, doubt, found["flag"])}
+
+
+def read_off(
+    value: float,
+    draws: Floats,
+    units: int,
+    plan: Bootstrap,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+    *,
+    influence: Floats | None = None,
+    weight: Floats | None = None,
+) -> dict[str, Any]:
+    """Standard error and interval that draws give, as the plan wants it read off.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    draws : (B,) float array
+        That of each resample.
+    units : int
+        How many were drawn.
+    plan : Bootstrap
+    limits : (float, float)
+        Values that the estimate cannot pass; of Student's interval.
+    influence, weight : (G,) float arrays, optional
+        As :func:`bca_interval` takes them.
+
+    Returns
+    -------
+    dict
+        ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag``. The interval holds the estimate and has a
+        width, or is NaN and flagged: resamples so biased that a percentile or BCa interval lies to one side of the
+        estimate give Student's.
+    """
+    none: dict[str, Any] = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
+    none |= {"method": plan.words, "flag": ""}
     kept = draws[~np.isnan(draws)]
-    lost = f"{draws.size - kept.size:,} resamples undefined" if kept.size < draws.size else ""
-    few = few_clusters(units) if plan.cluster else ""
-    doubt = flags(few, LONE_UNIT if alone else "", lost)
     rounding = 1e-12 * (max(1.0, abs(value)) if np.isfinite(value) else 1.0)
-    if not high - low > rounding:
-        varied = plan.method == "bca" and kept.size > 0 and float(kept.max()) - float(kept.min()) > rounding
-        return {**cells, "flag": flags(doubt, NOT_BCA if varied else RESAMPLES_AGREE)}
-    spread = float(kept.std(ddof=1)) if kept.size > 1 and np.isfinite(kept).all() else math.nan
-    narrow = few_clusters(units, drawn=True) if plan.cluster else ""
-    return {**cells, "std_error": spread, "conf_low": low, "conf_high": high, "flag": flags(few or narrow, doubt)}
+    if not kept.size or not float(kept.max()) - float(kept.min()) > rounding:
+        return {**none, "flag": RESAMPLES_AGREE}
+    finite = bool(np.isfinite(kept).all())
+    low = high = math.nan
+    if plan.method == "bca" and influence is not None:
+        low, high = bca_interval(draws, value, influence, plan.conf_level, weight)
+    elif plan.method == "percentile":
+        low, high = percentile_interval(draws, plan.conf_level)
+    if plan.method != "t" and not high - low > rounding:
+        return {**none, "flag": NOT_BCA if plan.method == "bca" else RESAMPLES_AGREE}
+    if plan.method != "t" and (low - rounding <= value <= high + rounding or not finite):
+        spread = float(kept.std(ddof=1)) if finite else math.nan
+        return {**none, "std_error": spread, "conf_low": low, "conf_high": high}
+    error, bias, low, high = student_interval(draws, value, units, plan.conf_level, limits)
+    cells = {"std_error": error, "conf_low": low, "conf_high": high, "method": replace(plan, method="t").words}
+    return {**cells, "flag": BIASED if abs(bias) > error / 2 else ""}
 
 
 def ratio(totals: Floats) -> Floats:

@@ -15,9 +15,11 @@ from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.blocks import Floats, codes, conditions, some
 from judgestats.metrics.agreement.draws import from_draws, plan_of
 from judgestats.metrics.agreement.spread import share_cells
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.resampled import Bootstrap
-from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.results import CONSTANT, NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.cells import cells
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping
 
 OBSERVED_TOP = "top is the highest score seen"
@@ -29,7 +31,7 @@ def score_distribution(
     by: By = (),
     scale: tuple[float, float] | None = None,
     tier: str | None = None,
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -84,10 +86,11 @@ def score_distribution(
     """
     if scale is not None and not (isinstance(scale, tuple | list) and len(scale) == 2 and scale[0] < scale[1]):
         raise DesignError(f"scale={scale!r} is not a scale. Give its lowest and its highest score: (1, 10).")
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     present = nw.from_native(ratings).collect_schema().names()
     groups = list(dict.fromkeys(["judge", *grouping(by, present, "ratings")]))
-    more = [c for c in [*conditions(ratings, groups), *([tier] if tier else []), cluster] if c != "item"]
+    drawn = clustered_by(ratings, groups, cluster, whole="item")
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    more = [c for c in [*conditions(ratings, groups), *([tier] if tier else []), drawn.column] if c != "item"]
     grouping(more, present, "ratings")
     keys = [c for c in dict.fromkeys([*groups, *more]) if c not in ("judge", "system", "item", "criterion")]
     table = cells(ratings, keys)
@@ -95,8 +98,9 @@ def score_distribution(
     rows: list[dict[str, Any]] = []
     for key, part in table.groupby(groups, dropna=False, sort=True):
         named = dict(zip(groups, key, strict=True))
-        rows += [{**named, **row} for row in _moments(part, cluster, top, scale is None, plan, named)]
+        rows += [{**named, **row} for row in _moments(part, cluster is not False, top, scale is None, plan, named)]
         rows += [{**named, **row} for row in _ranges(part, tier)] if tier else []
+    rows = [{**row, "flag": flags(row.get("flag"), drawn.flag)} for row in rows]
     return estimates(rows, groups, [tier] if tier and tier not in groups else [])
 
 
@@ -114,7 +118,7 @@ def _top(table: pd.DataFrame, scale: tuple[float, float] | None) -> float:
 
 
 def _moments(
-    part: pd.DataFrame, cluster: str, top: float, observed: bool, plan: Bootstrap, key: dict[str, Any]
+    part: pd.DataFrame, clustered: bool, top: float, observed: bool, plan: Bootstrap, key: dict[str, Any]
 ) -> list[dict[str, Any]]:
     score = part["mean"].to_numpy(dtype=float)
     used = ~np.isnan(score)
@@ -122,7 +126,7 @@ def _moments(
     missing = some(int((~used).sum()), "score missing", "scores missing")
     if not n:
         return [{"term": t, "n": 0, "flag": flags(NO_DATA, missing)} for t in ("mean", "sd", "skew", "ceiling")]
-    owner, labels = codes(part[used], [cluster])
+    owner, labels = codes(part[used], list(plan.cluster))
     centre = float(midrange(x))
     powers = np.stack([(x - centre) ** k for k in range(4)], axis=-1)
     sums = grouped(powers, owner, len(labels))
@@ -133,13 +137,15 @@ def _moments(
     for k, term in enumerate(("mean", "sd", "skew")):
         value = float(values[k][0]) + (centre if term == "mean" else 0.0)
         drawn = draws[k] + (centre if term == "mean" else 0.0)
-        cells_of = from_draws(value, drawn, len(labels), plan)
+        cells_of = from_draws(
+            value, drawn, len(labels), plan, (0.0, math.inf) if term == "sd" else (-math.inf, math.inf)
+        )
         why = CONSTANT if n > 1 and math.isnan(value) else ""
         doubt = flags(missing, why, SMALL_N if n < 30 else "", cells_of["flag"])
         rows.append({"term": term, **cells_of, "n": n, "flag": doubt})
-    told = flags(OBSERVED_TOP if observed else "", missing, NOT_INDEPENDENT if n > len(labels) else "")
-    at_top = share_cells(int((x >= top - 1e-9).sum()), n, plan.conf_level)
-    return [*rows, {"term": "ceiling", **at_top, "n": n, "flag": flags(told, SMALL_N if n < 30 else "")}]
+    told = flags(OBSERVED_TOP if observed else "", missing)
+    at_top = share_cells(x >= top - 1e-9, owner, plan, clustered)
+    return [*rows, {"term": "ceiling", **at_top, "flag": flags(told, SMALL_N if n < 30 else "", at_top["flag"])}]
 
 
 def _shape(sums: Floats) -> tuple[Floats, Floats, Floats]:

@@ -18,15 +18,16 @@ from judgestats.kernels.correlation import (
     weighted_spearman,
     weighted_totals,
 )
-from judgestats.kernels.resampling import percentile_interval
 from judgestats.metrics.agreement.blocks import Block, Floats, codes, some
 from judgestats.metrics.consensus.correlations import PERFECT, TOO_FEW, fisher_cells, spearman_p
-from judgestats.metrics.resampled import Bootstrap
-from judgestats.results import ONE_UNIT, RESAMPLES_AGREE, few_clusters, flags
+from judgestats.metrics.resampled import Bootstrap, read_off
+from judgestats.results import ONE_UNIT, few_clusters, flags
 
 Method = Literal["pearson", "spearman"]
 METHODS: tuple[Method, ...] = ("pearson", "spearman")
 FISHER = "Fisher z; p from t on n - 2"
+#: A correlation, and a difference of two, lie within.
+CORRELATION, DIFFERENCE = (-1.0, 1.0), (-2.0, 2.0)
 #: Numbers held at a time.
 _HELD = 2**23
 
@@ -107,8 +108,10 @@ def sd_defined(x: Floats) -> Floats:
         return np.where(n > 1, np.sqrt((away**2).sum(axis=-1) / (n - 1)), np.nan)
 
 
-def from_draws(value: float, draws: Floats, n_units: int, plan: Bootstrap) -> dict[str, Any]:
-    """The cells of an estimate that come of its draws; never an interval of zero width."""
+def from_draws(
+    value: float, draws: Floats, n_units: int, plan: Bootstrap, limits: tuple[float, float] = (-math.inf, math.inf)
+) -> dict[str, Any]:
+    """The cells of an estimate that come of its draws; never an interval of zero width, or without the estimate."""
     row: dict[str, Any] = {"estimate": value, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
     row |= {"method": plan.words, "flag": ""}
     if math.isnan(value):
@@ -116,19 +119,16 @@ def from_draws(value: float, draws: Floats, n_units: int, plan: Bootstrap) -> di
     if n_units < 2:
         return {**row, "flag": ONE_UNIT}
     lost = int(np.isnan(draws).sum())
+    cells = read_off(value, draws, n_units, plan, limits)
     few = flags(few_clusters(n_units), some(lost, "resample without a value", "resamples without a value"))
-    low, high = percentile_interval(draws, plan.conf_level)
-    if not high - low > 1e-12:
-        return {**row, "flag": flags(few, RESAMPLES_AGREE)}
-    spread = float(draws[np.isfinite(draws)].std(ddof=1))
-    return {**row, "std_error": spread, "conf_low": low, "conf_high": high, "flag": few}
+    return {**row, **cells, "flag": flags(few, cells["flag"])}
 
 
 def plan_of(cluster: str, n_resamples: int, seed: int | np.random.Generator | None, conf_level: float) -> Bootstrap:
-    """The bootstrap of these measures: of items, by percentile."""
+    """The bootstrap of these measures: of items, by Student's t."""
     if not isinstance(cluster, str):
         raise DesignError(f"cluster={cluster!r} is not the name of a column. Use 'item', or what items are nested in.")
-    return Bootstrap("percentile", (cluster,), None, n_resamples, seed, conf_level)
+    return Bootstrap("t", (cluster,), None, n_resamples, seed, conf_level)
 
 
 def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> dict[str, Any]:

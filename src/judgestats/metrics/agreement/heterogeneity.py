@@ -9,7 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, ndtr
+from scipy.special import chdtrc, stdtr, stdtrit
 
 from judgestats.errors import DesignError, choose
 from judgestats.metrics.agreement.blocks import (
@@ -35,8 +35,10 @@ from judgestats.metrics.agreement.draws import (
     whole,
 )
 from judgestats.metrics.agreement.shifts import Matched, matched, two_sides, words
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import FEW_CLUSTERS, NO_DATA, estimates, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 
 #: As a value of ``across``: the subgroups are the pairs of judges.
@@ -54,7 +56,7 @@ def shift_heterogeneity(
     cell: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -92,7 +94,7 @@ def shift_heterogeneity(
     Q is the Wald statistic of equal shifts, with the covariance of the bootstrap draws. Where subgroups share no unit
     (domains of items) they are drawn apart, and Q is Cochran's own: inverse variances for weights. Where they do (judge
     pairs, systems, temperatures) they are drawn together, the covariance is used, and a flag says so. P-values take the
-    covariance as known; those of differences are normal, and not adjusted for their number.
+    covariance as known; those of differences go with their intervals, and are not adjusted for their number.
 
     Source: consensus_illusion paper, Sections 3.1 and 3.4 (domain selectivity, and the model x language interaction,
     for which it prints p < 0.01 and p < 0.05 without a statistic).
@@ -110,12 +112,12 @@ def shift_heterogeneity(
     """
     choose(method, METHODS, "method")
     choose(unit, UNITS, "unit")
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     wanted = names(across)
     if not wanted:
         raise DesignError("across= names no column. Give what the subgroups differ in, or 'pair' for the judges.")
     split = [] if wanted == [PAIR] else wanted
     data = two_sides(before, after, condition, by, [*names(cell), *split], cluster, unit)
+    plan = plan_of(data.cluster, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
     for block in data.blocks:
         both = matched(_apart(block, split), method, plan)
@@ -171,9 +173,8 @@ def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str
 
     def add(term: str, value: float, drawn: Floats, **more: Any) -> None:
         cells = from_draws(float(value), drawn, data.block.n_units, plan)
-        z = cells["estimate"] / cells["std_error"] if cells["std_error"] > 0 else math.nan
         if term != "shift":
-            more["p_value"] = float(2 * ndtr(-abs(z)))
+            more["p_value"] = _p_value(cells, data.block.n_units, plan.conf_level)
         doubt = flags(NO_DATA if math.isnan(value) else "", cells["flag"])
         base = {**data.block.key, "subgroup": "", "other": "", "term": term, **cells, **more}
         rows.append({**base, "n": data.block.n_units, "method": words(data.paired, plan), "flag": doubt})
@@ -189,6 +190,13 @@ def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str
     return [*rows, *_homogeneity(data.block.key, shift, draws, shared, data.block.n_units)]
 
 
+def _p_value(cells: dict[str, Any], n_units: int, conf_level: float) -> float:
+    """P-value that goes with Student's interval: below 1 - conf_level where it leaves 0 out."""
+    near = cells["conf_low"] if cells["estimate"] > 0 else -cells["conf_high"]
+    t = near / cells["std_error"] + float(stdtrit(n_units - 1, (1 + conf_level) / 2))
+    return float(2 * stdtr(n_units - 1, -max(t, 0.0))) if cells["std_error"] > 0 else math.nan
+
+
 def _two_by_two(label: list[tuple[str, ...]]) -> bool:
     return len(label) == 4 and len(label[0]) == 2 and all(len({t[i] for t in label}) == 2 for i in (0, 1))
 
@@ -201,7 +209,8 @@ def _homogeneity(key: dict[str, Any], shift: Floats, draws: Floats, shared: bool
     lost = some(int((~known).sum()), "subgroup without a shift", "subgroups without a shift")
     few = FEW_CLUSTERS if n_units < 10 else ""
     g = shift.size
-    q = cochran_q(shift, np.cov(draws, rowvar=False), shared) if g > 1 and len(draws) > g else math.nan
+    covariance = np.cov(draws, rowvar=False) * n_units / max(n_units - 1, 1)  # that of a sample, as standard errors are
+    q = cochran_q(shift, covariance, shared) if g > 1 and len(draws) > g else math.nan
     doubt = flags(lost, DEPENDENT if shared else "", few, NO_DATA if math.isnan(q) else "")
     row = {**key, "subgroup": "", "other": "", "n": g, "flag": doubt}
     known_q = not math.isnan(q)
@@ -255,7 +264,7 @@ def agreement_slope(
     cell: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -302,10 +311,12 @@ def agreement_slope(
     """
     choose(method, METHODS, "method")
     choose(unit, UNITS, "unit")
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     grouping(over, nw.from_native(ratings).collect_schema().names(), "ratings")
     by = [c for c in names(by) if c != over]
-    table, groups = rated(ratings, by, [over, *(c for c in names(cell) if c not in by)], cluster)
+    more = [over, *(c for c in names(cell) if c not in by)]
+    drawn = clustered_by(ratings, [*by, *more], cluster, whole="item")
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated(ratings, by, more, drawn.column)
     refuse_empty(table)
     try:
         table[over] = pd.to_numeric(table[over]).astype(float)
@@ -313,8 +324,8 @@ def agreement_slope(
         cure = "a slope needs numbers. Use agreement_shift for two conditions."
         raise DesignError(f"{over!r} holds text: {cure}") from None
     named = [c for c in dict.fromkeys([over, *names(cell)]) if c not in groups and c != "system"]
-    rows = [_slope(b, over, method, plan) for b in blocks(table, groups, named, unit, cluster)]
-    told = pooled(ratings, [*groups, *named])
+    rows = [_slope(b, over, method, plan) for b in blocks(table, groups, named, unit, drawn.column)]
+    told = flags(drawn.flag, pooled(ratings, [*groups, *named]))
     for row in rows:
         row["flag"] = flags(row["flag"], told)
     return estimates(rows, groups)

@@ -10,11 +10,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr, stdtrit
 
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.chance import weighted_kappa
-from judgestats.kernels.contingency import cohen_kappa
+from judgestats.kernels.contingency import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.agreement.labels import (
     NO_PAIRS,
@@ -28,11 +28,12 @@ from judgestats.metrics.agreement.labels import (
 )
 from judgestats.metrics.agreement.panels import EXTRA, drawn, in_words, mean_intervals, panel, plain, planned_or_none
 from judgestats.metrics.resampled import Bootstrap
-from judgestats.results import BY_STRUCTURE, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.results import BY_STRUCTURE, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster, column_of, columns_of, dependence
+from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
-from judgestats.schema.counting import SHARED_PAIRS, is_tally, tally
+from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.patterns import PATTERNS
-from judgestats.schema.rater_pairs import count_raters
 
 Floats = NDArray[np.float64]
 Key = dict[str, Any]
@@ -48,7 +49,7 @@ def kappa(
     pairs: Literal["all", "average", "fleiss"] = "all",
     by: By = (),
     interval: Interval = "asymptotic",
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -76,8 +77,10 @@ def kappa(
         Further grouping columns; answers are matched within them.
     interval : {'asymptotic', 'percentile', 'bca'}
         Large-sample, or a bootstrap of the things judged. Of the mean kappa, a bootstrap only.
-    cluster : str, optional
-        Column whose levels are drawn whole (``item``); needs a bootstrap.
+    cluster : "auto", str or False
+        Column whose levels are taken whole: by the asymptotic interval (linearised, t over clusters) and by a
+        bootstrap. ``"auto"`` takes what several things are seen to share (``item``, say); False takes things as
+        independent.
     n_resamples, seed
         Of the bootstrap.
     conf_level : float
@@ -89,7 +92,8 @@ def kappa(
         Term ``kappa``, per ``judge`` and ``other`` where there are pairs; ``n`` counts the things that both answered
         (for Fleiss, that two or more did), and the flag those that the judge of `against` has not, or not validly,
         answered. Further columns: ``observed`` and ``expected`` agreement; ``z`` and
-        ``p_value`` of the hypothesis that kappa is 0, with the standard error that holds there. Kappa is NaN, flagged,
+        ``p_value`` of the hypothesis that kappa is 0, with the standard error that holds there (with clusters the p
+        of t, with the interval's standard error). Kappa is NaN, flagged,
         where both gave one and the same answer throughout. Two judges with no thing in common have no row.
 
     Raises
@@ -124,23 +128,27 @@ def kappa(
     choose(pairs, ("all", "average", "fleiss"), "pairs")
     if weights is not None:
         choose(weights, ("linear", "quadratic"), "weights")
-    plan = planned_or_none(interval, cluster, n_resamples, seed, conf_level)
+    planned_or_none(interval, (), n_resamples, seed, conf_level)
     if pairs == "fleiss":
         if against is not None:
             raise DesignError("pairs='fleiss' is about all judges at once, and takes no against=.")
-        return panel(data, "kappa", "fleiss", weights, None, by, cluster, plan, conf_level)
+        drawing = (interval, n_resamples, seed, conf_level)
+        return panel(data, "kappa", "fleiss", weights, None, by, cluster, drawing)
     table = _pair_counts(data, by, cluster, against)
+    plan = planned_or_none(interval, columns_of(table), n_resamples, seed, conf_level)
+    column, dependent = column_of(table) if plan is None else None, dependence(table)
     groups = grouping(by, table.columns)
     if pairs == "average":
         if plan is not None and (against is not None or _counted(data)):
             raise DesignError("The interval of a mean of pairs needs a frame of all judges, and no against=.")
-        rows = list(_averages(table, data, groups, cluster, weights, plan))
+        rows = list(_averages(table, data, groups, weights, plan, dependent))
         return estimates(rows, groups, ["observed", "expected", "pairs"])
     rows = []
     keys = [*groups, "judge", "other"]
     table, values = _coded(table, weights)
     for key, part in _split(table, keys):
-        rows.append({**key, **_cohen(part, values, weights, plan, conf_level, key)})
+        cells = _cohen(part, values, weights, plan, column, conf_level, key)
+        rows.append({**key, **cells, "flag": flags(cells["flag"], dependent)})
     return estimates(rows, keys, EXTRA)
 
 
@@ -151,7 +159,7 @@ def ac1(
     labels: Sequence[Any] | None = None,
     by: By = (),
     interval: Interval = "asymptotic",
-    cluster: str | None = None,
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -198,19 +206,14 @@ def ac1(
     0  ac1       0.4    0.6667    0.4444  2.0
     """
     choose(interval, INTERVALS, "interval")
-    plan = planned_or_none(interval, cluster, n_resamples, seed, conf_level)
     term = "ac1" if weights is None else "ac2"
-    return panel(data, term, "gwet", weights, labels, by, cluster, plan, conf_level)
+    return panel(data, term, "gwet", weights, labels, by, cluster, (interval, n_resamples, seed, conf_level))
 
 
-def _pair_counts(data: Any, by: By, cluster: str | None, against: Any) -> pd.DataFrame:
-    if against is None or _counted(data):
-        if against is not None:
-            raise DesignError("A table of counts names its pairs itself: leave against= out.")
-        return tally(data, "kappa", by, cluster=cluster or False)
-    table, shared = count_raters(data, by, cluster, against)
-    table.attrs[SHARED_PAIRS] = shared
-    return table
+def _pair_counts(data: Any, by: By, cluster: Cluster, against: Any) -> pd.DataFrame:
+    if against is not None and _counted(data):
+        raise DesignError("A table of counts names its pairs itself: leave against= out.")
+    return tally(data, "kappa", by, cluster=cluster, baseline=against)
 
 
 def _counted(data: Any) -> bool:
@@ -236,7 +239,13 @@ def _coded(table: pd.DataFrame, weights: Weights | None) -> tuple[pd.DataFrame, 
 
 
 def _cohen(
-    part: pd.DataFrame, values: Floats, weights: Weights | None, plan: Bootstrap | None, conf_level: float, key: Key
+    part: pd.DataFrame,
+    values: Floats,
+    weights: Weights | None,
+    plan: Bootstrap | None,
+    cluster: str | None,
+    conf_level: float,
+    key: Key,
 ) -> dict[str, Any]:
     """Kappa of one pair of judges: the cells of its row."""
     one, two, n = (part[c].to_numpy() for c in ("_one", "_two", "n"))
@@ -253,21 +262,22 @@ def _cohen(
     fit = cohen_kappa(shares * total, w)
     margins = shares.sum(axis=1), shares.sum(axis=0)
     cells |= {"estimate": float(fit.estimate), "observed": (shares * w).sum(), "expected": margins[0] @ w @ margins[1]}
-    shared = bool(part.attrs.get(SHARED_PAIRS)) and not (plan and plan.cluster)
-    doubts = doubt, NOT_INDEPENDENT if shared else ""
     if np.isnan(fit.estimate):
-        return {**cells, "flag": flags(ONE_LABEL, *doubts)}
+        return {**cells, "flag": flags(ONE_LABEL, doubt)}
     if min(map(np.count_nonzero, margins)) < 2:  # agreement is what chance gives, whatever the answers of the other
-        return {**cells, "estimate": 0.0, "flag": flags(BY_STRUCTURE, *doubts)}
-    if fit.null_error > 0:
+        return {**cells, "estimate": 0.0, "flag": flags(BY_STRUCTURE, doubt)}
+    if fit.null_error > 0 and cluster is None:
         cells["z"] = float(fit.estimate / fit.null_error)
         cells["p_value"] = float(2 * ndtr(-abs(cells["z"])))
-    if plan is None:
+    if cluster is not None:
+        pull = n[good] * kappa_influence(shares, w)[row, column]
+        cells |= _clustered(float(fit.estimate), pull, part[good], cluster, conf_level, total)
+    elif plan is None:
         cells |= _normal(float(fit.estimate), float(fit.std_error), conf_level, total)
     else:
         cells |= _bootstrapped(part if good.all() else part[good], row, column, w, plan, key)
     few = few_disagreements(cells, n[good][row != column].sum())
-    return {**cells, "flag": flags(cells["flag"], few, *doubts)}
+    return {**cells, "flag": flags(cells["flag"], few, doubt)}
 
 
 def _normal(estimate: float, std_error: float, conf_level: float, n: float) -> dict[str, Any]:
@@ -280,6 +290,24 @@ def _normal(estimate: float, std_error: float, conf_level: float, n: float) -> d
         "conf_high": min(estimate + half, 1.0),
         "flag": SMALL_N if n < 30 else "",
     }
+
+
+def _clustered(
+    estimate: float, pull: Floats, part: pd.DataFrame, cluster: str, conf_level: float, n: float
+) -> dict[str, Any]:
+    """Linearised interval over clusters, from what each row pulls at kappa; and the test that goes with it."""
+    unit = codes_of(part, [cluster])
+    cells: dict[str, Any] = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
+    few = flags(few_clusters(unit.size), SMALL_N if n < 30 else "")
+    if unit.size < 2:
+        return {**cells, "flag": few}
+    sums = np.bincount(unit.code, weights=pull, minlength=unit.size)
+    error = math.sqrt(unit.size / (unit.size - 1) * float(sums @ sums)) / n
+    if not error > 1e-12:
+        return {**cells, "flag": flags(PERFECT if estimate > 1 - 1e-12 else "", few)}
+    half = float(stdtrit(unit.size - 1, 0.5 + conf_level / 2)) * error
+    cells |= {"std_error": error, "conf_low": max(estimate - half, -1.0), "conf_high": min(estimate + half, 1.0)}
+    return {**cells, "p_value": float(2 * stdtr(unit.size - 1, -abs(estimate / error))), "flag": few}
 
 
 def _bootstrapped(part: pd.DataFrame, row: Any, column: Any, w: Floats, plan: Bootstrap, key: Key) -> dict[str, Any]:
@@ -295,23 +323,20 @@ def _averages(
     table: pd.DataFrame,
     data: Any,
     groups: list[str],
-    cluster: str | None,
     weights: Weights | None,
     plan: Bootstrap | None,
+    dependent: str,
 ) -> Iterator[dict[str, Any]]:
     """Mean kappa of all pairs of judges, per group."""
-    intervals = {} if plan is None else mean_intervals(data, groups, cluster, weights, plan)
-    shared = bool(table.attrs.get(SHARED_PAIRS)) and not (plan and plan.cluster)
+    intervals = {} if plan is None else mean_intervals(data, groups, column_of(table), weights, plan)
     table, values = _coded(table, weights)
     for key, part in _split(table, groups):
-        part = part.copy(deep=False)
-        part.attrs = {}  # said once, of the mean
-        found = [_cohen(pair, values, weights, None, 0.95, {}) for _, pair in _split(part, ["judge", "other"])]
+        found = [_cohen(pair, values, weights, None, None, 0.95, {}) for _, pair in _split(part, ["judge", "other"])]
         rows = pd.DataFrame(found).reindex(columns=["estimate", "observed", "expected", "n"])
         defined = int(rows["estimate"].notna().sum())
         undefined = len(rows) - defined
         doubt = f"{undefined} pair{'s' * (undefined != 1)} undefined" if undefined else ""
         cells = intervals.get(plain(key), {"method": "mean of pairs", "flag": ""})
-        flag = flags(cells["flag"], doubt, NOT_INDEPENDENT if shared else "")
+        flag = flags(cells["flag"], doubt, dependent)
         means = {c: rows[c].mean() for c in ("estimate", "observed", "expected")}
         yield {**key, "term": "kappa", **cells, **means, "pairs": float(defined), "n": rows["n"].sum(), "flag": flag}

@@ -11,11 +11,20 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.coincidence import krippendorff, unit_weights
-from judgestats.kernels.resampling import generator, percentile_interval
-from judgestats.metrics.agreement.labels import NO_PAIRS, ONE_LABEL, Group, few_disagreements, positions, rated
-from judgestats.metrics.agreement.panels import in_words
-from judgestats.metrics.resampled import Bootstrap
-from judgestats.results import FEW_CLUSTERS, NOT_INDEPENDENT, ONE_UNIT, RESAMPLES_AGREE, SMALL_N, estimates, flags
+from judgestats.kernels.resampling import generator
+from judgestats.metrics.agreement.labels import (
+    NO_PAIRS,
+    ONE_LABEL,
+    Group,
+    few_disagreements,
+    positions,
+    rated,
+    resolved,
+)
+from judgestats.metrics.agreement.panels import in_words, of_units
+from judgestats.metrics.resampled import Bootstrap, read_off
+from judgestats.results import ONE_UNIT, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 
@@ -30,8 +39,8 @@ def alpha(
     *,
     level: Level = "nominal",
     by: By = (),
-    interval: Literal["percentile"] | None = "percentile",
-    cluster: str | None = None,
+    interval: Literal["t", "percentile"] | None = "t",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -51,10 +60,12 @@ def alpha(
         Interval alpha of continuous scores needs no more memory than the scores.
     by : str or sequence of str
         Further grouping columns.
-    interval : {'percentile', None}
-        Bootstrap of the things judged, or none. The ranks of ordinal alpha are those of each resample.
-    cluster : str, optional
-        Column whose levels are drawn whole (``item``).
+    interval : {'t', 'percentile', None}
+        Bootstrap of the things judged, read off by Student's t or by percentile, or none. The ranks of ordinal alpha
+        are those of each resample.
+    cluster : "auto", str or False
+        Column whose levels are drawn whole; ``"auto"`` takes what several things are seen to share (``item``, say),
+        False takes things as independent.
     n_resamples, seed
         Of the bootstrap.
     conf_level : float
@@ -95,11 +106,12 @@ def alpha(
     """
     choose(level, LEVELS, "level")
     if interval is not None:
-        choose(interval, ("percentile",), "interval")
-    found, groups = rated(data, by, cluster)
+        choose(interval, ("t", "percentile"), "interval")
+    data, column, dependent = resolved(data, by, cluster)
+    found, groups = rated(data, by, column)
     values = positions(found.answers)[0]
     _refuse_unfit(values, level, found.kind)
-    plan = Bootstrap("percentile", (cluster,) if cluster else (), None, n_resamples, seed, conf_level)
+    plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
     rows = []
     for group in groups:
         fit = krippendorff(group.units, group.n[None, :], values, level)
@@ -108,9 +120,8 @@ def alpha(
         if np.isnan(fit.alpha[0]):
             cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
         elif interval is not None:
-            cells |= _resampled(group, values, level, plan)
+            cells |= _resampled(group, float(fit.alpha[0]), values, level, plan)
             cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
-        dependent = NOT_INDEPENDENT if found.shared and not cluster else ""
         rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)})
     return estimates(rows, list(dict.fromkeys(names(by))), ["observed", "expected", "values"])
 
@@ -125,8 +136,8 @@ def _refuse_unfit(values: Floats, level: Level, kind: str) -> None:
         )
 
 
-def _resampled(group: Group, values: Floats, level: Level, plan: Bootstrap) -> dict[str, Any]:
-    """Percentile interval of a bootstrap of the units that can be paired."""
+def _resampled(group: Group, value: float, values: Floats, level: Level, plan: Bootstrap) -> dict[str, Any]:
+    """Student's interval of a bootstrap of the units that can be paired."""
     paired = group.units.judges >= 2
     n = np.where(paired, group.n, 0.0)
     cells: dict[str, Any] = {"method": in_words(plan)}
@@ -137,16 +148,17 @@ def _resampled(group: Group, values: Floats, level: Level, plan: Bootstrap) -> d
         cluster = np.full(n.size, -1, dtype=np.int64)
         cluster[paired] = codes.code
         drawn = codes.size
-    few = flags(FEW_CLUSTERS if plan.cluster and drawn < 10 else "", SMALL_N if n.sum() < 30 else "")
+    few = flags(few_clusters(drawn, drawn=True) if plan.cluster else "", SMALL_N if n.sum() < 30 else "")
     if drawn < 2:
         return {**cells, "flag": flags(ONE_UNIT, few)}
     rng = generator(plan.seed, tuple(map(str, group.key.values())))
     blocks = unit_weights(n, rng, plan.n_resamples, cluster)
     draws = np.concatenate([krippendorff(group.units, weight, values, level).alpha for weight in blocks])
-    low, high = percentile_interval(draws, plan.conf_level)
-    kept = draws[~np.isnan(draws)]
-    few = flags(few, f"{draws.size - kept.size:,} resamples undefined" if kept.size < draws.size else "")
-    if not low < high:
-        return {**cells, "flag": flags(few, RESAMPLES_AGREE)}
-    spread = float(kept.std(ddof=1)) if kept.size > 1 else math.nan
-    return {**cells, "std_error": spread, "conf_low": low, "conf_high": high, "flag": few}
+    lost = int(np.isnan(draws).sum())
+    found = read_off(value, draws, drawn, plan, (-math.inf, 1.0))
+    return {
+        **cells,
+        **found,
+        "method": of_units(found["method"]),
+        "flag": flags(few, f"{lost:,} resamples undefined" if lost else "", found["flag"]),
+    }

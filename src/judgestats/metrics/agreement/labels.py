@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.coincidence import Units
-from judgestats.results import FEW_DISAGREEMENTS
+from judgestats.results import FEW_DISAGREEMENTS, NOT_INDEPENDENT
+from judgestats.schema.clustering import Cluster, auto_cluster, clusters, with_pair
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
 from judgestats.schema.raters import INVALID, SIDES, Labels, labels_of
@@ -75,6 +77,34 @@ class Group:
         )
 
 
+def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Any, str | None, str]:
+    """The column that keeps things together, the data with it, and a flag where things that share are taken apart.
+
+    Raises
+    ------
+    DesignError
+        If `cluster` is no column of the things judged.
+    """
+    columns = clusters(cluster)
+    if columns and (len(columns) > 1 or columns[0] == "judge"):
+        raise DesignError(
+            f"cluster={cluster!r} must be one column of the things judged (item, say), not of the judges."
+        )
+    frame = nw.from_native(data)
+    present = frame.collect_schema().names()
+    flag = ""
+    if not columns and "judge" in present and "item" in present:
+        calls = frame.select(nw.col("n").sum() if "n" in present else nw.len().alias("n")).lazy()
+        n = float(calls.collect(backend="pandas").to_native()["n"].iloc[0] or 0)
+        found = auto_cluster(frame, [*(c for c in names(by) if c in present), "judge"], "item", n)
+        columns = (found.column,) if columns is None and found.column else ()
+        flag = NOT_INDEPENDENT if found.shared and not columns else ""
+    column = columns[0] if columns else None
+    if column == "pair" and "pair" not in present:
+        data = with_pair(frame).to_native()
+    return data, column, flag
+
+
 def rated(data: Any, by: By, cluster: str | None = None) -> tuple[Labels, Iterator[Group]]:
     """Lay out the answers, and go through the groups.
 
@@ -93,10 +123,6 @@ def rated(data: Any, by: By, cluster: str | None = None) -> tuple[Labels, Iterat
     groups : iterator of Group
         In the order of their labels.
     """
-    if cluster is not None and (not isinstance(cluster, str) or cluster == "judge"):
-        raise DesignError(
-            f"cluster={cluster!r} must be one column of the things judged (item, say), not of the judges."
-        )
     labels = labels_of(data, by, [cluster] if cluster else [])
     return labels, _groups(labels, list(dict.fromkeys(names(by))), cluster)
 

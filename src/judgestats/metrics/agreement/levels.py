@@ -24,6 +24,8 @@ from judgestats.metrics.agreement.blocks import (
     some,
 )
 from judgestats.metrics.agreement.draws import (
+    CORRELATION,
+    DIFFERENCE,
     FISHER,
     METHODS,
     Method,
@@ -37,16 +39,18 @@ from judgestats.metrics.agreement.draws import (
     system_correlations,
     whole,
 )
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import TOO_FEW
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 
 Level = Literal["sample", "cell", "system"]
 LEVELS: tuple[Level, ...] = ("sample", "cell", "system")
 Pairs = Literal["mean", "each"]
 PAIRS: tuple[Pairs, ...] = ("mean", "each")
-Interval = Literal["fisher", "percentile"]
+Interval = Literal["fisher", "t"]
 
 
 def correlation(
@@ -59,7 +63,7 @@ def correlation(
     by: By = (),
     cell: By | None = None,
     interval: Interval | None = None,
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -86,12 +90,13 @@ def correlation(
     cell : str or sequence of str, optional
         For ``level="cell"``: the columns that make a cell with the system; by default ``condition`` and
         ``temperature``, where they are.
-    interval : {'fisher', 'percentile'}, optional
+    interval : {'fisher', 't'}, optional
         Fisher's z, for each pair alone, treats its points as independent; over systems it speaks of further systems.
-        The percentile bootstrap draws items, and speaks of further items for these systems. Pairs share their items, so
+        ``t`` is a bootstrap of items, and speaks of further items for these systems. Pairs share their items, so
         their mean has the bootstrap only. By default Fisher for ``pairs="each"`` without a `cluster`.
-    cluster : str
-        What is drawn: ``item``, or a column in which items are nested.
+    cluster : "auto", str or False
+        What is drawn: a column in which items are nested; ``"auto"``, of ``item``, ``prompt`` and ``task`` the coarsest
+        with 30 levels or more; False, items, whatever they share.
     n_resamples, seed, conf_level
         Number of resamples, seed and coverage.
 
@@ -112,11 +117,13 @@ def correlation(
 
     Notes
     -----
+    The interval of a bootstrap is Student's, with the standard error of the draws. It reaches farther by their bias to
+    the side that the estimate has to be corrected to: noise lowers a correlation of means. A bias of more than half a
+    standard error is flagged.
+
     Points are complete pair by pair. An item counts for a judge who rated all criteria that any judge rated of it.
     A judge whose scores are constant has no correlation: the pair is set aside and counted in the flag, in a resample
-    too. Fisher: variance 1/(n - 3), for Spearman (1 + ρ²/2)/(n - 3) (Bonett and Wright 2000). The percentile interval
-    of a correlation near 1 lies low: resamples repeat items. In a simulation a nominal 95 % covered about 0.95 with 60
-    items, 0.89 with 20.
+    too. Fisher: variance 1/(n - 3), for Spearman (1 + ρ²/2)/(n - 3) (Bonett and Wright 2000).
 
     Source: consensus_illusion paper, Sections 2.1 and 3.2.
 
@@ -132,25 +139,26 @@ def correlation(
         choose(value, allowed, name)
     method = ("spearman" if level == "system" else "pearson") if method is None else method
     choose(method, METHODS, "method")
-    alone = pairs == "each" and cluster == "item"
-    interval = ("fisher" if alone else "percentile") if interval is None else interval
-    choose(interval, ("fisher", "percentile"), "interval")
+    named = _cell_columns(ratings, by, cell) if level == "cell" else []
+    drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
+    alone = pairs == "each" and drawn.column == "item"
+    interval = ("fisher" if alone else "t") if interval is None else interval
+    choose(interval, ("fisher", "t"), "interval")
     if interval == "fisher" and not alone:
         raise DesignError(
             "Fisher's z is of one pair of judges and of independent points: pairs share their items, and points of one "
-            "cluster depend. Use pairs='each', or interval='percentile'; with cluster= the latter."
+            "cluster depend. Use pairs='each', or interval='t'; with cluster= the latter."
         )
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
-    named = _cell_columns(ratings, by, cell) if level == "cell" else []
-    table, groups = rated(ratings, by, named, cluster)
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated(ratings, by, named, drawn.column)
     refuse_empty(table)
     term = "r" if method == "pearson" else "rho"
     rows: list[dict[str, Any]] = []
-    for block in blocks(table, groups, named, unit, cluster):
+    for block in blocks(table, groups, named, unit, drawn.column):
         rows += _rows(block, level, method, pairs, plan, interval == "fisher")
     told = pooled(ratings, [*groups, *named])
     for row in rows:
-        row.update(unit=unit, term=row.get("term", term), flag=flags(row.get("flag"), told))
+        row.update(unit=unit, term=row.get("term", term), flag=flags(drawn.flag, row.get("flag"), told))
         if unit == "criterion" and row.get("method") == FISHER and level != "system":
             row["flag"] = flags(NOT_INDEPENDENT, row["flag"])
     labels = [] if level == "system" else [*named, *([] if "system" in groups else ["system"])]
@@ -194,14 +202,14 @@ def _rows(
                 cells = (
                     correlation_cells(float(r[k, p]), n, method, plan.conf_level)
                     if draws is None
-                    else from_draws(float(r[k, p]), draws[:, k, p], block.n_units, plan)
+                    else from_draws(float(r[k, p]), draws[:, k, p], block.n_units, plan, CORRELATION)
                 )
                 why = (CONSTANT if n > 1 else TOO_FEW) if n and np.isnan(r[k, p]) else ""
                 gone = some(missing if over_systems else 0, "score missing", "scores missing")
                 rows.append({**mine, **cells, "n": n, "flag": flags(doubt, why, gone, cells["flag"])})
         elif draws is not None:
             value = float(mean_defined(r[k]))
-            cells = from_draws(value, mean_defined(draws[:, k]), block.n_units, plan)
+            cells = from_draws(value, mean_defined(draws[:, k]), block.n_units, plan, CORRELATION)
             size = NO_DATA if not points[k] else SMALL_N if points[k] < 30 else ""
             doubt = flags(pair_flags(r[k], common[k], missing), size, cells["flag"])
             rows.append({**key, **cells, "n": int(points[k]), "flag": doubt})
@@ -228,8 +236,8 @@ def _over_cells(
     for label, value, many in taken:
         n = int((~np.isnan(value)).sum())
         without = some(len(value) - n, "cell without a correlation", "cells without a correlation")
-        for term, function in (("mean", mean_defined), ("sd", sd_defined)):
-            cells = from_draws(float(function(value)), function(many), block.n_units, plan)
+        for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, (0.0, math.inf))):
+            cells = from_draws(float(function(value)), function(many), block.n_units, plan, limits)
             doubt = flags(without, cells["flag"])
             rows.append({**block.key, **blank, **label, "term": term, **cells, "n": n, "flag": doubt})
     return rows
@@ -241,7 +249,7 @@ def agreement_levels(
     by: By = (),
     cell: By | None = None,
     unit: Unit = "item",
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -278,9 +286,8 @@ def agreement_levels(
     Notes
     -----
     All intervals are of one bootstrap of items, so that the gaps are of paired draws. ICC(2,1) is of complete items and
-    never clipped. A rater with constant scores stays in the ICC. ``rho_system`` of few systems moves in steps. With few
-    items the intervals are too narrow: in a simulation a nominal 95 % of the ICC covered 0.93 with 60 items, 0.84 with
-    20, which a flag tells.
+    never clipped. A rater with constant scores stays in the ICC. ``rho_system`` of few systems moves in steps, and
+    noise in the systems' means lowers it: the flag tells where that is much (docs/coverage.md).
 
     Source: consensus_illusion paper, Section 3.2 (0.989, 0.72 and 0.67).
 
@@ -299,13 +306,14 @@ def agreement_levels(
     4     gap_sample_icc      0.05  4.0
     """
     choose(unit, UNITS, "unit")
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     named = _cell_columns(ratings, by, cell)
-    table, groups = rated(ratings, by, named, cluster)
+    drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated(ratings, by, named, drawn.column)
     refuse_empty(table)
-    told = pooled(ratings, [*groups, *named])
-    by_item = blocks(table, groups, named, "item", cluster)
-    by_unit = by_item if unit == "item" else blocks(table, groups, named, unit, cluster)
+    told = flags(drawn.flag, pooled(ratings, [*groups, *named]))
+    by_item = blocks(table, groups, named, "item", drawn.column)
+    by_unit = by_item if unit == "item" else blocks(table, groups, named, unit, drawn.column)
     rows: list[dict[str, Any]] = []
     for items, units in zip(by_item, by_unit, strict=True):
         rows += [{**items.key, **row, "flag": flags(row["flag"], told)} for row in _levels(items, units, unit, plan)]
@@ -332,14 +340,14 @@ def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap) -> list[dic
     terms = ("rho_system", "r_sample", "icc")
     rows = []
     for k, term in enumerate(terms):
-        cells = from_draws(*values[k], items.n_units, plan)
+        cells = from_draws(*values[k], items.n_units, plan, CORRELATION)
         doubt = flags(doubts[k], missing, cells["flag"], "fewer than 10 systems" if not k and systems < 10 else "")
         n = n_cells if k else systems
         rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": doubt})
     for k, term in ((0, "gap_system_sample"), (1, "gap_sample_icc")):
         gap, draws = values[k][0] - values[k + 1][0], values[k][1] - values[k + 1][1]
         empty = NO_DATA if math.isnan(gap) else ""
-        cells = from_draws(gap, draws, items.n_units, plan)
+        cells = from_draws(gap, draws, items.n_units, plan, DIFFERENCE)
         rows.append({"term": term, **cells, "n": n_cells, "unit": unit, "flag": flags(empty, missing, cells["flag"])})
     return rows
 

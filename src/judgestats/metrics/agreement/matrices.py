@@ -39,6 +39,8 @@ class Matrices:
         Raters that have rows in a group, and no score.
     doubts : list of list of str
         What each group has to be told of: what was averaged.
+    cluster : (S,) int array or None
+        Code of what each subject lies in.
     """
 
     keys: dict[str, Any]
@@ -47,6 +49,7 @@ class Matrices:
     raters: Any
     silent: NDArray[np.bool_]
     doubts: list[list[str]]
+    cluster: NDArray[np.int64] | None = None
 
     @property
     def groups(self) -> int:
@@ -59,7 +62,7 @@ class Matrices:
         return np.diff(np.append(self.start, len(self.scores)))
 
 
-def matrices(ratings: Any, subjects: By, raters: str, by: By) -> Matrices:
+def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
     """Lay ratings out as subjects x raters, one table per group.
 
     Parameters
@@ -72,6 +75,8 @@ def matrices(ratings: Any, subjects: By, raters: str, by: By) -> Matrices:
         Column of the raters.
     by : str or sequence of str
         Columns that split the ratings into groups.
+    cluster : str
+        Column that subjects lie in; empty for none.
 
     Returns
     -------
@@ -90,12 +95,12 @@ def matrices(ratings: Any, subjects: By, raters: str, by: By) -> Matrices:
     by = grouping(by, present)
     subjects = _parts(present, subjects, raters, by)
     data, called = _as_judge(data, present, raters)
-    wanted = [called.get(c, c) for c in (*by, *subjects)]
+    wanted = [called.get(c, c) for c in (*by, *subjects, *([cluster] if cluster else []))]
     apart = list(
         dict.fromkeys([*(c for c in wanted if c not in ABOUT), *([_JUDGE] if _JUDGE in called.values() else [])])
     )
     table = cell_table(data.to_native(), apart)
-    return _laid_out(table, by, subjects, called)
+    return _laid_out(table, by, subjects, called, cluster)
 
 
 def _parts(present: list[str], subjects: By, raters: str, by: list[str]) -> list[str]:
@@ -128,7 +133,9 @@ def _as_judge(data: Any, present: list[str], raters: str) -> tuple[Any, dict[str
     return data, called
 
 
-def _laid_out(table: CellTable, by: Sequence[str], subjects: Sequence[str], called: dict[str, str]) -> Matrices:
+def _laid_out(
+    table: CellTable, by: Sequence[str], subjects: Sequence[str], called: dict[str, str], cluster: str
+) -> Matrices:
     keys = {c: called.get(c, c) for c in (*by, *subjects)}
     sized = {c: (table.keys[k], len(table.labels[k])) for c, k in keys.items()}
     code, size = joint([sized[c] for c in by], table.n_cells)
@@ -141,7 +148,8 @@ def _laid_out(table: CellTable, by: Sequence[str], subjects: Sequence[str], call
     cell_of_group[group] = np.arange(table.n_cells)
     labels = {c: table.labels[keys[c]].take(table.keys[keys[c]][cell_of_group]) for c in by}
     told = _Told(groups.size)
-    others = [k for k in table.keys if k not in keys.values() and len(table.labels[k]) > 1]
+    within = called.get(cluster, cluster)
+    others = [k for k in table.keys if k not in (*keys.values(), within) and len(table.labels[k]) > 1]
     varied = _varied(table, row, rows.size, others)
     scores, unequal = _scores(table, row, rows.size, averaged=bool(varied))
     runs_of = group[table.cell[table.runs > 1]]
@@ -154,7 +162,20 @@ def _laid_out(table: CellTable, by: Sequence[str], subjects: Sequence[str], call
         told.count("unequal " + " x ".join(varied) + " in {} subjects", group_of_row[unequal])
     start = np.searchsorted(group_of_row, np.arange(groups.size))
     silent = _silent(table, group, scores, start)
-    return Matrices(labels, scores, start, table.labels["judge"], silent, told.flags)
+    lies_in = _clusters(table, row, rows.size, within) if cluster else None
+    return Matrices(labels, scores, start, table.labels["judge"], silent, told.flags, lies_in)
+
+
+def _clusters(table: CellTable, row: Any, rows: int, name: str) -> NDArray[np.int64]:
+    """Code of what each subject lies in."""
+    code = np.zeros(rows, np.int64)
+    code[row] = table.keys[name]
+    if (code[row] != table.keys[name]).any():
+        raise DesignError(
+            f"cluster={name!r} differs within a subject. Name a column that every subject has one value of, or put it "
+            "into subjects=."
+        )
+    return code
 
 
 class _Told:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
-from judgestats.errors import DesignError
+from judgestats.errors import confidence
 from judgestats.kernels.chance import Chance, agreement_parts, chance_agreement, chance_corrected, weighted_kappa
 from judgestats.kernels.coincidence import Units
 from judgestats.metrics.agreement.labels import (
@@ -26,9 +26,12 @@ from judgestats.metrics.agreement.labels import (
     few_disagreements,
     positions,
     rated,
+    resolved,
 )
 from judgestats.metrics.resampled import Bootstrap, Statistic, planned, resampled
-from judgestats.results import NOT_INDEPENDENT, ONE_UNIT, SMALL_N, estimates, flags
+from judgestats.results import ONE_UNIT, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster
+from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 
 Floats = NDArray[np.float64]
@@ -36,14 +39,17 @@ EXTRA = ("observed", "expected", "z", "p_value")
 
 
 def planned_or_none(
-    interval: str, cluster: str | None, n_resamples: int, seed: int | np.random.Generator | None, conf_level: float
+    interval: str,
+    cluster: Sequence[str],
+    n_resamples: int,
+    seed: int | np.random.Generator | None,
+    conf_level: float,
 ) -> Bootstrap | None:
     """Turn the arguments of a measure into a bootstrap, None for the asymptotic interval."""
     if interval == "asymptotic":
-        if cluster is not None:
-            raise DesignError("cluster= needs a bootstrap: use interval='percentile' or 'bca'.")
+        confidence(conf_level)
         return None
-    return planned(interval, cluster, None, n_resamples, seed, conf_level)
+    return planned(interval, list(cluster) or None, None, n_resamples, seed, conf_level)
 
 
 def drawn(
@@ -52,12 +58,17 @@ def drawn(
     """Bootstrap as :func:`resampled` does; what is drawn here is a unit, with the answers of its judges."""
     cells = resampled(table, counts, statistic, plan, key)
     small = SMALL_N if table["n"].sum() < 30 else ""
-    return {**cells, "method": in_words(plan), "flag": flags(cells["flag"], small)}
+    return {**cells, "method": of_units(cells["method"]), "flag": flags(cells["flag"], small)}
 
 
 def in_words(plan: Bootstrap | None) -> str:
     """The ``method`` of an estimate."""
-    return "asymptotic" if plan is None else plan.words.replace("bootstrap of calls", "bootstrap of units")
+    return "asymptotic" if plan is None else of_units(plan.words)
+
+
+def of_units(words: str) -> str:
+    """What is drawn are things with the answers of their judges."""
+    return words.replace("bootstrap of calls", "bootstrap of units")
 
 
 def plain(key: dict[str, Any]) -> tuple[str, ...]:
@@ -109,32 +120,35 @@ def panel(
     weights: Weights | None,
     labels: Sequence[Any] | None,
     by: By,
-    cluster: str | None,
-    plan: Bootstrap | None,
-    conf_level: float,
+    cluster: Cluster,
+    drawing: tuple[str, int, int | np.random.Generator | None, float],
 ) -> pd.DataFrame:
-    """A coefficient of all judges at once, per group."""
-    found, groups = rated(data, by, cluster)
+    """A coefficient of all judges at once, per group; `drawing` is interval, resamples, seed and coverage."""
+    interval, n_resamples, seed, conf_level = drawing
+    data, column, dependent = resolved(data, by, cluster)
+    plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
+    found, groups = rated(data, by, column)
     answers, code = declared(found.answers, labels)
     w = agreement_weights(positions(answers)[0], weights)
     rows = []
     for group in groups:
         units = group.units._replace(code=code[group.units.code])
         fit = chance_corrected(units, group.n, w, coefficient)
+        unit = codes_of(group.table, [column]) if column else None
         cells: dict[str, Any] = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": in_words(plan)}
         cells |= {"observed": fit.observed, "expected": fit.expected if group.paired else math.nan}
         if np.isnan(fit.estimate):
             cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
         elif plan is None:
-            cells |= _student(fit.estimate, fit.std_error, conf_level, float(group.n.sum()))
+            cells |= _student(fit, group.n, None if unit is None else unit.code, conf_level)
+            cells["method"] = f"linearised, clustered by {column} (G = {unit.size})" if unit else cells["method"]
         else:
             agreement, shares = agreement_parts(units, w)
             counts = np.column_stack([units.judges >= 2, agreement, shares]) * group.n[:, None]
             cells |= drawn(group.table, counts, lambda t: _corrected(t, w, coefficient), plan, group.key)
         cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
         if coefficient == "fleiss":
-            cells |= _fleiss_test(units, group.n, fit, w)
-        dependent = NOT_INDEPENDENT if found.shared and not (plan and plan.cluster) else ""
+            cells |= {"z": math.nan, "p_value": math.nan} if unit else _fleiss_test(units, group.n, fit, w)
         rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)})
     extra = EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"]
     return estimates(rows, list(dict.fromkeys(names(by))), extra)
@@ -163,10 +177,17 @@ def _corrected(totals: Floats, w: Floats, coefficient: str) -> Floats:
     return result
 
 
-def _student(estimate: float, std_error: float, conf_level: float, units: float) -> dict[str, Any]:
+def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[str, Any]:
+    """Student's interval over units, or over clusters of them."""
+    estimate, std_error, units = fit.estimate, fit.std_error, float(n.sum())
+    small = SMALL_N if units < 30 else ""
+    if cluster is not None:
+        sums = np.bincount(cluster, weights=n * fit.influence)
+        small, units = flags(small, few_clusters(sums.size)), float(sums.size)
+        if units > 1:
+            std_error = math.sqrt(units / (units - 1) * float(sums @ sums)) / float(n.sum())
     if units < 2:
         return {"flag": ONE_UNIT}
-    small = SMALL_N if units < 30 else ""
     if not std_error > 1e-12:
         return {"flag": flags(PERFECT if estimate > 1 - 1e-12 else "", small)}
     half = float(stdtrit(units - 1, 0.5 + conf_level / 2)) * std_error

@@ -328,7 +328,7 @@ def _ordering_row(
     n, k = int(pairs.sum()), int(right.sum())
     drawn = ((weights @ right.astype(float)) * weights).sum(axis=1) / n  # the sizes of the tiers are kept
     involved = (pairs.any(axis=0) | pairs.any(axis=1)).sum()
-    cells_of = from_draws(k / n if n else math.nan, drawn, int(involved), plan)
+    cells_of = from_draws(k / n if n else math.nan, drawn, int(involved), plan, (0.0, 1.0))
     alone = LONE_UNIT if (pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any() else ""
     row = {"lower": lower, "higher": higher, "term": "ordering_accuracy", "correct": k, **cells_of, "n": n}
     return {**row, "flag": flags(NO_DATA if not n else "", lost, alone, cells_of["flag"])}

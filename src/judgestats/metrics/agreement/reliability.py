@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from judgestats.errors import choose
-from judgestats.kernels.variance import correlations, mean_squares
+from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
 from judgestats.metrics.agreement.components import Fitted, fitted
 from judgestats.metrics.agreement.matrices import Matrices, matrices
-from judgestats.results import COLUMNS, CONSTANT, FEW_RATERS, NO_DATA, flags
+from judgestats.metrics.clustered import clustered_by
+from judgestats.results import COLUMNS, CONSTANT, FEW_RATERS, NO_DATA, NOT_INDEPENDENT, few_clusters, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 
 Floats = NDArray[np.float64]
@@ -42,6 +44,7 @@ def icc(
     by: By = (),
     incomplete: Literal["drop", "reml"] = "drop",
     exchangeable: bool = False,
+    cluster: Cluster = "auto",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
     """Intraclass correlations of raters over subjects, in the six forms of Shrout & Fleiss.
@@ -65,6 +68,10 @@ def icc(
     exchangeable : bool
         The labels of the raters are no fixed persons (the first, second and third worker of each story): ICC(1,1) and
         ICC(1,k) only, and k is the largest number of scores of a subject.
+    cluster : "auto", str or False
+        Column that several subjects lie in: an item that several systems answered, say, whose responses are not
+        independent. ``"auto"`` takes what they are seen to share; False is the published interval, of independent
+        subjects.
     conf_level : float
         Coverage of the intervals.
 
@@ -90,6 +97,9 @@ def icc(
     takes the raters as drawn too: with fewer than 10 of them its interval is too narrow, the more so with many
     subjects, and is flagged. Where the lower end of ICC(2,1) is below -1/(k - 1), ICC(2,k) has no lower bound, and its
     end is -inf.
+
+    Subjects in clusters: t of log F from the jackknife of clusters; for ICC(2,.) the published interval with degrees of
+    freedom divided by the design effect. ``F`` is as it was, ``df2`` is clusters - 1. REML does not know them: a flag.
 
     REML variances are not negative. Its interval is approximate (normal on the logit, by the observed information);
     ICC(1,.) comes from the one-way model; there is no F test. On complete subjects it equals the mean squares' estimate
@@ -118,12 +128,17 @@ def icc(
     choose(incomplete, ("drop", "reml"), "incomplete")
     if subjects is None:
         subjects = [c for c in ("system", "item") if c != raters and c not in names(by)]
-    data = matrices(ratings, subjects, raters, by)
+    chosen = clustered_by(ratings, names(by), cluster, names(subjects))
+    data = matrices(ratings, subjects, raters, by, chosen.column)
     rows = _Rows(data)
+    for told in rows.told:
+        told += [chosen.flag] if chosen.flag else []
     scores = _packed(data.scores) if exchangeable else data.scores
     there = ~np.isnan(scores)
     present = np.logical_or.reduceat(there, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
     (_by_reml if incomplete == "reml" else _by_squares)(rows, scores, there, present, conf_level)
+    if data.cluster is not None:
+        _clustered(rows, scores, there, present, conf_level, chosen.column, reml=incomplete == "reml")
     return rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
 
 
@@ -223,6 +238,33 @@ def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_lev
         if mask.any():
             whole[:, groups] = mask
             rows.tell(flag, whole)
+
+
+def _clustered(
+    rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float, column: str, *, reml: bool
+) -> None:
+    """Put clustered intervals where several subjects lie in one cluster."""
+    data = rows.data
+    for g in range(data.groups):
+        mine = slice(data.start[g], data.start[g] + data.sizes[g])
+        complete = there[mine][:, present[g]].all(axis=1)
+        if reml:
+            complete = there[mine].any(axis=1)
+        labels, code = np.unique(data.cluster[mine][complete], return_inverse=True)
+        if labels.size == code.size or not (rows.method[:, g] != "").any():
+            continue  # a cluster each, or nothing to say
+        if reml:
+            rows.told[g].append(NOT_INDEPENDENT)
+            continue
+        found = clustered_correlations(scores[mine][:, present[g]][complete], code.astype(np.int64), conf_level)
+        rows.told[g] += [few] if (few := few_clusters(labels.size, drawn=True)) else []
+        known = rows.method[:, g] != ""
+        for name, values in (("conf_low", found.low), ("conf_high", found.high), ("p_value", found.p)):
+            rows.cells[name][known, g] = values[known]
+        rows.cells["df1"][:, g], rows.cells["df2"][:, g] = np.nan, labels.size - 1
+        words = f"t over {column}s (G = {labels.size}), jackknife of log F"
+        drawn = f"{APPROXIMATE}, design effect {found.design_effect:.2f} of {column}s (G = {labels.size})"
+        rows.method[known, g] = np.array([words, drawn, words] * 2, dtype=object)[known]
 
 
 def _tell_of_subjects(told: list[str], k: int, used: int, lost: int) -> None:

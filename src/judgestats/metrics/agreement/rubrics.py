@@ -14,6 +14,7 @@ from judgestats.metrics.agreement.blocks import UNITS, Unit
 from judgestats.metrics.agreement.draws import METHODS, Method, from_draws, mean_defined, plan_of
 from judgestats.metrics.agreement.shifts import NOT_POSITIVE, matched, two_sides, words
 from judgestats.results import NO_DATA, UNBOUNDED, estimates, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By
 
 _INTERVAL = ("std_error", "conf_low", "conf_high")
@@ -27,7 +28,7 @@ def rubric_share(
     cell: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -76,8 +77,8 @@ def rubric_share(
         raise DesignError("rubric_share takes two tables of ratings, or two correlations, not one of each.")
     choose(method, METHODS, "method")
     choose(unit, UNITS, "unit")
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     data = two_sides(free, shared, "", by, cell, cluster, unit)
+    plan = plan_of(data.cluster, n_resamples, seed, conf_level)
     rows = []
     for block in data.blocks:
         both = matched(block, method, plan)

@@ -25,6 +25,7 @@ from judgestats.metrics.agreement.blocks import (
     some,
 )
 from judgestats.metrics.agreement.draws import (
+    DIFFERENCE,
     METHODS,
     Method,
     from_draws,
@@ -34,8 +35,10 @@ from judgestats.metrics.agreement.draws import (
     whole,
 )
 from judgestats.metrics.agreement.levels import PAIRS, Pairs
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import NO_DATA, SMALL_N, estimates, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 
 #: Column that says whether a rating is of before (0) or after (1).
@@ -54,7 +57,7 @@ def agreement_shift(
     unit: Unit = "item",
     method: Method = "pearson",
     flag_at: float = 0.15,
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -123,8 +126,8 @@ def agreement_shift(
         raise DesignError(f"flag_at={flag_at} is not a distance from 0. The paper's is 0.15.")
     if after is None:
         return _of_values(before, by, flag_at)
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     data = two_sides(before, after, condition, by, cell, cluster, unit)
+    plan = plan_of(data.cluster, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
     for block in data.blocks:
         rows += _shift_rows(matched(block, method, plan), pairs, flag_at, plan)
@@ -137,14 +140,15 @@ def agreement_shift(
 
 @dataclass(frozen=True)
 class TwoSides:
-    """Blocks with a row for each cell and side, the names of their groups, and what was pooled."""
+    """Blocks with a row for each cell and side, the names of their groups, what was pooled, and what is drawn."""
 
     blocks: list[Block]
     groups: list[str]
     told: str
+    cluster: str
 
 
-def two_sides(before: Any, after: Any, condition: str, by: By, cell: By, cluster: str, unit: Unit) -> TwoSides:
+def two_sides(before: Any, after: Any, condition: str, by: By, cell: By, cluster: Cluster, unit: Unit) -> TwoSides:
     """Both sides in one table, and in blocks."""
     if isinstance(after, str):
         raise DesignError(f"after={after!r} is one value. Give two of {condition!r}, the earlier first, or ratings.")
@@ -152,18 +156,22 @@ def two_sides(before: Any, after: Any, condition: str, by: By, cell: By, cluster
         before, after = _of_condition(before, after, condition)
     wanted = [c for c in names(by) if c != condition]
     more = [c for c in dict.fromkeys(names(cell)) if c not in (*wanted, "system")]
-    tables, told = [], ""
+    known = nw.from_native(after).collect_schema().names()
+    drawn = clustered_by(before, [*wanted, *more], cluster, whole="item")
+    if cluster == "auto" and drawn.column not in known:
+        drawn = drawn._replace(column="item")
+    tables, told = [], drawn.flag
     for side, frame in enumerate((before, after)):
         present = nw.from_native(frame).collect_schema().names()
         grouping(more, present, "ratings")
-        table, groups = rated(frame, wanted, more, cluster)
+        table, groups = rated(frame, wanted, more, drawn.column)
         tables.append(table.assign(**{SIDE: side}))
         told = flags(told, pooled(frame, [*groups, *more]))
     table = pd.concat(tables, ignore_index=True)
     refuse_empty(table)
     named = [c for c in names(cell) if c not in (*groups, "system")]
-    made = [_drawn_apart(b) for b in blocks(table, groups, [*named, SIDE], unit, cluster)]
-    return TwoSides(made, groups, told)
+    made = [_drawn_apart(b) for b in blocks(table, groups, [*named, SIDE], unit, drawn.column)]
+    return TwoSides(made, groups, told, drawn.column)
 
 
 def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, Any]:
@@ -270,7 +278,7 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap) ->
     for label, p in chosen:
         value = mean_defined(mean_defined(data.r[..., p]))
         draws = mean_defined(mean_defined(data.draws[..., p]))
-        cells = from_draws(float(value[1] - value[0]), draws[:, 1] - draws[:, 0], data.block.n_units, plan)
+        cells = from_draws(float(value[1] - value[0]), draws[:, 1] - draws[:, 0], data.block.n_units, plan, DIFFERENCE)
         used = int((~np.isnan(data.r[0][:, p])).sum())
         row = {**data.block.key, **label, **_moved(value[0], value[1], flag_at), **cells}
         doubt = flags(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.correlation import grouped, weighted_totals
-from judgestats.kernels.proportions import wilson
+from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.agreement.blocks import (
     UNITS,
     Block,
@@ -26,8 +26,10 @@ from judgestats.metrics.agreement.blocks import (
     some,
 )
 from judgestats.metrics.agreement.draws import from_draws, plan_of
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.resampled import Bootstrap
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
+from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 
 
@@ -38,7 +40,7 @@ def disagreement(
     top: int = 10,
     by: By = (),
     unit: Unit = "item",
-    cluster: str = "item",
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -116,15 +118,16 @@ def disagreement(
         raise DesignError(f"thresholds={thresholds!r} are not numbers. Use (2, 3, 4), say.") from None
     if not isinstance(top, int | np.integer) or top < 0:
         raise DesignError(f"top={top} is not a number of things. Use 10, or 0 for none.")
-    plan = plan_of(cluster, n_resamples, seed, conf_level)
     cell = conditions(ratings, names(by))
-    table, groups = rated(ratings, by, cell, cluster)
+    drawn = clustered_by(ratings, names(by), cluster, whole="item")
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated(ratings, by, cell, drawn.column)
     refuse_empty(table)
     rows: list[dict[str, Any]] = []
-    for block in blocks(table, groups, cell, unit, cluster):
-        rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan)
+    for block in blocks(table, groups, cell, unit, drawn.column):
+        rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, cluster is not False)
     for row in rows:
-        row["unit"] = unit
+        row |= {"unit": unit, "flag": flags(row["flag"], drawn.flag)}
         for name in ("judge", "other", "system", "item"):
             if name not in groups:
                 row.setdefault(name, "")
@@ -144,7 +147,7 @@ def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit)
 
 
 def _spread_rows(
-    block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap
+    block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap, clustered: bool
 ) -> list[dict[str, Any]]:
     known = ~np.isnan(block.scores)
     n_judges = known.sum(axis=1)
@@ -161,14 +164,14 @@ def _spread_rows(
     def mean(values: Floats) -> dict[str, Any]:
         return _ratio(values, ~np.isnan(values), owner, weights, plan)
 
-    def share(hits: Any, of: int) -> dict[str, Any]:
-        dependent = NOT_INDEPENDENT if n > np.unique(owner).size else ""
-        return {**share_cells(int(hits), of, plan.conf_level), "n": of, "flag": flags(told, dependent)}
+    def share(hits: Any, of: Any) -> dict[str, Any]:
+        found = share_cells(hits[of], owner[of], plan, clustered)
+        return {**found, "flag": flags(told, found["flag"])}
 
     spreads = mean(spread)
     rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags(told, spreads["flag"])}]
     for t in thresholds:
-        rows.append({"term": "share_above", "threshold": float(t), **share((spread > t + 1e-9).sum(), n)})
+        rows.append({"term": "share_above", "threshold": float(t), **share(spread > t + 1e-9, np.ones(n, bool))})
     for (i, a), (j, b) in combinations(enumerate(block.judges), 2):
         apart = mean(np.abs(scores[:, i] - scores[:, j]))
         small = flags(NO_DATA if not apart["n"] else SMALL_N if apart["n"] < 30 else "", apart["flag"])
@@ -180,7 +183,7 @@ def _spread_rows(
             {
                 "term": "highest_alone",
                 "judge": judge,
-                **share((best[mine, i] & (best[mine].sum(1) == 1)).sum(), int(mine.sum())),
+                **share(best[:, i] & (best.sum(axis=1) == 1), mine),
             }
         )
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -204,9 +207,20 @@ def _ratio(values: Floats, used: NDArray[np.bool_], owner: Any, weights: Floats,
     return {**from_draws(value, drawn, weights.shape[1], plan), "n": n}
 
 
-def share_cells(k: int, n: int, conf_level: float) -> dict[str, Any]:
-    """The cells of a share, with Wilson's interval."""
-    low, high = wilson(k, n, conf_level)
+def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) -> dict[str, Any]:
+    """The cells of a share with Wilson's interval, clustered by what `owner` says where several things have one."""
+    n, k = hits.size, int(hits.sum())
+    low, high = wilson(k, n, plan.conf_level)
     p = k / n if n else math.nan
     spread = math.sqrt(p * (1 - p) / n) if n else math.nan
-    return {"estimate": p, "std_error": spread, "conf_low": float(low), "conf_high": float(high), "method": "Wilson"}
+    row = {"estimate": p, "std_error": spread, "conf_low": float(low), "conf_high": float(high), "n": n}
+    row |= {"method": "Wilson", "flag": ""}
+    units, code = np.unique(owner, return_inverse=True)
+    if n <= units.size:
+        return row
+    if not clustered:
+        return {**row, "flag": NOT_INDEPENDENT}
+    of_unit = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
+    spread, low, high = clustered_wilson(*of_unit, plan.conf_level)
+    row |= {"std_error": spread, "conf_low": low, "conf_high": high, "flag": few_clusters(units.size)}
+    return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} (G = {units.size})"}

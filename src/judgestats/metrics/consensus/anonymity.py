@@ -189,7 +189,7 @@ def _signed(x: float, spread: Spread, decimals: int | None, conf_level: float) -
 def _spread_flag(*spreads: Spread) -> str:
     if any(math.isnan(s.variance) for s in spreads):
         return NO_SD
-    return FEW_CLUSTERS if any(math.isfinite(s.df) and s.df < 9 for s in spreads) else ""
+    return FEW_CLUSTERS if any(0 < s.clusters < 10 for s in spreads) else ""
 
 
 def _attenuated(a: float, b: float, exact: list[float], spreads: list[Spread], conf_level: float) -> dict[str, Any]:
@@ -226,7 +226,7 @@ def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_l
     low, high : float
         NaN where the bottom cannot be told from 0, so that the interval is unbounded, or where no variance is known.
     """
-    df = min(of_top.df, of_bottom.df)
+    df = _df_of_difference(top / bottom, of_top, of_bottom)
     q = normal_quantile(conf_level) if math.isinf(df) else float(stdtrit(df, 0.5 + conf_level / 2))
     same = (of_top.clusters > 0) == (of_bottom.clusters > 0) and of_top.scores.size == of_bottom.scores.size
     covariance = float(of_top.scores @ of_bottom.scores) if same else 0.0
@@ -236,6 +236,15 @@ def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_l
     if not g > 0 or not root > 0:
         return math.nan, math.nan
     return (middle - math.sqrt(root)) / g, (middle + math.sqrt(root)) / g
+
+
+def _df_of_difference(ratio: float, of_top: Spread, of_bottom: Spread) -> float:
+    """Degrees of freedom of ``top - ratio * bottom``: Satterthwaite's where the two are independent, of runs."""
+    if of_top.clusters or of_bottom.clusters:
+        return min(of_top.df, of_bottom.df)
+    parts = [(s.variance * w, s.df) for s, w in ((of_top, 1.0), (of_bottom, ratio**2))]
+    squares = sum(v**2 / df for v, df in parts)
+    return sum(v for v, _ in parts) ** 2 / squares if squares > 0 else math.inf
 
 
 def _mean(

@@ -146,7 +146,8 @@ def calibrate(
     Least squares of the reference on a noisy score flattens the slope by the score's reliability (regression dilution).
     That is right for prediction, and too flat as a statement on how a judge uses the scale; replicates help.
 
-    Intervals: for ``shift`` and the deviations, t over items from the items' sums; else percentile, bootstrap of items.
+    Intervals: for ``shift`` and the deviations, t over items from the items' sums; else Student's, from a bootstrap
+    of items.
     Those of held-out terms take the folds' fits as given.
 
     Examples
@@ -294,7 +295,7 @@ def _drawn(
 ) -> _Row:
     """Statistic of totals over cells, with a bootstrap of items."""
     name, unit = cells.unit
-    plan = Bootstrap("percentile", (name,), None, options.n_resamples, options.seed, options.conf_level)
+    plan = Bootstrap("t", (name,), None, options.n_resamples, options.seed, options.conf_level)
     row = resampled(pd.DataFrame({name: unit, "n": 1.0}), counts, statistic, plan, key)
     return {**row, "estimate": float(statistic(counts.sum(axis=0)[None, :])[0]), "flag": flags(row["flag"], *told)}
 

@@ -89,6 +89,6 @@ class Doubts:
         reference = self.data.reference
         if reference.used and not reference.known and (reference.shared or method == FROM_RUNS):
             told.append(EXACT_REFERENCE)
-        if math.isfinite(df) and df < 9:
+        if method != FROM_RUNS and df < 9:
             told.append(FEW_CLUSTERS)
         return told + [INDEPENDENT] * (method == FROM_RUNS and bool(self.many_criteria[taken].any()))

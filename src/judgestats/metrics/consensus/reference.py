@@ -27,6 +27,8 @@ class Reference:
         Row of the reference for each cell, -1 for none.
     mean, variance : (R,) float arrays
         Mean of each row and the variance of that mean (NaN where unknown).
+    df : (R,) float array
+        Degrees of freedom of the variance.
     shared : bool
         Whether several items are measured against one row.
     """
@@ -35,6 +37,7 @@ class Reference:
     row: NDArray[np.int64]
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
+    df: NDArray[np.float64]
     shared: bool = False
 
     @property
@@ -50,7 +53,7 @@ class Reference:
 
 def no_reference(n_cells: int) -> Reference:
     """Return what stands for the peers."""
-    return Reference(False, np.full(n_cells, -1), np.zeros(0), np.zeros(0))
+    return Reference(False, np.full(n_cells, -1), np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 def against(frame: Any, level: str, final: str | None, identity: Mapping[str, str] | None) -> Any:
@@ -77,7 +80,7 @@ def against(frame: Any, level: str, final: str | None, identity: Mapping[str, st
 
 
 def _means(frame: Any, by: Sequence[str], level: str, final: str | None) -> pd.DataFrame:
-    """Key columns that the reference has, ``mean`` and ``variance``."""
+    """Key columns that the reference has, ``mean``, ``variance`` and its ``df``."""
     present = list(nw.from_native(frame).collect_schema().names())
     own = [c for c in by if c in present and c not in ABOUT]
     judge = "judge" if "judge" in present else None
@@ -95,9 +98,10 @@ def _means(frame: Any, by: Sequence[str], level: str, final: str | None) -> pd.D
         mean = np.bincount(cell, weights=table.mean[scored], minlength=table.n_cells) / raters
         squares = np.bincount(cell, weights=(table.mean[scored] - mean[cell]) ** 2, minlength=table.n_cells)
         between = squares / (raters - 1) / raters
-    own_noise = np.bincount(cell, weights=noise[scored], minlength=table.n_cells)
+    own_noise, own_df = (np.bincount(cell, weights=x[scored], minlength=table.n_cells) for x in (noise, runs - 1))
     result = pd.DataFrame({k: table.label(k) for k in keys})
     result["mean"], result["variance"] = mean, np.where(raters > 1, between, own_noise)
+    result["df"] = np.where(raters > 1, raters - 1, own_df)
     return result[raters > 0]
 
 
@@ -105,7 +109,7 @@ def _matched(table: CellTable, means: pd.DataFrame, identity: Mapping[str, str])
     place = pd.DataFrame({k: table.label(k) for k in table.keys if k in means.columns or k == "system"})
     place = place.astype(object).astype("str")
     place["system"] = _known_as(place["system"], set(means["system"].astype(str)), identity)
-    keys = [k for k in means.columns if k not in ("mean", "variance")]
+    keys = [k for k in means.columns if k not in ("mean", "variance", "df")]
     if _other_criterion(table, means):
         keys.remove("criterion")
     lookup = means[keys].astype(object).astype("str").assign(_row=np.arange(len(means)))
@@ -115,7 +119,7 @@ def _matched(table: CellTable, means: pd.DataFrame, identity: Mapping[str, str])
         listed = ", ".join(f"{k} {sorted(set(lookup[k]))[:5]} against {sorted(set(place[k]))[:5]}" for k in keys)
         raise DesignError(f"The reference has no mean for any rating. Matched on {', '.join(keys)}: {listed}.")
     shared = "item" not in keys and len(table.labels["item"]) > 1
-    return Reference(True, row, means["mean"].to_numpy(), means["variance"].to_numpy(), shared)
+    return Reference(True, row, *(means[c].to_numpy() for c in ("mean", "variance", "df")), shared)
 
 
 def _known_as(systems: pd.Series[Any], known: set[str], identity: Mapping[str, str]) -> pd.Series[Any]:

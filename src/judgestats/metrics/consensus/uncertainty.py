@@ -18,7 +18,7 @@ from judgestats.schema.coding import compact, joint
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
-FROM_RUNS = "normal, from mean, sd, runs"
+FROM_RUNS = "t from mean, sd, runs (Satterthwaite)"
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Spread:
     variance : float
         NaN where it cannot be told.
     df : float
-        Degrees of freedom; infinite for a normal interval.
+        Degrees of freedom: clusters - 1, or Satterthwaite's where variances are added up.
     method : str
         How it came about, empty where it did not.
     clusters : int
@@ -74,6 +74,12 @@ class Uncertainty:
         return variance
 
     @cached_property
+    def _unit_df(self) -> Floats:
+        """Degrees of freedom of each unit's variance."""
+        df: Floats = np.asarray(self.data.table.runs, dtype=float) - 1
+        return df
+
+    @cached_property
     def reference_shares(self) -> tuple[Ints, Ints, Floats]:
         """Pair, row of the reference, and the weight of that row in the pair's mean."""
         row = self.data.reference.row[self.data.table.cell]
@@ -87,16 +93,18 @@ class Uncertainty:
     def pair_spreads(self) -> tuple[Floats, Floats, Any]:
         """Variance, df and method of every pair at once."""
         variance, clusters = self._pairs_over_clusters
-        variance = variance.copy()
+        variance, df = variance.copy(), clusters - 1
         if self._noisy_reference:
-            variance += self._pairs_from_reference()
+            noise, squares = self._pairs_from_reference()
+            df = _satterthwaite(variance + noise, _over_df(variance, df) + squares)
+            variance += noise
         short = np.isnan(variance)
-        df, method = clusters - 1, np.full(self.data.n_pairs, "", dtype=object)
+        method = np.full(self.data.n_pairs, "", dtype=object)
         for g in np.unique(clusters[~short]):
             method[~short & (clusters == g)] = self._over(int(g))
         if short.any():
-            by_runs = self._pairs_from_runs()
-            variance[short], df[short] = by_runs[short], np.inf
+            by_runs, squares = self._pairs_from_runs()
+            variance[short], df[short] = by_runs[short], _satterthwaite(by_runs, squares)[short]
             method[short & ~np.isnan(variance)] = FROM_RUNS
         return variance, df, method
 
@@ -154,30 +162,44 @@ class Uncertainty:
             scale: Floats = np.where((weights != 0) & (self.data.items > 0), weights / self.data.items, 0.0)
         return scale
 
-    def _pairs_from_reference(self) -> Floats:
+    def _pairs_from_reference(self) -> tuple[Floats, Floats]:
+        """What the reference adds to each pair: variances, and their squares over degrees of freedom."""
         pair, row, weight = self.reference_shares
-        noise = np.nan_to_num(self.data.reference.variance)[row]
-        return _sums(pair, weights=weight**2 * noise, minlength=self.data.n_pairs)
+        noise = np.nan_to_num(self.data.reference.variance)
+        squares, share = _over_df(noise, self.data.reference.df), weight**2
+        return (
+            _sums(pair, weights=share * noise[row], minlength=self.data.n_pairs),
+            _sums(pair, weights=share**2 * squares[row], minlength=self.data.n_pairs),
+        )
 
-    def _pairs_from_runs(self) -> Floats:
-        """Exact variance of each pair's mean: units are independent, and no two cells share one."""
-        v, cell, n = self.unit_variance, self.data.table.cell, self.data.present[self.data.table.cell]
-        if self.data.reference.used:
-            own = v
-        else:
-            scored = ~np.isnan(self.data.table.mean)
-            others = _sums(cell[scored], weights=v[scored], minlength=self.data.present.size)[cell] - v
-            with np.errstate(divide="ignore", invalid="ignore"):
-                shrunk = (1 - 1 / n) ** 2 * v + others / n**2.0
-                own = v + others / (n - 1.0) ** 2 if self.data.exclude_self else shrunk
+    def _pairs_from_runs(self) -> tuple[Floats, Floats]:
+        """Exact variance of each pair's mean: units are independent, and no two cells share one.
+
+        And the squares of the variances added up, over their degrees of freedom.
+        """
         defined = ~np.isnan(self.data.deviation)
         weight = np.zeros(self.data.pair.size)
         weight[defined] = (self.data.unit_share[defined] / self.data.items[self.data.pair[defined]]) ** 2
-        result = _sums(self.data.pair[defined], weights=(weight * own)[defined], minlength=self.data.n_pairs)
+        v, result = self.unit_variance, []
+        for part, power in ((v, 1), (_over_df(v, self._unit_df), 2)):
+            own = part if self.data.reference.used else self._with_peers(part, 2 * power)
+            added = (weight**power * own)[defined]
+            result.append(_sums(self.data.pair[defined], weights=added, minlength=self.data.n_pairs))
         if self.data.reference.used:
-            result = result + self._pairs_from_reference()
-        result[self.data.items == 0] = np.nan
-        return result
+            result = [x + y for x, y in zip(result, self._pairs_from_reference(), strict=True)]
+        for values in result:
+            values[self.data.items == 0] = np.nan
+        return result[0], result[1]
+
+    def _with_peers(self, part: Floats, power: int) -> Floats:
+        """A deviation's sum of what each unit of its cell adds, times a power of the unit's coefficient."""
+        cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
+        scored = ~np.isnan(self.data.table.mean)
+        others = _sums(cell[scored], weights=part[scored], minlength=self.data.present.size)[cell] - part
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.data.exclude_self:
+                return part + others / (n - 1.0) ** power
+            return np.asarray((1 - 1 / n) ** power * part + others / n**power)
 
     def spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats) -> list[Spread]:
         """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner.
@@ -219,8 +241,11 @@ class Uncertainty:
             if g < 2 or fewest[o] < 2:
                 result.append(self._from_runs(np.where(owner == o, weights, 0.0)))
                 continue
-            noise = self._reference_scores(np.where(owner == o, weights, 0.0)) if self._noisy_reference else np.zeros(0)
-            result.append(Spread(v + float(noise @ noise), g - 1, self._over(int(g)), int(g)))
+            df = g - 1
+            if self._noisy_reference:
+                noise = self._reference_scores(np.where(owner == o, weights, 0.0)) ** 2
+                v, df = self._plus_reference(v, df, noise)
+            result.append(Spread(v, df, self._over(int(g)), int(g)))
         return result
 
     def spread(self, weights: Floats) -> Spread:
@@ -241,9 +266,18 @@ class Uncertainty:
         table, touched = self._cluster_scores(np.zeros(self.data.n_pairs, dtype=np.int64), 1, weights)
         scores, g = table[0], int(touched.sum())
         scores *= math.sqrt(g / (g - 1))
+        df = g - 1.0
         if self._noisy_reference:
-            scores = np.append(scores, self._reference_scores(weights))
-        return Spread(float(scores @ scores), g - 1, self._over(g), g, scores)
+            noise = self._reference_scores(weights)
+            _, df = self._plus_reference(float(scores @ scores), df, noise**2)
+            scores = np.append(scores, noise)
+        return Spread(float(scores @ scores), df, self._over(g), g, scores)
+
+    def _plus_reference(self, variance: float, df: float, noise: Floats) -> tuple[float, float]:
+        """Variance over clusters and that of each row of the reference, as one, with its degrees of freedom."""
+        total = variance + float(noise.sum())
+        squares = variance**2 / df + float(_over_df(noise, self.data.reference.df).sum())
+        return total, float(_satterthwaite(np.array(total), np.array(squares)))
 
     def _reference_scores(self, weights: Floats) -> Floats:
         pair, row, share = self.reference_shares
@@ -271,10 +305,15 @@ class Uncertainty:
         counted &= self.data.present[self.data.table.cell] > peers
         scores = np.zeros(self.data.pair.size)
         scores[counted] = coefficient[counted] * np.sqrt(self.unit_variance[counted])
+        df = self._unit_df
         if self.data.reference.used:
             scores = np.append(scores, self._reference_scores(weights))
+            df = np.append(df, self.data.reference.df)
         variance = float(scores @ scores)
-        return Spread(variance, method="" if math.isnan(variance) else FROM_RUNS, scores=scores)
+        if math.isnan(variance):
+            return Spread(variance, scores=scores)
+        freedom = _satterthwaite(np.array(variance), np.array(_over_df(scores**2, df).sum()))
+        return Spread(variance, float(freedom), FROM_RUNS, scores=scores)
 
 
 def _of_table(scores: Floats, touched: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -285,6 +324,18 @@ def _variance(clusters: Floats, squares: Floats) -> tuple[Floats, Floats]:
     """G/(G - 1) times the sum of squares, NaN for a single cluster; and G."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(clusters > 1, clusters / (clusters - 1) * squares, np.nan), clusters
+
+
+def _over_df(variance: Floats, df: Floats) -> Floats:
+    """Squared variances over their degrees of freedom: 0 for one that is 0, or taken as known."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((variance == 0) | np.isinf(df), 0.0, variance**2 / df)
+
+
+def _satterthwaite(variance: Floats, squares: Floats) -> Floats:
+    """Degrees of freedom of variances added up, from the sum of their squares over their own."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(squares > 0, variance**2 / squares, np.inf)
 
 
 def _sums(code: Any, weights: Any = None, minlength: int = 0) -> Floats:
