@@ -12,8 +12,9 @@ import pandas as pd
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.schema.cells import cells
 from judgestats.schema.changes import count_changes
-from judgestats.schema.coding import call_counts, codes_of, count, is_constant, tidy
-from judgestats.schema.columns import CHOICES, By, grouping, names, required
+from judgestats.schema.coding import codes_of, count, is_constant, tidy
+from judgestats.schema.columns import CHOICES, COUNTS, By, N, grouping, names, required
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     count_pairs,
@@ -28,6 +29,8 @@ from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.rater_pairs import count_raters
 from judgestats.schema.selection import chosen, selected, sources, with_outcome
 
+#: Columns that calls can share, beside a pattern's own cluster: a tally may carry them.
+CLUSTERS = ("pair", "item", "prompt", "task")
 #: Key in the ``attrs`` of a tally: whether two calls are known to share a pair, so that they are not independent.
 SHARED_PAIRS = "shared_pairs"
 
@@ -46,8 +49,10 @@ def tally(
     Parameters
     ----------
     frame : frame
-        A canonical frame in any engine Narwhals knows (a lazy one is counted where it lies), or a tally already: a
-        table with the columns of ``PATTERNS[measure]`` and ``n``.
+        A canonical frame in any engine Narwhals knows (a lazy one is counted where it lies); a row stands for as many
+        calls as its declared count says (``n_identical``, from ``preferences(frame, counts="n")``). Or a tally
+        already: a table with the columns of ``PATTERNS[measure]``, the count ``n``, and no column that neither `by`,
+        `cluster` nor the pattern names.
     measure : str
         A name in :data:`PATTERNS`.
     by : str or sequence of str
@@ -69,7 +74,8 @@ def tally(
     Raises
     ------
     SchemaError
-        If a column is missing, or holds a value its pattern does not allow.
+        If a column is missing, or holds a value its pattern does not allow; if calls have a whole-number column ``n``
+        that nothing declares; if a tally has a further column.
     DesignError
         If the measure needs something the data do not have: stimuli, a known order, one call per order.
 
@@ -90,6 +96,7 @@ def tally(
     data = nw.from_native(frame)
     present = list(data.collect_schema().names())
     if is_tally(present, pattern):
+        refuse_further(present, measure, by, cluster)
         result = _recount(data, pattern, _groups(by, cluster, present, pattern, "tally"))
         shared = bool(getattr(frame, "attrs", {}).get(SHARED_PAIRS, False))
     elif pattern.unit == "raters":
@@ -106,6 +113,7 @@ def _count_frame(
     data: Any, pattern: Pattern, measure: str, groups: list[str], stimulus: str | None, baseline: str | None
 ) -> tuple[pd.DataFrame, bool]:
     """Count a preferences frame; and whether two counts share a pair."""
+    counted(data, groups)
     data = chosen(data, pattern, measure, stimulus)
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
         data = data.drop("stimulus")  # one value is left: nothing to tell apart
@@ -124,6 +132,36 @@ def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
     """Whether a table with these columns holds counts of the pattern, and not calls."""
     have = set(columns)
     return have >= {*pattern.columns, "n"} and not have >= set(required(pattern.frame))
+
+
+def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: By | bool | None = None) -> None:
+    """Raise where a tally has a column that is none of a tally's own: it may split the counts, or be a raw frame's.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Columns of a table for which :func:`is_tally` holds.
+    measure : str
+        A name in :data:`PATTERNS`.
+    by, cluster : str or sequence of str
+        Columns named beside the pattern; a `cluster` that is no name names none.
+
+    Raises
+    ------
+    SchemaError
+        With the columns, and what to do.
+    """
+    pattern = PATTERNS[measure]
+    asked = [*names(by), *(names(cluster) if cluster and not isinstance(cluster, bool) else [])]
+    own = {N, *pattern.columns, *pattern.optional, *pattern.beside, *pattern.annotations, pattern.cluster, *CLUSTERS}
+    further = [c for c in columns if c not in own and c not in asked]
+    if further:
+        one, many = ("it", "it") if len(further) == 1 else ("each", "them")
+        raise SchemaError(
+            f"A table of counts for {measure} has {', '.join([*pattern.columns, N])} and what by= names; this one has "
+            f"{', '.join(map(repr, further))} besides. Name {one} in by= to split the counts, or drop {many}. If the "
+            f'rows are calls, give a {pattern.frame} frame, whose counts are declared with counts="n".'
+        )
 
 
 def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFrame:
@@ -153,8 +191,8 @@ def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFr
     if pattern.unit not in ("call", "pair"):
         raise DesignError(f"{measure} counts {pattern.unit}s, and has no table of calls or pairs. Use tally().")
     data = selected(nw.from_native(frame).lazy().collect(backend="pandas"), pattern, measure, stimulus)
-    if "n" not in data.columns:
-        data = data.with_columns(nw.lit(1).alias("n"))
+    weight = counted(data)
+    data = data.with_columns((nw.lit(1) if weight is None else nw.col(weight)).alias(N))
     keys = unit_columns(data.columns, [])
     if pattern.unit == "call":
         return data.select(*dict.fromkeys([*keys, "first", "second", *pattern.columns, "n"])).to_pandas()
@@ -174,7 +212,7 @@ def _share_pairs(data: Any, groups: list[str], pattern: Pattern, counted: float)
     apart = [c for c in unit_columns(present, groups) if c not in {"judge", "item", *groups}]
     if isinstance(data, nw.DataFrame):
         apart = [c for c in apart if not is_constant(data[c].to_pandas())]
-    if pattern.unit == "pair" and "n" not in present and not apart:
+    if pattern.unit == "pair" and COUNTS not in present and not apart:
         return False  # each pair is one
     return counted > distinct_pairs(data, groups)
 
@@ -217,32 +255,22 @@ def _distinct(data: Any, groups: list[str], pattern: Pattern) -> Any:
     """Different calls with their counts: what is made of an answer need not be made of each call by itself."""
     present = list(data.columns)
     columns = list(dict.fromkeys([*(g for g in groups if g in present), *sources(pattern, present)]))
-    table = data.select(*dict.fromkeys([*columns, "item", *(["n"] if "n" in present else [])])).to_pandas()
+    table = data.select(*dict.fromkeys([*columns, "item", *([COUNTS] if COUNTS in present else [])])).to_pandas()
     codes = codes_of(table, columns)
-    weight = call_counts(table["n"]) if "n" in present else None
+    weight = call_counts(table[COUNTS]) if COUNTS in present else None
     n = np.bincount(codes.code, weights=weight, minlength=codes.size).astype(float)
-    return nw.from_native(table.iloc[codes.first].assign(n=n), eager_only=True)
+    return nw.from_native(table.iloc[codes.first].assign(**{COUNTS: n}), eager_only=True)
 
 
 def _counted(data: Any, columns: list[str]) -> pd.DataFrame:
-    weight = "n" if "n" in data.collect_schema().names() else None
+    weight = COUNTS if COUNTS in data.collect_schema().names() else None
     if isinstance(data, nw.DataFrame):
         table = data.select(*columns, *([weight] if weight else [])).to_pandas()
         return count(table, columns, weight)
     total = nw.col(weight).sum() if weight else nw.len()
-    if weight:
-        _refuse_counts(data, weight)
-    counted = data.group_by(*columns).agg(total.alias("_count")).collect(backend="pandas").to_native()
-    counted = counted.rename(columns={"_count": "n"}).assign(n=lambda t: t["n"].astype(float))
-    return tidy(counted, columns)
-
-
-def _refuse_counts(data: Any, weight: str) -> None:
-    """Raise where a count of a lazy frame is none: a sum there would pass over it."""
-    kept = nw.col(weight)
-    wrong = kept.is_null() | (kept < 0) | ~kept.is_finite() if data.collect_schema()[weight].is_numeric() else None
-    found = data.select(weight) if wrong is None else data.filter(wrong.fill_null(True)).select(weight)
-    call_counts(found.head(5).collect(backend="pandas").to_native()[weight])
+    counts = data.group_by(*columns).agg(total.alias("_count")).collect(backend="pandas").to_native()
+    counts = counts.rename(columns={"_count": "n"}).assign(n=lambda t: t["n"].astype(float))
+    return tidy(counts, columns)
 
 
 def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:

@@ -27,9 +27,10 @@ from judgestats.metrics.invariance.sides import (
 )
 from judgestats.results import NOT_INDEPENDENT, flags
 from judgestats.schema.changes import matched_changes
-from judgestats.schema.coding import call_counts, codes_of, count
-from judgestats.schema.columns import By, grouping, names, required
-from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.coding import codes_of, count
+from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
+from judgestats.schema.counting import SHARED_PAIRS, refuse_further, tally
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.selection import selected
 
@@ -74,6 +75,12 @@ class Study:
         columns = ("first", "second") if self.kind == "calls" else ("outcome", "baseline")
         found = {str(a) for c in columns if c in table for a in pd.unique(table[c])}
         return sorted(found - set(_NO_SIDE))
+
+    @property
+    def counts(self) -> pd.Series[Any] | float:
+        """How many calls each row stands for."""
+        name = COUNTS if self.kind == "calls" else N
+        return self.table[name].astype(float) if name in self.table else 1.0
 
     def margins(self, probe: str) -> pd.DataFrame:
         """Counts of the answers under one probe: the groups, the clusters, ``probe``, ``outcome``, ``n``."""
@@ -120,7 +127,7 @@ class Answers:
 def study(calls: Any, by: By, cluster: By | None, measure: str = "anchoring") -> Study:
     """Read calls, or counts of them, into memory; refuse what is neither."""
     table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
-    kind = _kind(table, measure)
+    kind = _kind(table, measure, by, cluster)
     for column in {"baseline", "outcome"} & set(table.columns) if kind != "calls" else ():
         if table[column].isna().any():
             raise SchemaError(f"{column!r} has empty cells. Write 'missing' for an item not judged, else 'invalid'.")
@@ -128,7 +135,7 @@ def study(calls: Any, by: By, cluster: By | None, measure: str = "anchoring") ->
     if unnamed:
         raise SchemaError(f"'probe' is missing in {unnamed:,} rows. Name every probe, 'blind' too.")
     table = table.assign(probe=table["probe"].astype(str))
-    if "n" in table:
+    if kind != "calls":
         table["n"] = call_counts(table["n"])
     scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
     table["scheme"] = scheme.where(scheme.notna(), "").astype(str)
@@ -142,7 +149,7 @@ def study(calls: Any, by: By, cluster: By | None, measure: str = "anchoring") ->
     return Study(table, kind, ["judge", *apart, "scheme"], clusters)
 
 
-def _kind(table: pd.DataFrame, measure: str) -> str:
+def _kind(table: pd.DataFrame, measure: str, by: By, cluster: By | None) -> str:
     have = set(table.columns)
     if have >= set(required("preferences")):
         if "probe" not in have:
@@ -153,15 +160,17 @@ def _kind(table: pd.DataFrame, measure: str) -> str:
         if shown:
             raise SchemaError(f"A candidate is called {sorted(shown)[0]!r}, which is the name of an answer. Rename it.")
         refuse_nameless(table)
+        counted(nw.from_native(table), [*names(by), *names(cluster or ())])
         return "calls"
     if have >= _JOINT:
+        refuse_further(table.columns, "revision", by, cluster)
         return "joint"
     if measure not in PATTERNS:
         missing = ", ".join(c for c in required("preferences") if c not in have)
         raise DesignError(
             f"{measure} needs a preferences frame, and there is no {missing}. Columns: {', '.join(have)}."
         )
-    tally(table, measure)  # refuses what is no tally either
+    tally(table, measure, by, cluster=cluster)  # refuses what is no tally either
     return "margins"
 
 

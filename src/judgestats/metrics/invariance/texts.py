@@ -15,9 +15,10 @@ from judgestats.metrics.invariance.embeddings import texts_of
 from judgestats.metrics.invariance.sides import key_of
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates, flags
-from judgestats.schema.coding import call_counts, column_codes, combine
+from judgestats.schema.coding import column_codes, combine
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.counting import SHARED_PAIRS
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import candidates
 
 #: Words that name the source of a text. Whole words, any case.
@@ -132,9 +133,10 @@ def rationale_check(
 
     table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     _refuse_without(table)
-    table["n"] = call_counts(table["n"]) if "n" in table else 1.0
     known = [c for c in ("scheme", "probe") if c in table]
     columns = list(dict.fromkeys(["judge", *grouping([*names(by), *known], table.columns)]))
+    weight = counted(nw.from_native(table), [*columns, *names(cluster)])
+    table["n"] = call_counts(table[weight]) if weight else 1.0
     if cluster is not None and len(grouping(cluster, table.columns)) > 1:
         raise DesignError(f"cluster={cluster!r}: Wilson's interval takes one cluster.")
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": next(iter(names(cluster)), None)}

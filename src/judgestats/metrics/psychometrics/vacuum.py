@@ -12,6 +12,7 @@ from judgestats.metrics.rates import rates
 from judgestats.results import estimates
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import tally
+from judgestats.schema.declared_counts import counted
 from judgestats.schema.patterns import Invalid
 
 #: Gates in the order a call meets them, and the statuses that fail each.
@@ -120,9 +121,10 @@ def validity_gates(calls: Any, *, by: By = (), conf_level: float = 0.95) -> pd.D
     if "status" in present:
         said = nw.col("status").cast(nw.String)
         status = nw.when(said.is_null() | said.is_in(["ok", ""])).then(status).otherwise(said)
-    count = nw.col("n").sum() if "n" in present else nw.len()
-    counted = data.lazy().with_columns(status.alias("_status")).group_by(*groups, "_status").agg(count.alias("n"))
-    table = counted.collect(backend="pandas").to_native()
+    weight = counted(data, groups)
+    count = nw.len() if weight is None else nw.col(weight).sum()
+    table = data.lazy().with_columns(status.alias("_status")).group_by(*groups, "_status").agg(count.alias("n"))
+    table = table.collect(backend="pandas").to_native()
     table = table.sort_values([*groups, "_status"], ignore_index=True)
     rows = []
     reached = pd.Series(True, index=table.index)
