@@ -86,6 +86,25 @@ def test_the_proposed_options_work_as_printed(unknown):
     assert "4 rows in = 4 used + 0 set aside" in plain(result)
 
 
+@pytest.mark.parametrize("command", ["check", "report"])
+def test_counts_are_declared_on_the_command_line(tmp_path, command):
+    path = tmp_path / "calls.csv"
+    rows = [f"g,{i},{one},{two},first,{27_000 if i == 1 else 26}" for i in range(1, 8) for one, two in ("xy", "yx")]
+    path.write_text("\n".join(["judge,item,first,second,choice,n", *rows]))
+    out = ["--out", str(tmp_path / "page.html")] if command == "report" else []
+    counted = run.invoke(app, [command, str(path), "--counts", "n", *out])
+    assert counted.exit_code == 0, counted.output
+    assert "column n: counts, 54,312 calls in 14 rows" in plain(counted)
+    if out:
+        assert "column n: counts, 54,312 calls in 14 rows" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    plainly = run.invoke(app, [command, str(path), "--no-counts", *out])
+    assert plainly.exit_code == 0, plainly.output
+    assert "counts," not in plain(plainly)
+    both = run.invoke(app, [command, str(path), "--no-counts", "--counts", "n", *out])
+    assert both.exit_code == 2
+    assert "drop one" in plain(both)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
@@ -94,7 +113,8 @@ def test_the_proposed_options_work_as_printed(unknown):
         ("label.csv", "judge,item,first,second,choice\ng,1,x,y,left\n", "'choice' has 'left'"),
         ("twice.csv", "judge,item,first,second,choice\ng,1,x,y,tie\ng,1,x,y,tie\n", "more than once"),
         ("latin.csv", b"judge,item,first,second,choice\nJos\xe9,1,x,y,tie\n", "encoding"),
-        ("n.csv", "judge,item,first,second,choice,n\ng,1,x,y,tie,many\n", "On the command line: --map n="),
+        ("d.csv", "judge,item,first,second,choice,delta\ng,1,x,y,tie,many\n", "On the command line: --map delta="),
+        ("n.csv", "judge,item,first,second,choice,n\ng,1,x,y,tie,3\n", "--counts n; --no-counts"),
         ("cp.csv", b"judge,item,first,second,choice\nJos\xe9,1,x,y,tie\n", "--encoding cp1252"),
         ("answer.csv", "judge,item,first,second,choice\ng,1,x,y,B\n", "--labels 'B=first'"),
         ("comma.csv", 'judge,system,item,score\ng,s,1,"3,5"\n', "--decimal ,"),

@@ -129,7 +129,7 @@ def test_mean_of_composites_is_composite_of_means():
     runs = pd.concat([scores(rng.integers(0, 11, 24)).assign(replicate=r) for r in range(10)], ignore_index=True)
     weights = {"style": 1, "truth": 2, "reach": 2}
     of_runs = cells(composite(runs, weights)).set_index(["judge", "system", "item"])["mean"]
-    of_means = composite(cells(runs).drop(columns="n"), weights)
+    of_means = composite(cells(runs), weights)
     np.testing.assert_allclose(by_thing(of_means, "mean"), of_runs)
     assert "sd" not in of_means.columns
     assert (of_means["runs"] == 10).all()
@@ -313,9 +313,9 @@ def test_row_order_and_categories_do_not_matter(order):
 
 
 def test_counted_rows_stay_counted():
-    table = scores().assign(n=4)
-    assert (composite(table)["n"] == 4).all()
-    table.loc[0, "n"] = 5
+    table = scores().assign(n_identical=4)
+    assert (composite(table)["n_identical"] == 4).all()
+    table.loc[0, "n_identical"] = 5
     with pytest.raises(DesignError, match="different counts"):
         composite(table)
 

@@ -194,7 +194,7 @@ def test_polars_gives_what_pandas_gives(name, lazy):
 @pytest.mark.parametrize("name", asked("count"))
 def test_a_row_may_carry_a_count(name):
     data, result = of_the_data(name)
-    thrice = MEASURES[name].call(data.assign(n=3))
+    thrice = MEASURES[name].call(data.assign(n_identical=3))
     np.testing.assert_allclose(thrice["estimate"], result["estimate"], rtol=1e-9, atol=1e-12)
     counted = result["n"] > 0
     assert (thrice.loc[counted, "n"] >= result.loc[counted, "n"]).all()

@@ -278,10 +278,10 @@ def test_a_pair_has_one_truth(name):
 
 
 def test_counts_are_kept_where_they_match():
-    calls = both_orders(("first", "second"), ("tie", "tie")).assign(n=[3, 3, 5, 5])
-    assert aggregate(calls)["n"].tolist() == [3.0, 5.0]
-    with pytest.raises(DesignError, match=r"different counts 'n'"):
-        aggregate(calls.assign(n=[3, 4, 5, 5]))
+    calls = both_orders(("first", "second"), ("tie", "tie")).assign(n_identical=[3, 3, 5, 5])
+    assert aggregate(calls)["n_identical"].tolist() == [3.0, 5.0]
+    with pytest.raises(DesignError, match=r"different counts"):
+        aggregate(calls.assign(n_identical=[3, 4, 5, 5]))
 
 
 def test_unknown_order():

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 import pandas as pd
 import typer
@@ -37,7 +37,7 @@ Map = Annotated[
         "--map",
         metavar="NAME=COLUMN,...",
         help="Which column is what: judge=evaluator,item=question_id,... item=subset+item joins two columns, judge==g "
-        "is a constant, n= (or n=None) says that the column n is something else and not ours.",
+        "is a constant, delta= (or delta=None) says that the column delta is something else and not ours.",
     ),
 ]
 Labels = Annotated[
@@ -54,6 +54,11 @@ Scale = Annotated[
 OffScale = Annotated[
     str, typer.Option("--off-scale", metavar="error|missing", help="What a score off the scale is; error by default.")
 ]
+Counts = Annotated[
+    str,
+    typer.Option("--counts", metavar="COLUMN", help="Column that says how many identical calls a row stands for: n."),
+]
+NoCounts = Annotated[bool, typer.Option("--no-counts", help="Each row is one call: a column n is something else.")]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers, if it is a comma: ','.")]
 Humans = Annotated[
     str,
@@ -81,6 +86,8 @@ _OPTIONS = (
     (r"\bscale=\(low, high\)", "--scale LOW,HIGH"),
     (r"\b(?!columns|labels)(\w+)=None\b", r"--map \1="),
     (r"\blabels=\{'([^']*)': \.\.\.\}", r"--labels '\1=first' (or second, tie, abstain, invalid)"),
+    (r"\bcounts=[\"']([^\"']+)[\"']", r"--counts \1"),
+    (r"\bcounts=False", "--no-counts"),
     (r"\bidentity= or family=", "--identity SYSTEM=JUDGE,..."),
     (r"\bhumans=(?![{\[])", "--humans NAME,... or COLUMN=VALUE"),
     (r"\bbaseline=(?!['{])", "--baseline VALUE"),
@@ -131,6 +138,8 @@ def check(
     humans: Humans = "",
     gold: Gold = "",
     baseline: Baseline = "",
+    counts: Counts = "",
+    no_counts: NoCounts = False,
 ) -> None:
     """Say what a file is, account for its rows, and list what can be measured. The first step."""
     from judgestats.ingest import sniff
@@ -138,9 +147,9 @@ def check(
     console = _console()
     found = sniff(source, encoding=encoding or None) if not format else None
     if found is not None and found.confidence == "needs a mapping" and not map:
-        _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal))
+        _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal, counts, no_counts))
         raise typer.Exit(2)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, _declared(counts, no_counts))
     if found is not None:
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map else ", mapped by you"
         console.print(Text(f"{source}: {found.format}{why}"))
@@ -165,6 +174,8 @@ def report(
     scale: Scale = "",
     off_scale: OffScale = "",
     decimal: Decimal = "",
+    counts: Counts = "",
+    no_counts: NoCounts = False,
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[
         str, typer.Option("--cluster", help="Column that calls share; auto takes it from the data.")
@@ -184,7 +195,7 @@ def report(
 
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, _declared(counts, no_counts))
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
@@ -192,7 +203,7 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_account_of(source, map, labels, format, encoding),
+            source=_account_of(source, map, labels, format, encoding, counts),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
@@ -257,8 +268,23 @@ def _show_audit(found: Any, paged: bool) -> None:
     typer.echo("\n".join(findings(found, "on the page" if paged else "on the page that --out page.html writes")))
 
 
+def _declared(counts: str, no_counts: bool) -> str | Literal[False] | None:
+    """What the options say of counts: a column, that there is none, or nothing."""
+    if counts and no_counts:
+        raise SchemaError("--counts names the column of counts, and --no-counts says that there is none: drop one.")
+    return False if no_counts else counts or None
+
+
 def _read(
-    source: str, map: str, labels: str, format: str, encoding: str, scale: str, off_scale: str, decimal: str
+    source: str,
+    map: str,
+    labels: str,
+    format: str,
+    encoding: str,
+    scale: str,
+    off_scale: str,
+    decimal: str,
+    counts: str | Literal[False] | None,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
@@ -271,17 +297,20 @@ def _read(
         format=format or None,
         columns=parse_mapping(map) if map else None,
         labels=parse_labels(labels) if labels else None,
+        counts=counts,
         **options,
     )
 
 
-def _given(encoding: str, scale: str, off_scale: str, decimal: str) -> str:
+def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool) -> str:
     """Options that were given, to be typed again."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
-    return "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
+    pairs |= {"--counts": counts}
+    told = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
+    return told + " --no-counts" * no_counts
 
 
-def _account_of(source: str, map: str, labels: str, format: str, encoding: str) -> dict[str, Any]:
+def _account_of(source: str, map: str, labels: str, format: str, encoding: str, counts: str) -> dict[str, Any]:
     """How a source was read, for the page."""
     from judgestats.ingest import format_of, source_info
 
@@ -290,6 +319,7 @@ def _account_of(source: str, map: str, labels: str, format: str, encoding: str) 
         "mapping": map or "none: the columns bear our names, or the format needs none",
         "labels": labels,
         "encoding": encoding,
+        "counts": counts,
     }
     return {k: v for k, v in told.items() if v} | {"files": source_info(source, encoding=encoding or None)}
 

@@ -50,6 +50,13 @@ def test_alone_or_silent_has_no_deviation():
     assert got.present.tolist() == [1, 1]
 
 
+def test_counts_beyond_32_bits():
+    score, weight = np.array([1.0, 3.0, np.nan]), np.array([3_000_000_000, 1_000_000_000, 10**12])
+    got = kernel.cell_means(np.zeros(3, np.int32), score, weight, 1)
+    assert (got.mean[0], got.runs[0], got.missing[0]) == (1.5, 4_000_000_000, 10**12)
+    np.testing.assert_allclose(got.squares[0], 3e9 * 0.25 + 1e9 * 2.25)
+
+
 RUNS = st.lists(st.tuples(st.integers(0, 3), SCORES, st.integers(0, 3)), max_size=20)
 
 

@@ -249,7 +249,7 @@ def test_a_row_may_carry_a_count():
     """A unit that stands for three is three units."""
     matrix = noisy(units=12)
     n = np.tile(np.arange(12) % 3 + 1, 3)
-    table = scores_of(matrix, n=n)
+    table = scores_of(matrix, n_identical=n)
     spread = scores_of(np.repeat(matrix, n[:12], axis=1))
     for level in LEVELS:
         one, many = (alpha(t, level=level, cluster=False).iloc[0] for t in (table, spread))
@@ -257,7 +257,7 @@ def test_a_row_may_carry_a_count():
         assert one["n"] == many["n"]
         assert one["std_error"] == pytest.approx(many["std_error"], rel=0.1)
     with pytest.raises(DesignError, match="different counts"):
-        alpha(scores_of(matrix, n=np.arange(36)))
+        alpha(scores_of(matrix, n_identical=np.arange(36)))
 
 
 # what cannot be said

@@ -125,7 +125,7 @@ def test_rows_without_a_target_are_counted_and_not_lost():
     partly = bias_score(calls.assign(target=calls["target"].where(~gone)))
     assert partly.loc[partly["judge"] == "g", "flag"].str.contains("6 calls without target").all()
     assert not partly.loc[partly["judge"] == "h", "flag"].str.contains("without").any()
-    wholly = bias_score(calls.assign(target=calls["target"].where(calls["judge"] == "h"), n=2))
+    wholly = bias_score(calls.assign(target=calls["target"].where(calls["judge"] == "h"), n_identical=2))
     lost = wholly[wholly["judge"] == "g"]
     assert lost["estimate"].isna().all()
     assert lost["flag"].str.contains("96 calls without target").all()

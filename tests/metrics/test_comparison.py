@@ -50,7 +50,7 @@ def row(table, section, term, detail=None):
 
 def test_paired_counts_weigh_by_n():
     n = [99, 1]
-    one, two = plain("g", ["first", "first"], n=n), plain("h", ["second", "first"], n=n)
+    one, two = plain("g", ["first", "first"], n_identical=n), plain("h", ["second", "first"], n_identical=n)
     got = row(compare_datasheets(one, two), "slots", "first")
     assert (got["first"], got["second"]) == (1, 0.01)
     assert got["estimate"] == pytest.approx(-0.99)
@@ -60,8 +60,8 @@ def test_paired_counts_weigh_by_n():
 
 def test_paired_pairs_weigh_by_n():
     n = [99, 99, 1, 1]
-    one = plain("g", ["first", "second", "first", "first"], 2, n=n)
-    two = plain("h", ["first", "first", "first", "second"], 2, n=n)
+    one = plain("g", ["first", "second", "first", "first"], 2, n_identical=n)
+    two = plain("h", ["first", "first", "first", "second"], 2, n_identical=n)
     got = row(compare_datasheets(one, two), "swap", "consistency")
     assert got["estimate"] == pytest.approx(got["second"] - got["first"])
     assert got["estimate"] == pytest.approx(-0.98)
@@ -69,7 +69,7 @@ def test_paired_pairs_weigh_by_n():
 
 
 def test_different_counts_on_the_two_sides_are_not_paired():
-    one, two = plain("g", ["first", "tie"], n=[99, 1]), plain("h", ["first", "tie"], n=[50, 50])
+    one, two = plain("g", ["first", "tie"], n_identical=[99, 1]), plain("h", ["first", "tie"], n_identical=[50, 50])
     got = row(compare_datasheets(one, two), "slots", "first")
     assert got["estimate"] == pytest.approx(0.5 - 0.99)
     assert got["method"] == "Newcombe, independent"

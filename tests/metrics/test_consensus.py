@@ -100,7 +100,7 @@ def test_frame_tally_and_engines_agree(table):
     same(whole, consensus_deviation(pl.from_pandas(table)))
     same(whole, consensus_deviation(pl.from_pandas(table).lazy()))
     same(whole, consensus_deviation(table.astype(dict.fromkeys(KEYS, "category"))))
-    same(whole, consensus_deviation(table.drop(columns="replicate").assign(n=1)))
+    same(whole, consensus_deviation(table.drop(columns="replicate").assign(n_identical=1)))
 
 
 @given(unbalanced(), st.randoms(use_true_random=False))
@@ -131,8 +131,8 @@ def test_naive_is_smaller_by_the_share_of_the_judge(table):
 
 @given(unbalanced())
 def test_counts_of_identical_rows_are_rows(table):
-    twice = table.assign(n=np.arange(len(table)) % 3 + 1)
-    spelled = twice.loc[twice.index.repeat(twice["n"])].drop(columns="n")
+    twice = table.assign(n_identical=np.arange(len(table)) % 3 + 1)
+    spelled = twice.loc[twice.index.repeat(twice["n_identical"])].drop(columns="n_identical")
     same(consensus_deviation(twice), consensus_deviation(spelled))
     same(cells(twice), cells(spelled))
     same(cells(pl.from_pandas(twice).lazy()), cells(spelled))
@@ -452,7 +452,7 @@ def test_one_item_without_sd_has_no_interval():
         (lambda t: t.rename(columns={"score": "points"}), SchemaError, "lacks score"),
         (lambda t: t.assign(score="good"), SchemaError, "'score' holds text.*row 0, 'good'"),
         (lambda t: t.rename(columns={"score": "mean"}).assign(item="1"), DesignError, "several rows of one cell"),
-        (lambda t: t.assign(n=-1), SchemaError, "'n' of ratings counts identical rows"),
+        (lambda t: t.assign(n_identical=-1), SchemaError, "'n_identical' is a count of calls"),
         (lambda t: t.iloc[:0], DesignError, "at least two judges; got none"),
     ],
 )
@@ -481,7 +481,7 @@ def test_cells_equal_pandas(table, ddof):
     expected.loc[expected["runs"] == 1, "sd"] = math.nan
     expected["n_missing"] = expected["n"] - expected["runs"]
     same(got, expected[got.columns], 1e-9)
-    assert got["n"].sum() == len(table)
+    assert (got["runs"] + got["n_missing"]).sum() == len(table)
     same(got, cells(pl.from_pandas(table).lazy(), ddof=ddof), 1e-9)
     same(got, cells(got), 0)
 

@@ -441,13 +441,13 @@ def test_a_published_table_is_a_tally():
 
 
 def test_a_row_may_carry_a_count(verdicts):
-    once, thrice = (kappa(t, cluster=False) for t in (verdicts, verdicts.assign(n=3)))
+    once, thrice = (kappa(t, cluster=False) for t in (verdicts, verdicts.assign(n_identical=3)))
     np.testing.assert_allclose(thrice["estimate"], once["estimate"], rtol=1e-12)
     np.testing.assert_allclose(thrice["std_error"], once["std_error"] / math.sqrt(3), rtol=1e-12)
     np.testing.assert_allclose(thrice["n"], 3 * once["n"])
-    np.testing.assert_allclose(ac1(verdicts.assign(n=3))["estimate"], ac1(verdicts)["estimate"], rtol=1e-12)
+    np.testing.assert_allclose(ac1(verdicts.assign(n_identical=3))["estimate"], ac1(verdicts)["estimate"], rtol=1e-12)
     with pytest.raises(DesignError, match="different counts"):
-        kappa(verdicts.assign(n=np.arange(len(verdicts)) + 1))
+        kappa(verdicts.assign(n_identical=np.arange(len(verdicts)) + 1))
 
 
 def test_groups_are_apart(verdicts):

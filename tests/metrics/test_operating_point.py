@@ -33,7 +33,9 @@ def row(table, term, **where):
 
 def test_paired_counts_weigh_by_n():
     n = [100, 1, 1, 1]
-    calls = pd.concat([arm(["first"] * 4, "base", n=n), arm(["tie", "tie", "first", "first"], "strict", n=n)])
+    calls = pd.concat(
+        [arm(["first"] * 4, "base", n_identical=n), arm(["tie", "tie", "first", "first"], "strict", n_identical=n)]
+    )
     got = row(criterion_shift(calls, "base", "strict"), "criterion_shift")
     assert got["method"] == "Newcombe, paired"
     assert got["estimate"] == pytest.approx(101 / 103)
@@ -48,12 +50,14 @@ def test_a_row_with_a_count_is_that_many_rows():
     many = calls.loc[calls.index.repeat(n)]
     many = many.assign(replicate=many.groupby(["prompt", "item"]).cumcount())
     columns = ["estimate", "std_error", "conf_low", "conf_high", "n"]
-    once, spelled = (criterion_shift(t, "base", "strict") for t in (calls.assign(n=n), many))
+    once, spelled = (criterion_shift(t, "base", "strict") for t in (calls.assign(n_identical=n), many))
     np.testing.assert_allclose(once[columns], spelled[columns])
 
 
 def test_different_counts_on_the_two_sides_are_not_paired():
-    calls = pd.concat([arm(["first", "tie"], "base", n=[100, 10]), arm(["tie", "tie"], "strict", n=[40, 10])])
+    calls = pd.concat(
+        [arm(["first", "tie"], "base", n_identical=[100, 10]), arm(["tie", "tie"], "strict", n_identical=[40, 10])]
+    )
     got = row(criterion_shift(calls, "base", "strict"), "criterion_shift")
     assert got["method"] == "Newcombe, independent"
     assert "not paired: different counts" in got["flag"]

@@ -161,7 +161,7 @@ def test_graded_rates_of_plain_choices_are_half_ties():
 def test_a_row_may_carry_a_count(graded):
     calls = calls_of()
     repeated = pd.concat([calls, calls[calls["judge"] == "g"]])
-    counted = calls.assign(n=np.where(calls["judge"] == "g", 2, 1))
+    counted = calls.assign(n_identical=np.where(calls["judge"] == "g", 2, 1))
     pd.testing.assert_frame_equal(preference_rate(counted, graded=graded), preference_rate(repeated, graded=graded))
 
 

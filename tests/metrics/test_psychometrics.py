@@ -314,7 +314,7 @@ def test_pooled_prompts_and_counted_rows_are_not_independent(calls):
     both = pd.concat([vacuum, vacuum.assign(prompt="strict")])
     assert js.dark_current(both)["flag"].str.contains("not independent").all()
     assert not js.dark_current(both, by="prompt")["flag"].str.contains("not independent").any()
-    assert js.dark_current(vacuum.assign(n=50))["flag"].str.contains("not independent").all()
+    assert js.dark_current(vacuum.assign(n_identical=50))["flag"].str.contains("not independent").all()
 
 
 def test_d_prime_at_ceiling_is_the_printed_number_and_flagged():

@@ -131,7 +131,7 @@ def test_groups_engines_counts_and_order():
     mixed = frame.sample(frac=1, random_state=0)
     pd.testing.assert_frame_equal(result, rationale_check(mixed))
     pd.testing.assert_frame_equal(result, rationale_check(pl.from_pandas(mixed)))
-    counted = rationale_check(frame.assign(n=3))
+    counted = rationale_check(frame.assign(n_identical=3))
     assert (counted["n"] == 3 * result["n"]).all()
     pd.testing.assert_series_equal(counted["estimate"], result["estimate"])
     clustered = rationale_check(pd.concat([frame] * 12), cluster="item", by="first")

@@ -187,24 +187,25 @@ def test_several_answers_of_one_annotator_count_as_shares_in_any_order() -> None
 
 @pytest.mark.parametrize("n", [-1.0, None, "x", math.inf])
 def test_a_count_that_is_none_is_refused(n: object) -> None:
-    bad = calls().assign(n=1.0).astype({"n": object})
-    bad.loc[3, "n"] = n
-    bad = bad if isinstance(n, str) else bad.astype({"n": float})
+    bad = calls().assign(n_identical=1.0).astype({"n_identical": object})
+    bad.loc[3, "n_identical"] = n
+    bad = bad if isinstance(n, str) else bad.astype({"n_identical": float})
     measures = [bias_score, preference_rate, lambda d: preference_rate(d, graded=True)]
     for measure in [*measures, lambda d: preference_gap(d, people=["h"])]:
-        with pytest.raises(SchemaError, match="'n' is a count of calls"):
+        with pytest.raises(SchemaError, match="'n_identical' is a count of calls"):
             measure(bad)
     if n is None:
-        with pytest.raises(SchemaError, match="'n' is a count of calls"):
+        with pytest.raises(SchemaError, match="'n_identical' is a count of calls"):
             bias_score(pl.from_pandas(bad).lazy())
 
 
 @pytest.mark.parametrize("n", [-1, None])
 def test_a_lazy_count_that_is_none_is_refused(n: int | None) -> None:
-    data = pl.from_pandas(calls().assign(n=1)).with_columns(n=pl.when(pl.col("item") == "i3").then(n).otherwise(2))
-    with pytest.raises(SchemaError, match="'n' is a count of calls"):
+    wrong = pl.when(pl.col("item") == "i3").then(n).otherwise(2)
+    data = pl.from_pandas(calls()).with_columns(n_identical=wrong)
+    with pytest.raises(SchemaError, match="'n_identical' is a count of calls"):
         tally(data.lazy(), "slot_lean")
-    whole = tally(data.with_columns(n=pl.lit(2)).lazy(), "slot_lean")
+    whole = tally(data.with_columns(n_identical=pl.lit(2)).lazy(), "slot_lean")
     assert nw.from_native(whole)["n"].sum() == 160
 
 

@@ -104,8 +104,9 @@ def test_candidates_with_numbers_for_names():
         ({"second": "a"}, r"Both candidates are called 'a' in 80 rows"),
         ({"second": None}, r"'first' or 'second' is missing in 80 rows"),
         ({"probe": [None, *["blind"] * 39, *["truth"] * 40]}, r"'probe' is missing in 1 rows"),
-        ({"n": -1}, "'n' is a count"),
-        ({"n": "x"}, "'n' is a count"),
+        ({"n_identical": -1}, "'n_identical' is a count"),
+        ({"n_identical": "x"}, "'n_identical' is a count"),
+        ({"n": 7}, r'counts="n".*counts=False'),
         ({"items": "many"}, "'items'"),
     ],
 )
@@ -299,8 +300,8 @@ def test_what_a_check_cannot_read_is_refused():
         rationale_check(calls(), lexicon="AI")
     with pytest.raises(SchemaError, match="'zz' is not a column"):
         rationale_check(calls(), cluster="zz")
-    with pytest.raises(SchemaError, match="'n' is a count"):
-        rationale_check(calls().assign(n="x"))
+    with pytest.raises(SchemaError, match="'n_identical' is a count"):
+        rationale_check(calls().assign(n_identical="x"))
 
 
 def test_calls_without_a_case_are_counted():

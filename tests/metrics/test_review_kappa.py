@@ -81,10 +81,10 @@ def test_references_that_cannot_be_are_refused(people):
         kappa(calls, against=5)
     with pytest.raises(DesignError, match="nothing tells the calls apart"):
         kappa(calls, against=reference.assign(item=None))
-    with pytest.raises(SchemaError, match="'n' is a count"):
-        kappa(calls.assign(n="x"), against=reference)
-    with pytest.raises(SchemaError, match="'n' is a count"):
-        alpha(calls.assign(n=np.inf))
+    with pytest.raises(SchemaError, match="'n_identical' is a count"):
+        kappa(calls.assign(n_identical="x"), against=reference)
+    with pytest.raises(SchemaError, match="'n_identical' is a count"):
+        alpha(calls.assign(n_identical=np.inf))
 
 
 @pytest.mark.parametrize("engine", [pl.from_pandas, lambda t: pl.from_pandas(t).lazy()])

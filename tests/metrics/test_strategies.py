@@ -143,7 +143,7 @@ def test_turning_baseline_and_strategy_round_turns_the_sign():
 
 def test_counts_and_repeats():
     calls = verdicts(strategies="B0 S1")
-    once, thrice = compare_strategies(calls), compare_strategies(calls.assign(n=3))
+    once, thrice = compare_strategies(calls), compare_strategies(calls.assign(n_identical=3))
     np.testing.assert_allclose(thrice["baseline_only"], 3 * once["baseline_only"])
     repeats = pd.concat([calls.assign(replicate=r) for r in range(2)])
     assert compare_strategies(repeats)["flag"].str.contains(NOT_INDEPENDENT).all()

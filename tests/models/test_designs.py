@@ -120,9 +120,12 @@ def test_every_engine_gives_the_same(engine, missing, counted):
         frame.loc[frame.index % 11 == 0, "dose"] = np.nan
     if counted:
         frame["n"] = np.arange(len(frame)) % 4
-    expected = design(FORMULA, frame, family="binomial")
+    counts = "n" if counted else None
+    expected = design(FORMULA, frame, family="binomial", counts=counts)
     assert (expected.n_missing > 0) == missing
-    same(expected, design(FORMULA, ENGINES[engine](frame), family="binomial"))
+    got = design(FORMULA, ENGINES[engine](frame), family="binomial", counts=counts)
+    same(expected, got)
+    assert got.n_zero == (75 if counted else 0)
 
 
 def test_categories_of_other_engines_have_no_order_but_enums_do():
@@ -170,7 +173,8 @@ def test_count_is_a_variable_where_the_formula_names_it():
 
 def test_rows_of_count_zero_and_without_trials_say_nothing():
     frame = pd.DataFrame({"y": [0, 1, 1], "f": ["a", "b", "c"], "n": [2, 3, 0]})
-    assert design("y ~ f", frame, family="binomial").names == ("Intercept", "f[b]")
+    coded = design("y ~ f", frame, family="binomial", counts="n")
+    assert (coded.names, coded.n_zero) == (("Intercept", "f[b]"), 1)
     frame = pd.DataFrame({"k": [3, 1, 0], "m": [2, 1, 0], "f": ["a", "b", "c"]})
     coded = design("cbind(k, m) ~ f", frame, family="binomial")
     assert coded.names == ("Intercept", "f[b]")
@@ -183,7 +187,7 @@ def test_weights_are_no_counts():
     coded = design("correct ~ strategy", frame, family="binomial", weights="w")
     assert coded.weights.tolist() == [2.5] * len(coded.y)
     assert coded.n == 300
-    with pytest.raises(DesignError, match="'n' counts identical rows and is used already"):
+    with pytest.raises(DesignError, match=r'counts of identical rows are declared, counts="n"'):
         design("correct ~ strategy", frame.assign(n=1), family="binomial", weights="n")
     with pytest.raises(DesignError, match=r"weights='weigt' is no column.*Did you mean 'weight'"):
         design("correct ~ 1", frame.rename(columns={"w": "weight"}), family="binomial", weights="weigt")
@@ -338,11 +342,11 @@ def test_bad_tables():
     with pytest.raises(SchemaError, match="'dose' is infinite in 300 rows"):
         design("correct ~ dose + item", calls().assign(dose=np.inf, item=range(300)), family="binomial")
     with pytest.raises(SchemaError, match="'n' is a count of calls"):
-        design("correct ~ dose", calls().assign(n=-1), family="binomial")
+        design("correct ~ dose", calls().assign(n=-1), family="binomial", counts="n")
     with pytest.raises(SchemaError, match="'n' is a count of calls"):
-        design("correct ~ dose", duckdb.from_df(calls().assign(n=-1)), family="binomial")
+        design("correct ~ dose", duckdb.from_df(calls().assign(n=-1)), family="binomial", counts="n")
     with pytest.raises(SchemaError, match="'n' is a count of calls"):
-        design("correct ~ dose", duckdb.from_df(calls().assign(n="x")), family="binomial")
+        design("correct ~ dose", duckdb.from_df(calls().assign(n="x")), family="binomial", counts="n")
 
 
 def test_aliased_columns_are_dropped_as_in_r():

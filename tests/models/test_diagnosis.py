@@ -91,7 +91,7 @@ def toy(y: list[int], s: str, n: list[int]) -> pd.DataFrame:
 
 
 def test_a_level_with_one_answer() -> None:
-    own = fit("y ~ s", toy([0, 1, 0, 1, 1], "aabbc", [9, 5, 2, 4, 8]))
+    own = fit("y ~ s", toy([0, 1, 0, 1, 1], "aabbc", [9, 5, 2, 4, 8]), counts="n")
     row = found(own).iloc[0]
     assert (row["level"], row["column"], row["n"], row["example"]) == ("fault", "s", 8, "c")
     assert row["what"] == "'c' always has 1: separation"
@@ -101,7 +101,7 @@ def test_a_level_with_one_answer() -> None:
 
 
 def test_nearly_one_answer_is_none() -> None:
-    own = fit("y ~ s", toy([0, 1, 0, 1, 0, 1], "aabbcc", [9, 5, 2, 4, 1, 400]))
+    own = fit("y ~ s", toy([0, 1, 0, 1, 0, 1], "aabbcc", [9, 5, 2, 4, 1, 400]), counts="n")
     assert found(own).empty
     assert own.options["separated"] == ()
 
@@ -130,7 +130,7 @@ def test_separation_in_an_interaction_only() -> None:
     table = pd.DataFrame(
         {"a": list("ppqqppqq"), "b": list("uvuvuvuv"), "y": [0, 0, 0, 1, 1, 1, 1, 1], "n": [5, 6, 7, 8, 9, 4, 3, 2]}
     )
-    own = fit("y ~ a * b", table.iloc[[0, 1, 2, 4, 5, 6, 7]])
+    own = fit("y ~ a * b", table.iloc[[0, 1, 2, 4, 5, 6, 7]], counts="n")
     assert own.options["separated"] == ("a[q]:b[v]",)
     assert found(own, "fault")["column"].tolist() == ["a[q]:b[v]"]
 
@@ -138,7 +138,7 @@ def test_separation_in_an_interaction_only() -> None:
 @pytest.mark.parametrize("engine", ["ml", "ordered"])
 def test_separation_of_ordered_categories(engine: str) -> None:
     table = pd.DataFrame({"y": [1, 2, 3, 1, 2, 3, 3], "s": list("aaabbbc"), "n": [5, 6, 7, 4, 9, 3, 8]})
-    own = fit("y ~ s", table, family="cumulative", engine=engine)
+    own = fit("y ~ s", table, family="cumulative", engine=engine, counts="n")
     assert own.options["separated"] == ("s[c]",)
     assert "'c' always has 3: separation" in found(own, "fault")["what"].tolist()
 

@@ -78,8 +78,8 @@ def test_weighted_lm_is_rs() -> None:
 def test_glm_is_our_likelihood(y: str, family: str) -> None:
     table = tallied(calls()[[y, "s", "x"]]).assign(w=lambda t: 1.0 + t["x"].abs())
     for weights in (None, "w"):
-        own = fit(f"{y} ~ s + x", table, family=family, engine="glm", weights=weights)
-        ml = fit(f"{y} ~ s + x", table, family=family, weights=weights)
+        own = fit(f"{y} ~ s + x", table, family=family, engine="glm", counts="n", weights=weights)
+        ml = fit(f"{y} ~ s + x", table, family=family, counts="n", weights=weights)
         assert own.loglik == pytest.approx(ml.loglik, abs=1e-8)
         pd.testing.assert_frame_equal(own.tidy(), ml.tidy(), rtol=1e-4, atol=1e-5)
 
@@ -116,7 +116,8 @@ def test_gee_in_closed_form() -> None:
 @pytest.mark.parametrize(("y", "family"), [("y", "binomial"), ("k", "poisson")])
 def test_gee_of_counts_is_gee_of_calls(y: str, family: str) -> None:
     table = calls()[[y, "s", "g"]]
-    one, other = (fit(f"{y} ~ s + (1|g)", t, family=family, engine="gee") for t in (table, tallied(table)))
+    one = fit(f"{y} ~ s + (1|g)", table, family=family, engine="gee")
+    other = fit(f"{y} ~ s + (1|g)", tallied(table), family=family, engine="gee", counts="n")
     np.testing.assert_allclose(other.beta, one.beta, rtol=1e-7)
     np.testing.assert_allclose(other.covariance, one.covariance, rtol=1e-6)
     bound = table.assign(trials=1).groupby(["s", "g"], as_index=False)[[y, "trials"]].sum()
@@ -200,7 +201,8 @@ def test_mixedlm_is_lme4_and_our_likelihood(model: str) -> None:
 
 def test_mixedlm_takes_counts() -> None:
     table = calls()[["k", "x", "g"]]
-    one, other = (fit("k ~ x + (1|g)", t, family="gaussian", engine="mixedlm") for t in (table, tallied(table)))
+    one = fit("k ~ x + (1|g)", table, family="gaussian", engine="mixedlm")
+    other = fit("k ~ x + (1|g)", tallied(table), family="gaussian", engine="mixedlm", counts="n")
     np.testing.assert_allclose(other.params, one.params, rtol=1e-4)
     assert other.loglik == pytest.approx(one.loglik, abs=1e-6)
 
@@ -388,14 +390,14 @@ def test_every_engine_gives_the_same_fit(engine: str) -> None:
 def test_calls_are_written_out_only_as_far_as_they_fit() -> None:
     table = pd.DataFrame({"y": [0, 1, 0, 1], "s": list("aabb"), "n": [10**6] * 4})
     with pytest.raises(FitError, match=r"4,000,000 are more than 2,000,000. Use engine='ml'"):
-        fit("y ~ s", table, engine="gee", cluster="s")
+        fit("y ~ s", table, engine="gee", cluster="s", counts="n")
     with pytest.raises(FitError, match="counts must be whole"):
-        fit("y ~ s", table.assign(n=1.5), engine="gee", cluster="s")
+        fit("y ~ s", table.assign(n=1.5), engine="gee", cluster="s", counts="n")
 
 
 def test_written_out_rows_keep_their_levels() -> None:
     table = pd.DataFrame({"k": [1, 0, 2], "m": [3, 1, 2], "g": list("aba"), "n": [2, 1, 1]})
-    d = bernoulli(design("cbind(k, m - k) ~ 1 + (1|g)", table, family="binomial"))
+    d = bernoulli(design("cbind(k, m - k) ~ 1 + (1|g)", table, family="binomial", counts="n"))
     assert d.count.sum() == 2 * 3 + 1 + 2
     wide = repeated(d, "x")
     assert wide.y.sum() == 4

@@ -62,7 +62,7 @@ def test_a_tally_is_its_calls(formula: str, family: str, columns: list[str]) -> 
     table = calls()[list(columns)]
     counted = tallied(table)
     assert len(counted) < len(table) or family == "gaussian"
-    own = fit(formula, counted, family=family)
+    own = fit(formula, counted, family=family, counts="n")
     same(own, fit(formula, table, family=family))
     assert own.glance()["counts"].iloc[0] == "n"
 
@@ -73,7 +73,7 @@ def test_weights_are_no_counts() -> None:
         fit("score ~ x + (1|g)", table, family="gaussian"),
         fit("score ~ x + (1|g)", table, family="gaussian", weights="w"),
     )
-    counted = fit("score ~ x + (1|g)", table.rename(columns={"w": "n"}), family="gaussian")
+    counted = fit("score ~ x + (1|g)", table, family="gaussian", counts="w")
     assert weighted.n == plain.n
     assert counted.n == 2 * plain.n
     np.testing.assert_allclose(weighted.beta, plain.beta, rtol=1e-6)
@@ -237,7 +237,7 @@ def test_tables_that_are_none() -> None:
     with pytest.raises(SchemaError, match="data is no table"):
         fit("y ~ s", 5)
     with pytest.raises(SchemaError, match="count of calls"):
-        fit("y ~ s", table.assign(n=-1))
+        fit("y ~ s", table.assign(n=-1), counts="n")
     with pytest.raises(SchemaError, match="infinite"):
         fit("y ~ x", table.assign(x=np.inf))
 

@@ -83,7 +83,7 @@ def test_effects_by_brute_force_with_random_slopes() -> None:
 
 def test_without_random_effects_a_factor_alone_is_the_difference_of_proportions() -> None:
     counts = pd.DataFrame({"s": ["a", "a", "b", "b"], "y": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    found = fit("y ~ s", counts).margins().iloc[0]
+    found = fit("y ~ s", counts, counts="n").margins().iloc[0]
     assert found["estimate"] == pytest.approx(20.0, abs=1e-6)
     assert found["std_error"] == pytest.approx(100 * np.sqrt(0.6 * 0.4 / 100 + 0.8 * 0.2 / 100), rel=1e-5)
     assert found["method"] == "average"
@@ -235,6 +235,6 @@ def test_what_is_refused() -> None:
 
 def test_the_reference_is_that_of_the_coding():
     table = pd.DataFrame({"y": [0, 1, 1, 0, 1, 1] * 4, "s": list("aabbcc") * 4, "n": range(1, 25)})
-    terms = fit("y ~ C(s, Treatment('b'))", table).margins()["term"].tolist()
+    terms = fit("y ~ C(s, Treatment('b'))", table, counts="n").margins()["term"].tolist()
     assert terms == ["s[a] - s[b]", "s[c] - s[b]"]
-    assert fit("y ~ C(s, Sum)", table).margins()["term"].tolist() == ["s[b] - s[a]", "s[c] - s[a]"]
+    assert fit("y ~ C(s, Sum)", table, counts="n").margins()["term"].tolist() == ["s[b] - s[a]", "s[c] - s[a]"]

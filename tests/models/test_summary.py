@@ -79,7 +79,7 @@ def test_a_cumulative_model_reads_as_clmms() -> None:
 
 def test_counts_and_missing_rows_are_said() -> None:
     table = tallied(calls()[["y", "s", "g"]])
-    text = fit("y ~ s + (1|g)", table).summary()
+    text = fit("y ~ s + (1|g)", table, counts="n").summary()
     assert f"Data: 240 rows (n counts 240 in {len(table)})" in text
     gone = calls()
     gone.loc[:4, "s"] = None
@@ -88,7 +88,7 @@ def test_counts_and_missing_rows_are_said() -> None:
 
 def test_what_is_wrong_is_said_in_words() -> None:
     table = pd.DataFrame({"y": [0, 1, 0, 1, 1], "s": list("aabbc"), "n": [9, 5, 2, 4, 8]})
-    text = fit("y ~ s", table).summary()
+    text = fit("y ~ s", table, counts="n").summary()
     assert "Notes:\n - s: 'c' always has 1: separation. Its coefficient is infinite." in text
     assert row(text, "s[c]")[1:4] == ["nan", "nan", "NaN"]
 

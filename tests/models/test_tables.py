@@ -161,7 +161,7 @@ def test_a_singular_term_has_no_error() -> None:
 
 def test_a_separated_coefficient_has_no_error() -> None:
     table = pd.DataFrame({"y": [0, 1, 0, 1, 1], "s": list("aabbc"), "n": [9, 5, 2, 4, 8]})
-    own = fit("y ~ s", table).tidy().set_index("term")
+    own = fit("y ~ s", table, counts="n").tidy().set_index("term")
     assert own.loc["s[c]", "flag"] == "separation"
     assert np.isnan(own.loc["s[c]", ["std_error", "statistic", "p_value", "conf_low"]].astype(float)).all()
     assert own.loc["s[b]", "estimate"] == pytest.approx(np.log(4 / 2) - np.log(5 / 9), abs=1e-4)
@@ -196,7 +196,7 @@ def test_glance_of_quadrature_counts_all_constants(cbpp: Fit) -> None:
 
 def test_glance_of_a_tally() -> None:
     table = pd.DataFrame({"y": [0, 1, 0, 1], "s": list("aabb"), "j": [1, 2, 2, 1], "n": [30, 10, 20, 20], "extra": 1})
-    row = fit("y ~ s + (1|j)", table).glance().iloc[0]
+    row = fit("y ~ s + (1|j)", table, counts="n").glance().iloc[0]
     assert (row["n"], row["n_rows"], row["counts"], row["n_groups"]) == (80, 4, "n", "j: 2")
     assert row["bic"] == pytest.approx(-2 * row["loglik"] + 3 * np.log(80))
     assert (row["df"], row["df_residual"]) == (3, 77)

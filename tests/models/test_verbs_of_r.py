@@ -62,7 +62,7 @@ def test_thresholds_follow_the_fixed_effects() -> None:
 
 def test_what_is_not_known_is_nan_and_nothing_is_shared(cbpp: Fit) -> None:
     table = pd.DataFrame({"y": [0, 1, 0, 1, 1], "s": list("aabbc"), "n": [9, 5, 2, 4, 8]})
-    V = fit("y ~ s", table).vcov()
+    V = fit("y ~ s", table, counts="n").vcov()
     assert V["s[c]"].isna().all()
     assert np.isfinite(V.loc["s[b]", "s[b]"])
     given, V = cbpp.coef(), cbpp.vcov()
@@ -164,7 +164,7 @@ def test_rows_stay_the_same_where_the_term_has_gaps() -> None:
 
 def test_a_separated_term_has_a_test() -> None:
     table = pd.DataFrame({"y": [0, 1, 0, 1, 1], "s": list("aabbc"), "n": [9, 5, 2, 4, 8]})
-    row = fit("y ~ s", table).drop1().iloc[1]
+    row = fit("y ~ s", table, counts="n").drop1().iloc[1]
     k, n = np.array([5, 4, 8]), np.array([14, 6, 8])
     loglik = sum(k[:2] * np.log(k[:2] / n[:2]) + (n - k)[:2] * np.log(1 - k[:2] / n[:2]))
     p = k.sum() / n.sum()

@@ -302,7 +302,8 @@ def test_a_tie_as_half_a_vote_is_half_a_vote(panel):
     halves = []
     for slot in ("first", "second"):
         here = calls.assign(
-            n=np.where(calls["choice"] == "tie", 1, 2), choice=calls["choice"].astype(str).replace("tie", slot)
+            n_identical=np.where(calls["choice"] == "tie", 1, 2),
+            choice=calls["choice"].astype(str).replace("tie", slot),
         )
         halves.append(here[(calls["choice"] == "tie") | (slot == "first")])
     doubled = position_bias(pd.concat(halves).drop(columns="replicate"))
@@ -370,7 +371,7 @@ def test_one_order_only_is_flagged():
 def test_position_counts_rows_and_engines():
     calls = both_orders(200, 0.5, 1.0, 3)
     wanted = position_bias(calls).table
-    twice = calls.sample(frac=1, random_state=0).assign(n=1)
+    twice = calls.sample(frac=1, random_state=0).assign(n_identical=1)
     pd.testing.assert_frame_equal(position_bias(twice).table, wanted, rtol=1e-6)
     polars = pytest.importorskip("polars")
     pd.testing.assert_frame_equal(position_bias(polars.from_pandas(calls)).table, wanted, rtol=1e-6)
@@ -581,7 +582,7 @@ def test_difficulty_from_gold_and_counts(facets):
     calls, _, _ = facets
     here = calls.assign(first="x", second="y", gold="x", choice=np.where(calls["correct"] == 1, "first", "second"))
     wanted = item_difficulty(calls).table
-    got = item_difficulty(here.drop(columns="correct").assign(n=1)).table
+    got = item_difficulty(here.drop(columns="correct").assign(n_identical=1)).table
     pd.testing.assert_frame_equal(got, wanted, rtol=1e-6)
     with pytest.raises(DesignError, match="two items"):
         item_difficulty(calls[calls["item"] == "i00"])

@@ -182,7 +182,7 @@ def test_repeats_that_only_by_tells_apart_are_said(tmp_path):
 
 
 def test_rows_that_stand_for_several_calls_are_no_single_calls(tmp_path):
-    page = Page(made(plain_verdicts(["a"]).assign(n=2), tmp_path)).text
+    page = Page(made(plain_verdicts(["a"]).assign(n_identical=2), tmp_path)).text
     assert "Some rows stand for several identical calls." in page
     assert "No call is repeated." not in page
 

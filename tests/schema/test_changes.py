@@ -69,7 +69,7 @@ def test_a_condition_that_goes_with_the_strategy_does_not_keep_pairs_apart(strat
 
 
 def test_a_count_stays_with_its_row(strategies):
-    counted = tally(strategies.assign(n=4), "compare_strategies", baseline="B0")
+    counted = tally(strategies.assign(n_identical=4), "compare_strategies", baseline="B0")
     assert counted["n"].sum() == 4 * 6
 
 
@@ -83,8 +83,8 @@ def test_what_cannot_be_matched_is_refused(strategies):
     twice = pd.concat([strategies, strategies.iloc[[0]]])
     with pytest.raises(DesignError, match=r"judged twice in one order under one 'strategy' \(judge g, item 1"):
         tally(twice, "compare_strategies", baseline="B0")
-    uneven = strategies.assign(n=np.where(strategies["strategy"] == "B0", 1, 2))
-    with pytest.raises(DesignError, match="different counts 'n'"):
+    uneven = strategies.assign(n_identical=np.where(strategies["strategy"] == "B0", 1, 2))
+    with pytest.raises(DesignError, match="different counts"):
         tally(uneven, "compare_strategies", baseline="B0")
 
 

@@ -88,9 +88,9 @@ def test_a_call_that_failed_a_gate_has_no_valid_answer(calls):
 
 
 def test_a_column_that_bears_our_name_can_be_set_aside(calls):
-    got = preferences(calls.assign(n="some text"), n=None)
-    assert "n" not in got.columns
-    assert set(got["n_source"]) == {"some text"}
+    got = preferences(calls.assign(strength="some text"), strength=None)
+    assert "strength" not in got.columns
+    assert set(got["strength_source"]) == {"some text"}
 
 
 def test_ids_are_text_and_a_whole_float_is_a_whole_number(calls):
@@ -135,11 +135,11 @@ def test_ratings_get_a_criterion_and_off_scale_scores_go_where_they_are_told(sco
 
 
 def test_all_faults_come_at_once_with_rows_and_cures(calls):
-    bad = calls.assign(choice=["C", "first", "C", "tie"], item=["1", None, "2", "2"], n=["a", "b", "c", "d"])
+    bad = calls.assign(choice=["C", "first", "C", "tie"], item=["1", None, "2", "2"], replicate=["a", "b", "c", "d"])
     with pytest.raises(SchemaError) as error:
         preferences(bad)
     faults = error.value.faults
-    assert list(faults["column"]) == ["item", "choice", "n"]
+    assert list(faults["column"]) == ["item", "choice", "replicate"]
     assert list(faults["n"]) == [1, 2, 4]
     assert list(faults["rows"]) == [(1,), (0, 2), (0, 1, 2, 3)]
     assert (faults["cure"] != "").all()
@@ -168,7 +168,7 @@ MESSAGES = {
     "duplicate": (
         lambda t: preferences(pd.concat([t, t.head(1)], ignore_index=True)),
         "1 fault in preferences (5 rows): the same call is there more than once in 2 rows (rows 0, 4). Number repeats in "
-        "'replicate', give identical rows a count 'n', or name the condition that tells them apart.",
+        "'replicate', count identical rows (counts=\"n\"), or name the condition that tells them apart.",
     ),
     "no rows": (
         lambda t: preferences(t.head(0)),

@@ -67,7 +67,7 @@ def test_pairs_by_brute_force(calls):
 
 
 def test_a_count_column_counts(calls):
-    heavy = calls.assign(n=3)
+    heavy = calls.assign(n_identical=3)
     pd.testing.assert_frame_equal(
         tally(heavy, "dark_current"), tally(calls, "dark_current").assign(n=lambda t: 3 * t["n"]), check_dtype=False
     )

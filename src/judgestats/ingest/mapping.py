@@ -19,7 +19,7 @@ Beyond the names of :func:`judgestats.preferences` and :func:`judgestats.ratings
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -66,7 +66,12 @@ def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> 
 
 
 def canonical(
-    table: Any, kind: Kind, columns: Mapped | None = None, labels: Mapping[Any, str] | None = None, **options: Any
+    table: Any,
+    kind: Kind,
+    columns: Mapped | None = None,
+    labels: Mapping[Any, str] | None = None,
+    counts: str | Literal[False] | None = None,
+    **options: Any,
 ) -> Any:
     """Map a table onto a canonical frame and validate it.
 
@@ -80,6 +85,8 @@ def canonical(
         Canonical name -> column of the table, ``=constant`` or None.
     labels : mapping, optional
         Answer labels of the table -> canonical answers.
+    counts : str or False, optional
+        The column of declared counts; False: there is none.
     **options
         ``scale`` and ``off_scale``, for ratings.
 
@@ -110,7 +117,7 @@ def canonical(
                 "labels= translate the answers of a preferences frame; a ratings frame has none. Leave them out."
             )
         keywords: dict[str, Any] = {**options, **mapped}
-        return ratings(data.to_native(), **keywords)
+        return ratings(data.to_native(), counts=counts, **keywords)
     if options:
         raise SchemaError(f"{', '.join(options)} are for ratings; this is a preferences frame. Leave them out.")
     if "swapped" in mapped:
@@ -118,7 +125,7 @@ def canonical(
     if "graded" in mapped:
         data, mapped = _graded(data, mapped, dict(labels or {}))
         labels = None
-    return preferences(data.to_native(), labels=labels, **mapped)
+    return preferences(data.to_native(), labels=labels, counts=counts, **mapped)
 
 
 def _present(data: Any) -> list[str]:

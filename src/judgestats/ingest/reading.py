@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -21,7 +21,7 @@ from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.structured import as_text
 from judgestats.ingest.tables import check_numbers, plain_table, with_numbers
 from judgestats.schema import preferences, ratings
-from judgestats.schema.columns import Kind, kind_of
+from judgestats.schema.columns import COUNTS, Kind, kind_of
 
 
 def read(
@@ -33,6 +33,7 @@ def read(
     labels: Mapping[Any, str] | None = None,
     connection: Any = None,
     lazy: bool = False,
+    counts: str | Literal[False] | None = None,
     **options: Any,
 ) -> Any:
     """Read verdicts from anywhere into a canonical frame.
@@ -57,6 +58,9 @@ def read(
         A DBAPI or SQLAlchemy connection; `source` is then a query.
     lazy : bool
         CSV, TSV, JSONL and Parquet tables stay on disk and come as a lazy DuckDB frame. No effect on a frame given.
+    counts : str or False, optional
+        The column that says how many identical calls a row stands for, or False: none does; see
+        :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
     **options
         What the reader takes besides: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
@@ -92,10 +96,10 @@ def read(
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
     if connection is not None:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
-        return _mapped(_query(source, connection), "the query", frame, columns, labels, options)
+        return _mapped(_query(source, connection), "the query", frame, columns, labels, counts, options)
     if is_table(source):
         only(options, RATING_OPTIONS, "a frame")
-        return _mapped_frame(source, type(source).__name__, frame, columns, labels, options)
+        return _mapped_frame(source, type(source).__name__, frame, columns, labels, counts, options)
     chosen = reader(format) if format is not None else None
     files = resolve(source, options.get("encoding"))
     if chosen is None and columns is None:
@@ -103,16 +107,23 @@ def read(
     chosen = chosen or reader(plain_name(files))
     check_options(chosen, options)
     if chosen.read is not None:
-        return _native(chosen, files, frame, columns, labels, lazy, options)
+        return _native(chosen, files, frame, columns, labels, lazy, counts, options)
     files = _as_asked(files, chosen.name if format is not None else None)
     options.pop("encoding", None)
     if lazy:
-        return _scanned(files, frame, columns, labels, options)
-    return _mapped(plain_table(files, columns), files.label, frame, columns, labels, options, files)
+        return _scanned(files, frame, columns, labels, counts, options)
+    return _mapped(plain_table(files, columns), files.label, frame, columns, labels, counts, options, files)
 
 
 def _native(
-    chosen: Reader, files: Files, frame: Kind | None, columns: Any, labels: Any, lazy: bool, options: dict[str, Any]
+    chosen: Reader,
+    files: Files,
+    frame: Kind | None,
+    columns: Any,
+    labels: Any,
+    lazy: bool,
+    counts: Any,
+    options: dict[str, Any],
 ) -> pd.DataFrame:
     for name, given in (("columns", columns), ("labels", labels), ("lazy", lazy)):
         if given:
@@ -129,9 +140,9 @@ def _native(
     table = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
     try:
         if chosen.frame == "preferences":
-            result: pd.DataFrame = preferences(table)
+            result: pd.DataFrame = preferences(table, counts=counts)
         else:
-            result = ratings(table, **{k: v for k, v in options.items() if k in RATING_OPTIONS})
+            result = ratings(table, counts=counts, **{k: v for k, v in options.items() if k in RATING_OPTIONS})
     except SchemaError as problem:
         raise _named(problem, files.label, [len(p) for p in parts], files) from None
     return result
@@ -149,13 +160,20 @@ def _as_asked(files: Files, name: str | None) -> Files:
     return replace(files, files=forced, calls=False)
 
 
-def _scanned(files: Files, frame: Kind | None, columns: Mapped | None, labels: Any, options: dict[str, Any]) -> Any:
+def _scanned(
+    files: Files, frame: Kind | None, columns: Mapped | None, labels: Any, counts: Any, options: dict[str, Any]
+) -> Any:
     if "decimal" in options:
         raise SchemaError("decimal= has no effect on a lazy scan. Leave lazy out.")
     relation = scans.scan(files)
     kind = _kind(relation, files.label, frame, columns)
-    relation = scans.numbers(relation, kind, columns or {})
-    return _mapped_frame(relation, files.label, kind, columns, labels, options)
+    relation = scans.numbers(relation, kind, _with_counts(columns, counts))
+    return _mapped_frame(relation, files.label, kind, columns, labels, counts, options)
+
+
+def _with_counts(columns: Mapped | None, counts: Any) -> dict[str, str | None]:
+    """The mapping, and the column of declared counts in it."""
+    return {**(columns or {}), **({COUNTS: counts} if counts else {})}
 
 
 def _query(query: str, connection: Any) -> pd.DataFrame:
@@ -203,6 +221,7 @@ def _mapped(
     frame: Kind | None,
     columns: Mapped | None,
     labels: Any,
+    counts: Any,
     options: dict[str, Any],
     files: Files | None = None,
 ) -> Any:
@@ -210,17 +229,24 @@ def _mapped(
     decimal = options.pop("decimal", ".")
     try:
         table = check_numbers(table, kind, columns or {}, decimal)
-        return canonical(with_numbers(table, kind, columns or {}), kind, columns, labels, **options)
+        table = with_numbers(table, kind, _with_counts(columns, counts))
+        return canonical(table, kind, columns, labels, counts=counts, **options)
     except SchemaError as problem:
         raise _named(problem, label, [], files) from None
 
 
 def _mapped_frame(
-    table: Any, label: str, frame: Kind | None, columns: Mapped | None, labels: Any, options: dict[str, Any]
+    table: Any,
+    label: str,
+    frame: Kind | None,
+    columns: Mapped | None,
+    labels: Any,
+    counts: Any,
+    options: dict[str, Any],
 ) -> Any:
     kind = _kind(table, label, frame, columns)
     try:
-        return canonical(table, kind, columns, labels, **options)
+        return canonical(table, kind, columns, labels, counts=counts, **options)
     except SchemaError as problem:
         raise _named(problem, label) from None
 

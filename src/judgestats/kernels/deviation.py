@@ -19,16 +19,16 @@ class CellMeans:
         Mean score; NaN without a score.
     squares : (U,) float array
         Sum of squared distances from the mean, by Welford's update.
-    runs : (U,) int32 array
+    runs : (U,) int64 array
         Scores behind the mean.
-    missing : (U,) int32 array
+    missing : (U,) int64 array
         Scores that were NaN.
     """
 
     mean: NDArray[np.float64]
     squares: NDArray[np.float64]
-    runs: NDArray[np.int32]
-    missing: NDArray[np.int32]
+    runs: NDArray[np.int64]
+    missing: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def cell_means(
     """
     mean = np.full(n_units, np.nan)
     squares = np.zeros(n_units)
-    runs, missing = np.zeros(n_units, np.int32), np.zeros(n_units, np.int32)
+    runs, missing = np.zeros(n_units, np.int64), np.zeros(n_units, np.int64)
     _cell_means(unit, score, weight, mean, squares, runs, missing)
     return CellMeans(mean, squares, runs, missing)
 

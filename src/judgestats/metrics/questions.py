@@ -277,7 +277,11 @@ def _components(data: Any, options: Options) -> pd.DataFrame:
 
 
 def _run_sd(data: Any, options: Options) -> pd.DataFrame:
-    return cells(data, list(options.by)).rename(columns={"sd": "estimate"}).assign(flag="no rating is repeated")
+    return (
+        cells(data, list(options.by))
+        .rename(columns={"sd": "estimate", "runs": "n"})
+        .assign(flag="no rating is repeated")
+    )
 
 
 def _on_the_same_scale(data: Any) -> str:

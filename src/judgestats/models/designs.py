@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.aliases import finite, independent
-from judgestats.models.coding.counts import refuse_fractions
+from judgestats.models.coding.counts import count_column, refuse_fractions
 from judgestats.models.coding.factors import coded_levels, level_names
 from judgestats.models.coding.frames import Rows, columns, distinct
 from judgestats.models.coding.responses import Response, prior_weights, response
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
+from judgestats.schema.columns import N
 
 Floats = NDArray[np.float64]
 FAMILIES = ("binomial", "gaussian", "poisson", "cumulative")
-#: The column that counts identical rows.
-COUNT = "n"
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,10 @@ class Design:
         Rows of data set aside for a missing value; a row of a tally counts as often as it says.
     n_rows : int
         Rows of the table as it was given.
+    n_zero : int
+        Those of them with a count of zero.
     counted : str or None
-        The column that was taken for the counts.
+        The column of declared counts.
     fixed : Coder
         Codes `X` on new rows.
     lefts : tuple of Coder
@@ -110,6 +111,7 @@ class Design:
     weights: Floats = field(repr=False)
     n_missing: int
     n_rows: int
+    n_zero: int
     counted: str | None
     fixed: Coder = field(repr=False)
     lefts: tuple[Coder, ...] = field(repr=False)
@@ -175,6 +177,7 @@ def design(
     weights: str | None = None,
     categories: Sequence[Any] | None = None,
     also: Sequence[str] = (),
+    counts: str | Literal[False] | None = None,
 ) -> Design:
     """Code a table for a model.
 
@@ -187,7 +190,7 @@ def design(
         ``choice[first] ~ 1``. Transforms of all rows (``center``, ``scale``, ``poly``, ``bs``) see every row as often
         as it is counted.
     data : frame
-        A table in any engine. A column ``n`` counts identical rows, in whole numbers, unless the formula names it.
+        A table in any engine.
     family : {'binomial', 'gaussian', 'poisson', 'cumulative'}
         What the response is. Binomial: 0 and 1, booleans, two values (the second one, sorted or by the order of the
         category, is the success), ``cbind``. Cumulative: numbers, an ordered category, or text with `categories`.
@@ -197,6 +200,8 @@ def design(
         Categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
     also : sequence of str
         Further columns that rows are told apart by, read into ``frame``: of clusters, or of sets of thresholds.
+    counts : str, False or None
+        As for :func:`judgestats.fit`.
 
     Returns
     -------
@@ -229,11 +234,11 @@ def design(
     for name in keys:
         if name not in present:
             raise DesignError(f"{name!r} is no column. Columns: {', '.join(present)}.{suggestion(name, present)}")
-    counted = COUNT if COUNT in present and COUNT not in (*parsed.variables, *keys) else None
+    counted = count_column(data, counts, parsed, [*keys, *([weights] if weights else [])])
     aside = {"choice": "invalid"} if "choice" in parsed.answers else {}
     rows = distinct(data, [*parsed.variables, *keys, *([weights] if weights else [])], counted, aside)
     _refuse_empty(parsed, rows, rows.frame)
-    refuse_fractions(parsed, rows.frame, rows.count, family)
+    refuse_fractions(parsed, rows.frame, rows.count, family, counted)
     answer = response(parsed, rows.frame, family, categories)
     return _coded(parsed, rows, answer, family, weights, counted)
 
@@ -255,7 +260,7 @@ def _coded(
         formula=parsed, frame=frame, y=answer.y[kept], trials=answer.trials[kept], categories=answer.categories,
         X=X, names=fixed.names, offset=finite(fixed.offset(frame), "the offset"), terms=terms,
         count=count, weights=prior_weights(frame, weights), counted=counted, n_missing=rows.n_missing,
-        n_rows=rows.n_rows,
+        n_rows=rows.n_rows, n_zero=rows.n_zero,
         fixed=fixed, lefts=tuple(left for left, _ in lefts), labels=answer.labels, aliased=aliased, notes=notes,
     )  # fmt: skip
 
@@ -271,10 +276,10 @@ def _refuse_unknown(parsed: Formula, present: list[str], weights: str | None) ->
         raise DesignError(
             f"weights={weights!r} is no column. Columns: {', '.join(present)}.{suggestion(weights, present)}"
         )
-    if weights == COUNT:
+    if weights == N:
         raise DesignError(
-            "weights='n': 'n' counts identical rows and is used already. Leave weights= out; if it holds prior "
-            "weights, give it another name."
+            "weights='n': counts of identical rows are declared, counts=\"n\". If it holds prior weights, give it "
+            "another name."
         )
     if weights in parsed.variables:
         raise DesignError(f"weights={weights!r} is in the formula too. Copy it to a column of its own.")

@@ -42,6 +42,7 @@ def fit(
     engine: str | Callable[..., Fitted] = "ml",
     reml: bool = False,
     n_quadrature: int = 1,
+    counts: str | Literal[False] | None = None,
     weights: str | None = None,
     thresholds: Literal["free", "symmetric"] = "free",
     thresholds_by: str | Mapping[str, str] | None = None,
@@ -63,8 +64,7 @@ def fit(
         In the grammar of R's lme4: ``correct ~ strategy * x + (1|item) + (1 + x|judge)``, ``cbind(k, n - k) ~ period``,
         ``choice[first] ~ 1 + (0 + order|pair)``. Random terms may be left out.
     data : frame
-        In any engine Narwhals knows. A column ``n`` that the formula does not name counts identical rows;
-        :func:`judgestats.models.verbs.tables.glance` says so.
+        In any engine Narwhals knows.
     family : {"binomial", "gaussian", "poisson", "cumulative"}
         Cumulative: ordered categories, P(Y <= j) = F(θ_j - η).
     link : {"logit", "probit", "identity", "log"}, optional
@@ -78,8 +78,13 @@ def fit(
         Restricted likelihood, for Gaussian models of ``ml`` and ``mixedlm``. ``lpm`` always uses it.
     n_quadrature : int
         Nodes of adaptive Gauss-Hermite quadrature (``ml``, one scalar random term); 1 is Laplace's approximation.
+    counts : str or False, optional
+        The column that says how many identical rows a row stands for, in whole numbers; ``glance()`` names it. By
+        default ``n_identical``, where there is one (:func:`judgestats.preferences` makes it). False: each row is one.
+        A whole-number column ``n`` that is neither declared nor in the formula is refused.
     weights : str, optional
-        A column of prior weights. Never a count: counts are in ``n``. Never trials: ``cbind(k, n - k)`` has them.
+        A column of prior weights. Never a count: those are declared by ``counts=``. Never trials:
+        ``cbind(k, n - k)`` has them.
     thresholds : {"free", "symmetric"}
         Of a cumulative model. Symmetric: a midpoint and half-widths (Rao and Kupper's tie model, Glenn and David's).
     thresholds_by : str or mapping, optional
@@ -110,7 +115,7 @@ def fit(
     DesignError
         If the data or the options do not fit the model.
     SchemaError
-        If counts or weights are none.
+        If counts or weights are none, or a column ``n`` could be taken for counts that are not declared.
     FitError
         If the engine cannot fit this model.
 
@@ -122,8 +127,8 @@ def fit(
     Examples
     --------
     >>> import judgestats as js, pandas as pd
-    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> js.fit("correct ~ strategy", counts).tidy()[["term", "estimate", "std_error"]].round(4)
+    >>> table = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
+    >>> js.fit("correct ~ strategy", table, counts="n").tidy()[["term", "estimate", "std_error"]].round(4)
                term  estimate  std_error
     0     Intercept    0.4055     0.2041
     1  strategy[S8]    0.9808     0.3227
@@ -134,6 +139,7 @@ def fit(
         "engine": engine,
         "reml": reml,
         "n_quadrature": n_quadrature,
+        "counts": counts,
         "weights": weights,
         "thresholds": thresholds,
         "thresholds_by": thresholds_by,
@@ -155,7 +161,7 @@ def fit(
     also = [*kinds.values(), *([cluster] if cluster else [])]
     if weights is not None:
         refuse_share(parse(formula), family, weights)
-    coded = design(formula, data, family=family, weights=weights, categories=categories, also=also)
+    coded = design(formula, data, family=family, weights=weights, categories=categories, also=also, counts=counts)
     model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
     own = {"cluster": cluster} if run.clusters else sampling if run.samples else {}
     fitted = run.fit(model, **own)
@@ -221,7 +227,7 @@ def _refuse_options(
         why = "A Gaussian likelihood is exact" if family == "gaussian" else f"engine={name!r} has no quadrature"
         raise DesignError(f"{why}: n_quadrature={n_quadrature} has no use there. Leave it out.")
     if weights is not None and not run.weights:
-        raise FitError(f"engine={name!r} takes no weights=. Counts of identical rows belong in a column 'n'.")
+        raise FitError(f'engine={name!r} takes no weights=. Counts of identical rows are declared: counts="n".')
     if cluster is not None and not run.clusters:
         raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use engine='gee'.")
 

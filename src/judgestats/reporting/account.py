@@ -12,7 +12,7 @@ from judgestats.metrics.references import References
 from judgestats.reporting.markup import Markup, facts, join, row, table, tag
 from judgestats.reporting.words import NONE, count, noun, number
 from judgestats.schema import tally
-from judgestats.schema.columns import VOCABULARY, Kind
+from judgestats.schema.columns import COUNTS, VOCABULARY, Kind
 
 #: Files listed one by one.
 MOST_FILES = 20
@@ -212,7 +212,7 @@ def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> Markup:
 
 
 def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> str:
-    calls = float(pd.to_numeric(data["n"]).sum()) if "n" in data.columns else float(len(data))
+    calls = float(pd.to_numeric(data[COUNTS]).sum()) if COUNTS in data.columns else float(len(data))
     judges, items = data["judge"].nunique(), data["item"].nunique()
     parts = [
         f"Pairwise verdicts: {noun(judges, 'judge')}, {noun(items, 'item')}, {noun(calls, 'call')}.",
@@ -250,7 +250,7 @@ def _repeats(data: pd.DataFrame, by: Sequence[str]) -> str:
             told.append(f"Some calls repeat others, and only {', '.join(by)} tells them apart.")
         else:
             told.append("Some calls repeat others without a number in replicate.")
-    if "n" in data.columns and (pd.to_numeric(data["n"]) > 1).any():
+    if COUNTS in data.columns and (pd.to_numeric(data[COUNTS]) > 1).any():
         told.append("Some rows stand for several identical calls.")
     return " ".join(told) or "No call is repeated."
 

@@ -133,6 +133,7 @@ def report(
     """
     refuse_folder(path)
     frame = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    frame.attrs = dict(getattr(data, "attrs", {}))
     kind = kind_of(frame.columns)
     raise_faults(nw.from_native(frame, eager_only=True), kind)
     groups = [g for g in grouping(by, list(frame.columns)) if g != "judge"]

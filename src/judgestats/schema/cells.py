@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.deviation import cell_means
 from judgestats.schema.coding import compact, joint, numbers_of, ranked_codes, refuse_infinite
-from judgestats.schema.columns import By, grouping
+from judgestats.schema.columns import COUNTS, By, N, grouping
+from judgestats.schema.declared_counts import call_counts, counted
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
@@ -89,7 +91,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     ----------
     frame : frame
         Ratings in any engine Narwhals knows, raw (``score``) or already averaged (``mean``, and ``sd``, ``runs``). A
-        lazy frame is averaged where it lies. A column ``n`` of raw rows counts identical rows.
+        lazy frame is averaged where it lies. Raw rows may have declared counts; means have ``runs``.
     by : str or sequence of str
         Further columns that split the cells.
     ddof : int
@@ -99,22 +101,22 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``judge``, ``system``, ``item``, ``criterion``, the `by` columns, ``mean``, ``sd`` (NaN for a single run),
-        ``runs`` (scores averaged), ``n`` (rows the cell stands for: runs and missing scores) and ``n_missing`` (NaN
-        scores, set aside), sorted by the `by` columns and the keys.
+        ``runs`` (scores averaged) and ``n_missing`` (NaN scores, set aside), sorted by the `by` columns and the keys.
 
     Raises
     ------
     SchemaError
-        If a column is missing, or holds text or an infinite value where a number belongs.
+        If a column is missing, or holds text or an infinite value where a number belongs; if raw rows have a
+        whole-number column ``n`` that nothing declares, or means have one.
     DesignError
         If averaged ratings have two rows of one cell.
 
     Examples
     --------
     >>> runs = pd.DataFrame({"judge": "g", "system": "s", "item": "1", "replicate": [0, 1, 2], "score": [7, 9, None]})
-    >>> cells(runs)[["judge", "system", "criterion", "mean", "runs", "n", "n_missing"]]
-      judge system criterion  mean  runs    n  n_missing
-    0     g      s   overall   8.0   2.0  3.0        1.0
+    >>> cells(runs)[["judge", "system", "criterion", "mean", "runs", "n_missing"]]
+      judge system criterion  mean  runs  n_missing
+    0     g      s   overall   8.0   2.0        1.0
     """
     table = cell_table(frame, by, ddof)
     extra = [k for k in table.keys if k not in ABOUT]
@@ -129,7 +131,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     columns: dict[str, Any] = {"judge": table.labels["judge"].take(table.judge[order])}
     columns |= {k: table.label(k).take(cell) for k in (*ABOUT, *extra)}
     runs, missing = (np.asarray(x, dtype=float)[order] for x in (table.runs, table.missing))
-    columns |= {"mean": table.mean[order], "sd": table.sd[order], "runs": runs, "n": runs + missing}
+    columns |= {"mean": table.mean[order], "sd": table.sd[order], "runs": runs}
     return pd.DataFrame({**columns, "n_missing": missing})
 
 
@@ -152,23 +154,44 @@ def cell_table(frame: Any, by: By = (), ddof: int = 1, *, judge: str | None = "j
     value = _value_column(present, judge)
     keys = [*grouping(by, [c for c in present if c != value]), *(k for k in ABOUT if k in present)]
     keys = list(dict.fromkeys([*keys, *([judge] if judge else [])]))
+    weight = score_counts(data, value, keys)
     pooled = _pooled(data, [c for c in CONDITIONS if c in present and c not in keys]) if value == "score" else ()
-    averaged = value == "score" and isinstance(data, nw.LazyFrame) and "n" not in present
+    averaged = value == "score" and isinstance(data, nw.LazyFrame) and weight is None
     if averaged:
         data, value = _averaged_there(data, keys), "mean"
     elif value == "score" and isinstance(data, nw.LazyFrame):
-        data = data.group_by(*keys, "score").agg(nw.col("n").sum())
+        data = data.group_by(*keys, "score").agg(nw.col(COUNTS).sum())
     given = _summaries(value, data.collect_schema().names())
     table = _collect(data.select(*keys, *given, *([_INFINITE] if averaged else [])), keys)
     if averaged:
         refuse_infinite("score", int(table[_INFINITE].sum()))
     coded = {k: ranked_codes(table[k]) for k in keys}
-    numbers = {c: numbers_of(table[c]) for c in given}
+    numbers = {c: call_counts(table[c]) if c == COUNTS else numbers_of(table[c]) for c in given}
     del table
     result = _raw(coded, numbers, ddof, judge) if value == "score" else _summarised(coded, numbers, judge)
     if averaged:
         result = replace(result, sd=_rescaled(result.sd, result.runs, ddof))
     return replace(result, pooled=pooled)
+
+
+def score_counts(data: Any, value: str, named: Iterable[str] = ()) -> str | None:
+    """Name of the column of declared counts of raw scores, or None; means have none.
+
+    Raises
+    ------
+    SchemaError
+        If a column could be taken for counts that are not declared, or stands beside means.
+    """
+    if value == "score":
+        return counted(data, named, "ratings")
+    present = data.collect_schema().names()
+    found = next((c for c in (N, COUNTS) if c in present and c not in named), None)
+    if found is not None:
+        raise SchemaError(
+            f"A table of means has a column {found!r}, and means have no counts. Did you mean 'runs', the number of "
+            f"scores behind a mean? ratings(frame, runs={found!r}). If it is something else, rename or drop it."
+        )
+    return None
 
 
 def _value_column(present: list[str], judge: str | None) -> str:
@@ -203,7 +226,7 @@ def _pooled(data: Any, conditions: list[str]) -> tuple[str, ...]:
 
 
 def _summaries(value: str, present: list[str]) -> list[str]:
-    wanted = ("n",) if value == "score" else ("sd", "runs", "n_missing")
+    wanted = (COUNTS,) if value == "score" else ("sd", "runs", "n_missing")
     return [value, *(c for c in wanted if c in present)]
 
 
@@ -287,7 +310,7 @@ def _raw(coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], ddof: i
     unit, units, labels = _units(coded, judge)
     coded.clear()
     n_units = units["judge"].size
-    weight = _weights(numbers.get("n"))
+    weight = numbers.get(COUNTS, np.zeros(0)).astype(np.int64)
     keys, labels = _complete(units["keys"], labels, int(units["cell"].max(initial=-1)) + 1)
     about = (labels, keys, units["cell"], units["judge"])
     if n_units == len(unit) and not weight.size:  # one score a unit: nothing to average
@@ -305,18 +328,6 @@ def _raw(coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], ddof: i
     with np.errstate(divide="ignore", invalid="ignore"):
         sd = np.where((means.runs > 1) & (means.runs > ddof), np.sqrt(means.squares / (means.runs - ddof)), np.nan)
     return CellTable(*about, means.mean, sd, means.runs, means.missing)
-
-
-def _weights(n: Floats | None) -> NDArray[np.int64]:
-    if n is None:
-        return np.zeros(0, dtype=np.int64)
-    wrong = ~(n >= 0) | (n != np.floor(n))
-    if wrong.any():
-        raise SchemaError(
-            f"'n' of ratings counts identical rows: it is missing, negative or not whole in {wrong.sum()} rows (first: "
-            f"{np.flatnonzero(wrong)[0]})."
-        )
-    return n.astype(np.int64)
 
 
 def _summarised(coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], judge: str | None) -> CellTable:

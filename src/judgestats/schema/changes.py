@@ -10,7 +10,9 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.schema.clustering import CANDIDATES, Sharing, auto_cluster
-from judgestats.schema.coding import call_counts, codes_of, count
+from judgestats.schema.coding import codes_of, count
+from judgestats.schema.columns import COUNTS
+from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.pairing import candidates, unit_columns
 from judgestats.schema.patterns import Pattern
 
@@ -78,7 +80,7 @@ def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: st
     across = pattern.across
     present = list(data.collect_schema().names())
     keys = [c for c in unit_columns(present, groups) if c != across]
-    weight = ["n"] if "n" in present else []
+    weight = [COUNTS] if COUNTS in present else []
     columns = dict.fromkeys([*keys, across, "first", "second", "outcome", *weight])
     table = data.lazy().select(*columns).collect(backend="pandas").to_native()
     if without := int(table[across].isna().sum()):
@@ -86,7 +88,7 @@ def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: st
     table[across] = table[across].astype(str)
     base = _baseline(table[across], across, baseline)
     low, high, _ = candidates(table)
-    table = table.assign(_low=low[0], _high=high[0], n=call_counts(table["n"]) if weight else 1.0)
+    table = table.assign(_low=low[0], _high=high[0], n=call_counts(table[COUNTS]) if weight else 1.0)
     keys = [k for k in keys if k in groups or not _told_by(table, k, across)]
     unit = _unit(table, [*keys, "_low", "_high"], across)
     one = table[table[across] == base].rename(columns={"outcome": "baseline"}).drop(columns=across)
@@ -133,7 +135,7 @@ def _beside(one: pd.DataFrame, other: pd.DataFrame, unit: list[str], across: str
     )
     uneven = pair["n_b"].notna() & pair["n"].notna() & (pair["n_b"] != pair["n"])
     if uneven.any():
-        raise DesignError("The two sides of a comparison have different counts 'n': pairs cannot be matched.")
+        raise DesignError("The two sides of a comparison have different counts: pairs cannot be matched.")
     n = np.where(pair["n"].isna(), pair["n_b"], pair["n"])
     answers = {c: pair[c].astype(object).where(pair[c].notna(), MISSING) for c in ("baseline", "outcome")}
     return pair.drop(columns="n_b").assign(**{across: value, "n": n, **answers})

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError
 from judgestats.kernels.numbering import by_appearance
+from judgestats.schema.declared_counts import call_counts
 
 R = TypeVar("R")
 #: Rows from which a kernel, or a thread, is worth its start.
@@ -180,21 +181,6 @@ def _used(code: Any, labels: Any) -> tuple[Any, Any]:
 def codes_of(table: pd.DataFrame, columns: Sequence[str]) -> Codes:
     """Number the rows of `table` by their values in `columns`."""
     return combine((column_codes(table[c]) for c in columns), len(table))
-
-
-def call_counts(values: pd.Series[Any]) -> NDArray[np.float64]:
-    """Column ``n`` as numbers; a SchemaError where a count is missing, negative, infinite or text."""
-    if values.isna().any() or not pd.api.types.is_numeric_dtype(values):
-        values = pd.to_numeric(values, errors="coerce")
-    n: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
-    wrong = ~((n >= 0) & np.isfinite(n))
-    if wrong.any():
-        rows = ", ".join(str(i) for i in np.flatnonzero(wrong)[:3])
-        raise SchemaError(
-            f"'n' is a count of calls: it is missing, negative or text in {wrong.sum():,} rows ({rows}). Give numbers "
-            "from 0, or leave the column out."
-        )
-    return n
 
 
 def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:

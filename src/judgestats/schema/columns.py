@@ -13,6 +13,10 @@ Type = Literal["text", "category", "integer", "number", "boolean"]
 #: A grouping argument: one column name, or several, or none.
 By = str | Sequence[str] | None
 
+#: The reserved column of declared counts: how many identical calls a row stands for.
+COUNTS = "n_identical"
+#: The column of counts of a tally, and of the denominator of a result.
+N = "n"
 #: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is set aside.
 CHOICES = ("first", "second", "tie", "abstain", "invalid")
 #: Why a call is invalid.
@@ -81,7 +85,7 @@ PREFERENCES: tuple[Column, ...] = (
     Column("rationale", "text", "the judge's reasons"),
     Column("cost", "number", "cost of the call"),
     Column("latency", "number", "seconds the call took"),
-    Column("n", "integer", "count of identical rows", default=1),
+    Column(COUNTS, "integer", "how many identical calls the row stands for", default=1),
 )
 
 RATINGS: tuple[Column, ...] = (
@@ -100,7 +104,7 @@ RATINGS: tuple[Column, ...] = (
     Column("domain", "text", "domain of the item", key=True),
     Column("status", "category", "why a score is missing", allowed=(*STATUSES, "off scale"), default="ok"),
     Column("rationale", "text", "the judge's reasons"),
-    Column("n", "integer", "count of identical rows", default=1),
+    Column(COUNTS, "integer", "how many identical calls the row stands for", default=1),
 )
 
 VOCABULARY: dict[str, tuple[Column, ...]] = {"preferences": PREFERENCES, "ratings": RATINGS}
@@ -147,6 +151,11 @@ def grouping(by: By, present: Iterable[str], what: str = "frame") -> list[str]:
     present = list(present)
     wanted = list(dict.fromkeys(names(by)))
     for name in wanted:
+        if name == N and name in present:
+            raise SchemaError(
+                f"by={N!r}: a result has a column {N!r} of its own, the verdicts behind each estimate. Rename yours; "
+                f'preferences(frame, counts=False) and ratings(frame, counts=False) keep it as "{N}_source".'
+            )
         if name not in present:
             raise SchemaError(
                 f"by={name!r} is not a column of the {what}. Columns: {', '.join(present)}.{suggestion(name, present)}"

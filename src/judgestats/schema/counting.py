@@ -23,8 +23,9 @@ from judgestats.schema.clustering import (
     with_pair,
 )
 from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
-from judgestats.schema.coding import call_counts, codes_of, count, tidy
-from judgestats.schema.columns import CHOICES, By, grouping, names, required
+from judgestats.schema.coding import codes_of, count, tidy
+from judgestats.schema.columns import CHOICES, COUNTS, By, N, grouping, names, required
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     count_pairs,
@@ -55,8 +56,10 @@ def tally(
     Parameters
     ----------
     frame : frame
-        A canonical frame in any engine Narwhals knows (a lazy one is counted where it lies), or a tally already: a
-        table with the columns of ``PATTERNS[measure]`` and ``n``.
+        A canonical frame in any engine Narwhals knows (a lazy one is counted where it lies); a row stands for as many
+        calls as its declared count says (``n_identical``, from ``preferences(frame, counts="n")``). Or a tally
+        already: a table with the columns of ``PATTERNS[measure]``, the count ``n``, and no column that neither `by`,
+        `cluster` nor the pattern names.
     measure : str
         A name in :data:`PATTERNS`.
     by : str or sequence of str
@@ -82,7 +85,8 @@ def tally(
     Raises
     ------
     SchemaError
-        If a column is missing, or holds a value its pattern does not allow.
+        If a column is missing, or holds a value its pattern does not allow; if calls have a whole-number column ``n``
+        that nothing declares; if a tally has a further column.
     DesignError
         If the measure needs something the data do not have: stimuli, a known order, one call per order.
 
@@ -107,6 +111,7 @@ def tally(
     if is_tally(present, pattern):
         found = shared_counts(frame, pattern, apart)
         kept = (found.column,) if columns is None and found is not None and found.column else columns or ()
+        refuse_further(present, measure, [*names(by), *names(beside)], columns or ())
         result = _recount(data, pattern, _groups([*names(by), *names(beside)], kept, present, pattern, "tally"))
     elif pattern.unit == "raters":
         found = _shared_answers(data, pattern, apart, present)
@@ -115,6 +120,7 @@ def tally(
         result, shared = count_raters(data.to_native(), by, [*kept, *names(beside)], baseline)
         found = Sharing(found.column, shared or found.shared)
     else:
+        counted(data, [*names(by), *names(beside), *(columns or ())])
         data = chosen(data, pattern, measure, stimulus)
         if pattern.unit == "change":
             data = with_outcome(data, pattern)
@@ -221,14 +227,13 @@ def clustered(data: Any, groups: Sequence[str], cluster: Cluster) -> tuple[Any, 
 
 def _calls(data: Any) -> float:
     """How many calls there are, counts included."""
-    if "n" not in data.collect_schema().names():
-        rows = data.select(nw.len().alias("n")).lazy()
+    if COUNTS not in data.collect_schema().names():
+        rows = data.select(nw.len().alias(N)).lazy()
     elif isinstance(data, nw.DataFrame):
-        return float(call_counts(data["n"].to_pandas()).sum())
+        return float(call_counts(data[COUNTS].to_pandas()).sum())
     else:
-        _refuse_counts(data, "n")
-        rows = data.select(nw.col("n").sum())
-    return float(rows.collect(backend="pandas").to_native()["n"].iloc[0] or 0)
+        rows = data.select(nw.col(COUNTS).sum().alias(N))
+    return float(rows.collect(backend="pandas").to_native()[N].iloc[0] or 0)
 
 
 def _sides(data: Any, apart: list[str]) -> Any:
@@ -244,6 +249,36 @@ def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
     """Whether a table with these columns holds counts of the pattern, and not calls."""
     have = set(columns)
     return have >= {*pattern.columns, "n"} and not have >= set(required(pattern.frame))
+
+
+def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: By = ()) -> None:
+    """Raise where a tally has a column that is none of a tally's own: it may split the counts, or be a raw frame's.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Columns of a table for which :func:`is_tally` holds.
+    measure : str
+        A name in :data:`PATTERNS`.
+    by, cluster : str or sequence of str
+        Columns named beside the pattern.
+
+    Raises
+    ------
+    SchemaError
+        With the columns, and what to do.
+    """
+    pattern = PATTERNS[measure]
+    asked = [*names(by), *names(cluster)]
+    own = {N, *pattern.columns, *pattern.optional, *pattern.beside, *pattern.annotations, pattern.cluster, *CANDIDATES}
+    further = [c for c in columns if c not in own and c not in asked]
+    if further:
+        one, many = ("it", "it") if len(further) == 1 else ("each", "them")
+        raise SchemaError(
+            f"A table of counts for {measure} has {', '.join([*pattern.columns, N])} and what by= names; this one has "
+            f"{', '.join(map(repr, further))} besides. Name {one} in by= to split the counts, or drop {many}. If the "
+            f'rows are calls, give a {pattern.frame} frame, whose counts are declared with counts="n".'
+        )
 
 
 def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = None) -> pd.DataFrame:
@@ -275,8 +310,8 @@ def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = N
     if pattern.unit not in ("call", "pair"):
         raise DesignError(f"{measure} counts {pattern.unit}s, and has no table of calls or pairs. Use tally().")
     data = selected(nw.from_native(frame).lazy().collect(backend="pandas"), pattern, measure, stimulus)
-    if "n" not in data.columns:
-        data = data.with_columns(nw.lit(1).alias("n"))
+    weight = counted(data, names(beside))
+    data = data.with_columns((nw.lit(1) if weight is None else nw.col(weight)).alias(N))
     keys = unit_columns(data.columns, grouping(beside, data.columns))
     if pattern.unit == "call":
         return data.select(*dict.fromkeys([*keys, "first", "second", *pattern.columns, "n"])).to_pandas()
@@ -327,32 +362,22 @@ def _distinct(data: Any, groups: list[str], pattern: Pattern) -> Any:
     """Different calls with their counts: what is made of an answer need not be made of each call by itself."""
     present = list(data.columns)
     columns = list(dict.fromkeys([*(g for g in groups if g in present), *sources(pattern, present)]))
-    table = data.select(*dict.fromkeys([*columns, "item", *(["n"] if "n" in present else [])])).to_pandas()
+    table = data.select(*dict.fromkeys([*columns, "item", *([COUNTS] if COUNTS in present else [])])).to_pandas()
     codes = codes_of(table, columns)
-    weight = call_counts(table["n"]) if "n" in present else None
+    weight = call_counts(table[COUNTS]) if COUNTS in present else None
     n = np.bincount(codes.code, weights=weight, minlength=codes.size).astype(float)
-    return nw.from_native(table.iloc[codes.first].assign(n=n), eager_only=True)
+    return nw.from_native(table.iloc[codes.first].assign(**{COUNTS: n}), eager_only=True)
 
 
 def _counted(data: Any, columns: list[str]) -> pd.DataFrame:
-    weight = "n" if "n" in data.collect_schema().names() else None
+    weight = COUNTS if COUNTS in data.collect_schema().names() else None
     if isinstance(data, nw.DataFrame):
         table = data.select(*columns, *([weight] if weight else [])).to_pandas()
         return count(table, columns, weight)
     total = nw.col(weight).sum() if weight else nw.len()
-    if weight:
-        _refuse_counts(data, weight)
-    counted = data.group_by(*columns).agg(total.alias("_count")).collect(backend="pandas").to_native()
-    counted = counted.rename(columns={"_count": "n"}).assign(n=lambda t: t["n"].astype(float))
-    return tidy(counted, columns)
-
-
-def _refuse_counts(data: Any, weight: str) -> None:
-    """Raise where a count of a lazy frame is none: a sum there would pass over it."""
-    kept = nw.col(weight)
-    wrong = kept.is_null() | (kept < 0) | ~kept.is_finite() if data.collect_schema()[weight].is_numeric() else None
-    found = data.select(weight) if wrong is None else data.filter(wrong.fill_null(True)).select(weight)
-    call_counts(found.head(5).collect(backend="pandas").to_native()[weight])
+    counts = data.group_by(*columns).agg(total.alias("_count")).collect(backend="pandas").to_native()
+    counts = counts.rename(columns={"_count": "n"}).assign(n=lambda t: t["n"].astype(float))
+    return tidy(counts, columns)
 
 
 def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:

@@ -10,14 +10,21 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, choose, nearest, suggestion
-from judgestats.schema.columns import VOCABULARY, Column, Kind, required
+from judgestats.schema.columns import COUNTS, VOCABULARY, Column, Kind, N, required
+from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
 from judgestats.schema.validation import raise_faults
 
 #: Spellings of an answer that mean the same in every tool we know.
 ANSWER_LABELS: dict[str, str] = {c: c for c in ("first", "second", "tie", "abstain", "invalid")}
 
 
-def preferences(frame: Any, *, labels: Mapping[Any, str] | None = None, **columns: str | None) -> Any:
+def preferences(
+    frame: Any,
+    *,
+    labels: Mapping[Any, str] | None = None,
+    counts: str | Literal[False] | None = None,
+    **columns: str | None,
+) -> Any:
     """Map any frame onto the canonical preferences frame, and validate it.
 
     Parameters
@@ -28,6 +35,10 @@ def preferences(frame: Any, *, labels: Mapping[Any, str] | None = None, **column
     labels : mapping, optional
         Answer labels of the table to ``first``, ``second``, ``tie``, ``abstain`` or ``invalid``, e.g.
         ``{"A": "first", "B": "second", "C": "tie"}``. Canonical labels need no entry.
+    counts : str or False, optional
+        The column that says how many identical calls a row stands for, in whole numbers: it becomes ``n_identical``,
+        which measures and models count by. False: no column does; one called ``n`` is kept as ``n_source``. Without
+        it a whole-number column ``n`` is refused, because nothing says what it is.
     **columns : str or None
         Canonical name = name in the table: ``judge="evaluator"``. ``gold`` holds the right candidate, or its slot
         (``first``, ``second``, one of `labels`, the name of the column of that candidate), or a tie.
@@ -59,12 +70,12 @@ def preferences(frame: Any, *, labels: Mapping[Any, str] | None = None, **column
     """
     winner = columns.pop("winner", None)
     extra = {"choice": winner} if winner is not None else {}
-    mapped = _map(frame, "preferences", {**columns, **extra})
+    mapped = _map(frame, "preferences", {**columns, **extra}, counts)
     if winner is not None:
         mapped = mapped.with_columns(_choice_of_winner())
     mapped = mapped.with_columns(_answers(dict(labels or {}), from_winner=winner is not None))
     mapped = _status(_gold(mapped, dict(labels or {}), columns))
-    return _finish(mapped, "preferences")
+    return _finish(mapped, "preferences", counts)
 
 
 def ratings(
@@ -72,6 +83,7 @@ def ratings(
     *,
     scale: tuple[float, float] | None = None,
     off_scale: Literal["error", "missing"] = "error",
+    counts: str | Literal[False] | None = None,
     **columns: str | None,
 ) -> Any:
     """Map any frame onto the canonical ratings frame, and validate it.
@@ -84,6 +96,9 @@ def ratings(
         Lowest and highest score there is.
     off_scale : {'error', 'missing'}
         What a score off the scale is: a fault, or a missing score with status ``off scale``.
+    counts : str or False, optional
+        The column that says how many identical scores a row stands for, as in :func:`preferences`. Means have none:
+        the number of scores behind a mean is ``runs``.
     **columns : str or None
         Canonical name = name in the table, as in :func:`preferences`.
 
@@ -108,7 +123,7 @@ def ratings(
     1     b      w    7   overall    4.0
     """
     choose(off_scale, ("error", "missing"), "off_scale")
-    mapped = _map(frame, "ratings", columns)
+    mapped = _map(frame, "ratings", columns, counts)
     if "criterion" not in mapped.collect_schema().names():
         mapped = _in_order(mapped.with_columns(nw.lit("overall").alias("criterion")), "ratings")
     if scale is not None and off_scale == "missing":
@@ -119,14 +134,15 @@ def ratings(
         mapped = mapped.with_columns(nw.when(off).then(nw.lit("off scale")).otherwise(old).alias("status"))
         mapped = mapped.with_columns(nw.when(~off).then(nw.col(score)).alias(score))
         scale = None
-    return _finish(mapped, "ratings", scale=scale)
+    return _finish(mapped, "ratings", counts, scale)
 
 
-def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None]) -> Any:
+def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str | Literal[False] | None) -> Any:
     """Rename and cast; complain of every name that does not exist, at once."""
     data = nw.from_native(frame)
     present = list(data.collect_schema().names())
     vocabulary = {c.name: c for c in VOCABULARY[kind]}
+    columns = _with_counts(columns, counts, present, kind)
     _refuse_unknown_names(columns, vocabulary, present, kind)
     renames: dict[str, str] = {}
     chosen = {source: name for name, source in columns.items() if source is not None}
@@ -141,6 +157,8 @@ def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None]) -> Any:
         nw.col(n).alias(renames[n]) if n in renames else nw.col(n) for n in present if n not in taken or n in renames
     ]
     data = data.select(*expressions, *kept)
+    if counts is False and N in data.collect_schema().names():
+        data = data.rename({N: f"{N}_source"})
     have = set(data.collect_schema().names())
     missing = [n for n in required(kind) if n not in have and not (n == "score" and "mean" in have)]
     if missing:
@@ -150,7 +168,29 @@ def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None]) -> Any:
             f"The table lacks {', '.join(missing)} for a {kind} frame. Columns: {listed}. Name the columns that hold "
             f"them, as in {kind}(frame, {hints})."
         )
+    refuse_undeclared(data, kind=kind)
     return _cast(_in_order(data, kind), vocabulary)
+
+
+def _with_counts(
+    columns: Mapping[str, str | None], counts: str | Literal[False] | None, present: list[str], kind: Kind
+) -> dict[str, str | None]:
+    """The mapping with the column of declared counts in it."""
+    if N in columns:
+        how = f"{kind}(frame, counts={columns[N]!r})" if columns[N] else f"{kind}(frame, counts=False)"
+        raise SchemaError(f"{N!r} is no column of a {kind} frame: counts are declared. Write {how}.")
+    if counts is None:
+        return dict(columns)
+    if counts is False:
+        return {**columns, **({COUNTS: None} if COUNTS in present else {})}
+    if not isinstance(counts, str):
+        raise SchemaError(f'counts={counts!r} is neither a column nor False. Name the column of counts: counts="n".')
+    if counts not in present:
+        raise SchemaError(
+            f"counts={counts!r} is not a column of the table. Columns: {', '.join(present)}."
+            f"{suggestion(counts, present)}"
+        )
+    return {**columns, COUNTS: counts}
 
 
 def _in_order(data: Any, kind: Kind) -> Any:
@@ -300,8 +340,12 @@ def _status(data: Any) -> Any:
     return data.with_columns(nw.when(invalid).then(nw.lit("parse")).otherwise(nw.lit("ok")).alias("status"))
 
 
-def _finish(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> Any:
-    if isinstance(data, nw.DataFrame):
+def _finish(
+    data: Any, kind: Kind, counts: str | Literal[False] | None, scale: tuple[float, float] | None = None
+) -> Any:
+    if not isinstance(data, nw.DataFrame):
+        counted(data, kind=kind)
+    else:
         raise_faults(data, kind, scale)
         category = [c.name for c in VOCABULARY[kind] if c.type == "category" and c.name in data.columns]
         data = data.with_columns(nw.col(c).cast(nw.Categorical) for c in category) if category else data
@@ -310,4 +354,7 @@ def _finish(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> 
             c for c in whole if data[c].dtype.is_float() and not data[c].is_null().any() and not data[c].is_nan().any()
         ]
         data = data.with_columns(nw.col(c).cast(nw.Int64) for c in whole) if whole else data
-    return data.to_native()
+    result = data.to_native()
+    if isinstance(result, pd.DataFrame) and counts is not None:
+        result.attrs = {k: v for k, v in result.attrs.items() if k != SOURCE} | ({SOURCE: counts} if counts else {})
+    return result

@@ -12,7 +12,9 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_orders, pair_table
-from judgestats.schema.coding import Coded, Codes, call_counts, column_codes, combine, each, hashed, tidy
+from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, hashed, tidy
+from judgestats.schema.columns import COUNTS
+from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.patterns import SLOT_ANSWERS
 
 #: Columns that tell two pairs apart, besides judge, item and the candidates.
@@ -30,7 +32,7 @@ UNIT_COLUMNS = (
     "prompt",
     "temperature",
 )
-_UNEVEN = "The two orders of a pair have different counts 'n': pairs cannot be matched. Give one row a call."
+_UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cannot be matched. Give one row a call."
 _LABELS = np.array(SLOT_ANSWERS, dtype=object)
 _ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
 
@@ -161,9 +163,9 @@ def pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
     DesignError
         If the two orders of a pair carry different counts.
     """
-    if "n" not in data.columns:
+    if COUNTS not in data.columns:
         return None
-    n = call_counts(data["n"].to_pandas())
+    n = call_counts(data[COUNTS].to_pandas())
     weight = n[codes.first]
     if (n != weight[codes.code]).any():
         raise DesignError(_UNEVEN)
@@ -192,7 +194,7 @@ def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
         nw.when(forward).then(answer).alias("_forward"),
         nw.when(~forward).then(answer).alias("_reverse"),
     )
-    weight = nw.col("n") if "n" in data.collect_schema().names() else nw.lit(1)
+    weight = nw.col(COUNTS) if COUNTS in data.collect_schema().names() else nw.lit(1)
     paired = (
         data.with_columns(weight.alias("_n"))
         .group_by(*unit, "_low", "_high")
@@ -243,7 +245,7 @@ def number_of_pairs(data: Any, groups: Iterable[str]) -> float:
         codes = combine([*each(column_codes, [table[c] for c in unit]), low, high], len(table))
         weight = pair_weights(data, codes)
         return float(codes.size if weight is None else weight.sum())
-    weight = nw.col("n") if "n" in present else nw.lit(1)
+    weight = nw.col(COUNTS) if COUNTS in present else nw.lit(1)
     pairs = data.with_columns(*_low_and_high(("_low", "_high")), weight.alias("_n")).group_by(*unit, "_low", "_high")
     total = pairs.agg(nw.col("_n").max()).select(nw.col("_n").sum().alias("pairs"))
     return float(total.collect(backend="pandas").to_native()["pairs"].iloc[0] or 0)

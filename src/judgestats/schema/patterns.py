@@ -33,7 +33,8 @@ class Pattern:
         baseline and under another value of `across`, a judge's runs on one thing rated, or the answers of two judges
         on one thing (preferences or ratings).
     columns : mapping of str to tuple of str or None
-        The pattern columns and their allowed values (None: any). A table with these columns and ``n`` is a tally.
+        The pattern columns and their allowed values (None: any). A table of these columns, ``n`` and what
+        :func:`judgestats.schema.counting.refuse_further` lets pass is a tally.
     cluster : str
         Default cluster of a resampling interval.
     stimulus : tuple of str
@@ -44,6 +45,8 @@ class Pattern:
         Columns that join the pattern where the frame has them.
     beside : tuple of str
         Columns made from the frame that are counted beside the pattern; a tally may lack them.
+    annotations : tuple of str
+        Columns that a printed tally may have, and that split no count.
     ordered : bool
         Whether it needs the order in which the candidates were shown.
     against : tuple of str
@@ -62,6 +65,7 @@ class Pattern:
     needs: tuple[str, ...] = ()
     optional: tuple[str, ...] = field(default=())
     beside: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
     ordered: bool = False
     against: tuple[str, str, str] | None = None
     across: str = ""
@@ -72,7 +76,7 @@ _BOTH_ORDERS: Mapping[str, tuple[str, ...] | None] = {"judge": None, "forward": 
 _LADDER: Mapping[str, tuple[str, ...] | None] = {"judge": None, "delta": None, "outcome": OUTCOMES}
 _RIGHT = ("better", "correct", "wrong")
 
-#: Measure -> what it counts. A table with exactly a pattern's columns and ``n`` is taken in place of the frame.
+#: Measure -> what it counts. A table of a pattern's columns and ``n`` is taken in place of the frame.
 PATTERNS: dict[str, Pattern] = {
     "dark_current": Pattern(
         "preferences", "call", {"judge": None, "choice": CHOICES}, "task", ("vacuum",), optional=("vacuum_kind",)
@@ -144,15 +148,23 @@ PATTERNS: dict[str, Pattern] = {
         {"judge": None, "strategy": None, "baseline": CHANGED, "outcome": CHANGED},
         "item",
         needs=("gold",),
+        annotations=("pairs",),
         against=("gold", "correct", "wrong"),
         across="strategy",
     ),
-    "anchoring": Pattern("preferences", "call", {"judge": None, "probe": None, "outcome": None}, optional=("scheme",)),
+    "anchoring": Pattern(
+        "preferences",
+        "call",
+        {"judge": None, "probe": None, "outcome": None},
+        optional=("scheme",),
+        annotations=("favoured", "items"),
+    ),
     "revision": Pattern(
         "preferences",
         "change",
         {"judge": None, "probe": None, "baseline": None, "outcome": None},
         optional=("scheme",),
+        annotations=("favoured", "items"),
         across="probe",
     ),
     "filler_preference": Pattern(

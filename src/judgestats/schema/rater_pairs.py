@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError, suggestion
-from judgestats.schema.coding import Coded, call_counts, codes_of, combine, count, tidy
-from judgestats.schema.columns import By, Kind, names
+from judgestats.schema.coding import Coded, codes_of, combine, count, tidy
+from judgestats.schema.columns import COUNTS, By, Kind, names
+from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.pairing import candidates
 from judgestats.schema.raters import ABOUT, FURTHER, INVALID, Labels, answers_of, collected, labels_of, refusal
 
@@ -88,7 +89,7 @@ def _canonical(frame: Any, groups: list[str], keep: Sequence[str] = ()) -> tuple
     table, kind, _ = collected(frame, groups, keep)
     reverse = candidates(table)[2] if kind == "preferences" else None
     code, answers = answers_of(table, kind, reverse)
-    table = table.assign(answer=_shown(answers, kind)[code], n=call_counts(table["n"]) if "n" in table else 1.0)
+    table = table.assign(answer=_shown(answers, kind)[code], n=call_counts(table[COUNTS]) if COUNTS in table else 1.0)
     if kind == "preferences":
         one, two = (table[c].astype(str) for c in ("first", "second"))
         table = table.assign(_low=one.where(one <= two, two), _high=two.where(one <= two, one), _order=reverse)
@@ -106,7 +107,8 @@ def _beside_gold(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool]:
 
 def _counted(table: pd.DataFrame, kind: Kind, groups: list[str]) -> tuple[pd.DataFrame, bool]:
     things = [*groups, "judge", "other", *(c for c in (*ABOUT[kind], "_low", "_high") if c in table.columns)]
-    return count(table, [*groups, *RATERS], "n"), bool(table.duplicated(list(dict.fromkeys(things))).any())
+    shared = table.duplicated(list(dict.fromkeys(things))).any() or (table["n"] > 1).any()
+    return count(table, [*groups, *RATERS], "n"), bool(shared)
 
 
 def _beside_reference(frame: Any, groups: list[str], against: Any) -> tuple[pd.DataFrame, bool]:

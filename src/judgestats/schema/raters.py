@@ -12,8 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.coding import Coded, call_counts, compact, each, joint, ranked_codes, refuse_infinite
-from judgestats.schema.columns import By, Kind, grouping, kind_of, names
+from judgestats.schema.coding import Coded, compact, each, joint, ranked_codes, refuse_infinite
+from judgestats.schema.columns import COUNTS, By, Kind, grouping, kind_of, names
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
 
 Ints = NDArray[np.integer[Any]]
@@ -50,7 +51,7 @@ class Labels:
     judges, answers : Index
         Sorted labels: names; scores, or :data:`SIDES`.
     shared : bool
-        Whether several units are one thing, told apart by order, repeat or condition.
+        Whether several units are one thing: told apart by order, repeat or condition, or counted.
     """
 
     kind: Kind
@@ -121,6 +122,7 @@ def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
     sorted_rows[number] = np.arange(rows)
     unit, units = compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
     first = np.append(0, np.cumsum(np.bincount(unit)))[: units.size]
+    weight = _weights(table, unit, sorted_rows, first)
     return Labels(
         kind,
         {c: coded[c] for c in groups},
@@ -128,10 +130,10 @@ def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
         codes[sorted_rows],
         answer[sorted_rows],
         sorted_rows[first],
-        _weights(table, unit, sorted_rows, first),
+        weight,
         judges,
         answers,
-        shared,
+        shared or bool((weight > 1).any()),
     )
 
 
@@ -141,12 +143,13 @@ def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Ki
     present = list(data.collect_schema().names())
     kind = kind_of(present)
     groups = grouping([*names(by), *keep], present)
+    counted(data, groups, kind)
     if "judge" in groups:
         raise DesignError(
             "by='judge' leaves one judge a group, who agrees with nobody. Leave it out: judges are named."
         )
     answer = ("first", "second", "choice") if kind == "preferences" else ("score" if "score" in present else "mean",)
-    wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], "n", "gold"]
+    wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], COUNTS, "gold"]
     chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present)).collect(backend="pandas")
     return chosen.to_native().rename(columns={"mean": "score"}), kind, groups
 
@@ -256,12 +259,10 @@ def refusal(table: pd.DataFrame, number: Ints) -> str:
 
 
 def _weights(table: pd.DataFrame, unit: Ints, sorted_rows: Ints, first: Ints) -> Floats:
-    if "n" not in table.columns:
+    if COUNTS not in table.columns:
         return np.ones(first.size)
-    n = call_counts(table["n"])[sorted_rows]
+    n = call_counts(table[COUNTS])[sorted_rows]
     weight: Floats = n[first]
     if (n != weight[unit]).any():
-        raise DesignError(
-            "The judges of one thing have different counts 'n': they cannot be matched. Give one row a call."
-        )
+        raise DesignError("The judges of one thing have different counts: they cannot be matched. Give one row a call.")
     return weight

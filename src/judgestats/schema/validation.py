@@ -11,7 +11,8 @@ import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.schema.coding import column_codes, combine
-from judgestats.schema.columns import VOCABULARY, Column, Kind, kind_of
+from judgestats.schema.columns import COUNTS, VOCABULARY, Column, Kind, N, kind_of
+from judgestats.schema.declared_counts import SOURCE, refusal, undeclared
 from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.pairing import candidates, unit_columns
 
@@ -57,7 +58,8 @@ def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFra
         else nw.from_native(frame, eager_only=True)
     )
     kind = kind_of(data.columns)
-    findings = [*_faults(data, kind, scale), *_set_aside(data, kind), *_counted(data, kind)]
+    source = str(getattr(frame, "attrs", {}).get(SOURCE, COUNTS))
+    findings = [*_faults(data, kind, scale), *_set_aside(data, kind), *_counted(data, kind, source)]
     aside = {r for f in findings if f.level in ("fault", "set aside") for r in f.rows}
     total = len(data)
     everything = tuple(range(total))
@@ -108,6 +110,9 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
         yield from found
         if not found:
             sound.add(column.name)
+    if undeclared(data):
+        told = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
+        yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), cure=told)
     if kind == "ratings" and scale is not None:
         yield from _off_scale(data, scale)
     if kind == "preferences":
@@ -120,7 +125,8 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
 def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
     name = column.name
     missing = values.isna().to_numpy()
-    if column.required and name not in ("choice", "score") and missing.any():
+    needed = (column.required and name not in ("choice", "score")) or name == COUNTS
+    if needed and missing.any():
         yield Finding("fault", name, f"{name!r} is missing", _where(missing), cure=f"Every call needs its {name}.")
     if column.type == "boolean" and set(values.dropna().unique()) <= {True, False}:
         return
@@ -267,11 +273,16 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
         "the same call is there more than once",
         _where(again),
         ", ".join(f"{k}={v}" for k, v in first.items()),
-        "Number repeats in 'replicate', give identical rows a count 'n', or name the condition that tells them apart.",
+        "Number repeats in 'replicate', count identical rows (counts=\"n\"), or name the condition that tells them "
+        "apart.",
     )
 
 
 def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
+    if COUNTS in data.columns:
+        none = (pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce") == 0).to_numpy(dtype=bool)
+        if none.any():
+            yield Finding("set aside", COUNTS, "count is zero", _where(none), cure="Such rows stand for no call.")
     if kind == "ratings":
         name = "score" if "score" in data.columns else "mean"
         missing = data[name].to_pandas().isna().to_numpy()
@@ -319,7 +330,9 @@ def _without_stimulus(data: Any) -> Iterator[Finding]:
                 yield Finding("set aside", name, what, _where(rows), cure=f"Fill in {name!r}.")
 
 
-def _counted(data: Any, kind: Kind) -> Iterator[Finding]:
+def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
+    if COUNTS in data.columns and len(data):
+        yield Finding("counted", COUNTS, counts_in_words(data, source), tuple(range(len(data))))
     if kind == "ratings":
         return
     choice = data["choice"].to_pandas().astype(object)
@@ -335,6 +348,14 @@ def _counted(data: Any, kind: Kind) -> Iterator[Finding]:
             _where(lone),
             cure="Call-level measures use the row; pair-level measures drop the pair and count it.",
         )
+
+
+def counts_in_words(data: Any, source: str) -> str:
+    """How many calls the rows of a frame with declared counts stand for, and the column that says so."""
+    calls = float(pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce").sum())
+    return (
+        f"column {source}: counts, {calls:,.0f} call{'s' * (calls != 1)} in {len(data):,} row{'s' * (len(data) != 1)}"
+    )
 
 
 def _lone_orders(data: Any) -> Any:

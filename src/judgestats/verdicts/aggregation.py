@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.schema.columns import By, grouping, kind_of, names
+from judgestats.schema.declared_counts import counted
 from judgestats.verdicts.groups import to_native, to_table
 from judgestats.verdicts.pairs import aggregate_pairs
 from judgestats.verdicts.panels import SUMMARIES, aggregate_scores
@@ -119,6 +120,7 @@ def aggregate(
     choose(missing, ("invalid", "ignore"), "missing")
     groups = grouping(by, columns)
     axes = list(dict.fromkeys(names(over)))
+    counted(data, [*groups, *axes], kind)
     if not axes:
         raise DesignError("over= is empty. Name what the calls differ in: 'order', 'replicate', 'judge' or a column.")
     table = to_table(calls)

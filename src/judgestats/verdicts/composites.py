@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.schema.cells import score_counts
 from judgestats.schema.coding import Codes, as_text, codes_of, column_codes, joint, refuse_infinite
-from judgestats.schema.columns import RATINGS, By, grouping, key_columns, kind_of, names
+from judgestats.schema.columns import COUNTS, RATINGS, By, grouping, key_columns, kind_of, names
 from judgestats.verdicts.groups import (
     constant,
     first_status,
@@ -140,6 +142,7 @@ def composite(
     apart = grouping(by, table.columns)
     if wrong := [c for c in names(apart) if c in _OF_THE_CALL]:
         raise DesignError(f"by={wrong[0]!r} is put together, or is an answer: it cannot tell composites apart.")
+    score_counts(nw.from_native(table), "score" if "score" in table.columns else "mean", names(apart))
     unit = [c for c in dict.fromkeys([*key_columns("ratings", table.columns), *apart]) if c != "criterion"]
     groups = group_calls(table, unit, ["criterion"], apart)
     refuse_repeats(table, groups, [column_codes(table["criterion"])], ["criterion"])
@@ -287,7 +290,7 @@ def _put_together(
     result["status"] = np.where(short, status, "ok")
     counts = row_counts(table, codes)
     result = result.assign(criterion=name, n_criteria=present.astype(np.int64))
-    return _in_order(result if counts is None else result.assign(n=counts))
+    return _in_order(result if counts is None else result.assign(**{COUNTS: counts}))
 
 
 def _row_weights(table: pd.DataFrame, parts: NDArray[np.bool_], plan: Plan) -> NDArray[np.float64]:

@@ -13,7 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.coding import Codes, call_counts, codes_of, column_codes, combine
+from judgestats.schema.coding import Codes, codes_of, column_codes, combine
+from judgestats.schema.columns import COUNTS
+from judgestats.schema.declared_counts import call_counts
 
 #: Name of the judge when judges are aggregated over.
 PANEL = "panel"
@@ -92,7 +94,7 @@ _ANSWERS = (
     "rationale",
     "cost",
     "latency",
-    "n",
+    COUNTS,
     "tie_kind",
     "n_calls",
 )
@@ -103,14 +105,14 @@ def _is_answer(name: str) -> bool:
 
 
 def row_counts(table: pd.DataFrame, codes: Codes) -> NDArray[np.float64] | None:
-    """The count ``n`` of each group, None without such a column; its calls must have the same."""
-    if "n" not in table.columns:
+    """The declared count of each group, None without such a column; its calls must have the same."""
+    if COUNTS not in table.columns:
         return None
-    n = call_counts(table["n"])
+    n = call_counts(table[COUNTS])
     counts: NDArray[np.float64] = n[codes.first]
     if (n != counts[codes.code]).any():
         raise DesignError(
-            "Calls that are to be aggregated have different counts 'n': they cannot be matched. Give one row a call."
+            "Calls that are to be aggregated have different counts: they cannot be matched. Give one row a call."
         )
     return counts
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError, choose
 from judgestats.schema.coding import Codes
-from judgestats.schema.columns import CHOICES, PREFERENCES
+from judgestats.schema.columns import CHOICES, COUNTS, PREFERENCES
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.verdicts.groups import (
     PANEL,
@@ -161,7 +161,7 @@ def _carried(table: pd.DataFrame, codes: Codes, unit: list[str], over: list[str]
     for name in _ADDED_UP:
         if name in table.columns:
             result[name] = np.bincount(codes.code, weights=table[name].to_numpy(dtype=float), minlength=codes.size)
-    return result if counts is None else result.assign(n=counts)
+    return result if counts is None else result.assign(**{COUNTS: counts})
 
 
 def _in_order(result: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

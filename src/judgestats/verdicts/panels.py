@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.schema.coding import Codes, column_codes
-from judgestats.schema.columns import RATINGS, key_columns
+from judgestats.schema.columns import COUNTS, RATINGS, key_columns
 from judgestats.verdicts.groups import (
     PANEL,
     Groups,
@@ -64,7 +64,7 @@ def aggregate_scores(
     result["status"] = np.where(short, first_status(ratings, codes, ~own & np.isnan(values), "parse"), "ok")
     result["n_calls"] = np.bincount(codes.code[~own], minlength=codes.size).astype(np.int64)
     counts = row_counts(ratings, codes)
-    return _in_order(result if counts is None else result.assign(n=counts))
+    return _in_order(result if counts is None else result.assign(**{COUNTS: counts}))
 
 
 def summarise(

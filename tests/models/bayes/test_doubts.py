@@ -238,14 +238,14 @@ def test_agreement_says_what_is_lacking(judges, items, score, told):
 def test_fractions_are_no_counts(engine):
     table = pd.DataFrame({"s": [*"aabb"], "correct": [0, 1, 0, 1], "n": [0.5, 1, 2, 3]})
     with pytest.raises(SchemaError, match=r"first: correct=0, s=a, n=0.5.*weights="):
-        js.fit("correct ~ s", table, engine=engine)
+        js.fit("correct ~ s", table, counts="n", engine=engine)
 
 
 def test_a_tie_may_be_half_a_vote_for_each_answer():
     table = pd.DataFrame({"s": [*"aabb"], "correct": [0, 1, 0, 1], "n": [2.5, 1.5, 2, 3]})
-    assert js.fit("correct ~ s", table).n == 9
+    assert js.fit("correct ~ s", table, counts="n").n == 9
     rounded = table.assign(n=[0.1 * 30, 2, 2, 3])  # 3.0000000000000004
-    assert js.fit("correct ~ s", rounded).n == pytest.approx(10)
+    assert js.fit("correct ~ s", rounded, counts="n").n == pytest.approx(10)
 
 
 def test_more_successes_than_trials_name_the_row():

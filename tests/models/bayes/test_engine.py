@@ -25,7 +25,7 @@ FAST = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
 
 
 def coded(formula, data, family, link, shape="free", weights=None):
-    d = design(formula, data, family=family, weights=weights)
+    d = design(formula, data, family=family, weights=weights, counts="n" if "n" in data else None)
     return Model(d, family, link, thresholds=thresholds(d.categories, link, shape))
 
 
@@ -425,7 +425,9 @@ def test_binomial_with_crossed_effects_agrees_with_likelihood():
     eta = 0.3 - 0.6 * (table["s"] == "b") + rng.normal(0, 0.8, 60)[table["g"]] + rng.normal(0, 0.6, 50)[table["h"]]
     table["y"] = (rng.random(3000) < 1 / (1 + np.exp(-eta))).astype(int)
     flat = {"s": 1000.0, "Intercept": 1000.0, "sd(g)": 1000.0, "sd(h)": 1000.0}
-    fit = js.fit("y ~ s + (1|g) + (1|h)", tallied(table), engine="pymc", priors=flat, **{**FAST, "draws": 600})
+    fit = js.fit(
+        "y ~ s + (1|g) + (1|h)", tallied(table), engine="pymc", counts="n", priors=flat, **{**FAST, "draws": 600}
+    )
     likelihood = js.fit("y ~ s + (1|g) + (1|h)", table)
     near(fit, likelihood, most=0.35)
     found, exact = fit.random_effects(), likelihood.random_effects()
@@ -469,15 +471,15 @@ def test_gaussian_with_slopes_agrees_with_reml():
 )
 def test_poisson_and_cumulative_agree_with_likelihood(formula, family, options):
     table = tallied(calls(1200).drop(columns=["score", "g", "h", "y"]))
-    fit = js.fit(formula, table, family=family, engine="pymc", **options, **{**FAST, "draws": 500})
-    likelihood = js.fit(formula, table, family=family, **options)
+    fit = js.fit(formula, table, family=family, counts="n", engine="pymc", **options, **{**FAST, "draws": 500})
+    likelihood = js.fit(formula, table, family=family, counts="n", **options)
     near(fit, likelihood)
 
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_draws_and_separation_is_held():
     table = pd.DataFrame({"y": [0, 1, 1], "s": ["a", "a", "b"], "n": [9, 5, 8]})
-    own = [js.fit("y ~ s", table, engine="pymc", seed=s, **FAST) for s in (1, 1)]
+    own = [js.fit("y ~ s", table, counts="n", engine="pymc", seed=s, **FAST) for s in (1, 1)]
     assert own[0].draws().equals(own[1].draws())
     assert "separation" not in own[0].notes
     assert np.isfinite(own[0].tidy()["std_error"]).all()

@@ -25,7 +25,7 @@ from models.toys import calls, tallied
 
 def fixed(formula, data, family, link, value, effects=(), shape="free", spread=0.0, weights=None):
     """A fit whose draws all lie at one value, or around it."""
-    d = design(formula, data, family=family, weights=weights)
+    d = design(formula, data, family=family, weights=weights, counts="n" if "n" in data else None)
     own = thresholds(d.categories, link, shape)
     model = Model(d, family, link, thresholds=own, part=np.zeros(len(d.y), np.int64))
     noise = spread * np.random.default_rng(3).standard_normal((1, 2000, len(value)))

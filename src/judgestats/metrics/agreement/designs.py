@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.agreement.matrices import AVERAGED
-from judgestats.schema.cells import ABOUT, CONDITIONS
+from judgestats.schema.cells import ABOUT, CONDITIONS, score_counts
 from judgestats.schema.coding import compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.declared_counts import call_counts
 
 Floats = NDArray[np.float64]
 #: What may vary in ratings; ``replicate`` is nested: the first run of one cell is not the first run of another.
@@ -107,13 +108,13 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
             f"The table lacks {', '.join(lacking)} for ratings. Columns: {', '.join(present)}. Map it with "
             "ratings(frame, judge='...', system='...', item='...', score='...')."
         )
-    weight = ["n"] if "n" in present and value == "score" else []
+    weight = score_counts(data, value, by)
     about = [c for c in dict.fromkeys([*FACETS, *ABOUT, *CONDITIONS]) if c in present and c not in by]
-    table = data.select(*by, *about, value, *weight).lazy().collect(backend="pandas").to_native()
+    table = data.select(*by, *about, value, *([weight] if weight else [])).lazy().collect(backend="pandas").to_native()
     coded = {c: ranked_codes(table[c]) for c in [*by, *about]}
     wanted = _wanted(facets, about, by, coded)
     y = numbers_of(table[value])
-    n = table["n"].to_numpy(dtype=np.int64) if weight else None
+    n = call_counts(table[weight]) if weight else None
     told = [MEANS] if value == "mean" else []
     return wanted, list(_split(y, n, coded, by, wanted, told))
 
@@ -146,9 +147,11 @@ def _split(
 def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequence[str], told: list[str]) -> Design:
     doubts = list(told)
     scored = ~np.isnan(y[rows])
-    aside = int(scored.size - scored.sum()) if n is None else int(n[rows][~scored].sum())
+    w = np.ones(rows.size) if n is None else n[rows]
+    aside = int(w[~scored].sum())
     doubts += [f"{aside:,} missing score{'s' * (aside > 1)} set aside"] if aside else []
-    rows = rows[scored] if n is None else np.repeat(rows[scored], n[rows][scored])
+    kept_rows = scored & (w > 0)
+    rows, w = rows[kept_rows], w[kept_rows]
     local = {c: compact(v[rows].astype(np.int64), int(v.max(initial=0)) + 1) for c, v in codes.items()}
     varied = [c for c, (_, levels) in local.items() if levels.size > 1]
     crossed = [f for f in facets if f != "replicate"]
@@ -159,8 +162,8 @@ def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequenc
             doubts.append(words.get(name, f"averaged over {name}"))
     place, size = joint([(local[c][0], local[c][1].size) for c in kept], len(rows))
     unit, units = compact(place, size)
-    runs = np.bincount(unit, minlength=units.size)
-    score = np.bincount(unit, weights=y[rows], minlength=units.size) / np.maximum(runs, 1)
+    runs = np.bincount(unit, weights=w, minlength=units.size)
+    score = np.bincount(unit, weights=w * y[rows], minlength=units.size) / np.maximum(runs, 1)
     if runs.max(initial=1) > 1 and len(doubts) == len(told) + bool(aside):
         doubts.append(AVERAGED)
     first = np.zeros(units.size, np.int64)

@@ -250,6 +250,7 @@ def _clustered(
         complete = there[mine][:, present[g]].all(axis=1)
         if reml:
             complete = there[mine].any(axis=1)
+        assert data.cluster is not None  # the caller asked for clusters
         labels, code = np.unique(data.cluster[mine][complete], return_inverse=True)
         if labels.size == code.size or not (rows.method[:, g] != "").any():
             continue  # a cluster each, or nothing to say

@@ -220,7 +220,7 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
         return row
     if not clustered:
         return {**row, "flag": NOT_INDEPENDENT}
-    of_unit = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
-    spread, low, high = clustered_wilson(*of_unit, plan.conf_level)
-    row |= {"std_error": spread, "conf_low": low, "conf_high": high, "flag": few_clusters(units.size)}
+    of_hits, of_all = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
+    error, lowest, highest = clustered_wilson(of_hits, of_all, plan.conf_level)
+    row |= {"std_error": error, "conf_low": lowest, "conf_high": highest, "flag": few_clusters(units.size)}
     return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} (G = {units.size})"}

@@ -13,8 +13,9 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.results import flags
-from judgestats.schema.columns import By, grouping, required
+from judgestats.schema.columns import COUNTS, By, grouping, required
 from judgestats.schema.counting import is_tally
+from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import PATTERNS
 
@@ -158,6 +159,7 @@ def targeted(
             f"tally with the columns {counts}."
         )
     groups = list(dict.fromkeys([*grouping(by, present), *(["bias"] if "bias" in present else []), "judge"]))
+    counted(data, groups)
     data, sides = _sides(data, present, target, attribute, value, family)
     return _split(data, sides, groups, measure)
 
@@ -275,7 +277,7 @@ def _by_candidate(data: Any, target: str) -> _Sides:
 def _split(data: Any, sides: _Sides, groups: list[str], measure: str) -> Targeted:
     known = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
     has = (sides.first | sides.second).fill_null(False)
-    weight = nw.col("n").sum() if "n" in data.collect_schema().names() else nw.len()
+    weight = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
     without = data.filter(~has).lazy().group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
     aside = without.to_native()
     kept = data.with_columns(known.alias("target")).filter(has)

@@ -22,6 +22,7 @@ from judgestats.schema.clustering import Cluster, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names, required
 from judgestats.schema.counting import tally
+from judgestats.schema.declared_counts import counted
 from judgestats.schema.findings import CHECK_COLUMNS
 from judgestats.schema.patterns import Invalid
 
@@ -234,7 +235,8 @@ def _labelled(calls: Any, by: By) -> tuple[Any, Aside]:
     unlabelled = gold.is_null() | (gold == "")
     _refuse_unknown_gold(data, gold, unlabelled)
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    weight = nw.col("n").sum() if "n" in present else nw.len()
+    name = counted(data, groups)
+    weight = nw.len() if name is None else nw.col(name).sum()
     without = data.filter(unlabelled).lazy().group_by(*groups).agg(weight.alias("_without"))
     counts = without.collect(backend="pandas").to_native()
     if not len(counts):

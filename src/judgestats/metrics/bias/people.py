@@ -21,9 +21,10 @@ from judgestats.metrics.bias.attributes import Aside, targeted
 from judgestats.metrics.bias.gold import Ties
 from judgestats.metrics.differences import independent_difference, size_flag
 from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
-from judgestats.schema.coding import call_counts, codes_of
+from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.counting import tally
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import candidates
 from judgestats.schema.patterns import Invalid
 
@@ -152,7 +153,8 @@ def _table(calls: Any, by: By, marker: list[str], confidence: str | None) -> tup
         return tally(calls, "bias_score", [*names(by), *marker], cluster=False), groups
     sure = [confidence] if confidence else [c for c in ("strength", "confidence") if c in present][:1]
     columns = [*groups, *marker, *sure, "judge", "item", "first", "second", "choice", "target"]
-    columns = list(dict.fromkeys([*columns, *(["n"] if "n" in present else [])]))
+    weight = counted(data, columns)
+    columns = list(dict.fromkeys([*columns, *([weight] if weight else [])]))
     table = data.lazy().select(*columns).collect(backend="pandas").to_native().reset_index(drop=True)
     low, high, _ = candidates(table)
     pair = codes_of(table.assign(_low=low[0], _high=high[0]), ["item", "_low", "_high"]).code
@@ -163,7 +165,7 @@ def _table(calls: Any, by: By, marker: list[str], confidence: str | None) -> tup
     if len(unknown):
         raise SchemaError(f"'choice' has {unknown.iloc[0]!r}. Allowed: first, second, tie, abstain, invalid.")
     outcome = choice.where(~sided, np.where(choice == slot, "target", "other"))
-    n = call_counts(table["n"]) if "n" in table else 1.0
+    n = call_counts(table[weight]) if weight else 1.0
     sureness = table[sure[0]].astype(str) if sure else ""
     return table.assign(outcome=outcome, _pair=pair, _slot=slot, _choice=choice, _sure=sureness, n=n), groups
 

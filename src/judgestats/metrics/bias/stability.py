@@ -16,8 +16,9 @@ from judgestats.metrics.rates import rates
 from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.coding import codes_of, count
-from judgestats.schema.columns import By, grouping, required
+from judgestats.schema.columns import COUNTS, By, N, grouping, required
 from judgestats.schema.counting import clustered, tally
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS
 
 #: What a call answers, as columns of a table of counts; an abstention is a tie.
@@ -168,6 +169,7 @@ def _relations(calls: Any, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list
     present = data.collect_schema().names()
     _require_repeats(present)
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
+    counted(data, groups)
     data, kept, note = clustered(data, groups, cluster)
     if not kept and cluster == "auto":
         kept = ["item"]
@@ -175,7 +177,7 @@ def _relations(calls: Any, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list
     keys = list(dict.fromkeys([*groups, *kept]))
     conditions = [c for c in UNIT_COLUMNS if c in present and c != "replicate"]
     unit = list(dict.fromkeys(["item", "first", "second", *keys, *conditions]))
-    numbers = [c for c in ("replicate", "n") if c in present and c not in unit]
+    numbers = [c for c in ("replicate", COUNTS) if c in present and c not in unit]
     table = data.lazy().select(*unit, "choice", *numbers).collect(backend="pandas").to_native()
     _refuse_same_replicate(table, unit)
     compared = _compared(table, unit, keys)
@@ -190,15 +192,15 @@ def _require_repeats(present: Sequence[str]) -> None:
             f"consistency over='replicate' needs {', '.join(lacking)}. Columns: {', '.join(present)}. Give a "
             "preferences frame; the tally of both orders says nothing of repeats."
         )
-    if "replicate" not in present and "n" not in present:
+    if not {"replicate", COUNTS, N} & {*present}:
         raise DesignError(
             "consistency over='replicate' compares calls that repeat each other, and no column says which do. Number "
-            "them in 'replicate', or count identical answers in 'n'."
+            "them in 'replicate', or count identical answers: preferences(frame, counts=\"n\")."
         )
 
 
 def _refuse_same_replicate(table: pd.DataFrame, unit: list[str]) -> None:
-    if "replicate" not in table.columns or "n" in table.columns:
+    if "replicate" not in table.columns or COUNTS in table.columns:
         return
     again = len(table) - codes_of(table, [*unit, "replicate"]).size
     if again:
@@ -216,7 +218,7 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataF
     if unknown:
         raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_ANSWERS)}.")
     answer = np.array([_ANSWERS[x] for x in labels], dtype=np.int64)[code]
-    weight = table["n"].to_numpy(dtype=float) if "n" in table.columns else None
+    weight = call_counts(table[COUNTS]) if COUNTS in table.columns else None
     c = np.bincount(codes.code * 4 + answer, weights=weight, minlength=codes.size * 4).reshape(-1, 4).astype(float)
     valid, invalid = c[:, :3].sum(axis=1), c[:, 3]
     equal = (c[:, :3] * (c[:, :3] - 1)).sum(axis=1) / 2

@@ -25,9 +25,10 @@ from judgestats.results import (
     flags,
 )
 from judgestats.schema.clustering import Cluster, columns_of, dependence, with_pair
-from judgestats.schema.coding import call_counts, codes_of
-from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.counting import tally
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.patterns import Invalid
 
 
@@ -180,7 +181,8 @@ def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFram
     if "pair" in cluster and "pair" not in present:
         data, present = with_pair(data), [*present, "pair"]
     keys = [c for c in dict.fromkeys([*groups, *cluster]) if c != "candidate"]
-    columns = [*keys, *(c for c in ("first", "second", "choice", "strength", "n") if c not in keys and c in present)]
+    counted(data, keys)
+    columns = [*keys, *(c for c in ("first", "second", "choice", "strength", COUNTS) if c not in keys and c in present)]
     table = data.lazy().select(*columns).collect(backend="pandas").to_native()
     given = table["strength"]
     strength = pd.to_numeric(given, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
@@ -192,7 +194,7 @@ def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFram
             f"'strength' is {strength[wrong][0]} in {wrong.sum():,} rows. Allowed: 0 (first) to 1 (second)."
         )
     strength = np.where(table["choice"].astype(object).isin(["invalid", None]), np.nan, strength)
-    n = call_counts(table["n"]) if "n" in present else np.ones(len(table))
+    n = call_counts(table[COUNTS]) if COUNTS in present else np.ones(len(table))
     sides = [table[keys].assign(candidate=table[s].astype(str), n=n) for s in ("first", "second")]
     whole = pd.concat(sides, ignore_index=True).assign(_value=np.concatenate([1 - strength, strength]))
     # the same sums in any order of the rows

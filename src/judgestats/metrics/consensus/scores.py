@@ -14,7 +14,7 @@ from judgestats.metrics.consensus.panel import LEVELS
 from judgestats.metrics.consensus.uncertainty import interval
 from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, estimates, flags
 from judgestats.schema.cells import CONDITIONS, cells
-from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.columns import COUNTS, By, grouping, names
 
 UNEQUAL_CRITERIA = "unequal criteria"
 UNEQUAL_RUNS = "unequal runs"
@@ -116,7 +116,7 @@ def score_matrix(
 def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
     """Mean of the criteria of each run, or None where the runs of a cell are not told apart."""
     present = data.collect_schema().names()
-    run = [c for c in ("replicate", *CONDITIONS, "n") if c in present and c not in by]
+    run = [c for c in ("replicate", *CONDITIONS, COUNTS) if c in present and c not in by]
     keys = [*by, "judge", "system", *(c for c in ("item",) if c in present), *run]
     table = data.select(*dict.fromkeys([*keys, "criterion", "score"])).lazy().collect(backend="pandas").to_native()
     if table.duplicated([*dict.fromkeys([*keys, "criterion"])]).any():

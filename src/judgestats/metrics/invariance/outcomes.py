@@ -288,7 +288,7 @@ def _unequal(found: Study, blind: str, n_items: float | None) -> dict[tuple[Any,
     if n_items is None and "items" not in found.table:
         return {}
     columns = [*found.groups, "probe"]
-    table = found.table.assign(n=found.table["n"].astype(float) if "n" in found.table else 1.0)
+    table = found.table.assign(n=found.counts)
     if found.kind == "joint":
         table = table[table["outcome"].astype(str) != "missing"]
     stated = pd.to_numeric(table["items"] if n_items is None else n_items, errors="coerce")

@@ -28,9 +28,10 @@ from judgestats.metrics.invariance.sides import (
 from judgestats.results import flags
 from judgestats.schema.changes import matched_changes
 from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, doubt, noted
-from judgestats.schema.coding import call_counts, codes_of, count
-from judgestats.schema.columns import By, grouping, required
-from judgestats.schema.counting import clustered, shared_counts, tally
+from judgestats.schema.coding import codes_of, count
+from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
+from judgestats.schema.counting import clustered, refuse_further, shared_counts, tally
+from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.selection import selected
 
@@ -84,6 +85,12 @@ class Study:
         found = {str(a) for c in columns if c in table for a in pd.unique(table[c])}
         return sorted(found - set(_NO_SIDE))
 
+    @property
+    def counts(self) -> pd.Series[Any] | float:
+        """How many calls each row stands for."""
+        name = COUNTS if self.kind == "calls" else N
+        return self.table[name].astype(float) if name in self.table else 1.0
+
     def margins(self, probe: str) -> pd.DataFrame:
         """Counts of the answers under one probe: the groups, the clusters, ``probe``, ``outcome``, ``n``."""
         if self.kind == "joint":
@@ -132,7 +139,7 @@ class Answers:
 def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> Study:
     """Read calls, or counts of them, into memory; refuse what is neither."""
     table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
-    kind = _kind(table, measure)
+    kind = _kind(table, measure, by, cluster)
     for column in {"baseline", "outcome"} & set(table.columns) if kind != "calls" else ():
         if table[column].isna().any():
             raise SchemaError(f"{column!r} has empty cells. Write 'missing' for an item not judged, else 'invalid'.")
@@ -140,7 +147,7 @@ def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> S
     if unnamed:
         raise SchemaError(f"'probe' is missing in {unnamed:,} rows. Name every probe, 'blind' too.")
     table = table.assign(probe=table["probe"].astype(str))
-    if "n" in table:
+    if kind != "calls":
         table["n"] = call_counts(table["n"])
     scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
     table["scheme"] = scheme.where(scheme.notna(), "").astype(str)
@@ -171,7 +178,7 @@ def _clustered(
     return table, kept, noted(kept, found, apart, asked is None)
 
 
-def _kind(table: pd.DataFrame, measure: str) -> str:
+def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
     have = set(table.columns)
     if have >= set(required("preferences")):
         if "probe" not in have:
@@ -182,15 +189,17 @@ def _kind(table: pd.DataFrame, measure: str) -> str:
         if shown:
             raise SchemaError(f"A candidate is called {sorted(shown)[0]!r}, which is the name of an answer. Rename it.")
         refuse_nameless(table)
+        counted(nw.from_native(table), [*names(by), *(clusters(cluster) or ())])
         return "calls"
     if have >= _JOINT:
+        refuse_further(table.columns, "revision", by, clusters(cluster) or ())
         return "joint"
     if measure not in PATTERNS:
         missing = ", ".join(c for c in required("preferences") if c not in have)
         raise DesignError(
             f"{measure} needs a preferences frame, and there is no {missing}. Columns: {', '.join(have)}."
         )
-    tally(table, measure, cluster=False)  # refuses what is no tally either
+    tally(table, measure, by, cluster=cluster)  # refuses what is no tally either
     return "margins"
 
 

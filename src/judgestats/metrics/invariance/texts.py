@@ -17,9 +17,9 @@ from judgestats.metrics.invariance.sides import key_of
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
-from judgestats.schema.coding import call_counts
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.counting import clustered
+from judgestats.schema.declared_counts import call_counts, counted
 
 #: Words that name the source of a text. Whole words, any case.
 SOURCE_WORDS = (
@@ -132,9 +132,10 @@ def rationale_check(
     """
     table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     _refuse_without(table)
-    table["n"] = call_counts(table["n"]) if "n" in table else 1.0
     known = [c for c in ("scheme", "probe") if c in table]
     columns = list(dict.fromkeys(["judge", *grouping([*names(by), *known], table.columns)]))
+    weight = counted(nw.from_native(table), [*columns, *names(cluster if isinstance(cluster, str) else ())])
+    table["n"] = call_counts(table[weight]) if weight else 1.0
     data, _, note = clustered(nw.from_native(table, eager_only=True), columns, cluster)
     table = data.to_native()
     table.attrs[CLUSTERING] = note

@@ -13,6 +13,7 @@ from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import clustered, tally
+from judgestats.schema.declared_counts import counted
 from judgestats.schema.patterns import Invalid
 
 #: Gates in the order a call meets them, and the statuses that fail each.
@@ -125,11 +126,12 @@ def validity_gates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_l
     if "status" in present:
         said = nw.col("status").cast(nw.String)
         status = nw.when(said.is_null() | said.is_in(["ok", ""])).then(status).otherwise(said)
+    weight = counted(data, groups)
     data, kept, noted = clustered(data, groups, cluster)
-    count = nw.col("n").sum() if "n" in present else nw.len()
+    count = nw.len() if weight is None else nw.col(weight).sum()
     keys = list(dict.fromkeys([*groups, *kept, "_status"]))
-    counted = data.lazy().with_columns(status.alias("_status")).group_by(*keys).agg(count.alias("n"))
-    table = counted.collect(backend="pandas").to_native()
+    counts = data.lazy().with_columns(status.alias("_status")).group_by(*keys).agg(count.alias("n"))
+    table = counts.collect(backend="pandas").to_native()
     table = table.sort_values([*keys[:-1], "_status"], ignore_index=True)
     table.attrs[CLUSTERING] = noted
     column = column_of(table)

@@ -15,7 +15,6 @@ from judgestats.errors import SchemaError
 from judgestats.schema.coding import (
     Coded,
     as_text,
-    call_counts,
     column_codes,
     compact,
     each,
@@ -23,6 +22,7 @@ from judgestats.schema.coding import (
     ranked_codes,
     refuse_infinite,
 )
+from judgestats.schema.declared_counts import call_counts, refuse_values
 
 #: Values that are looked at before a column is taken for continuous.
 SAMPLE = 4096
@@ -44,12 +44,15 @@ class Rows:
         Rows of data that were set aside, counts included.
     n_rows : int
         Rows of the table, as they lie there.
+    n_zero : int
+        Those of them with a count of zero.
     """
 
     frame: pd.DataFrame
     count: NDArray[np.float64]
     n_missing: int
     n_rows: int
+    n_zero: int = 0
 
 
 def columns(data: Any) -> list[str]:
@@ -99,11 +102,11 @@ def distinct(
     table = nw.from_native(data)
     enums = {c: t.categories for c, t in table.collect_schema().items() if c in names and isinstance(t, nw.Enum)}
     if isinstance(table, nw.DataFrame):
-        frame, count, n_rows = _eager(table, names, counted)
+        frame, count, n_rows, n_zero = _eager(table, names, counted)
         total = count.sum()
         frame, count = _grouped(frame, count)
     else:
-        frame, count, n_rows = _lazy(table, names, counted)
+        frame, count, n_rows, n_zero = _lazy(table, names, counted)
         total = count.sum()
     if not table.implementation.is_pandas():
         frame = frame.assign(**{c: _labels(frame[c], enums.get(c)) for c in frame})
@@ -121,18 +124,18 @@ def distinct(
     order = _order(frame)
     if order is not None:
         frame, count = frame.take(order).reset_index(drop=True), count[order]
-    return Rows(frame, count, round(float(n_missing)), n_rows)
+    return Rows(frame, count, round(float(n_missing)), n_rows, n_zero)
 
 
-def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, NDArray[np.float64], int]:
+def _eager(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, NDArray[np.float64], int, int]:
     native = table.to_native()
     if table.implementation.is_pandas():
         frame = native
     else:  # Arrow's memory, as it lies
         arrow = table.select(*names, *([counted] if counted else [])).to_arrow()
         frame = arrow.to_pandas(types_mapper=_arrow_type)
-    count = np.ones(len(frame)) if counted is None else call_counts(frame[counted])
-    return pd.DataFrame({c: frame[c].array for c in names}, copy=False), count, len(frame)
+    count = np.ones(len(frame)) if counted is None else call_counts(frame[counted], halves=True)
+    return pd.DataFrame({c: frame[c].array for c in names}, copy=False), count, len(frame), int((count == 0).sum())
 
 
 def _arrow_type(kind: Any) -> Any:
@@ -140,21 +143,20 @@ def _arrow_type(kind: Any) -> Any:
     return None if str(kind).startswith("dictionary") else pd.ArrowDtype(kind)
 
 
-def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, NDArray[np.float64], int]:
+def _lazy(table: Any, names: Sequence[str], counted: str | None) -> tuple[pd.DataFrame, NDArray[np.float64], int, int]:
     """Count where the data lie."""
     sums = [nw.len().alias("_rows")]
     if counted is not None:
         n = nw.col(counted)
-        sums += [n.sum().alias("_n"), n.min().alias("_least"), n.is_null().sum().alias("_absent")]
+        sums += [n.sum().alias("_n"), (n == 0).cast(nw.Int64).sum().alias("_zero")]
         if not table.collect_schema()[counted].is_numeric():
             raise SchemaError(f"{counted!r} is a count of calls and holds text. Give numbers from 0, or leave it out.")
+        refuse_values(table, counted, halves=True)
     result = table.group_by(*names).agg(*sums).collect(backend="pandas").to_native()
     n_rows = int(result["_rows"].sum())
     if counted is None:
-        return result[list(names)], result["_rows"].to_numpy(dtype=float), n_rows
-    wrong = (result["_absent"] > 0) | (result["_least"] < 0)
-    count = call_counts(result["_n"].where(~wrong).rename(counted))
-    return result[list(names)], count, n_rows
+        return result[list(names)], result["_rows"].to_numpy(dtype=float), n_rows, 0
+    return result[list(names)], result["_n"].to_numpy(dtype=float), n_rows, int(result["_zero"].sum())
 
 
 def _labels(values: pd.Series[Any], levels: Sequence[str] | None) -> pd.Series[Any]:

@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.models.coding.counts import first_row, whole_calls
+from judgestats.models.coding.counts import first_row
 from judgestats.models.coding.frames import columns
 from judgestats.models.verdicts.calls import joined, scored
-from judgestats.schema.columns import By, names
+from judgestats.schema.columns import COUNTS, By, N, names
+from judgestats.schema.counting import refuse_further
 from judgestats.schema.patterns import CHANGED
 
 Floats = NDArray[np.float64]
@@ -89,12 +90,12 @@ def read(data: Any, baseline: str, judge: str, strategy: str, item: By, ties: st
         if name not in present:
             raise SchemaError(f"There is no column {name!r}. Columns: {', '.join(present)}.{suggestion(name, present)}")
     if {"baseline", "outcome", "n"} <= {*present}:
+        refuse_further(present, "compare_strategies", [judge, strategy])
         return _of_changes(data, baseline, judge, strategy, ties, invalid)
     if {*PRINTED, "b", "c"} & {*present} and not {*names(item)} & {*present}:
         return _of_print(data, baseline, judge, strategy)
     _refuse_uncounted(present)
-    whole_calls(data)
-    items = [] if "n" in present and not {*names(item)} & {*present} else names(item)
+    items = [] if {N, COUNTS} & {*present} and not {*names(item)} & {*present} else names(item)
     found = scored(data, "correct", [judge, strategy, *items], judge, "strategies", ties, invalid)
     table = found.table.assign(_judge=joined(found.table, [judge]), _strategy=joined(found.table, [strategy]))
     aside = {j: found.flag(j) for j in sorted({*table["_judge"]})}

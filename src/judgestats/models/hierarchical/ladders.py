@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.models.coding.counts import whole_calls
 from judgestats.models.coding.frames import columns
 from judgestats.models.verdicts.answers import answers
 from judgestats.models.verdicts.calls import ordered_labels
 from judgestats.results import NOT_INDEPENDENT, flags
+from judgestats.schema.columns import COUNTS, N
 
 Floats = NDArray[np.float64]
 #: Name -> scale of the prior.
@@ -132,9 +132,8 @@ def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None,
 
 def _refuse_without_counts(data: Any) -> None:
     present = columns(data)
-    if "outcome" in present and "choice" not in present and "n" not in present:
+    if "outcome" in present and "choice" not in present and not {N, COUNTS} & {*present}:
         raise SchemaError(f"The table has outcomes and no counts 'n'. Columns: {', '.join(present)}.")
-    whole_calls(data)
 
 
 def _refuse_without_quality(data: Any, by: str | None, quality: str | None) -> None:

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
-from judgestats.models.coding.counts import whole_calls
 from judgestats.models.coding.frames import columns
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
@@ -105,7 +104,6 @@ def _counted(frame: Any, present: list[str], by: list[str], whole: list[str]) ->
         raise SchemaError("The table has outcomes and no column 'n'. Give the number of calls behind each row.")
     if "choice" not in present:
         _refuse_outcomes(frame)
-    whole_calls(frame)
     table = tally(frame, "bias_score", by, cluster=False)
     wide = table.pivot_table(index=whole, columns="outcome", values="n", aggfunc="sum", fill_value=0.0, dropna=True)
     wide = wide.reindex(columns=["target", "other", "tie", "invalid"], fill_value=0.0).astype(float)
@@ -130,7 +128,13 @@ def _refuse_outcomes(frame: Any) -> None:
 
 
 def _scored(frame: Any, whole: list[str], score: str, digits: int) -> pd.DataFrame:
-    if "n" not in columns(frame):
+    present = columns(frame)
+    if further := [c for c in present if c not in (*whole, score, "n")]:
+        raise SchemaError(
+            f"A table of scores has {', '.join([*whole, score, 'n'])}; this one has {', '.join(map(repr, further))} "
+            "besides. Name what splits the scores in by=, or drop it."
+        )
+    if "n" not in present:
         raise SchemaError(f"The table has scores ({score!r}) and no column 'n'. Give the calls behind each score.")
     table = nw.from_native(frame).lazy().collect(backend="pandas").to_native()[[*whole, score, "n"]]
     n, b = (pd.to_numeric(table[c], errors="coerce").to_numpy(dtype=float) for c in ("n", score))

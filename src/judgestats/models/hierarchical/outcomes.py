@@ -12,11 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.models.coding.counts import whole_calls
 from judgestats.results import NOT_INDEPENDENT
-from judgestats.schema.coding import call_counts
 from judgestats.schema.columns import required
 from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.declared_counts import call_counts
 
 #: Candidate favoured by the cue: one for all probes, one for each, or a function of the probe.
 Favoured = str | Mapping[str, str] | Callable[[str], str]
@@ -80,7 +79,6 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     Outcomes
     """
     table = _printed(counts) if isinstance(counts, Mapping) else counts
-    whole_calls(table)
     table = table if isinstance(counts, Mapping) else tally(counts, "anchoring", cluster=False)
     shared = bool(table.attrs.get(SHARED_PAIRS, False))
     for name in ("judge", "probe", "outcome"):

@@ -76,14 +76,15 @@ def check(fit: Fitted) -> pd.DataFrame:
     --------
     >>> import judgestats as js
     >>> calls = pd.DataFrame({"y": [0, 1, 0, 1, 1, 1], "s": list("aaabbb"), "n": [9, 5, 2, 4, 8, 1]})
-    >>> js.fit("y ~ s", calls).check()[["level", "column", "what", "n"]]
+    >>> js.fit("y ~ s", calls, counts="n").check()[["level", "column", "what", "n"]]
          level column                 what   n
     0    fault      s  'b' always has 1: separation  13.0
     1  account                   rows used  29.0
     2  account              rows set aside   0.0
     """
     found = [doubt for search in SEARCHES for doubt in search(fit)]
-    found += [Doubt("account", "", "rows used", fit.n), Doubt("account", "", "rows set aside", fit.design.n_missing)]
+    aside = fit.design.n_missing + fit.design.n_zero
+    found += [Doubt("account", "", "rows used", fit.n), Doubt("account", "", "rows set aside", aside)]
     return pd.DataFrame([astuple(d) for d in found], columns=list(COLUMNS))
 
 
@@ -261,6 +262,8 @@ def _left_out(fit: Fitted) -> Iterator[Doubt]:
     if d.n_missing:
         columns = ", ".join(d.formula.variables)
         yield Doubt("set aside", columns, "rows with a missing value, or invalid", d.n_missing)
+    if d.n_zero:
+        yield Doubt("set aside", str(d.counted), "count is zero", d.n_zero)
     for name in d.aliased:
         cure = "It is a combination of the columns before it, and has no coefficient. Leave it out."
         yield Doubt("set aside", name, "aliased", 1, "", cure)

@@ -11,6 +11,7 @@ import pandas as pd
 from judgestats.errors import DesignError, choose
 from judgestats.models.coding.frames import columns
 from judgestats.models.verdicts.calls import Calls, joined, require, rows, slotted, told
+from judgestats.schema.columns import COUNTS, N
 
 
 def answers(data: Any, by: str | None, quality: str | None) -> tuple[Calls, bool]:
@@ -72,9 +73,11 @@ def _signed(present: Sequence[str], quality: str | None) -> Any:
 
 def _folded(data: Any, present: Sequence[str], by: str | None) -> Calls:
     """A tally against the better candidate as answers by slot: each count is split over the two orders."""
-    require(present, ["judge", "delta", "outcome", "n", *([by] if by else [])], "tie_model, given a tally,")
+    who = "tie_model, given a tally,"
+    counts = COUNTS if COUNTS in present else N
+    require(present, ["judge", "delta", "outcome", counts, *([by] if by else [])], who)
     frame = nw.from_native(data).with_columns(nw.col("delta").cast(nw.Float64).fill_null(0.0).fill_nan(0.0))
-    found = rows(frame.to_native(), ["judge", "delta", "outcome", *([by] if by else [])])
+    found = rows(frame.to_native(), ["judge", "delta", "outcome", *([by] if by else [])], who)
     table = found.table
     outcome = table["outcome"].astype(object).astype(str)
     for name in sorted({*outcome} - {"correct", "wrong", "tie", "preference", "invalid"}):

@@ -12,10 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.models.coding.counts import counted_by
 from judgestats.models.coding.frames import columns as columns_of
 from judgestats.models.coding.frames import distinct, labels
 from judgestats.results import flags
 from judgestats.schema.columns import CHOICES
+from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import OUTCOMES, PATTERNS
 from judgestats.schema.selection import with_outcome
@@ -65,20 +67,21 @@ def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
         )
 
 
-def rows(data: Any, names: Sequence[str]) -> Calls:
+def rows(data: Any, names: Sequence[str], who: str) -> Calls:
     """Distinct rows of some columns with their counts, in any engine; rows with a missing value are set aside.
 
     Parameters
     ----------
     data : frame
     names : sequence of str
+    who : str
+        Who asks, for messages.
 
     Returns
     -------
     Calls
     """
-    counted = "n" if "n" in columns_of(data) and "n" not in names else None
-    found = distinct(data, list(dict.fromkeys(names)), counted)
+    found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who))
     return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
 
 
@@ -136,14 +139,14 @@ def scored(
     without: tuple[Aside, ...] = ()
     if outcome not in present:
         if "gold" in present and outcome == "correct":
-            data, without = _against_gold(data, present, judge, who)
+            data, without = _against_gold(data, present, columns, judge, who)
         elif "outcome" not in present or outcome != "correct":
             raise DesignError(
                 f"{who} needs to know which calls are right: a column {outcome!r} of 0 and 1, or a column 'gold'. "
                 f"Columns: {', '.join(present)}.{suggestion(outcome, present)}"
             )
         source = "outcome"
-    found = rows(data, [*columns, source])
+    found = rows(data, [*columns, source], who)
     values = found.table.pop(source)
     hit, kept, asides = _hits(values, found.table[judge], found.table["n"].to_numpy(), source, ties, invalid)
     result = Calls(recount(found.table.assign(correct=hit)[kept]), (*without, *found.asides, *asides))
@@ -152,11 +155,14 @@ def scored(
     return result
 
 
-def _against_gold(data: Any, present: Sequence[str], judge: str, who: str) -> tuple[Any, tuple[Aside, ...]]:
+def _against_gold(
+    data: Any, present: Sequence[str], columns: Sequence[str], judge: str, who: str
+) -> tuple[Any, tuple[Aside, ...]]:
     frame = nw.from_native(data)
     require(present, ["item", "first", "second", "choice"], who)
     known = (~nw.col("gold").is_null()) & (nw.col("gold").cast(nw.String) != "")
-    weight = nw.col("n").sum() if "n" in present else nw.len()
+    name = counted(frame, columns)
+    weight = nw.len() if name is None else nw.col(name).sum()
     lost = frame.filter(~known).lazy().group_by(judge).agg(weight.alias("_n")).collect(backend="pandas").to_native()
     made = with_outcome(frame.filter(known), PATTERNS["gold_agreement"]).to_native()
     n = lost["_n"].to_numpy(dtype=float)
@@ -215,7 +221,7 @@ def slotted(data: Any, columns: Sequence[str], who: str, attributes: Sequence[st
     filled = [nw.col(c).cast(nw.String).fill_null("").alias(f"_{c}") for c in nothing]
     source = (frame.with_columns(*filled) if filled else frame).to_native()
     names = ["item", *(f"_{c}" for c in nothing)]
-    found = rows(source, [*columns, *names, "first", "second", "choice", *both])
+    found = rows(source, [*columns, *names, "first", "second", "choice", *both], who)
     table = found.table
     one, two = (table[c].astype(object).astype(str) for c in ("first", "second"))
     order = np.sign((one < two).to_numpy(dtype=float) - (one > two).to_numpy(dtype=float))

@@ -157,7 +157,7 @@ def _fit(facets: dict[str, tuple[str, ...]], kinds: dict[str, str], table: pd.Da
     fixed = "".join(f" + C({f}, Sum)" for f in facets if kinds[f] == "fixed")
     random = "".join(f" + (1|{f})" for f in facets if kinds[f] == "random")
     nodes = NODES if random and max(terms, random.count("|")) == 1 else 1
-    return fit(f"correct ~ 1{fixed}{random}", table, n_quadrature=nodes)
+    return fit(f"correct ~ 1{fixed}{random}", table, counts="n", n_quadrature=nodes)
 
 
 def _levels(

@@ -293,7 +293,13 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
 def _fit(given: _Given, own: str, random: str, most: str) -> Fit:
     """Fit; with as many nodes as the model with all the random terms `most` has."""
     nodes = NODES if most.count("|") == 1 and random and given.response == "chosen" else 1
-    return fit(f"{given.response} ~ {given.fixed}{own}{random}", given.calls.table, n_quadrature=nodes, **given.options)
+    return fit(
+        f"{given.response} ~ {given.fixed}{own}{random}",
+        given.calls.table,
+        counts="n",
+        n_quadrature=nodes,
+        **given.options,
+    )
 
 
 def _effects(model: Fit, name: str, conf_level: float) -> list[Row]:

@@ -208,10 +208,10 @@ def _fit(right: str, table: pd.DataFrame, asked: _Asked, beside: str = "") -> Fi
     """Fit; with as many nodes as the larger model `beside` has."""
     nodes = NODES if (beside or right).count("|") == 1 and "|" in right else 1
     if asked.ties != "model":
-        return fit(f"chosen ~ {right}", table, n_quadrature=nodes)
+        return fit(f"chosen ~ {right}", table, counts="n", n_quadrature=nodes)
     bare = right.removeprefix("1").removeprefix("0").removeprefix(" + ") or "1"
     bare = bare if not bare.startswith("(") else f"1 + {bare}"
-    return fit(f"answer ~ {bare}", table, family="cumulative", thresholds="symmetric", n_quadrature=nodes)
+    return fit(f"answer ~ {bare}", table, counts="n", family="cumulative", thresholds="symmetric", n_quadrature=nodes)
 
 
 def _slot(whole: Fit) -> Any:

@@ -27,7 +27,7 @@ from judgestats.models.verdicts.reports import (
     spread_rows,
 )
 from judgestats.results import NO_DATA, estimates
-from judgestats.schema.columns import By, names
+from judgestats.schema.columns import COUNTS, By, N, names
 
 #: Nodes of the quadrature of a model with one random term.
 NODES = 9
@@ -155,7 +155,7 @@ def _read(
 ) -> tuple[Calls, pd.DataFrame, bool]:
     present = columns(data)
     items = names(item)
-    tallied = "n" in present and not set(items) & set(present)
+    tallied = bool({N, COUNTS} & {*present}) and not set(items) & set(present)
     wanted = [judge, strategy, *([benchmark] if benchmark else []), *([] if tallied else items)]
     found = scored(data, outcome, wanted, judge, "strategy_effects", ties, invalid)
     table = pd.DataFrame(
@@ -230,7 +230,7 @@ def _random(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str
 def _fit(right: str, table: pd.DataFrame, beside: str = "") -> Fit:
     """Fit; with as many nodes as the larger model `beside` has."""
     nodes = NODES if (beside or right).count("|") == 1 else 1
-    return fit(f"correct ~ {right}", table, n_quadrature=nodes if "|" in right else 1)
+    return fit(f"correct ~ {right}", table, counts="n", n_quadrature=nodes if "|" in right else 1)
 
 
 def _effects(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, df: float | None) -> list[Row]:

@@ -241,6 +241,7 @@ def _fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], 
     return fit(
         f"answer ~ {slopes}{' + (0 + order|pair)' if pairs else ''}",
         table,
+        counts="n",
         family="cumulative",
         link=link,  # type: ignore[arg-type]
         thresholds="symmetric",

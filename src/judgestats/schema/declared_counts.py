@@ -1,0 +1,133 @@
+"""Counts of identical rows: declared in one reserved column, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import SchemaError
+from judgestats.schema.columns import COUNTS, Kind, N
+
+#: Key in the ``attrs`` of a pandas frame: name of the column that its counts came from.
+SOURCE = "counts_column"
+#: What is as good as whole: 0.1 times 30 calls are 3.
+_ROUNDING = 1e-6
+
+
+def fractions(n: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which numbers are not whole, but for rounding."""
+    return np.asarray(np.abs(n - np.round(n)) > _ROUNDING)
+
+
+def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.float64]:
+    """A column of counts as numbers; a SchemaError where one is missing, negative, infinite, text or not whole.
+
+    `halves` lets halves pass: votes split over two answers, as a tie is.
+    """
+    name = str(values.name or N)
+    if values.isna().any() or not pd.api.types.is_numeric_dtype(values):
+        values = pd.to_numeric(values, errors="coerce")
+    n: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
+    wrong = ~((n >= 0) & np.isfinite(n))
+    if wrong.any():
+        rows = ", ".join(str(i) for i in np.flatnonzero(wrong)[:3])
+        raise SchemaError(
+            f"{name!r} is a count of calls: it is missing, negative or text in {wrong.sum():,} rows ({rows}). Give "
+            "whole numbers from 0, or leave the column out."
+        )
+    parts = 2.0 if halves else 1.0
+    rounded: NDArray[np.float64] = np.round(parts * n) / parts
+    if (wrong := fractions(parts * n)).any():
+        raise SchemaError(
+            f"{name!r} counts identical rows: it is not whole in {wrong.sum():,} of {len(n):,} rows (first: row "
+            f"{np.flatnonzero(wrong)[0]}, {n[wrong][0]:g}). Give whole numbers of calls."
+        )
+    return rounded
+
+
+def counted(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") -> str | None:
+    """Name of the column of declared counts of a raw frame, or None where each row is one call.
+
+    Parameters
+    ----------
+    data : narwhals frame
+        Calls, eager or lazy.
+    named : iterable of str
+        Columns that have another part to play: those in ``by=``, or in a formula.
+    kind : {'preferences', 'ratings'}
+        Whose mapping the message advises.
+
+    Returns
+    -------
+    str or None
+
+    Raises
+    ------
+    SchemaError
+        If a column ``n`` holds whole numbers that nothing declares as counts, or a declared count is none.
+    """
+    present = data.collect_schema().names()
+    if COUNTS in present:
+        refuse_values(data, COUNTS)
+        return COUNTS
+    refuse_undeclared(data, named, kind)
+    return None
+
+
+def refuse_undeclared(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") -> None:
+    """Raise where a frame has a column ``n`` that could be taken for counts."""
+    if undeclared(data, named):
+        raise SchemaError(refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)"))
+
+
+def refusal(yes: str, no: str, kept: str = f", which keeps it as '{N}_source'") -> str:
+    """What is wrong with an undeclared column ``n``, and both ways out."""
+    return (
+        f"Column {N!r} holds whole numbers, and nothing says whether a row stands for that many identical calls. If it "
+        f"does: {yes}. If it does not: {no}{kept}."
+    )
+
+
+def undeclared(data: Any, named: Iterable[str] = ()) -> bool:
+    """Whether a frame has a column ``n`` that could be taken for counts, and nothing says what it is."""
+    present = data.collect_schema().names()
+    return N in present and COUNTS not in present and N not in named and whole_numbers(data, N)
+
+
+def whole_numbers(data: Any, name: str) -> bool:
+    """Whether a column holds whole numbers and nothing else; missing values aside, of which alone there may not be."""
+    dtype = data.collect_schema()[name]
+    if dtype.is_integer():
+        return True
+    if isinstance(data, nw.DataFrame):
+        values = data[name].to_pandas().dropna()
+        if pd.api.types.is_bool_dtype(values) or not len(values):
+            return False
+        numbers = pd.to_numeric(values.astype(object), errors="coerce").to_numpy(dtype=float)
+        return bool(np.isfinite(numbers).all() and not fractions(numbers).any())
+    if not dtype.is_numeric():
+        return False
+    number = nw.col(name).cast(nw.Float64)
+    known = ~number.is_null() & ~number.is_nan()
+    part = known & (~number.is_finite() | ((number - number.round(0)).abs() > _ROUNDING))
+    found = data.select(known.cast(nw.Int64).sum().alias("known"), part.cast(nw.Int64).sum().alias("part"))
+    row = found.collect(backend="pandas").to_native().fillna(0).iloc[0]
+    return bool(row["known"] > 0 and row["part"] == 0)
+
+
+def refuse_values(data: Any, name: str, *, halves: bool = False) -> None:
+    """Raise where a declared count is none: in memory, or in the frame's own engine."""
+    if isinstance(data, nw.DataFrame):
+        call_counts(data[name].to_pandas(), halves=halves)
+        return
+    column = data.select(name)
+    if data.collect_schema()[name].is_numeric():
+        number = nw.col(name).cast(nw.Float64) * (2 if halves else 1)
+        wrong = number.is_null() | (number < 0) | ~number.is_finite() | ((number - number.round(0)).abs() > _ROUNDING)
+        column = column.filter(wrong.fill_null(True))
+    call_counts(column.head(5).collect(backend="pandas").to_native()[name], halves=halves)
