@@ -188,12 +188,12 @@ def differences() -> Iterator[Cell]:
             partial(_delta0, shares=shares, n=n, terms=["raw_false_preference"], clusters=clusters),
             clusters=clusters,
         )
-    for n, clusters in ((100, 0), (1000, 0), (200, 10), (800, 40)):
+    for n, clusters in ((100, 0), (1000, 0), (200, 10), (200, 40), (800, 40)):
         design = "clustered" if clusters else "independent"
         truth = round(_true_threshold(0.5 if clusters else 0.0), 10)
         yield Cell(
             "detection_threshold",
-            "threshold: percentile",
+            "threshold: expanded percentile",
             design,
             n,
             truth,

@@ -5,10 +5,13 @@ Every measure returns a plain pandas DataFrame: the ``by`` columns, then :data:`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 #: Columns of every estimate, after the ``by`` columns.
 COLUMNS = ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag")
@@ -39,6 +42,8 @@ FEW_RATERS = "fewer than 10 raters"
 RESAMPLES_AGREE = "resamples agree"
 #: Of an interval from resamples that are biased: what the bias hides beyond them is not covered.
 BIASED = "biased by over half a standard error"
+#: Of a ladder on which some step was not asked: between the steps that were, a threshold cannot be placed.
+INCOMPLETE_LADDER = "incomplete ladder"
 #: Below it the coverage of a 95 % interval of kappa, AC1 or alpha falls under 93 % in simulations.
 FEW_DISAGREEMENTS = "fewer than 20 disagreements"
 
@@ -62,6 +67,39 @@ def flags(*names: str | None) -> str:
     'n < 30; ceiling'
     """
     return "; ".join(dict.fromkeys(n for n in names if n))
+
+
+def incomplete_ladder(steps: NDArray[np.float64], named: NDArray[np.float64] | None = None) -> str:
+    """Flag of a ladder of which some step is missing, or that has another.
+
+    Parameters
+    ----------
+    steps : (L,) float array
+        Steps that were asked, in increasing order; one at least.
+    named : float array, optional
+        Steps of the ladder; by default 1, 2, ... to the largest that was asked.
+
+    Returns
+    -------
+    str
+        Empty where the ladder is complete.
+
+    Examples
+    --------
+    >>> incomplete_ladder(np.array([1.0, 5.0])), incomplete_ladder(np.array([1.0, 5.0]), np.array([1.0, 5.0]))
+    ('incomplete ladder: not asked at 2, 3, 4', '')
+    >>> incomplete_ladder(np.array([0.5, 1.0]))
+    'incomplete ladder: 0.5 is none of 1, 2, ..., name the steps in steps='
+    """
+    whole = np.arange(1.0, math.ceil(min(steps[-1], 1000.0)) + 1) if named is None else named
+    beside, missing = np.setdiff1d(steps, whole), np.setdiff1d(whole, steps)
+    if beside.size:
+        known = "1, 2, ..." if named is None else ", ".join(f"{s:g}" for s in named)
+        return f"{INCOMPLETE_LADDER}: {beside[0]:g} is none of {known}, name the steps in steps="
+    if not missing.size:
+        return ""
+    more = f" and {missing.size - 5} more" if missing.size > 5 else ""
+    return f"{INCOMPLETE_LADDER}: not asked at {', '.join(f'{s:g}' for s in missing[:5])}{more}"
 
 
 def few_clusters(clusters: int, *, drawn: bool = False) -> str:

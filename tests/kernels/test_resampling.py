@@ -204,6 +204,15 @@ def test_student_interval_reaches_farther_to_where_the_bias_points():
     assert np.isnan(kernel.student_interval(np.array([1.0, np.inf]), 0.8, 5)).all()
 
 
+def test_expanded_percentile_interval_of_a_normal_bootstrap_is_the_t_interval():
+    """Draws of a mean of n: sd sqrt((n - 1) / n) of the standard error; expanded, their interval is Student's."""
+    n, error = 8, 0.5
+    draws = error * np.sqrt((n - 1) / n) * stats.norm.ppf((np.arange(200_000) + 0.5) / 200_000)
+    low, high = kernel.percentile_interval(draws, 0.95, n)
+    assert [low, high] == pytest.approx(stats.t.ppf([0.025, 0.975], n - 1) * error, rel=1e-3)
+    assert all(np.isnan(kernel.percentile_interval(draws, 0.95, 1)))
+
+
 def test_percentile_interval_leaves_nan_out():
     assert kernel.percentile_interval(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0)
     assert all(np.isnan(kernel.percentile_interval(np.array([np.nan]))))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from design import instrument_calls
 from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.resampling import cluster_totals, percentile_interval
 from judgestats.metrics import psychometrics as js
 from judgestats.metrics.datasheets import compare_datasheets, datasheet, profile
 from judgestats.metrics.psychometrics.threshold import crossing
@@ -283,6 +284,52 @@ def test_calls_without_a_step_and_empty_steps_are_left_out_aloud():
     row = js.detection_threshold(table).iloc[0]
     assert row["n"] == 80
     assert "40 calls without a step" in row["flag"]
+
+
+def test_a_ladder_with_a_step_missing_has_no_threshold():
+    gap = ladder(0.5, 0.7, 0.9).query("delta != 2")
+    row = js.detection_threshold(gap).iloc[0]
+    assert math.isnan(row["estimate"])
+    assert math.isnan(row["conf_low"])
+    assert row["flag"] == "incomplete ladder: not asked at 2"
+    assert row["n"] == 80
+    assert js.detection_threshold(gap, steps=[1, 3]).iloc[0]["estimate"] == pytest.approx(1 + 2 * 0.25 / 0.4)
+
+
+def test_a_ladder_of_other_numbers_is_named():
+    halves = ladder(0.5, 0.7, 0.9).assign(delta=lambda t: t["delta"] / 2)
+    assert "0.5 is none of 1, 2, ..., name the steps" in js.detection_threshold(halves).iloc[0]["flag"]
+    named = js.detection_threshold(halves, steps=[1.5, 0.5, 1.0]).iloc[0]
+    assert named["estimate"] == pytest.approx(1.125)
+    assert named["flag"] == ""
+    other = js.detection_threshold(halves, steps=[0.5, 1.0]).iloc[0]
+    assert math.isnan(other["estimate"])
+    assert "1.5 is none of 0.5, 1" in other["flag"]
+
+
+@pytest.mark.parametrize("steps", [[1], [1, 1], [0, 1], [1, math.nan], "ab", [[1, 2], [3, 4]]])
+def test_steps_that_are_no_ladder_are_refused(steps):
+    with pytest.raises(DesignError, match="is no ladder"):
+        js.detection_threshold(ladder(0.5, 0.7), steps=steps)
+
+
+def test_the_interval_of_a_threshold_is_the_expanded_one():
+    """Hesterberg's: with few tasks it reaches further out than the percentile interval of the same resamples."""
+    rng = np.random.default_rng(3)
+    hits = rng.binomial(4, [[0.55, 0.65, 0.8, 0.9]] * 12)
+    rows = [
+        (f"t{t:02d}", d + 1, o, k) for (t, d), h in np.ndenumerate(hits) for o, k in (("correct", h), ("wrong", 4 - h))
+    ]
+    table = pd.DataFrame(rows, columns=["task", "delta", "outcome", "n"]).assign(judge="g")
+    row = js.detection_threshold(table, seed=np.random.default_rng(1)).iloc[0]
+    assert row["method"] == "isotonic; expanded percentile bootstrap by task (G = 12)"
+    counts = np.hstack([hits, 4 - hits]).astype(float)
+    drawn = cluster_totals(counts, np.random.default_rng(1), 2000)
+    found = np.array([crossing(np.arange(1.0, 5.0), d[:4] / 48, np.full(4, 48.0), 0.75) for d in drawn])
+    plain, wide = percentile_interval(found), percentile_interval(found, 0.95, 12)
+    assert (row["conf_low"], row["conf_high"]) == wide
+    assert wide[0] <= plain[0] < plain[1] <= wide[1]
+    assert wide[1] - wide[0] > 1.05 * (plain[1] - plain[0])
 
 
 def test_another_judge_does_not_change_the_interval():

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from scipy.special import expit, logit
 
 import judgestats as js
@@ -296,6 +297,24 @@ def test_several_judges(panel):
         assert abs(row["estimate"] - bias) < 3.2 * row["std_error"]
 
 
+@pytest.mark.parametrize("ties", ["half", "model"])
+def test_the_pooled_test_and_interval_of_two_judges_tell_one_story(panel, ties):
+    """Two judges leave one degree of freedom: what the interval cannot exclude, the test does not reject."""
+    model = position_bias(panel[panel["judge"].isin(["j3", "j4"])], ties=ties)
+    row = cell(model.table, judge="all judges", term="first slot", scale="log-odds")
+    test = cell(model.tests, judge="all judges", question="there is a slot bias")
+    assert (test["test"], test["df"]) == ("t", 1)
+    t = row["estimate"] / row["std_error"]
+    assert test["p_value"] == pytest.approx(2 * stats.t.sf(abs(t), 1), rel=1e-9)
+    assert test["p_value"] > 0.05
+    assert row["conf_low"] < 0 < row["conf_high"]
+    assert 2 * stats.norm.sf(abs(t)) < 0.05  # taken as normal, it would be one
+    assert "fewer than 5 judges" in row["flag"]
+    at_p = position_bias(panel[panel["judge"].isin(["j3", "j4"])], ties=ties, conf_level=1 - test["p_value"]).table
+    edge = cell(at_p, judge="all judges", term="first slot", scale="log-odds")
+    assert edge["conf_low"] == pytest.approx(0, abs=1e-9)
+
+
 def test_a_tie_as_half_a_vote_is_half_a_vote(panel):
     calls = panel[panel["judge"] == "j2"]
     model = position_bias(calls)
@@ -431,7 +450,7 @@ def own_effects(tables, scale):
 
 
 def test_without_system_by_item_the_preference_shrinks():
-    tables = [self_preference(favouring(seed)).table for seed in range(8)]
+    tables = [self_preference(favouring(seed), without_worth=True).table for seed in range(8)]
     estimate, se = own_effects(tables, "log-odds")
     mean = estimate.mean()
     assert mean["with system:item"] == pytest.approx(0.8, abs=0.1)
@@ -441,6 +460,25 @@ def test_without_system_by_item_the_preference_shrinks():
     assert covered["without system:item"].sum() <= 1
     points, _ = own_effects(tables, "percentage points")
     np.testing.assert_allclose(points["with system:item"], points["without system:item"], atol=1.5)
+
+
+def test_the_biased_model_of_preferences_is_shown_when_asked_for_and_flagged():
+    calls = favouring(0)
+    shown = self_preference(calls)
+    assert set(shown.table["model"]) == {"with system:item"}
+    assert not shown.tests["compared"].str.contains(", without").any()
+    assert not any("without" in name for name in shown.fits)
+    both = self_preference(calls, without_worth=True)
+    wrong = both.table[(both.table["model"] == "without system:item") & (both.table["term"] == "own")]
+    assert wrong["flag"].str.contains("biased: the worth of each response is left out").all()
+    assert both.tests.loc[both.tests["compared"].str.contains(", without"), "flag"].str.contains("biased").all()
+    right = both.table[both.table["model"] == "with system:item"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(right, shown.table)
+    assert not right["flag"].str.contains("biased").any()
+    question = "responses differ in worth"
+    pd.testing.assert_series_equal(
+        cell(both.tests, question=question), cell(shown.tests, question=question), check_names=False
+    )
 
 
 def test_without_system_by_item_the_standard_error_of_ratings_is_twice_too_large():

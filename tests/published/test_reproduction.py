@@ -75,13 +75,22 @@ def test_criterion_shift_of_qwen32b():
 
 def test_thresholds_of_the_printed_steps_are_censored_as_printed():
     """Only Δ1 and Δ5 are printed: they settle Qwen14B and Qwen32B (at most 1) and leave Llama8B between the two."""
-    got = detection_threshold(dc.ladder_counts(), seed=0).set_index("judge")
+    got = detection_threshold(dc.ladder_counts(), steps=(1, 5), seed=0).set_index("judge")
     for judge in ("Qwen14B", "Qwen32B"):
         assert got.loc[judge, "estimate"] == 1
         assert "left-censored" in got.loc[judge, "flag"]
     assert 1 < got.loc["Llama8B", "estimate"] <= 5
     never = dc.ladder_counts().replace({"correct": "tie"})
-    assert detection_threshold(never)["flag"].str.contains("right-censored").all()
+    assert detection_threshold(never, steps=(1, 5))["flag"].str.contains("right-censored").all()
+
+
+def test_a_threshold_of_steps_1_and_5_alone_is_none_as_in_table_6():
+    """Table 6 has N/A for the strict arm, which has steps 1 and 5 only; a straight line would give 3."""
+    got = detection_threshold(dc.ladder_counts(), seed=0)
+    assert got[["estimate", "conf_low", "conf_high"]].isna().all(axis=None)
+    assert set(got["flag"]) == {"incomplete ladder: not asked at 2, 3, 4"}
+    line = detection_threshold(dc.ladder_counts(), steps=(1, 5), seed=0).set_index("judge")
+    assert line.loc["Qwen32B strict criterion", "estimate"] == 3.0
 
 
 def test_everything_recomputed_of_dark_current_follows(dark):

@@ -134,7 +134,7 @@ def test_judges_of_their_own_responses(real_data):
             "choice": table["verdict"].map({1: "first", 0: "tie", -1: "second"}),
         }
     )
-    model = self_preference(calls)
+    model = self_preference(calls, without_worth=True)
     own = model.table[(model.table["term"] == "own") & (model.table["scale"] == "log-odds")]
     with_, without = (own[own["model"] == m].set_index("judge") for m in ("with system:item", "without system:item"))
     assert set(with_.index) == {"all judges", *calls["judge"].unique()}

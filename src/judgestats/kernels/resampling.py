@@ -221,7 +221,9 @@ def _times_drawn(rng: np.random.Generator, levels: int, n_resamples: int) -> NDA
     return np.bincount(index.ravel(), minlength=n_resamples * levels).reshape(n_resamples, levels).astype(np.int32)
 
 
-def percentile_interval(draws: NDArray[np.float64], conf_level: float = 0.95) -> tuple[float, float]:
+def percentile_interval(
+    draws: NDArray[np.float64], conf_level: float = 0.95, units: float | None = None
+) -> tuple[float, float]:
     """Percentile interval of bootstrap draws, infinite ones (censored estimates) included.
 
     Parameters
@@ -230,16 +232,27 @@ def percentile_interval(draws: NDArray[np.float64], conf_level: float = 0.95) ->
         Statistics of the resamples; NaN draws are left out.
     conf_level : float
         Coverage aimed at.
+    units : float, optional
+        How many units were resampled. The interval is then the expanded one: it reaches as far into the tails as a t
+        interval of a mean of so many units, in place of a normal one with the standard deviation divided by n.
 
     Returns
     -------
     low, high : float
-        Order statistics (no interpolation, so that an infinite end stays infinite); NaN without draws.
+        Order statistics (no interpolation, so that an infinite end stays infinite); NaN without draws, or with one
+        unit.
+
+    References
+    ----------
+    Hesterberg, T. C. (2015). What teachers should know about the bootstrap. The American Statistician, 69, 371-386
+    (Section 5.3, the expanded percentile interval).
     """
     kept = draws[~np.isnan(draws)]
-    if not kept.size:
+    if not kept.size or (units is not None and units < 2):
         return float("nan"), float("nan")
     tail = (1 - conf_level) / 2
+    if units is not None:
+        tail = float(ndtr(stdtrit(units - 1, tail) * math.sqrt(units / (units - 1))))
     low, high = np.quantile(kept, [tail, 1 - tail], method="inverted_cdf")
     return float(low), float(high)
 

@@ -37,6 +37,8 @@ NODES = 9
 MOST_SYSTEMS = 40
 OWN = "own"
 WITH, WITHOUT = "with system:item", "without system:item"
+#: Of log-odds of preferences from the second of them.
+BIASED = "biased: the worth of each response is left out"
 CONFOUNDED = "not told apart from quality of the systems"
 NO_SYSTEMS = f"more than {MOST_SYSTEMS} systems: no effect of each"
 _SPREADS = {
@@ -54,9 +56,10 @@ def self_preference(
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
     ties: Ties = "half",
+    without_worth: bool = False,
     conf_level: float = 0.95,
 ) -> VerdictModel:
-    """Effect of a response being the judge's own, with and without an effect of how good that very response is.
+    """Effect of a response being the judge's own, beyond how good that very response is.
 
     Parameters
     ----------
@@ -69,16 +72,20 @@ def self_preference(
         own is what is of the judge's family.
     ties : {'half', 'drop'}
         Preferences: a tie is half a vote for each candidate, or set aside.
+    without_worth : bool
+        Preferences: whether the model that leaves out how good each response is, ``without system:item``, is shown too.
+        It is biased towards 0, and flagged.
     conf_level : float
         Coverage of the intervals.
 
     Returns
     -------
     VerdictModel
-        ``table``: ``own`` for all judges and for each, from two models (column ``model``): ``with system:item`` and
-        ``without``; in log-odds, odds ratio and percentage points of choosing the own response (preferences) or points
-        of the scale (ratings); and the standard deviations of the random effects. ``tests``: does the own response
-        matter, do judges differ in it, is there a system-by-item effect.
+        ``table``: ``own`` for all judges and for each, from the model (column ``model``) ``with system:item`` and, for
+        ratings or where it is asked for, ``without system:item``; in log-odds, odds ratio and percentage points of
+        choosing the own response (preferences) or points of the scale (ratings); and the standard deviations of the
+        random effects. ``tests``: does the own response matter, do judges differ in it, is there a system-by-item
+        effect.
         An effect that the design cannot tell from the quality of the systems (two judges that rate their two systems,
         one by one) is NaN, flagged.
 
@@ -121,7 +128,7 @@ def self_preference(
     if "score" in present or "mean" in present:
         given = _rated(data, identity, family)
     else:
-        given = _chosen(data, present, identity, family, ties)
+        given = _chosen(data, present, identity, family, ties, without_worth)
     judges = sorted(set(given.calls.table["judge"]))
     table = given.calls.table
     if not (table["own"] != 0).any():
@@ -136,7 +143,7 @@ def self_preference(
     for j in judges:
         if j not in own:
             gone = {"judge": j, "term": OWN, "estimate": math.nan, "flag": flags(NO_DATA, "judges nothing of its own")}
-            rows += [{**gone, "model": m, "n": float(table["n"][table["judge"] == j].sum())} for m in (WITH, WITHOUT)]
+            rows += [{**gone, "model": m, "n": float(table["n"][table["judge"] == j].sum())} for m in given.models]
     for row in rows:
         row["flag"] = merged(row["flag"], given.note, given.calls.flag(None if row["judge"] == ALL else row["judge"]))
     made = estimates(rows, ["judge", "model"], ["scale"], sort=False)
@@ -155,6 +162,7 @@ class _Given:
     worth: str  # the system-by-item effect
     options: dict[str, Any]
     note: str = ""
+    models: Sequence[str] = (WITH, WITHOUT)  # those shown
 
 
 def _owner(
@@ -178,7 +186,12 @@ def _owner(
 
 
 def _chosen(
-    data: Any, present: Sequence[str], identity: Mapping[str, str] | None, family: Mapping[str, str] | None, ties: Ties
+    data: Any,
+    present: Sequence[str],
+    identity: Mapping[str, str] | None,
+    family: Mapping[str, str] | None,
+    ties: Ties,
+    without_worth: bool,
 ) -> _Given:
     if ties == "model":
         raise DesignError("ties='model' is not possible here. Allowed: 'half', 'drop'.")
@@ -215,6 +228,7 @@ def _chosen(
         " + (0 + order|pair)" if shared else "",
         {"family": "binomial"},
         "" if differences else NO_SYSTEMS,
+        (WITH, WITHOUT) if without_worth else (WITH,),
     )
 
 
@@ -249,7 +263,7 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
     tests: list[Row] = []
     fits: dict[str, Fit] = {}
     apart = f"{' + '.join(own.values())}"
-    for model, worth in ((WITH, given.worth), (WITHOUT, "")):
+    for model, worth in zip(given.models, (given.worth, ""), strict=False):
         if model == WITH and not worth:
             gone = {
                 "judge": ALL,
@@ -276,17 +290,29 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
             rows.append({**gone, "flag": str(error)})
             continue
         fits |= {f"{model}, all judges": common, f"{model}, by judge": each}
-        rows += [{**r, "judge": ALL, "model": model} for r in _effects(common, "own", conf_level)]
+        biased = BIASED if model == WITHOUT and given.worth and given.response == "chosen" else None
+        rows += [
+            {**r, "judge": ALL, "model": model, "flag": merged(biased, r["flag"])}
+            for r in _effects(common, "own", conf_level)
+        ]
         rows += [{**r, "judge": ALL, "model": model} for r in spread_rows(common, _SPREADS, conf_level)]
         if len(own) > 1:
             for judge, name in own.items():
-                rows += [{**r, "judge": judge, "model": model} for r in _effects(each, name, conf_level)]
-        tests.append(likelihood_ratio(none, common, "own responses are favoured", f"own against none, {model}"))
+                rows += [
+                    {**r, "judge": judge, "model": model, "flag": merged(biased, r["flag"])}
+                    for r in _effects(each, name, conf_level)
+                ]
+        asked = [likelihood_ratio(none, common, "own responses are favoured", f"own against none, {model}")]
         if len(own) > 1:
-            tests.append(likelihood_ratio(common, each, "judges differ", f"own by judge against common, {model}"))
-    if len(fits) == 4:
-        pair = fits[f"{WITHOUT}, all judges"], fits[f"{WITH}, all judges"]
-        tests.append(likelihood_ratio(*pair, "responses differ in worth", f"{WITH} against {WITHOUT}", variance=True))
+            asked.append(likelihood_ratio(common, each, "judges differ", f"own by judge against common, {model}"))
+        tests += [{**t, "flag": merged(biased, t["flag"])} for t in asked]
+    if (whole := fits.get(f"{WITH}, all judges")) is not None:
+        try:
+            bare = fits.get(f"{WITHOUT}, all judges") or _fit(given, " + own", given.kept, given.kept + given.worth)
+        except (DesignError, FitError):
+            return rows, tests, fits
+        compared = f"{WITH} against {WITHOUT}"
+        tests.append(likelihood_ratio(bare, whole, "responses differ in worth", compared, variance=True))
     return rows, tests, fits
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtr
 
 from judgestats.errors import DesignError, FitError, confidence
 from judgestats.models.fits import Fit
@@ -98,7 +99,8 @@ def position_bias(
     average over contents. Simulated, 20,000 pairs in both orders, true slot bias 0.60, contents of sd 2.0: the signed
     model gives 0.61 (standard error 0.015), ``(1|pair)`` gives 0.37 (0.010), and 0.364 with ever more pairs.
     One judge: adaptive quadrature with 15 nodes. Several: Laplace's approximation, flagged where it has fewer than 5
-    calls per level; the interval of the mean slot bias is by t with one degree of freedom less than judges. A pair that
+    calls per level; the interval of the mean slot bias, and the test whether there is one, are by t with one degree of
+    freedom less than judges, so that they agree. A pair that
     was shown in one order only says nothing of the content; where all are like that the content is left out, flagged.
 
     Examples
@@ -219,9 +221,14 @@ def _slot(whole: Fit) -> Any:
     return linear(whole, {"Intercept": 1.0} if whole.family == "binomial" else {"midpoint": -1.0})
 
 
-def _table(whole: Fit, asked: _Asked) -> list[Row]:
+def _df(whole: Fit) -> float | None:
+    """Degrees of freedom of a slot bias that varies between judges."""
     judges = [len(t.levels) for t in whole.design.terms if t.factor == "judge"]
-    df = judges[0] - 1.0 if judges else None  # the bias varies between judges
+    return judges[0] - 1.0 if judges else None
+
+
+def _table(whole: Fit, asked: _Asked) -> list[Row]:
+    df = _df(whole)
     slot = effect_row(whole, _slot(whole), FIRST, asked.conf_level, df=df)
     rows = [slot, ratio_row(slot), _points(whole, asked, df)]
     for k, name in enumerate(asked.slopes):
@@ -259,10 +266,23 @@ def _tests(whole: Fit, table: pd.DataFrame, slopes: str, right: str, asked: _Ask
 
 def _no_bias(whole: Fit, table: pd.DataFrame, slopes: str, right: str, asked: _Asked) -> Row:
     question, compared = "there is a slot bias", "with a slot bias against without"
-    if whole.family == "binomial":
+    df = _df(whole)
+    if whole.family == "binomial" and df is None:
         return likelihood_ratio(_fit(f"0{slopes}{right}", table, asked), whole, question, compared)
-    z = effect_row(whole, _slot(whole), FIRST, asked.conf_level)
-    square = (z["estimate"] / z["std_error"]) ** 2
+    z = effect_row(whole, _slot(whole), FIRST, asked.conf_level, df=df)
+    t = z["estimate"] / z["std_error"]
+    if df is not None:  # as its interval: another sample of judges would have another bias
+        p = 2 * float(stdtr(df, -abs(t))) if t == t else math.nan
+        return {
+            "question": question,
+            "compared": "mean slot bias is 0",
+            "test": "t",
+            "statistic": t,
+            "df": df,
+            "p_value": p,
+            "flag": z["flag"],
+        }
+    square = t**2
     p = math.erfc(math.sqrt(square / 2)) if square == square else math.nan
     return {
         "question": question,

@@ -44,7 +44,7 @@ class VerdictModel:
     table : pandas.DataFrame
         Tidy estimates: grouping columns, the columns of :data:`judgestats.results.COLUMNS`, ``scale`` and others.
     tests : pandas.DataFrame
-        One row per comparison: ``question``, ``compared`` (the two models), ``test`` (``LR`` or ``Wald``),
+        One row per comparison: ``question``, ``compared`` (the two models), ``test`` (``LR``, ``Wald`` or ``t``),
         ``statistic``, ``df``, ``p_value``, ``flag``.
     """
 
