@@ -220,7 +220,7 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
         return row
     if not clustered:
         return {**row, "flag": NOT_INDEPENDENT}
-    of_unit = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
-    spread, low, high = clustered_wilson(*of_unit, plan.conf_level)
-    row |= {"std_error": spread, "conf_low": low, "conf_high": high, "flag": few_clusters(units.size)}
+    of_unit = [np.bincount(code, w, units.size).astype(np.float64) for w in (hits.astype(float), np.ones(n))]
+    spread, *ends = clustered_wilson(of_unit[0], of_unit[1], plan.conf_level)
+    row |= {"std_error": spread, "conf_low": ends[0], "conf_high": ends[1], "flag": few_clusters(units.size)}
     return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} (G = {units.size})"}

@@ -119,7 +119,8 @@ def _matched(table: CellTable, means: pd.DataFrame, identity: Mapping[str, str])
         listed = ", ".join(f"{k} {sorted(set(lookup[k]))[:5]} against {sorted(set(place[k]))[:5]}" for k in keys)
         raise DesignError(f"The reference has no mean for any rating. Matched on {', '.join(keys)}: {listed}.")
     shared = "item" not in keys and len(table.labels["item"]) > 1
-    return Reference(True, row, *(means[c].to_numpy() for c in ("mean", "variance", "df")), shared)
+    mean, variance, df = (means[c].to_numpy() for c in ("mean", "variance", "df"))
+    return Reference(True, row, mean, variance, df, shared)
 
 
 def _known_as(systems: pd.Series[Any], known: set[str], identity: Mapping[str, str]) -> pd.Series[Any]:
