@@ -21,7 +21,7 @@ def _two_judges(rng: np.random.Generator, names: list[str], joint: np.ndarray, n
 
 def _kappa(rng, names, joint, n, interval):  # type: ignore[no-untyped-def]
     table = _two_judges(rng, names, joint, n)
-    result = measure("kappa")(table, by="study", interval=interval, n_resamples=RESAMPLES)
+    result = measure("kappa")(table, by="study", interval=interval, cluster=False, n_resamples=RESAMPLES)
     return term_rows(result, "kappa", by="study")
 
 
@@ -40,6 +40,124 @@ def _coefficient(rng, names, joint, n, name):  # type: ignore[no-untyped-def]
     options = {"n_resamples": RESAMPLES} if name == "alpha" else {}
     result = measure(name)(ratings[["study", "judge", "system", "item", "score"]], by="study", **options)
     return term_rows(result, name, by="study")
+
+
+def _answers_in_items(rng, names, items, systems, share, margin, name):  # type: ignore[no-untyped-def]
+    """Two judges who agree on all responses to an easy item, and by chance alone on those to another."""
+    shape = (len(names), items, systems, 2)
+    answers = rng.choice(len(margin), size=shape, p=margin)
+    easy = rng.random((len(names), items, 1)) < share
+    answers[..., 1] = np.where(easy, answers[..., 0], answers[..., 1])
+    rows = np.indices(shape).reshape(4, -1)
+    table = pd.DataFrame({"study": np.asarray(names)[rows[0]], "item": rows[1].astype(str)})
+    table = table.assign(system=rows[2].astype(str), judge=rows[3].astype(str), score=answers.ravel().astype(float))
+    options = {"n_resamples": RESAMPLES} if name == "alpha" else {}
+    return term_rows(measure(name)(table, by="study", **options), name, by="study")
+
+
+def _icc_in_items(rng, names, items, systems, variances, term, raters=3):  # type: ignore[no-untyped-def]
+    """Responses of several systems to one item share it, and so do a judge's scores of them."""
+    item, response, judged, rest = np.sqrt(variances)
+    shape = (len(names), items, systems, raters)
+    scores = item * rng.standard_normal((len(names), items, 1, 1)) + rest * rng.standard_normal(shape)
+    scores += response * rng.standard_normal((*shape[:3], 1))
+    scores += judged * rng.standard_normal((len(names), items, 1, raters))
+    return term_rows(measure("icc")(_of_systems(names, scores), by="study"), term, by="study")
+
+
+def _of_systems(names: list[str], scores: np.ndarray) -> pd.DataFrame:
+    """Scores (R, items, systems, judges) as ratings."""
+    rows = np.indices(scores.shape).reshape(4, -1)
+    table = pd.DataFrame({"study": np.asarray(names)[rows[0]], "item": rows[1].astype(str)})
+    return table.assign(system=rows[2].astype(str), judge=rows[3].astype(str), score=scores.ravel())
+
+
+#: Mean scores that three judges give each of many systems, were all items asked: two of them switch neighbours.
+_MEANS = np.linspace(0, 1, 12)[:, None] + np.array([0.0, 0.1, -0.1]) * np.resize([1, -1], 12)[:, None]
+
+
+def _levels(rng, names, items, systems, noise, term):  # type: ignore[no-untyped-def]
+    shape = (len(names), items, systems, 3)
+    scores = _MEANS[:systems] + 0.7 * rng.standard_normal((len(names), items, 1, 1))
+    scores = scores + noise * rng.standard_normal(shape)
+    result = measure("agreement_levels")(_of_systems(names, scores), by="study", n_resamples=RESAMPLES)
+    return term_rows(result, term, by="study")
+
+
+def _from_runs(rng, names, runs, name):  # type: ignore[no-untyped-def]
+    """One item, a few runs of two judges whose noise differs; the first prefers itself by 4, or by 2."""
+    noise = np.array([1.0, 0.4])[:, None, None, None]
+    scores = noise * rng.standard_normal((len(names), 2, 2, 2, runs))
+    scores[:, 0, 0, 0] += 4
+    scores[:, 0, 0, 1] += 2
+    rows = np.indices(scores.shape[:-1]).reshape(4, -1)
+    table = pd.DataFrame({"study": np.asarray(names)[rows[0]], "judge": rows[1].astype(str), "runs": runs})
+    table["system"], table["condition"] = rows[2].astype(str), np.array(["attributed", "anonymized"])[rows[3]]
+    table = table.assign(mean=scores.mean(axis=-1).ravel(), sd=scores.std(axis=-1, ddof=1).ravel())
+    if name == "attenuation":
+        result = measure(name)(table, by="study")
+        return term_rows(result[result["judge"] == "0"], "attenuation", by="study")
+    result = measure(name)(table[table["condition"] == "attributed"], by="study")
+    return term_rows(result[(result["judge"] == "0") & (result["system"] == "0")], "deviation", by="study")
+
+
+def clustered() -> Iterator[Cell]:
+    """Agreement on responses that share an item, agreement of means, and deviations from a few runs."""
+    margin, share = (0.4, 0.4, 0.2), 0.5
+    chance = ((1 - np.array(margin)) * np.array(margin)).sum() / 2
+    same = share + (1 - share) * (np.array(margin) ** 2).sum()
+    truths = {"kappa": share, "alpha": share, "ac1": round(float((same - chance) / (1 - chance)), 10)}
+    for items, systems in ((30, 5), (80, 5)):
+        for name, truth in truths.items():
+            yield Cell(
+                name,
+                f"{name}: clustered by item",
+                "clustered",
+                items * systems,
+                truth,
+                partial(_answers_in_items, items=items, systems=systems, share=share, margin=margin, name=name),
+                clusters=items,
+            )
+    for items, systems in ((30, 4), (50, 8)):
+        for variances in ((1.0, 0.3, 0.3, 1.0), (0.2, 0.3, 0.5, 1.0)):
+            truth = sum(variances[:2]) / sum(variances)
+            for term in ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)"):
+                yield Cell(
+                    "icc",
+                    f"{term}: clustered by item",
+                    "clustered",
+                    items * systems,
+                    round(truth, 10),
+                    partial(_icc_in_items, items=items, systems=systems, variances=variances, term=term),
+                    clusters=items,
+                    note="the raters do not differ in severity",
+                    batch=50,
+                )
+    for items, systems, noise in ((30, 4, 1.0), (96, 11, 1.0)):
+        ranks = _MEANS[:systems].argsort(axis=0).argsort(axis=0)
+        rho = np.corrcoef(ranks.T)[np.triu_indices(3, 1)].mean()
+        shared, rest = 0.49, noise**2
+        offsets = np.var(_MEANS[:systems], axis=1, ddof=1)
+        truths = {"rho_system": rho, "r_sample": shared / (shared + rest)}
+        truths["icc"] = float((shared / (shared + offsets + rest)).mean())
+        for term, truth in truths.items():
+            yield Cell(
+                "agreement_levels",
+                f"{term}: t",
+                "clustered",
+                items,
+                round(float(truth), 10),
+                partial(_levels, items=items, systems=systems, noise=noise, term=term),
+                clusters=items,
+                note=f"{systems} systems",
+                batch=25,
+            )
+    for runs in (2, 3, 5, 10):
+        for name, truth in (("consensus_deviation", 4.0), ("attenuation", 50.0)):
+            term = "deviation" if name == "consensus_deviation" else "attenuation"
+            yield Cell(
+                name, f"{term}: from runs", "independent", runs, truth, partial(_from_runs, runs=runs, name=name)
+            )
 
 
 def _icc(rng, names, n, raters, variances, term):  # type: ignore[no-untyped-def]
@@ -151,7 +269,7 @@ def agreement() -> Iterator[Cell]:
             yield put("ac1", "ac1: t", truth=gwet, intervals=partial(_coefficient, joint=joint, n=n, name="ac1"))
             yield put(
                 "alpha",
-                "alpha: percentile",
+                "alpha: t",
                 truth=truth,
                 intervals=partial(_coefficient, joint=joint, n=n, name="alpha"),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coverage_agreement import agreement
+from coverage_agreement import agreement, clustered
 from coverage_differences import differences
 from coverage_draws import Cell
 from coverage_proportions import proportions
@@ -12,5 +12,5 @@ from coverage_proportions import proportions
 
 def cells() -> Iterator[Cell]:
     """All cells, in their order."""
-    for group in (proportions, differences, agreement):
+    for group in (proportions, differences, agreement, clustered):
         yield from group()

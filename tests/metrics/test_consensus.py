@@ -242,7 +242,7 @@ def test_a_cluster_that_cuts_through_items_is_refused():
 
 def test_no_cluster_takes_the_runs():
     table = complete(np.random.default_rng(0), items="12", runs=3)
-    result = consensus_deviation(table, cluster=None)
+    result = consensus_deviation(table, cluster=False)
     assert (result["method"] == "t from mean, sd, runs (Satterthwaite)").all()
     assert result["flag"].eq("replicates averaged").all()
     cell = table.groupby(["judge", "system", "item"])["score"].agg(["mean", "var"])

@@ -121,7 +121,8 @@ def chance_corrected(units: Units, n: Floats, weights: Floats, coefficient: str)
         influence = (total / more) * (agreement - expected * paired) / apart if more > 0 else agreement * np.nan
         influence = influence - 2 * (1 - estimate) * (own - expected) / apart - estimate
         variance = (n * influence**2).sum() / (total * (total - 1)) if total > 1 else np.nan
-    return Chance(float(estimate), float(np.sqrt(variance)), float(observed), float(expected), influence)
+    error = float(np.sqrt(variance))
+    return Chance(float(estimate), error, float(observed), float(expected), influence)
 
 
 def weighted_kappa(totals: Floats, row: Ints, column: Ints, weights: Floats) -> Floats:

@@ -35,6 +35,7 @@ from judgestats.metrics.consensus.correlations import correlated
 from judgestats.metrics.resampled import LONE_UNIT, Bootstrap
 from judgestats.results import NO_DATA, estimates, flags
 from judgestats.schema.cells import cells
+from judgestats.schema.clustering import Cluster, clusters
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
 
@@ -51,6 +52,7 @@ def quality_agreement(
     by: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
+    cluster: Cluster = "auto",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
     """Correlate, over systems, the mean score with the agreement of the judges.
@@ -67,6 +69,9 @@ def quality_agreement(
         Grouping columns.
     unit, method
         How ratings are correlated in each system, as in :func:`correlation`; conditions are cells, and averaged.
+    cluster : "auto", str or False
+        Column that several systems lie in (a family), whose values are then resampled by nature. Without it systems
+        are independent: they share no column that ``"auto"`` knows.
     conf_level : float
         Coverage of the intervals.
 
@@ -100,6 +105,7 @@ def quality_agreement(
     """
     frame = nw.from_native(data)
     present = list(frame.collect_schema().names())
+    family = _family(cluster, present)
     choose(unit, UNITS, "unit")
     choose(method, METHODS, "method")
     confidence(conf_level)
@@ -110,8 +116,9 @@ def quality_agreement(
         if within is not None:
             grouping(within, present, "table")
         _refuse_repeats(table, groups)
+        table = table.assign(_family=table[family]) if family else table
     elif "judge" in present:
-        table, groups = _of_ratings(data, by, within, unit, method)
+        table, groups = _of_ratings(data, by, within, family, unit, method)
     else:
         lacking = " and ".join(c for c in (score, agreement) if c not in present)
         hints = "".join(suggestion(c, present) for c in (score, agreement) if c not in present)
@@ -121,11 +128,21 @@ def quality_agreement(
         )
     rows = []
     for key, part in _parts(table, groups):
-        rows.append({**key, **({within: ""} if within else {}), **_over_systems(part, conf_level)})
+        rows.append({**key, **({within: ""} if within else {}), **_over_systems(part, conf_level, family)})
         if within is not None:
             for value, inside in part.groupby(within, dropna=False, sort=True):
-                rows.append({**key, within: str(value), **_over_systems(inside, conf_level)})
+                rows.append({**key, within: str(value), **_over_systems(inside, conf_level, family)})
     return estimates(rows, [*groups, *([within] if within else [])], ["p_value"], sort=False)
+
+
+def _family(cluster: Cluster, present: list[str]) -> str:
+    """Column that systems lie in, empty for none."""
+    columns = clusters(cluster)
+    if not columns:
+        return ""
+    if len(columns) > 1 or columns[0] in ("judge", "item", "system"):
+        raise DesignError(f"cluster={cluster!r} must be one column that systems lie in: they are what is counted here.")
+    return grouping(columns[0], present, "table")[0]
 
 
 def _numbers(table: pd.DataFrame, column: str) -> Floats:
@@ -156,7 +173,7 @@ def _parts(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[dict[str, A
     return [(dict(zip(groups, key, strict=True)), part) for key, part in split]
 
 
-def _over_systems(part: pd.DataFrame, conf_level: float) -> dict[str, Any]:
+def _over_systems(part: pd.DataFrame, conf_level: float, family: str) -> dict[str, Any]:
     kept = part.dropna(subset=["_score", "_r"])
     undefined = int(part["_undefined"].sum()) if "_undefined" in part else 0
     lost = flags(
@@ -164,17 +181,21 @@ def _over_systems(part: pd.DataFrame, conf_level: float) -> dict[str, Any]:
         some(undefined, "pair undefined", "pairs undefined"),
     )
     score, r = (kept[c].to_numpy(dtype=float) for c in ("_score", "_r"))
-    return correlated(score, r, "spearman", conf_level, lost)
+    lies = (family, kept["_family"].to_numpy()) if family else None
+    return correlated(score, r, "spearman", conf_level, lost, lies)
 
 
-def _of_ratings(data: Any, by: By, within: str | None, unit: Unit, method: Method) -> tuple[pd.DataFrame, list[str]]:
+def _of_ratings(
+    data: Any, by: By, within: str | None, family: str, unit: Unit, method: Method
+) -> tuple[pd.DataFrame, list[str]]:
     """Mean score (of the judges' means) and mean correlation of each system."""
     named = conditions(data, names(by))
-    more = [c for c in ([within] if within else []) if c not in (*names(by), *named)]
+    more = [c for c in dict.fromkeys(c for c in (within, family) if c) if c not in (*names(by), *named)]
     grouping(more, nw.from_native(data).collect_schema().names(), "ratings")
     table, groups = rated(data, by, [*named, *more])
     refuse_empty(table)
     tiers = _one_each(table, within) if within else {}
+    families = _one_each(table, family) if family else {}
     parts = []
     for block in blocks(table, groups, named, unit):
         mean = mean_defined(system_means(block, whole(block)))[0]
@@ -182,6 +203,7 @@ def _of_ratings(data: Any, by: By, within: str | None, unit: Unit, method: Metho
         rows = block.rows.assign(_score=mean, _r=mean_defined(pairs), _undefined=np.isnan(pairs).sum(axis=1))
         kinds = {"_score": "mean", "_r": "mean", "_undefined": "sum"}
         each = rows.groupby("system", sort=True).agg(kinds).reset_index()
+        each = each.assign(_family=each["system"].map(families)) if family else each
         parts.append(each.assign(**block.key, **({within: each["system"].map(tiers)} if within else {})))
     return pd.concat(parts, ignore_index=True), groups
 
@@ -204,6 +226,7 @@ def ordering_accuracy(
     tier: str = "tier",
     score: str = "mean_score",
     by: By = (),
+    cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -220,8 +243,11 @@ def ordering_accuracy(
         Columns.
     by : str or sequence of str
         Grouping columns; ``judge`` for the order of each judge.
+    cluster : "auto", str or False
+        Column that several systems lie in (a family), whose values are drawn. Without it systems are drawn, within
+        their tiers: they share no column that ``"auto"`` knows.
     n_resamples, seed, conf_level
-        Bootstrap of systems within their tiers.
+        Of the bootstrap.
 
     Returns
     -------
@@ -257,15 +283,16 @@ def ordering_accuracy(
     order = [str(t) for t in order] if isinstance(order, Sequence) else [str(order)]
     if len(set(order)) < len(order) or len(order) < 2:
         raise DesignError(f"order= names tiers from the worst to the best, each once. Got: {', '.join(order)}.")
-    table, groups = _tiered(data, tier, score, by)
-    plan = Bootstrap("percentile", ("system",), tier, n_resamples, seed, conf_level)
+    family = _family(cluster, list(nw.from_native(data).collect_schema().names()))
+    table, groups = _tiered(data, tier, score, by, family)
+    plan = Bootstrap("percentile", (family or "system",), None if family else tier, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
     for key, part in _parts(table, groups):
         rows += [{**key, **row} for row in _ordered(part, order, tier, plan, key)]
     return estimates(rows, [*groups, "lower", "higher"], ["correct"], sort=False)
 
 
-def _tiered(data: Any, tier: str, score: str, by: By) -> tuple[pd.DataFrame, list[str]]:
+def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.DataFrame, list[str]]:
     frame = nw.from_native(data)
     present = list(frame.collect_schema().names())
     if tier not in present:
@@ -277,9 +304,13 @@ def _tiered(data: Any, tier: str, score: str, by: By) -> tuple[pd.DataFrame, lis
         groups = grouping(by, present, "table")
         table = frame.lazy().collect(backend="pandas").to_native()
         _refuse_repeats(table, groups)
+        table = table.assign(_family=table[family]) if family else table
         return table.assign(_score=_numbers(table, score)), groups
     groups = grouping(by, present, "ratings")
-    scored = cells(data, [*(g for g in groups if g != "judge"), *([] if tier in groups else [tier])])
+    scored = cells(
+        data,
+        [*(g for g in groups if g != "judge"), *(c for c in dict.fromkeys([tier, family]) if c and c not in groups)],
+    )
     tiers = _one_each(scored, tier)
     keys = list(dict.fromkeys([*groups, "judge", "system"]))
     means = (
@@ -287,6 +318,8 @@ def _tiered(data: Any, tier: str, score: str, by: By) -> tuple[pd.DataFrame, lis
     )
     wanted = [*groups, "system"]
     table = means.groupby(list(dict.fromkeys(wanted)), dropna=False)["mean"].mean().rename("_score").reset_index()
+    if family:
+        table = table.assign(_family=table["system"].map(_one_each(scored, family)))
     return table.assign(**{tier: table["system"].map(tiers)}), groups
 
 
@@ -301,6 +334,7 @@ def _ordered(
         some(int((np.isnan(value) & ~np.isnan(place)).sum()), "system without a score", "systems without a score"),
     )
     place, value = place[used].astype(np.int64), value[used]
+    family = pd.factorize(part["_family"][used], use_na_sentinel=False)[0] if "_family" in part else None
     if np.unique(place).size < 2:
         if key:
             row = {"lower": "", "higher": "", "term": "ordering_accuracy", "estimate": math.nan, "n": 0, "correct": 0}
@@ -309,26 +343,33 @@ def _ordered(
         raise DesignError(f"Pairs of two tiers are needed. {tier!r} holds {found}; order= names {', '.join(order)}.")
     sort = np.lexsort([value, place])
     place, value = place[sort], value[sort]
+    family = None if family is None else family[sort]
     across = place[:, None] < place[None, :]
     right = across & (value[None, :] - value[:, None] > 1e-9)  # means of one value differ by rounding
     rng = generator(plan.seed, tuple(map(str, key.values())))
-    weights = multinomial_totals(np.ones(place.size), rng, plan.n_resamples, place)
-    rows = [_ordering_row(right, across, weights, plan, lost, "", "")]
+    if family is None:
+        weights = multinomial_totals(np.ones(place.size), rng, plan.n_resamples, place)
+    else:
+        weights = multinomial_totals(np.ones(family.max() + 1), rng, plan.n_resamples)[:, family]
+    rows = [_ordering_row(right, across, weights, family, plan, lost, "", "")]
     for i, lower in enumerate(order):
         for j in range(i + 1, len(order)):
             here = (place[:, None] == i) & (place[None, :] == j)
             if here.any():
-                rows.append(_ordering_row(right & here, here, weights, plan, lost, lower, order[j]))
+                rows.append(_ordering_row(right & here, here, weights, family, plan, lost, lower, order[j]))
     return rows
 
 
 def _ordering_row(
-    right: Any, pairs: Any, weights: Floats, plan: Bootstrap, lost: str, lower: str, higher: str
+    right: Any, pairs: Any, weights: Floats, family: Any, plan: Bootstrap, lost: str, lower: str, higher: str
 ) -> dict[str, Any]:
     n, k = int(pairs.sum()), int(right.sum())
-    drawn = ((weights @ right.astype(float)) * weights).sum(axis=1) / n  # the sizes of the tiers are kept
-    involved = (pairs.any(axis=0) | pairs.any(axis=1)).sum()
+    hits, drawn_pairs = (((weights @ x.astype(float)) * weights).sum(axis=1) for x in (right, pairs))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drawn = hits / drawn_pairs
+    inside = pairs.any(axis=0) | pairs.any(axis=1)
+    involved = inside.sum() if family is None else np.unique(family[inside]).size
     cells_of = from_draws(k / n if n else math.nan, drawn, int(involved), plan, (0.0, 1.0))
-    alone = LONE_UNIT if (pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any() else ""
+    alone = LONE_UNIT if family is None and ((pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any()) else ""
     row = {"lower": lower, "higher": higher, "term": "ordering_accuracy", "correct": k, **cells_of, "n": n}
     return {**row, "flag": flags(NO_DATA if not n else "", lost, alone, cells_of["flag"])}

@@ -138,7 +138,7 @@ def icc(
     present = np.logical_or.reduceat(there, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
     (_by_reml if incomplete == "reml" else _by_squares)(rows, scores, there, present, conf_level)
     if data.cluster is not None:
-        _clustered(rows, scores, there, present, conf_level, chosen.column, reml=incomplete == "reml")
+        _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, reml=incomplete == "reml")
     return rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
 
 
@@ -241,7 +241,15 @@ def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_lev
 
 
 def _clustered(
-    rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float, column: str, *, reml: bool
+    rows: _Rows,
+    scores: Floats,
+    there: Any,
+    present: Any,
+    lies_in: NDArray[np.int64],
+    column: str,
+    conf_level: float,
+    *,
+    reml: bool,
 ) -> None:
     """Put clustered intervals where several subjects lie in one cluster."""
     data = rows.data
@@ -250,8 +258,7 @@ def _clustered(
         complete = there[mine][:, present[g]].all(axis=1)
         if reml:
             complete = there[mine].any(axis=1)
-        assert data.cluster is not None  # the caller asked for clusters
-        labels, code = np.unique(data.cluster[mine][complete], return_inverse=True)
+        labels, code = np.unique(lies_in[mine][complete], return_inverse=True)
         if labels.size == code.size or not (rows.method[:, g] != "").any():
             continue  # a cluster each, or nothing to say
         if reml:

@@ -13,11 +13,13 @@ from scipy.special import stdtrit
 
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import NO_OWN, own_and_others, own_systems
 from judgestats.metrics.consensus.doubts import NO_SD
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.consensus.uncertainty import Spread, Uncertainty, interval
 from judgestats.results import CONSTANT, FEW_CLUSTERS, SIGN_CHANGED, UNBOUNDED, ZERO_BASE, estimates, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 
 Floats = NDArray[np.float64]
@@ -35,7 +37,7 @@ def attenuation(
     family: Mapping[str, str] | None = None,
     round_first: int | None = None,
     conf_level: float = 0.95,
-    cluster: str | None = "item",
+    cluster: Cluster = "auto",
     level: Literal["final", "criterion"] = "final",
     final: str | None = "final",
 ) -> pd.DataFrame:
@@ -108,7 +110,8 @@ def attenuation(
     6         mean_attenuation      25.0             sd unknown
     """
     by = list(dict.fromkeys(names(by)))
-    data = panel(ratings, [*by, condition], level=level, final=final, cluster=cluster)
+    column = None if cluster is False else clustered_by(ratings, [*by, condition], cluster, whole="item").column
+    data = panel(ratings, [*by, condition], level=level, final=final, cluster=column)
     sure, own = Uncertainty(data), own_systems(data, identity, family)
     _, _, weights, _ = own_and_others(data, own)
     where = [data.group_labels(g) for g in range(data.n_groups)]

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, confidence
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.doubts import AVERAGED, NO_REFERENCE
 from judgestats.metrics.consensus.maps import (
     METHODS,
@@ -35,6 +37,7 @@ from judgestats.metrics.consensus.panel import prepare
 from judgestats.metrics.consensus.uncertainty import interval
 from judgestats.metrics.resampled import Bootstrap, Statistic, resampled
 from judgestats.results import CONSTANT, FEW_CLUSTERS, ONE_UNIT, estimates, flags
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 from judgestats.verdicts.groups import to_native, to_table
 
@@ -59,6 +62,26 @@ class _Options:
     n_resamples: int
     conf_level: float
     shuffled: dict[str, NDArray[np.uint64]]
+    within: tuple[str, NDArray[Any]]
+
+    def drawn(self, cells: Cells) -> tuple[str, NDArray[Any]]:
+        """What is resampled by nature, and its code for each cell."""
+        name, unit = cells.unit
+        return (self.within[0], self.within[1][unit]) if name == "item" else (name, unit)
+
+
+def _lies_in(ratings: Any, items: Any, column: str, cluster: Cluster) -> tuple[str, NDArray[Any]]:
+    """Column that is resampled, and the code of each item in it."""
+    own = np.arange(len(items))
+    if column == "item":
+        return "item", own
+    known = nw.from_native(ratings).lazy().select("item", column).unique().collect(backend="pandas").to_native()
+    if known["item"].duplicated().any():
+        if cluster == "auto":
+            return "item", own
+        raise DesignError(f"cluster={column!r} differs within an item. Name a column that every item has one value of.")
+    place = pd.Index(known["item"].astype(str)).get_indexer(pd.Index(items).astype(str))
+    return column, pd.factorize(known[column], use_na_sentinel=False)[0][place]
 
 
 def calibrate(
@@ -72,6 +95,7 @@ def calibrate(
     folds: int = 5,
     by: By = (),
     final: str | None = "final",
+    cluster: Cluster = "auto",
     conf_level: float = 0.95,
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
@@ -105,6 +129,9 @@ def calibrate(
         Further columns that split the result: a map for each (``criterion``, say).
     final : str or None
         Criterion that holds a final score: taken alone where there is one, else one map serves all criteria.
+    cluster : "auto", str or False
+        Column whose values are resampled by nature: ``"auto"``, items or what they lie in (``prompt``, ``task``);
+        False, items. Folds are of items.
     conf_level : float
         Coverage of the intervals.
     n_resamples : int
@@ -147,8 +174,7 @@ def calibrate(
     That is right for prediction, and too flat as a statement on how a judge uses the scale; replicates help.
 
     Intervals: for ``shift`` and the deviations, t over items from the items' sums; else Student's, from a bootstrap
-    of items.
-    Those of held-out terms take the folds' fits as given.
+    of items. Those of held-out terms take the folds' fits as given.
 
     Examples
     --------
@@ -178,11 +204,13 @@ def calibrate(
         raise DesignError("by='system' cannot be: a judge has one map for all systems. Leave it out.")
     table, groups = prepare(ratings, by, level="final", final=final, cluster=None)
     order = {k: shuffled(table.labels[k], seed) for k in ("item", "system")}
-    options = _Options(method, folds, own == "include", seed, n_resamples, conf_level, order)
+    drawn = clustered_by(ratings, names(by), cluster, whole="item")
+    within = _lies_in(ratings, table.labels["item"], drawn.column, cluster)
+    options = _Options(method, folds, own == "include", seed, n_resamples, conf_level, order, within)
     target = reference_of(table, groups, reference, final, identity)
     rows: list[dict[str, Any]] = []
     maps: dict[tuple[str, ...], Fit | None] = {}
-    told = [f"pooled over {c}" for c in table.pooled]
+    told = [*([drawn.flag] if drawn.flag else []), *(f"pooled over {c}" for c in table.pooled)]
     for key, cells in cells_of_judges(table, groups, target, identity or {}):
         used = cells.where(usable(cells, options.include_own))
         maps[name_of(key.values())] = fit(used.x, used.y, method)
@@ -269,7 +297,7 @@ def _parameters(used: Cells, key: Mapping[str, Any], told: list[str], options: _
 
 def _mean(gap: Floats, cells: Cells, told: list[str], options: _Options) -> _Row:
     """Mean over cells, with t over items: the sd of the items' sums of distances from it."""
-    name, unit = cells.unit
+    name, unit = options.drawn(cells)
     _, place = np.unique(unit, return_inverse=True)
     mean = float(gap.mean())
     sums = np.bincount(place, weights=gap - mean)
@@ -294,7 +322,7 @@ def _drawn(
     counts: Floats, statistic: Statistic, cells: Cells, key: Mapping[str, Any], told: list[str], options: _Options
 ) -> _Row:
     """Statistic of totals over cells, with a bootstrap of items."""
-    name, unit = cells.unit
+    name, unit = options.drawn(cells)
     plan = Bootstrap("t", (name,), None, options.n_resamples, options.seed, options.conf_level)
     row = resampled(pd.DataFrame({name: unit, "n": 1.0}), counts, statistic, plan, key)
     return {**row, "estimate": float(statistic(counts.sum(axis=0)[None, :])[0]), "flag": flags(row["flag"], *told)}

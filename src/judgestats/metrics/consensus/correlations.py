@@ -10,15 +10,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 from scipy.stats import kendalltau
 
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import average_ranks
-from judgestats.kernels.proportions import normal_quantile, wilson
+from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.ranking import Level, scores_of
-from judgestats.results import CONSTANT, NO_DATA, SMALL_N, estimates, flags
+from judgestats.results import CONSTANT, NO_DATA, RESAMPLES_AGREE, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.cells import cells
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
 
@@ -41,6 +43,7 @@ def rank_correlation(
     method: Method | Sequence[Method] = METHODS,
     by: By = (),
     identity: Mapping[str, str] | None = None,
+    cluster: Cluster = "auto",
     conf_level: float = 0.95,
     level: Level = "final",
     final: str | None = "final",
@@ -69,6 +72,10 @@ def rank_correlation(
         Further columns that split the result.
     identity : mapping of str to str, optional
         System name -> name, so that the systems of a pair of conditions, or of a reference, match.
+    cluster : "auto", str or False
+        Column of `ratings` that several points lie in: with `truth`, ``"auto"`` takes what its items are seen to share
+        (``item``, where systems are told apart; ``prompt``, ``task``); False takes points as independent. Systems
+        share nothing that ``"auto"`` knows; a column names their family, say.
     conf_level : float
         Coverage of the intervals.
     level, final
@@ -91,7 +98,8 @@ def rank_correlation(
     Notes
     -----
     Intervals are Fisher's z: for Spearman with variance (1 + ρ²/2)/(n - 3) (Bonett and Wright 2000), for tau-b with
-    0.437/(n - 4) (Fieller, Hartley and Pearson 1957).
+    0.437/(n - 4) (Fieller, Hartley and Pearson 1957). With clusters it is t on the scale of z, from the jackknife of
+    clusters, and p goes with it.
 
     Examples
     --------
@@ -115,6 +123,14 @@ def rank_correlation(
         paired, groups = _between(ratings, against, condition, by, identity or {}, level, final)
     else:
         paired, groups = _beside(ratings, against, by, identity or {}, level, final)
+    things = [c for c in ("system", "item") if c in paired.columns]
+    asked = False if truth is None and cluster == "auto" else cluster
+    chosen = clustered_by(ratings, [*groups, "judge"], asked, things)
+    doubts = chosen.flag if truth is not None else ""
+    if chosen.column:
+        paired = _lying_in(
+            paired, ratings, things if chosen.column not in things else [], chosen.column, identity or {}
+        )
     rows: list[dict[str, Any]] = []
     keys = [*groups, "judge"]
     for key, part in paired.groupby(keys, dropna=False, sort=True):
@@ -122,13 +138,19 @@ def rank_correlation(
         kept = part.dropna(subset=["x", "y"])
         doubt = f"{len(part) - len(kept)} {UNMATCHED}" if len(kept) < len(part) else ""
         x, y = kept["x"].to_numpy(dtype=float), kept["y"].to_numpy(dtype=float)
-        rows += [{**named, **correlated(x, y, m, conf_level, doubt)} for m in methods]
+        lies = (chosen.column, kept["_cluster"].to_numpy()) if chosen.column else None
+        doubt = flags(doubt, doubts)
+        rows += [{**named, **correlated(x, y, m, conf_level, doubt, lies)} for m in methods]
         if "level" in part.columns:
-            rows += [{**named, **row} for row in _misses(part, conf_level)]
+            rows += [
+                {**named, **row, "flag": flags(row["flag"], doubts)} for row in _misses(part, conf_level, chosen.column)
+            ]
     return estimates(rows, keys, ["p_value"])
 
 
-def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: str = "") -> dict[str, Any]:
+def correlated(
+    x: Floats, y: Floats, method: Method, conf_level: float, doubt: str = "", cluster: tuple[str, Any] | None = None
+) -> dict[str, Any]:
     """Correlate two vectors by rank, values that differ by rounding being tied: the cells of one estimate.
 
     Parameters
@@ -139,6 +161,8 @@ def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: s
     conf_level : float
     doubt : str
         A flag to begin with.
+    cluster : (str, (n,) array), optional
+        What the points lie in, and which of it.
 
     Returns
     -------
@@ -147,6 +171,7 @@ def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: s
         and ``p_value``.
     """
     n = x.size
+    given = x, y
     x, y = average_ranks(x), average_ranks(y)
     row: dict[str, Any] = {"term": method, "n": n}
     if n < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -156,6 +181,8 @@ def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: s
     row |= {"estimate": r, "p_value": p, "flag": flags(doubt, SMALL_N if n < 30 else "")}
     if 1 - abs(r) < 1e-12:
         return {**row, "flag": flags(row["flag"], PERFECT)}
+    if cluster is not None and len(pd.unique(cluster[1])) < n:
+        return {**row, **_jackknifed(*given, r, method, conf_level, *cluster, row["flag"])}
     if not variance < math.inf:
         return {**row, "flag": flags(row["flag"], TOO_FEW)}
     return {
@@ -163,6 +190,52 @@ def correlated(x: Floats, y: Floats, method: Method, conf_level: float, doubt: s
         **fisher_cells(r, variance, conf_level),
         "method": f"Fisher z; {_P_VALUES[method]}",
     }
+
+
+def _jackknifed(
+    x: Floats, y: Floats, r: float, method: Method, conf_level: float, column: str, labels: Any, flag: str
+) -> dict[str, Any]:
+    """Student's interval of a rank correlation on the scale of z, from the jackknife of clusters."""
+    code, levels = pd.factorize(labels, use_na_sentinel=False)
+    g = len(levels)
+    few = flags(flag, few_clusters(g, drawn=True))
+    if g < 2:
+        return {"p_value": math.nan, "flag": few}
+    parts = [_STATISTICS[method](average_ranks(x[code != c]), average_ranks(y[code != c]))[0] for c in range(g)]
+    without = np.array(parts)
+    if not (np.abs(without) < 1 - 1e-12).all():
+        return {"p_value": math.nan, "flag": flags(few, PERFECT)}
+    z = np.arctanh(without)
+    error = math.sqrt((g - 1) / g * float(((z - z.mean()) ** 2).sum()))
+    if not error > 1e-12:
+        return {"p_value": math.nan, "flag": flags(few, RESAMPLES_AGREE)}
+    bias, half = (g - 1) * (float(z.mean()) - math.atanh(r)), float(stdtrit(g - 1, (1 + conf_level) / 2)) * error
+    return {
+        "std_error": (1 - r * r) * error,
+        "conf_low": math.tanh(math.atanh(r) - half - max(bias, 0.0)),
+        "conf_high": math.tanh(math.atanh(r) + half - min(bias, 0.0)),
+        "p_value": float(2 * stdtr(g - 1, -abs(math.atanh(r)) / error)),
+        "method": f"t over {column}s (G = {g}), jackknife of Fisher's z",
+        "flag": few,
+    }
+
+
+def _lying_in(
+    paired: pd.DataFrame, ratings: Any, things: Sequence[str], column: str, identity: Mapping[str, str]
+) -> pd.DataFrame:
+    """Put beside each point what it lies in."""
+    if not things:
+        return paired.assign(_cluster=paired[column])
+    known = nw.from_native(ratings).lazy().select(*things, column).unique().collect(backend="pandas").to_native()
+    keys = [k for k in things if k in paired.columns]
+    if "system" in keys and identity:  # by either name
+        known = pd.concat([known, _renamed(known, identity)], ignore_index=True)
+    known = known.drop_duplicates([*keys, column]).rename(columns={column: "_cluster"})
+    if known.duplicated(keys).any():
+        raise DesignError(
+            f"cluster={column!r} differs within one {' and '.join(keys)}. Name a column that it has one value of."
+        )
+    return paired.merge(known.astype(dict.fromkeys(keys, str)), on=keys, how="left")
 
 
 def fisher_cells(r: float, variance: float, conf_level: float) -> dict[str, float]:
@@ -237,7 +310,7 @@ _STATISTICS: dict[Method, Callable[[Floats, Floats], tuple[float, float, float]]
 _P_VALUES: dict[Method, str] = {"spearman": "p from t on n - 2", "kendall": "p exact or normal"}
 
 
-def _misses(part: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
+def _misses(part: pd.DataFrame, conf_level: float, column: str) -> list[dict[str, Any]]:
     """How many items the judge puts on a wrong level."""
     kept = part.dropna(subset=["x", "level"])
     n = len(kept)
@@ -249,6 +322,14 @@ def _misses(part: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
     rows = []
     for term, hits in (("off_by_one", int((off == 1).sum())), ("off_by_more", int((off > 1).sum()))):
         low, high = wilson(hits, n, conf_level)
+        error, method, few = math.sqrt(hits * (n - hits) / n**3), "Wilson", ""
+        if column and (groups := kept["_cluster"].nunique(dropna=False)) < n:
+            code = pd.factorize(kept["_cluster"], use_na_sentinel=False)[0]
+            missed = off == 1 if term == "off_by_one" else off > 1
+            wrong, size = (np.bincount(code, w, groups).astype(np.float64) for w in (missed.astype(float), np.ones(n)))
+            error, *ends = clustered_wilson(wrong, size, conf_level)
+            low, high = (np.asarray(x) for x in ends)
+            method, few = f"Wilson, clustered by {column} (G = {groups})", few_clusters(groups)
         rows.append(
             {
                 "term": term,
@@ -256,9 +337,9 @@ def _misses(part: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
                 "n": n,
                 "conf_low": n * float(low),
                 "conf_high": n * float(high),
-                "std_error": math.sqrt(hits * (n - hits) / n),
-                "method": "Wilson, times n",
-                "flag": SMALL_N if n < 30 else "",
+                "std_error": n * error,
+                "method": f"{method}, times n",
+                "flag": flags(SMALL_N if n < 30 else "", few),
             }
         )
     return rows

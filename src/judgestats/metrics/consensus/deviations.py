@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import wilson
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.doubts import NO_REFERENCE, Doubts
 from judgestats.metrics.consensus.identity import identities, own_pairs
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.consensus.reference import against
 from judgestats.metrics.consensus.uncertainty import Spread, Uncertainty, interval
 from judgestats.results import SMALL_N, estimates, flags
-from judgestats.schema.columns import By
+from judgestats.schema.clustering import Cluster
+from judgestats.schema.columns import By, names
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -38,7 +40,7 @@ def consensus_deviation(
     family: Mapping[str, str] | None = None,
     exclude_self: bool = True,
     conf_level: float = 0.95,
-    cluster: str | None = "item",
+    cluster: Cluster = "auto",
     level: Literal["final", "criterion"] = "final",
     final: str | None = "final",
 ) -> pd.DataFrame:
@@ -67,9 +69,10 @@ def consensus_deviation(
         False leaves the judge in its own consensus, which shrinks every deviation by (n - 1)/n. For contrast only.
     conf_level : float
         Coverage of the intervals.
-    cluster : str or None
-        Column whose values are resampled by nature: intervals are t over its values, from the clusters' sums. ``None``
-        takes the items as given, and the uncertainty from the runs alone.
+    cluster : "auto", str or False
+        Column whose values are resampled by nature: intervals are t over its values, from the clusters' sums.
+        ``"auto"``: ``item``, or what the items lie in (``prompt``, ``task``), the coarsest with 30 values or more.
+        False takes the items as given, and the uncertainty from the runs alone.
     level : {'final', 'criterion'}
         ``criterion`` splits the result by criterion.
     final : str or None
@@ -100,7 +103,8 @@ def consensus_deviation(
     With two items or more in every pair of an estimate the interval is t on G - 1, from the influence of each cluster
     on it: for one deviation the sd of the items' deviations over the root of G, for ``self_excess`` in a complete
     design the sd of the items' self-excess. Otherwise, if the runs tell an sd, the estimate is written as a linear
-    function of independent cell means, and ``method`` is ``normal, from mean, sd, runs``. Otherwise it is NaN; ``flag``
+    function of independent cell means, and ``method`` is ``t from mean, sd, runs (Satterthwaite)``:
+    degrees of freedom of the variances added up. Otherwise it is NaN; ``flag``
     says why.
 
     In each cell the deviations of its judges sum to 0: the measure is relative.
@@ -135,7 +139,8 @@ def consensus_deviation(
     if peers and reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and mean.")
     source = None if peers else against(reference, level, final, identity)
-    data = panel(ratings, by, level=level, final=final, cluster=cluster, exclude_self=exclude_self, reference=source)
+    column = None if cluster is False else clustered_by(ratings, names(by), cluster, whole="item").column
+    data = panel(ratings, by, level=level, final=final, cluster=column, exclude_self=exclude_self, reference=source)
     if peers and len(data.judges) < 2:
         raise DesignError(
             f"A consensus needs at least two judges; got {', '.join(map(str, data.judges)) or 'none'}. Give more "

@@ -9,11 +9,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import choose
+from judgestats.errors import DesignError, choose
+from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import LEVELS
 from judgestats.metrics.consensus.uncertainty import interval
 from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, estimates, flags
 from judgestats.schema.cells import CONDITIONS, cells
+from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import COUNTS, By, grouping, names
 
 UNEQUAL_CRITERIA = "unequal criteria"
@@ -33,6 +35,7 @@ def score_matrix(
     ddof: int = 1,
     final: str | None = "final",
     decimals: int | tuple[int, int] | None = None,
+    cluster: Cluster = "auto",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
     """Mean and standard deviation over runs, per judge x system.
@@ -53,6 +56,8 @@ def score_matrix(
     decimals : int or (int, int), optional
         Decimals to which final score and criteria are printed, for that check: a gap above half a unit of each is
         flagged. None takes the numbers as exact.
+    cluster : "auto", str or False
+        Column whose values are resampled by nature: ``"auto"``, items or what they lie in; False, items.
     conf_level : float
         Coverage of the intervals.
 
@@ -62,7 +67,7 @@ def score_matrix(
         The `by` columns, ``judge``, ``system`` (``criterion``), the columns of every estimate with term ``score``, and
         ``sd`` (over runs; with several items, pooled within items; NaN for a single run), ``runs`` (behind an item's
         mean; the fewest), ``items``, ``mean_of_criteria`` and ``gap`` = final minus mean of criteria. ``n`` counts
-        scores. The interval is t over runs for one item, t over items for several.
+        scores. The interval is t over runs for one item, t over items (or what they lie in) for several.
 
     Raises
     ------
@@ -110,7 +115,23 @@ def score_matrix(
         scores = _with_gap(table[is_final], table[~is_final], by)
     else:
         scores = _final(data, table, by, ddof)
-    return _over_items(scores, groups, ddof, decimals, conf_level)
+    drawn = clustered_by(data, by, cluster, whole="item")
+    result = _over_items(_labelled(scores, data, by, drawn.column), groups, ddof, decimals, conf_level, drawn.column)
+    several = result["items"] > 1
+    result.loc[several, "flag"] = [flags(f, drawn.flag) for f in result.loc[several, "flag"]]
+    return result
+
+
+def _labelled(scores: pd.DataFrame, data: Any, by: Sequence[str], column: str) -> pd.DataFrame:
+    """Put beside each score what its item lies in."""
+    if column == "item" or column in scores.columns:
+        return scores.assign(_cluster=scores[column])
+    keys = [*dict.fromkeys([*by, "item"])]
+    known = data.lazy().select(*dict.fromkeys([*keys, column])).unique().collect(backend="pandas").to_native()
+    if known.duplicated(keys).any():
+        raise DesignError(f"cluster={column!r} differs within an item. Name a column that every item has one value of.")
+    known = known.rename(columns={column: "_cluster"}).astype({k: scores[k].dtype for k in keys})
+    return scores.merge(known, on=keys, how="left")
 
 
 def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
@@ -167,7 +188,12 @@ def _with_gap(final: pd.DataFrame, criteria: pd.DataFrame, by: Sequence[str]) ->
 
 
 def _over_items(
-    scores: pd.DataFrame, groups: list[str], ddof: int, decimals: int | tuple[int, int] | None, conf_level: float
+    scores: pd.DataFrame,
+    groups: list[str],
+    ddof: int,
+    decimals: int | tuple[int, int] | None,
+    conf_level: float,
+    column: str,
 ) -> pd.DataFrame:
     if "mean_of_criteria" not in scores.columns:
         scores = scores.assign(mean_of_criteria=np.nan)
@@ -185,7 +211,6 @@ def _over_items(
         .agg(
             estimate=("mean", "mean"),
             items=("mean", "count"),
-            between=("mean", "std"),
             runs=("runs", "min"),
             most=("runs", "max"),
             total=("runs", "sum"),
@@ -200,6 +225,7 @@ def _over_items(
         )
         .reset_index()
     )
+    table = table.merge(_between(scores, groups), on=groups, how="left")
     table["gap"] = table["paired"] - table["mean_of_criteria"]
     with np.errstate(divide="ignore", invalid="ignore"):
         pooled = np.sqrt(table["squares"] / table["free"])
@@ -208,7 +234,7 @@ def _over_items(
     se, df = _standard_error(table, ddof)
     spread = interval(table["estimate"].to_numpy(), se**2, df, conf_level)
     table["std_error"], table["conf_low"], table["conf_high"] = spread
-    rows = [_row(row, _tolerance(decimals)) for row in table.to_dict("records")]
+    rows = [_row(row, _tolerance(decimals), column) for row in table.to_dict("records")]
     return estimates(rows, groups, EXTRA)
 
 
@@ -218,8 +244,18 @@ def _standard_error(table: pd.DataFrame, ddof: int) -> tuple[Any, Any]:
     runs, items = table["runs"].to_numpy(dtype=float), table["items"].to_numpy(dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
         over_runs = np.where(runs > 1, table["sd"] * np.sqrt((runs - ddof) / (runs - 1) / runs), np.nan)
-        over_items = table["between"] / np.sqrt(items)
-    return np.where(one, over_runs, over_items), np.where(one, runs - 1, items - 1)
+        over_items = np.sqrt(table["squared"] * table["clusters"] / (table["clusters"] - 1)) / items
+    return np.where(one, over_runs, over_items), np.where(one, runs - 1, table["clusters"] - 1)
+
+
+def _between(scores: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
+    """Clusters of each group, and the sum of their squared sums of distances from its mean."""
+    away = scores["mean"] - scores.groupby(groups, dropna=False)["mean"].transform("mean")
+    known = scores[[*groups, "_cluster"]].assign(_away=away)[away.notna()]
+    sums = known.groupby([*groups, "_cluster"], dropna=False, observed=True)["_away"].sum().reset_index()
+    sums = sums.assign(_away=sums["_away"] ** 2)
+    of_group = sums.groupby(groups, dropna=False, observed=True)["_away"]
+    return of_group.agg(clusters="count", squared="sum").reset_index()
 
 
 def _tolerance(decimals: int | tuple[int, int] | None) -> float:
@@ -229,10 +265,10 @@ def _tolerance(decimals: int | tuple[int, int] | None) -> float:
     return 0.5 * 10.0**-of_final + 0.5 * 10.0**-of_criteria + 1e-9
 
 
-def _row(row: dict[str, Any], tolerance: float) -> dict[str, Any]:
+def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
     several = row["items"] > 1
     known = row["std_error"] >= 0
-    method = (f"t over items (G = {row['items']})" if several else "t over runs") if known else ""
+    method = (f"t over {column}s (G = {row['clusters']:.0f})" if several else "t over runs") if known else ""
     told = {
         NO_DATA: row["items"] == 0,
         SINGLE_RUN: row["runs"] == 1,
@@ -240,7 +276,7 @@ def _row(row: dict[str, Any], tolerance: float) -> dict[str, Any]:
         UNEQUAL_CRITERIA: row["unequal"],
         SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
         ASIDE: row["aside"],
-        FEW_CLUSTERS: 1 < row["items"] < 10,
+        FEW_CLUSTERS: several and row["clusters"] < 10,
         CONSTANT: known and np.isnan(row["conf_low"]),
         GAP: abs(row["gap"]) > tolerance,
     }
