@@ -112,8 +112,8 @@ def position_bias(
       judge         term              scale  estimate  conf_low  conf_high
     0     g   first slot           log-odds      1.32      0.33       2.31
     1     g   first slot         odds ratio      3.73      1.39      10.06
-    2     g   first slot  percentage points     13.06      4.86      21.26
-    3     g  sd(content)           log-odds      3.53      1.75       7.14
+    2     g   first slot  percentage points     13.06      4.87      21.26
+    3     g  sd(content)           log-odds      3.53      1.75       7.13
     """
     confidence(conf_level)
     slopes, groups = names(attribute), names(by)
