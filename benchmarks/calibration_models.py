@@ -140,7 +140,7 @@ def _grid(family: str) -> Case:
         return v, rng.poisson(np.exp(eta)).astype(float)
 
     def fit(y: Floats, seed: int, draws: int) -> Fit:
-        model = Model(replace(coded, y=y), family, link, n_quadrature=15, thresholds=cuts)
+        model = Model(replace(coded, y=y), family, link, n_quadrature="auto", thresholds=cuts)
         found = integrated(model, _SCALES if ordered else {k: v for k, v in _SCALES.items() if k != "threshold"},
                            draws=1000, seed=seed)  # fmt: skip
         own, heavy = some(found, draws, seed)

@@ -61,7 +61,7 @@ class Cell:
     truth : dict
         Fixed effects by name, thresholds, and ``sd(Intercept|factor)``.
     options : dict
-        ``reml``, ``n_quadrature``.
+        ``reml``, ``n_quadrature``; the defaults are those of :func:`judgestats.fit`.
     profiled : tuple of str
         Parameters whose profile interval is tried too.
     """
@@ -94,7 +94,7 @@ def _one_factor() -> Iterator[Cell]:
     formula = "y ~ x + z + (1|item)"
     truth = {"Intercept": 0.5, "x": 0.4, "z": 0.5, "sd(Intercept|item)": 1.0}
     for calls in (2, 3, 5, 10):
-        for nodes, method in ((1, "Laplace"), (15, "AGQ 15")):
+        for nodes, method in ((1, "Laplace"), ("auto", "integrated")):
             name = f"binary, 100 items of {calls} calls, {method}"
             sd = ("sd(Intercept|item)",)
             yield Cell(name, "binomial", formula, {"item": 100}, calls, truth, {"n_quadrature": nodes}, sd)
@@ -103,7 +103,7 @@ def _one_factor() -> Iterator[Cell]:
         yield Cell(f"binary, {groups} items of 20 calls", "binomial", formula, {"item": groups}, 20, truth, {}, both)
     for base, share in ((-3.0, "7 %"), (-4.5, "2 %")):
         rare = truth | {"Intercept": base}
-        for nodes, method in ((1, "Laplace"), (15, "AGQ 15")):
+        for nodes, method in ((1, "Laplace"), ("auto", "integrated")):
             name = f"binary, rare ({share}), 100 items of 20 calls, {method}"
             yield Cell(name, "binomial", formula, {"item": 100}, 20, rare, {"n_quadrature": nodes})
 
@@ -176,8 +176,8 @@ def drawn(cell: Cell, d: Design, rng: np.random.Generator) -> Any:
 
 def fitted(cell: Cell, d: Design, y: Any) -> Fitted:
     """Fit one response."""
-    cuts = thresholds(d.categories, "logit")
-    return fit_design(Model(replace(d, y=y), cell.family, LINKS[cell.family], thresholds=cuts, **cell.options))
+    options: dict[str, Any] = {"n_quadrature": "auto", "thresholds": thresholds(d.categories, "logit"), **cell.options}
+    return fit_design(Model(replace(d, y=y), cell.family, LINKS[cell.family], **options))
 
 
 def tried(cell: Cell, fit: Fitted) -> dict[str, Any]:

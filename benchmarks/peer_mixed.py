@@ -186,7 +186,7 @@ class Case:
 
     @property
     def options(self) -> dict[str, Any]:
-        return {} if self.n_quadrature == 1 else {"n_quadrature": self.n_quadrature}
+        return {"n_quadrature": self.n_quadrature}  # the peers' default is 1, ours is not
 
     @property
     def response(self) -> str:

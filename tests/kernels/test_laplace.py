@@ -8,7 +8,7 @@ import pytest
 import twins_mixed as twin
 from judgestats.kernels.elimination import structure
 from judgestats.kernels.laplace import Laplace, Rows
-from judgestats.kernels.quadrature import Quadrature
+from judgestats.kernels.quadrature import Quadrature, Trapezoid
 
 
 def problem(kind, seed=0, N=60):
@@ -126,3 +126,48 @@ def test_quadrature_gradient_is_exact(kind, nodes):
     h = 1e-5
     plain = [(at(PARAMS + e)[0] - at(PARAMS - e)[0]) / (2 * h) for e in h * np.eye(6)]
     assert at(PARAMS)[1] == pytest.approx(np.array(plain), abs=1e-5)
+
+
+@pytest.mark.parametrize("scale", [0.3, 4.0, 15.0])
+@pytest.mark.parametrize("kind", range(5))
+def test_the_trapezoidal_rule_is_the_integral(kind, scale):
+    rows, start = grouped(kind)
+    params = PARAMS.copy()
+    params[2] *= 1.0 if kind == 2 else scale  # a Poisson mean of exp(15 u) is none
+    eta0, zl, hi, lo = one_term(rows, params)
+    kernel, finer = (Trapezoid.of(rows, start, np.ones(6), extra) for extra in (0, 1))
+    got, more = (k.value(eta0, zl, hi, lo)[0] for k in (kernel, finer))
+    parts = [slice(a, b) for a, b in pairwise(start)]
+    with np.errstate(divide="ignore"):
+        exact = [twin.integral(kind, rows.y[p], rows.m[p], eta0[p], hi[p], lo[p], zl[p, 0]) for p in parts]
+    assert got == pytest.approx(sum(exact), abs=1e-8)
+    assert more == pytest.approx(got, abs=1e-9)
+    np.testing.assert_array_equal(finer.intervals, 2 * kernel.intervals)
+    for own, better in zip(kernel.by, finer.by, strict=True):
+        np.testing.assert_allclose(own, better, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_gradient_of_the_trapezoidal_rule_is_exact(kind):
+    rows, start = grouped(kind)
+    often = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
+    kernel = Trapezoid.of(Rows(**{**vars(rows), "times": np.repeat(often, np.diff(start))}), start, often)
+
+    def at(params):
+        given = one_term(rows, params)
+        value, eta = kernel.value(*given)
+        by = kernel.adjoint(eta, *given[1:])
+        tau = [by.hi[rows.category == j].sum() + by.lo[rows.category == j + 1].sum() for j in range(2)]
+        return value, np.concatenate([rows.X.T @ by.eta, [(by.scale * rows.z).sum()], [0], tau])
+
+    h = 1e-5
+    plain = [(at(PARAMS + e)[0] - at(PARAMS - e)[0]) / (2 * h) for e in h * np.eye(6)]
+    assert at(PARAMS)[1] == pytest.approx(np.array(plain), abs=1e-5)
+
+
+def test_no_mode_is_an_infinite_integral():
+    rows, start = grouped(0)
+    eta0, zl, hi, lo = one_term(rows, PARAMS)
+    kernel = Trapezoid.of(rows, start, np.ones(6))
+    assert kernel.value(eta0 * np.nan, zl, hi, lo)[0] == np.inf
+    assert np.isfinite(kernel.value(eta0, zl, hi, lo)[0])

@@ -19,7 +19,7 @@ from models.test_contrasts import CASES, fitted
 
 @cache
 def own(formula: str, table: str, **options: Any) -> Any:
-    return fit(formula, data(table), **options)
+    return fit(formula, data(table), **{"n_quadrature": 1, **options})
 
 
 def sleep(right: str, reml: bool) -> Any:
@@ -127,6 +127,28 @@ def test_what_is_flagged() -> None:
     assert np.isnan(table["statistic"].iloc[1])
 
 
+@pytest.mark.parametrize("rule", ["auto", 9])
+def test_models_by_two_rules_are_compared_under_laplace_where_one_needs_it(rule: Any) -> None:
+    small, large = own(CASES, "cbpp", n_quadrature=rule), own(f"{CASES} + (1|obs)", "cbpp", n_quadrature="auto")
+    assert [f.approximation for f in (small, large)] == ["trapezoid" if rule == "auto" else "AGQ 9", "Laplace"]
+    table = anova(small, large)
+    assert table["flag"].tolist() == ["refitted by Laplace's approximation", BOUNDARY]
+    wanted = anova(own(CASES, "cbpp"), large)
+    np.testing.assert_allclose(table["statistic"], wanted["statistic"], atol=1e-8)
+    theirs = results("tests", model="cbpp_obs", term="cbpp", quantity="lrt").iloc[0]
+    assert table["statistic"].iloc[1] == pytest.approx(theirs["statistic"], abs=2e-4)
+
+
+def test_two_numbers_of_nodes_are_compared_under_the_refined_rule() -> None:
+    null = CASES.replace("period", "1")
+    table = anova(own(null, "cbpp", n_quadrature=3), own(CASES, "cbpp", n_quadrature="auto"))
+    assert table["flag"].tolist() == ["refitted by the trapezoidal rule", ""]
+    exact = [own(f, "cbpp", n_quadrature=51).loglik for f in (null, CASES)]
+    np.testing.assert_allclose(table["loglik"], exact, atol=1e-7)
+    free = anova(own(CASES, "cbpp", n_quadrature="auto"), own(CASES.replace(" + (1|herd)", ""), "cbpp"))
+    assert free["flag"].tolist() == ["", BOUNDARY]
+
+
 def test_what_is_refused() -> None:
     cbpp = own(CASES, "cbpp")
     with pytest.raises(DesignError, match="two models or more"):
@@ -138,6 +160,6 @@ def test_what_is_refused() -> None:
     with pytest.raises(DesignError, match="of different data: 72 rows and 57"):
         anova(own("high ~ temp", "wine"), own("high ~ temp + contact", "wine_unbalanced"))
     with pytest.raises(DesignError, match="approximated differently: AGQ 9, Laplace"):
-        anova(cbpp, own(CASES.replace("period", "1"), "cbpp", n_quadrature=9))
+        anova(cbpp, replace(own(CASES.replace("period", "1"), "cbpp", n_quadrature=9), engine="mine"))
     with pytest.raises(FitError, match="has no likelihood"):
         anova(cbpp, replace(cbpp, loglik=float("nan")))

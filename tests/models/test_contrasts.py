@@ -34,7 +34,7 @@ MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
 @cache
 def fitted(name: str) -> Any:
     table, formula, options = MODELS[name]
-    return fit(formula, data(table), **options)
+    return fit(formula, data(table), n_quadrature=1, **options)
 
 
 def theirs(

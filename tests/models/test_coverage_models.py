@@ -61,10 +61,10 @@ def test_where_fixed_effects_cover_too_little_the_fit_is_flagged(table):
     ("name", "flags"),
     [
         ("binary, 100 items of 3 calls, Laplace", (FEW_CALLS,)),
-        ("binary, 100 items of 3 calls, AGQ 15", ()),
+        ("binary, 100 items of 3 calls, integrated", ()),
         ("binary, 100 items of 5 calls, Laplace", ()),
         ("binary, rare (2 %), 100 items of 20 calls, Laplace", (RARE,)),
-        ("binary, rare (2 %), 100 items of 20 calls, AGQ 15", ()),
+        ("binary, rare (2 %), 100 items of 20 calls, integrated", ()),
         ("binary, 50 items x 8 judges, sd 1", ("fewer than 30 levels of judge",)),
         ("binary, 50 items x 32 judges, sd 1", ()),
         ("Gaussian, 20 items of 10 calls, ML", ("fewer than 30 levels of item",)),
@@ -93,7 +93,7 @@ def test_fixed_effects_are_unbiased_where_nothing_is_flagged(table):
 def test_laplace_with_few_calls_makes_a_standard_deviation_too_small_and_quadrature_does_not(table):
     sd = table[(table["parameter"] == "sd(Intercept|item)") & (table["method"] == "wald")].set_index("design")["bias"]
     laplace = [sd[f"binary, 100 items of {calls} calls, Laplace"] for calls in (2, 3, 5, 10)]
-    quadrature = [sd[f"binary, 100 items of {calls} calls, AGQ 15"] for calls in (2, 3, 5, 10)]
+    quadrature = [sd[f"binary, 100 items of {calls} calls, integrated"] for calls in (2, 3, 5, 10)]
     assert np.all(np.diff(laplace) > 0)
     assert laplace[0] < -0.2
     assert np.abs(quadrature).max() < 0.04

@@ -56,7 +56,7 @@ def _fit(id: str) -> object:
     table, row = generate.design(id)
     options = {"thresholds": row["thresholds"]} if row["family"] == "cumulative" else {}
     options |= {"reml": True} if row["reml"] else {}
-    options |= {"n_quadrature": row["n_quadrature"]} if row["n_quadrature"] > 1 else {}
+    options |= {"n_quadrature": row["n_quadrature"]}
     return js.fit(row["formula"], table, family=row["family"], link=row["link"], **options)
 
 

@@ -166,13 +166,13 @@ def test_sets_of_thresholds_follow_their_rows():
 def test_a_fit_by_the_front_door_is_refitted_with_its_counts():
     calls = _calls()
     tally = calls.groupby(["y", "x", "item"]).size().rename("n").reset_index()
-    for options in ({}, {"n_quadrature": 9}):
+    for options in ({"n_quadrature": "auto"}, {"n_quadrature": 9}, {"n_quadrature": 1}):
         fit = js.fit("y ~ x + (1|item)", tally, **options)
         drawn, index = redesign(fit, np.random.default_rng(12))
         same = fitted("y ~ x + (1|item)", tally, **options).refit(drawn, index)
         again = refitted(fit, np.random.default_rng(12))
         np.testing.assert_allclose(again.params, same.params)
-        assert again.method == fit.method
+        assert again.approximation == fit.approximation
 
 
 def test_draws_repeat_by_their_seed():

@@ -23,7 +23,7 @@ CASES = "cbind(incidence, size - incidence) ~ period + (1|herd)"
 
 @pytest.fixture(scope="module")
 def cbpp() -> Fit:
-    return fit(CASES, reference.data("cbpp"))
+    return fit(CASES, reference.data("cbpp"), n_quadrature=1)
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +139,9 @@ def test_effects_on_the_response_are_margins(cbpp: Fit) -> None:
 
 
 def test_thresholds_have_no_p_value() -> None:
-    table = (
-        fit("rating ~ temp + contact + (1|judge)", reference.data("wine"), family="cumulative").tidy().set_index("term")
-    )
+    wine = reference.data("wine")
+    own = fit("rating ~ temp + contact + (1|judge)", wine, family="cumulative", n_quadrature=1)
+    table = own.tidy().set_index("term")
     given = reference.results("fits", model="wine", engine="clmm", quantity="threshold").set_index("term")
     for cut in ("1|2", "2|3", "3|4", "4|5"):
         assert table.loc[cut, "estimate"] == pytest.approx(given.loc[cut, "estimate"], abs=2e-4)
@@ -179,7 +179,8 @@ def test_glance_has_lme4s_criteria(model: str) -> None:
     given = reference.results("fits", model=model)
     engines = [e for e in ("glmmTMB", "lme4 tight", "lme4") if e in set(given["engine"])]
     stored = given[given["engine"] == engines[0]].set_index("quantity")["estimate"]
-    own = fit(formula, reference.data(name), family=family, link=link, **options).glance().iloc[0]
+    fitted = fit(formula, reference.data(name), family=family, link=link, **{"n_quadrature": 1, **options})
+    own = fitted.glance().iloc[0]
     for column in ("loglik", "aic", "bic", "df", "n"):
         assert own[column] == pytest.approx(float(stored[column]), abs=2e-5), column
 

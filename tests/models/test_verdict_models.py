@@ -366,7 +366,7 @@ def test_a_variance_of_zero_is_flagged_where_it_is():
     assert (flagged["first slot"] == "").all()
     assert model.tests["flag"].tolist() == [""]
     shown = repr(model)
-    assert shown.splitlines()[-1] == "chosen ~ 1 + (0 + order|pair)  [binomial, logit, AGQ 15]: singular fit"
+    assert shown.splitlines()[-1] == "chosen ~ 1 + (0 + order|pair)  [binomial, logit, trapezoid 28]: singular fit"
     assert shown.count("singular fit") == 2
 
 

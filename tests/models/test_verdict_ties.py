@@ -277,4 +277,4 @@ def test_a_content_without_variance_is_no_flag_of_every_row():
     notes = [f.notes for f in model.fits.values()]
     assert notes == [("singular fit",)]
     assert not model.table["flag"].str.contains("singular").any()
-    assert repr(model).splitlines()[-1].endswith("[cumulative, logit, AGQ 9]: singular fit")
+    assert repr(model).splitlines()[-1].endswith("[cumulative, logit, trapezoid 28]: singular fit")

@@ -41,7 +41,7 @@ def test_type_two_is_that_of_car(model: str, engine: str, tolerance: float) -> N
 def test_type_three_with_sum_coding_is_that_of_car() -> None:
     from models.reference import data
 
-    own = fit("high ~ C(temp, Sum) * C(contact, Sum) + (1|judge)", data("wine_unbalanced"))
+    own = fit("high ~ C(temp, Sum) * C(contact, Sum) + (1|judge)", data("wine_unbalanced"), n_quadrature=1)
     others = results("tests", model="wine_unbalanced", quantity="type III").set_index("term")["statistic"]
     found = own.tests("III").set_index("term")["statistic"]
     names = ["temp", "contact", "temp:contact"]

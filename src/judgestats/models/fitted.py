@@ -27,6 +27,36 @@ SEPARATION = "separation"
 FEW_CALLS = "fewer than 5 calls per level"
 NO_HESSIAN = "Hessian not positive definite"
 TOO_SMALL = "standard errors too small"
+UNSETTLED = "quadrature too coarse"
+
+#: By how much a refined rule may move the log likelihood, and the estimates in standard errors.
+LOGLIK_MOVES, ESTIMATES_MOVE = 1e-6, 0.01
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """What a refined rule makes of a fit by numerical integration.
+
+    Attributes
+    ----------
+    loglik : float
+        By how much the log likelihood moves.
+    estimates : float
+        By how many of its standard errors the estimate moves that moves most; one Newton step.
+    """
+
+    loglik: float
+    estimates: float
+
+    @property
+    def settled(self) -> bool:
+        """Whether neither moves."""
+        return abs(self.loglik) < LOGLIK_MOVES and self.harmless
+
+    @property
+    def harmless(self) -> bool:
+        """Whether the estimates do not move."""
+        return self.estimates < ESTIMATES_MOVE
 
 
 class RandomEffects(Protocol):
@@ -55,7 +85,7 @@ class Fitted:
     ----------
     design : Design
     family, link, engine, method : str
-        ``method`` is ``Laplace``, ``AGQ 9``, ``ML``, ``REML``, ``GEE``, ...
+        ``method`` is ``Laplace``, ``AGQ 9``, ``trapezoid 28 to 112``, ``ML``, ``REML``, ``GEE``, ...
     names : tuple of str
         Of all parameters: fixed effects, thresholds, then variance parameters.
     params : (P,) float array
@@ -86,6 +116,8 @@ class Fitted:
         Of nothing: the :class:`RandomEffects`, found when asked for; None where there are none.
     trace : list of dict
         Steps of the optimiser, as rows of :attr:`log`.
+    refinement : Refinement or None
+        Of a fit by numerical integration.
     """
 
     design: Design
@@ -108,6 +140,7 @@ class Fitted:
     objective: Callable[[Floats], tuple[float, Floats]] | None = field(default=None, repr=False)
     effects: Callable[[], RandomEffects | None] = field(default=lambda: None, repr=False)
     trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    refinement: Refinement | None = field(default=None, repr=False)
 
     @property
     def log(self) -> pd.DataFrame:
@@ -118,6 +151,11 @@ class Fitted:
     def formula(self) -> str:
         """The formula as it was typed."""
         return self.design.formula.source
+
+    @property
+    def approximation(self) -> str:
+        """How the random effects are integrated out; likelihoods under different ones do not compare."""
+        return self.method.split()[0] if self.method.startswith("trapezoid ") else self.method
 
     @property
     def n_fixed(self) -> int:

@@ -41,7 +41,7 @@ def fit(
     link: Literal["logit", "probit", "identity", "log"] | None = None,
     engine: str | Callable[..., Fitted] = "ml",
     reml: bool = False,
-    n_quadrature: int = 1,
+    n_quadrature: int | Literal["auto"] = "auto",
     counts: str | Literal[False] | None = None,
     weights: str | None = None,
     thresholds: Literal["free", "symmetric"] = "free",
@@ -76,8 +76,12 @@ def fit(
         a :class:`judgestats.models.ml.Model` that returns a Fitted.
     reml : bool
         Restricted likelihood, for Gaussian models of ``ml`` and ``mixedlm``. ``lpm`` always uses it.
-    n_quadrature : int
-        Nodes of adaptive Gauss-Hermite quadrature (``ml``, one scalar random term); 1 is Laplace's approximation.
+    n_quadrature : int or "auto"
+        How random effects are integrated out (``ml``). ``auto``: one scalar random term, such as ``(1|item)``, by the
+        trapezoidal rule over each group's posterior, refined until the log likelihood stands still to 1e-6 and the
+        estimates to 0.01 standard errors; other random terms by Laplace's approximation; Gaussian models are exact. A
+        number: so many nodes of adaptive Gauss-Hermite quadrature for one scalar random term, 1 for Laplace's
+        approximation. ``glance()`` says what was used, ``check()`` whether it was fine enough.
     counts : str or False, optional
         The column that says how many identical rows a row stands for, in whole numbers; ``glance()`` names it. By
         default ``n_identical``, where there is one (:func:`judgestats.preferences` makes it). False: each row is one.
@@ -202,7 +206,7 @@ def _engine(engine: Any) -> Engine:
 
 
 def _refuse_options(
-    run: Engine, name: str, family: str, link: str, reml: bool, n_quadrature: int, weights: Any, cluster: Any
+    run: Engine, name: str, family: str, link: str, reml: bool, n_quadrature: Any, weights: Any, cluster: Any
 ) -> None:
     """Refuse what the engine does not know; nothing asked for is ignored."""
     if family not in run.families:
@@ -218,12 +222,13 @@ def _refuse_options(
             f"reml=True is for Gaussian models of the engines ml and mixedlm; got family={family!r}, engine={name!r}. "
             "Leave it out."
         )
-    if isinstance(n_quadrature, bool) or not isinstance(n_quadrature, int) or not 1 <= n_quadrature <= MOST_NODES:
+    number = isinstance(n_quadrature, int) and not isinstance(n_quadrature, bool)
+    if n_quadrature != "auto" and not (number and 1 <= n_quadrature <= MOST_NODES):
         raise DesignError(
-            f"n_quadrature={n_quadrature!r} is no number of nodes. Allowed: 1 (Laplace's approximation) to "
+            f'n_quadrature={n_quadrature!r} is no number of nodes. Allowed: "auto", or 1 (Laplace\'s approximation) to '
             f"{MOST_NODES}."
         )
-    if n_quadrature > 1 and (not run.quadrature or family == "gaussian"):
+    if n_quadrature not in (1, "auto") and (not run.quadrature or family == "gaussian"):
         why = "A Gaussian likelihood is exact" if family == "gaussian" else f"engine={name!r} has no quadrature"
         raise DesignError(f"{why}: n_quadrature={n_quadrature} has no use there. Leave it out.")
     if weights is not None and not run.weights:
@@ -260,7 +265,13 @@ def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thr
 
 
 def _model(
-    coded: Design, family: str, link: str, reml: bool, n_quadrature: int, shape: str, kinds: dict[str, str]
+    coded: Design,
+    family: str,
+    link: str,
+    reml: bool,
+    n_quadrature: int | Literal["auto"],
+    shape: str,
+    kinds: dict[str, str],
 ) -> tuple[Model, Partition]:
     partition = Partition.of(kinds, coded.frame)
     refuse_twice(partition, coded)

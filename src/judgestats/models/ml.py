@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,9 @@ from judgestats.kernels.elimination import Structure, solve_many
 from judgestats.kernels.laplace import Laplace
 from judgestats.kernels.likelihoods import losses
 from judgestats.kernels.linear_mixed import Profile, cross
+from judgestats.kernels.quadrature import Trapezoid
 from judgestats.models.designs import Design
-from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, Fitted
+from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED, Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, columns, compress
 from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise
 from judgestats.models.likelihood.objectives import (
@@ -26,6 +27,7 @@ from judgestats.models.likelihood.objectives import (
     laplace,
     linear,
     quadrature,
+    trapezoid,
 )
 from judgestats.models.likelihood.posterior import Posterior
 from judgestats.models.likelihood.starts import elsewhere, even, first_guess, fixed_start, orthogonal, turned
@@ -38,6 +40,8 @@ Ints = NDArray[np.int64]
 BOUNDARY = 1e-4
 #: Information on a coefficient, as a share of what a row could carry, below which it has run away.
 FLAT = 1e-6
+#: How often the whole trapezoidal rule is doubled where it does not stand still.
+MOST_EXTRA = 2
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,9 @@ class Model:
     design : Design
     family, link : str
     reml : bool
-    n_quadrature : int
+    n_quadrature : int or "auto"
+        Nodes of adaptive Gauss-Hermite quadrature, 1 for Laplace's approximation. ``auto``: the trapezoidal rule,
+        refined group by group, for one scalar random term; Laplace's approximation for other terms.
     thresholds : Thresholds
     part : (N,) int array
         Set of thresholds of each row of the design.
@@ -59,7 +65,7 @@ class Model:
     family: str
     link: str
     reml: bool = False
-    n_quadrature: int = 1
+    n_quadrature: int | Literal["auto"] = 1
     thresholds: Thresholds = NONE
     part: Ints | None = None
 
@@ -67,6 +73,16 @@ class Model:
     def parts(self) -> Ints:
         """Set of thresholds of each row, 0 where there is one set."""
         return np.zeros(len(self.design.y), np.int64) if self.part is None else self.part
+
+    @property
+    def rule(self) -> int | Literal["auto"]:
+        """`n_quadrature`, with ``auto`` only where there is one scalar random term to integrate."""
+        return 1 if self.n_quadrature == "auto" and not _scalar(self) else self.n_quadrature
+
+
+def _scalar(model: Model) -> bool:
+    terms = model.design.terms
+    return len(terms) == 1 and len(terms[0].names) == 1
 
 
 def fit_design(model: Model) -> Fitted:
@@ -101,18 +117,17 @@ def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
     DesignError
         If quadrature is asked for and there is not exactly one scalar random term.
     """
-    terms, n = model.design.terms, model.n_quadrature
-    kind = KINDS[model.family, model.link]
-    if n > 1 and (len(terms) != 1 or len(terms[0].names) != 1):
-        got = " + ".join(f"({', '.join(t.names)} | {t.factor})" for t in terms) or "none"
+    n, kind = model.rule, KINDS[model.family, model.link]
+    if n not in (1, "auto") and not _scalar(model):
+        got = " + ".join(f"({', '.join(t.names)} | {t.factor})" for t in model.design.terms) or "none"
         raise DesignError(
             f"n_quadrature={n} needs one scalar random term, such as (1|item) or (0 + x|item). Got: {got}. "
-            "Use n_quadrature=1, the Laplace approximation."
+            'Leave it out: "auto" then takes the Laplace approximation.'
         )
     table = compress(model.design, model.parts)
-    if n == 1:
-        return table, laplace(table, kind, model.thresholds)
-    return table, quadrature(table, kind, model.thresholds, n)
+    if n == "auto":
+        return table, trapezoid(table, kind, model.thresholds)
+    return table, laplace(table, kind, model.thresholds) if n == 1 else quadrature(table, kind, model.thresholds, n)
 
 
 def gaussian(model: Model) -> LinearObjective:
@@ -139,20 +154,68 @@ def _fit_generalised(model: Model) -> Fitted:
     start = np.concatenate([beta, tau, own.scales.diagonal.astype(float)])
     guess = first_guess(own, table, start)
     found = _once_more(own, minimise(own, start, guess), guess)
-    x, boundary = _settle(own, found, free)
+    params, covariance, boundary, sound = _estimates(own, target, found, turn, free)
+    refinement = _refinement(model, table, target, params, covariance)
+    while refinement is not None and not refinement.settled and _doubled(target):
+        found = found.followed_by(minimise(own, found.x, guess))
+        params, covariance, boundary, sound = _estimates(own, target, found, turn, free)
+        refinement = _refinement(model, table, target, params, covariance)
     steps = [{**row, "x": turn @ row["x"]} for row in found.log]
+    loglik = _constant(model) - target(params)[0]
+    method = _method(model, target)
+    notes = _notes(found.converged, bool(boundary.any()), sound)
+    if refinement is not None and not refinement.settled:
+        notes = (*notes, UNSETTLED)
+    effects = cache(partial(_posterior, model, params, covariance))
+    fitted = _wrap(model, params, covariance, loglik, method, replace(found, log=steps), notes, target, effects)
+    return replace(fitted, refinement=refinement)
+
+
+def _estimates(
+    own: GeneralisedObjective, target: GeneralisedObjective, found: Minimum, turn: Floats, free: int
+) -> tuple[Floats, Floats, NDArray[np.bool_], bool]:
+    """Parameters and covariance in the model's coordinates, what sits on the boundary, whether errors are known."""
+    x, boundary = _settle(own, found, free)
     turn = np.append(np.ones(free), own.scales.signs(x[free:]))[:, None] * turn
-    params = turn @ x
     covariance, sound = _covariance(found.hessian, boundary)
     if sound:
         covariance = turn @ covariance @ turn.T
     else:
         covariance, sound = _partly(target, found.hessian, turn, boundary, free)
-    loglik = _constant(model) - target(params)[0]
-    method = f"AGQ {model.n_quadrature}" if model.n_quadrature > 1 else "Laplace" if model.design.terms else "ML"
-    notes = _notes(found.converged, bool(boundary.any()), sound)
-    effects = cache(partial(_posterior, model, params, covariance))
-    return _wrap(model, params, covariance, loglik, method, replace(found, log=steps), notes, target, effects)
+    return turn @ x, covariance, boundary, sound
+
+
+def _doubled(target: GeneralisedObjective) -> bool:
+    """Double the trapezoidal rule, as long as that is of use."""
+    kernel = target.kernel
+    if not isinstance(kernel, Trapezoid) or kernel.extra == MOST_EXTRA:
+        return False
+    kernel.extra += 1
+    return True
+
+
+def _method(model: Model, target: GeneralisedObjective) -> str:
+    """What was used at the parameters evaluated last."""
+    if isinstance(target.kernel, Trapezoid):
+        least, most = target.kernel.intervals.min(), target.kernel.intervals.max()
+        return f"trapezoid {least}" if least == most else f"trapezoid {least} to {most}"
+    return f"AGQ {model.rule}" if model.rule != 1 else "Laplace" if model.design.terms else "ML"
+
+
+def _refinement(
+    model: Model, table: Compressed, target: GeneralisedObjective, params: Floats, covariance: Floats
+) -> Refinement | None:
+    """Compare a rule with one that is refined until it stands still, and then doubled."""
+    if model.rule == 1:
+        return None
+    extra = target.kernel.extra if isinstance(target.kernel, Trapezoid) else 0
+    finer = trapezoid(table, KINDS[model.family, model.link], model.thresholds, extra + 1)
+    (value, gradient), (better, slope) = target(params), finer(params)
+    known = np.nan_to_num(covariance, nan=0.0)
+    step, error = -known @ (slope - gradient), np.sqrt(np.maximum(np.diag(known), 0.0))
+    moves = np.abs(step[error > 0]) / error[error > 0]
+    gain = -0.5 * float((slope - gradient) @ step)
+    return Refinement(float(value - better + gain), float(moves.max(initial=0.0)))
 
 
 def _once_more(target: GeneralisedObjective | LinearObjective, found: Minimum, guess: Floats) -> Minimum:

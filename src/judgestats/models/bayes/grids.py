@@ -24,8 +24,6 @@ from judgestats.models.likelihood.starts import first_guess, fixed_start, turned
 from judgestats.models.ml import Model, gaussian, generalised
 
 Floats = NDArray[np.float64]
-#: Nodes of the quadrature, where the model asks for none.
-NODES = 15
 #: Degrees of freedom of the proposals, and how much wider than the curvature they are.
 DF, WIDER = 5.0, 1.2
 #: Points of the first round, which only says where the second one draws.
@@ -67,8 +65,8 @@ def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: 
     Parameters
     ----------
     model : Model
-        Binomial, cumulative or Poisson with one scalar random term (or none), integrated by adaptive quadrature with
-        15 nodes unless it says more; or Gaussian with any number of scalar random terms, integrated exactly.
+        Binomial, cumulative or Poisson with one scalar random term (or none), integrated by ``n_quadrature="auto"``
+        unless it names a number of nodes; or Gaussian with any number of scalar random terms, integrated exactly.
     priors : mapping, optional
         Parameter (``Intercept``, ``strategy[S8]``, ``sd(item)``, ``sd(residual)``, a threshold) or kind (``fixed``,
         ``threshold``, ``sd``) -> scale of a normal about 0, half-normal for an sd; ``(scale, df)`` for a t, half-t for
@@ -151,9 +149,14 @@ def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") ->
 
 def _generalised(model: Model, priors: Mapping[str, Any]) -> Target:
     """Coordinates: those in which the engine searches, the sd by its log."""
-    asked = NODES if model.n_quadrature == 1 else model.n_quadrature
     terms = model.design.terms
-    table, plain = generalised(replace(model, n_quadrature=asked if terms else 1))
+    asked = replace(model, n_quadrature="auto") if model.n_quadrature == 1 and terms else model
+    if terms and asked.rule == 1:
+        raise DesignError(
+            f"{model.design.formula.source!r}: only one scalar random term, such as (1|item), is integrated out here. "
+            "Use engine='pymc'."
+        )
+    table, plain = generalised(asked)
     own, turn = turned(plain)
     beta, tau = fixed_start(own.rows, model.thresholds)
     free = len(beta) + len(tau)
@@ -188,7 +191,7 @@ def _generalised(model: Model, priors: Mapping[str, Any]) -> Target:
 
     start = np.concatenate([beta, tau, np.zeros(len(terms))])
     first = np.concatenate([beta, tau, np.ones(len(terms))])
-    how = f"quadrature {asked}" if terms else "no random effects"
+    how = "no random effects" if not terms else "trapezoid" if asked.rule == "auto" else f"quadrature {asked.rule}"
     return Target(names, slope, value, start, first_guess(own, table, first), lambda w, _: params(w), how)
 
 

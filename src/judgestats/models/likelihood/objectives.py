@@ -22,7 +22,7 @@ from judgestats.kernels.likelihoods import (
     POISSON_LOG,
 )
 from judgestats.kernels.linear_mixed import Cells, Profile, profile
-from judgestats.kernels.quadrature import Quadrature
+from judgestats.kernels.quadrature import Quadrature, Trapezoid
 from judgestats.models.likelihood.compression import Columns, Compressed
 from judgestats.models.likelihood.thresholds import Thresholds
 
@@ -164,7 +164,7 @@ class GeneralisedObjective:
     ----------
     rows : Rows
     kernel : Approximation
-        Laplace or quadrature.
+        Laplace, Gauss-Hermite quadrature or the trapezoidal rule.
     scales : Scales
     thresholds : Thresholds
     """
@@ -286,9 +286,33 @@ def quadrature(table: Compressed, kind: int, thresholds: Thresholds, n: int) -> 
     GeneralisedObjective
     """
     rows = rows_of(table, kind)
-    start = np.searchsorted(table.columns.cols[:, 0], np.arange(int(table.columns.blocks[-1]) + 1))
-    kernel = Quadrature.of(rows, start.astype(np.int64), table.often, n)
+    kernel = Quadrature.of(rows, _starts(table), table.often, n)
     return GeneralisedObjective(rows, kernel, Scales.of(table.columns.sizes), thresholds)
+
+
+def trapezoid(table: Compressed, kind: int, thresholds: Thresholds, extra: int = 0) -> GeneralisedObjective:
+    """Objective by the trapezoidal rule, refined group by group; the design has one scalar term.
+
+    Parameters
+    ----------
+    table : Compressed
+    kind : int
+    thresholds : Thresholds
+    extra : int
+        How often the rule is doubled beyond what each group needs.
+
+    Returns
+    -------
+    GeneralisedObjective
+    """
+    rows = rows_of(table, kind)
+    kernel = Trapezoid.of(rows, _starts(table), table.often, extra)
+    return GeneralisedObjective(rows, kernel, Scales.of(table.columns.sizes), thresholds)
+
+
+def _starts(table: Compressed) -> NDArray[np.int64]:
+    """First row of each group, and the number of rows."""
+    return np.searchsorted(table.columns.cols[:, 0], np.arange(int(table.columns.blocks[-1]) + 1)).astype(np.int64)
 
 
 def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> LinearObjective:

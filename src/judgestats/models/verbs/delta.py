@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from judgestats.errors import confidence
-from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, SEPARATION, SINGULAR, Fitted
+from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, SEPARATION, SINGULAR, UNSETTLED, Fitted
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]
@@ -99,7 +99,8 @@ def quantile(conf_level: float) -> float:
 def doubts(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
     """Return the flags of each number of a fit: what is doubtful in the fit, and why a standard error is missing.
 
-    A variance at zero and few calls per level are no doubt about a number of the fixed effects: ``check()`` has them.
+    A variance at zero, few calls per level, and a quadrature too coarse for the log likelihood alone are no doubt about
+    a number of the fixed effects: ``check()`` has them.
 
     Parameters
     ----------
@@ -110,7 +111,8 @@ def doubts(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
     -------
     (M,) array of str
     """
-    general = flags(*(n for n in fit.notes if n not in (SINGULAR, FEW_CALLS)))
+    known = (SINGULAR, FEW_CALLS, *([UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []))
+    general = flags(*(n for n in fit.notes if n not in known))
     missing = general if {NO_HESSIAN, SEPARATION} & {*fit.notes} else flags(general, UNKNOWN)
     return np.where(np.isnan(std_error), missing, general)
 

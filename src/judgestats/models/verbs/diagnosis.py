@@ -64,13 +64,14 @@ def check(fit: Fitted) -> pd.DataFrame:
 
     Notes
     -----
-    Faults: no convergence, a Hessian that is not positive definite, separation. Doubts: singular fits; what the study
-    of coverage found too small (grouping factors with fewer than 30 levels, 10 by REML, with a sharper word below 5;
-    under Laplace's approximation fewer than 5 calls per level, or the rarer answer less than once per level); grouping
-    factors with nearly one call in each level, columns that are nearly constant or are names used as numbers, clusters
-    too few for robust errors, and what is known against an engine. Of a sampled fit: R-hat above 1.01 is a fault; fewer
-    than 400 effective draws, divergent transitions, and parameters that are driven by their prior (posterior sd above
-    0.8 of the prior's) or lie outside its central 95 % are doubts.
+    Faults: no convergence, a Hessian that is not positive definite, separation, and numerical integration with too few
+    nodes: a refined rule moves the log likelihood by 1e-6 or more, or an estimate by 0.01 standard errors. Doubts:
+    singular fits; what the study of coverage found too small (grouping factors with fewer than 30 levels, 10 by REML,
+    with a sharper word below 5; under Laplace's approximation fewer than 5 calls per level, or the rarer answer less
+    than once per level); grouping factors with nearly one call in each level, columns that are nearly constant or are
+    names used as numbers, clusters too few for robust errors, and what is known against an engine. Of a sampled fit:
+    R-hat above 1.01 is a fault; fewer than 400 effective draws, divergent transitions, and parameters that are driven
+    by their prior (posterior sd above 0.8 of the prior's) or lie outside its central 95 % are doubts.
 
     Examples
     --------
@@ -95,6 +96,22 @@ def _optimum(fit: Fitted) -> Iterator[Doubt]:
     if NO_HESSIAN in fit.notes and SEPARATION not in fit.notes:
         cure = "Parameters cannot be told apart: leave out a term."
         yield Doubt("fault", "", "Hessian not positive definite, no standard errors", fit.df, "", cure)
+
+
+def _integration(fit: Fitted) -> Iterator[Doubt]:
+    """A rule that a finer one moves."""
+    found = fit.refinement
+    if found is None or found.settled:
+        return
+    moves = f"the log-likelihood by {found.loglik:+.2g}, an estimate by {found.estimates:.2g} standard errors"
+    what = f"{fit.method}: too few nodes, a refined rule moves {moves}"
+    cure = 'Pass n_quadrature="auto".'
+    if fit.approximation == "trapezoid":
+        cure = (
+            "The standard deviation has no end: nearly all levels have one answer only. Take more calls per level, or "
+            "engine='pymc', whose prior bounds it."
+        )
+    yield Doubt("fault", fit.design.terms[0].factor, what, 1, "", cure)
 
 
 def _separation(fit: Fitted) -> Iterator[Doubt]:
@@ -174,7 +191,7 @@ def _sizes(fit: Fitted) -> Iterator[Doubt]:
     """What is too small for the method, by the study of coverage."""
     terms = fit.design.terms
     scalar = len(terms) == 1 and len(terms[0].names) == 1
-    nodes = "Pass n_quadrature=25." if scalar else "Intervals by confint(method='bootstrap') know more."
+    nodes = 'Pass n_quadrature="auto".' if scalar else "Intervals by confint(method='bootstrap') know more."
     for short in shortages(fit):
         what, example, cure = _told(short, nodes)
         yield Doubt("doubt", short.factor, f"{short.flag}: {what}", len(short.levels), example, cure)
@@ -183,7 +200,7 @@ def _sizes(fit: Fitted) -> Iterator[Doubt]:
 def _told(short: Shortage, nodes: str) -> tuple[str, str, str]:
     """What is short in numbers, an example, a cure."""
     if short.kind == "calls":
-        cure = f"Laplace's approximation makes variances and effects too small. {nodes}"
+        cure = f"Laplace's approximation makes variances and effects too small, large variances far too large. {nodes}"
         return f"{short.seen:.1f} under Laplace's approximation", short.levels[0], cure
     if short.kind == "answers":
         cure = f"Laplace's approximation makes the intercept too extreme. {nodes}"
@@ -273,5 +290,5 @@ def _left_out(fit: Fitted) -> Iterator[Doubt]:
 
 
 SEARCHES: tuple[Callable[[Fitted], Iterator[Doubt]], ...] = (
-    _optimum, _separation, _engine, _singular, _sizes, _levels, _columns, _posterior, _left_out,
+    _optimum, _integration, _separation, _engine, _singular, _sizes, _levels, _columns, _posterior, _left_out,
 )  # fmt: skip

@@ -78,8 +78,8 @@ def random_effects(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
     >>> calls = pd.DataFrame({"k": [1, 9, 2, 8], "size": 10, "item": list("abcd")})
     >>> js.fit("cbind(k, size - k) ~ 1 + (1|item)", calls).random_effects().iloc[:2, :5].round(2)
       group level       term  estimate  std_error
-    0  item     a  Intercept     -1.69       0.78
-    1  item     b  Intercept      1.69       0.78
+    0  item     a  Intercept     -1.71       0.79
+    1  item     b  Intercept      1.71       0.79
     """
     z = quantile(conf_level)
     if not fit.design.terms:
@@ -149,9 +149,9 @@ def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFram
     >>> fit = js.fit("cbind(k, size - k) ~ 1 + (1|item)", calls)
     >>> fit.variance_components()[["group", "term", "variance", "share"]].round(3)
           group         term  variance  share
-    0      item    Intercept     3.052  0.481
-    1  residual     residual     3.290  0.519
-    2      item  ICC(latent)     3.052  0.481
+    0      item    Intercept     3.201  0.493
+    1  residual     residual     3.290  0.507
+    2      item  ICC(latent)     3.201  0.493
     """
     z = quantile(conf_level)
     labels = _labels(fit)

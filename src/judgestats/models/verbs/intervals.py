@@ -92,7 +92,8 @@ def confint(
     Notes
     -----
     Wald intervals count on many levels of each factor; with fewer than 10 take ``profile``. The profile of a Laplace
-    approximation inherits its bias: with fewer than 5 binary calls a level, fit with ``n_quadrature=15``.
+    approximation inherits its bias: with fewer than 5 binary calls a level, fit one scalar random term with
+    ``n_quadrature="auto"``.
 
     Source: Bates, Mächler, Bolker and Walker 2015, "Fitting linear mixed-effects models using lme4", section 5.1;
     Venzon and Moolgavkar 1988.

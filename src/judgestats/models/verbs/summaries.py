@@ -61,7 +61,10 @@ def _head(fit: Fitted) -> str:
     kind = "Cumulative link" if d.categories else "Linear" if linear else "Generalized linear"
     mixed = " mixed" if d.terms else ""
     quadrature = f"fit by maximum likelihood (adaptive Gauss-Hermite quadrature, {fit.method[4:]} nodes)"
-    how = HEADS.get(fit.method, quadrature if fit.method.startswith("AGQ ") else f"fit by {fit.method}")
+    if fit.approximation == "trapezoid":
+        quadrature = f"fit by maximum likelihood (trapezoidal rule, {fit.method[10:]} nodes a group)"
+    integrated = fit.approximation == "trapezoid" or fit.method.startswith("AGQ ")
+    how = HEADS.get(fit.method, quadrature if integrated else f"fit by {fit.method}")
     lines = [f"{kind}{mixed} model {how} [engine {fit.engine}]"]
     if fit.engine == "lpm":
         lines.append(" Linear probability model: coefficients are differences of probability")

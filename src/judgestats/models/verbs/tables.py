@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from judgestats.errors import DesignError, choose
-from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, NOT_CONVERGED, SEPARATION, SINGULAR, Fitted
+from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, NOT_CONVERGED, SEPARATION, SINGULAR, UNSETTLED, Fitted
 from judgestats.models.fitted import TOO_SMALL as TOO_SURE
 from judgestats.models.ml import BOUNDARY as TOO_SMALL
 from judgestats.models.verbs import components, crossvalidation, sampled
@@ -111,6 +111,7 @@ def tidy(
         rows += list(_variance_rows(fit, z))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     general = [name for name in fit.notes if name in (NOT_CONVERGED, FEW_CALLS, TOO_SURE)]
+    general += [UNSETTLED] if fit.refinement is not None and not fit.refinement.harmless else []
     table["flag"] = [flags(own, *general) for own in table["flag"]]
     return _ratios(fit, table) if exponentiate else table
 

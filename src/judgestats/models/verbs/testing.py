@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from judgestats.errors import DesignError, FitError, choose
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted import SEPARATION, Fitted
 from judgestats.models.ml import Model, fit_design
 from judgestats.models.verbs.delta import doubts, trusted
 from judgestats.models.verbs.hypotheses import hypothesis
@@ -22,6 +23,8 @@ Floats = NDArray[np.float64]
 
 BOUNDARY = "p conservative: variance on the boundary"
 REFITTED = "refitted by ML"
+#: ``n_quadrature`` -> flag of a model that was fitted again by it.
+RULES: dict[int | str, str] = {1: "refitted by Laplace's approximation", "auto": "refitted by the trapezoidal rule"}
 SAME_SIZE = "as many parameters as the model above"
 NOT_NESTED = "fits worse than the smaller model: not nested, or not converged"
 INTERCEPT = "Intercept"
@@ -162,7 +165,9 @@ def anova(*fits: Fitted) -> pd.DataFrame:
     ----------
     *fits : Fitted
         Two or more, of the same data; they are put in the order of their parameters. Gaussian models by REML whose
-        fixed effects differ are fitted again by ML, and flagged so.
+        fixed effects differ are fitted again by ML, and flagged so. Models whose random effects are integrated out
+        differently are fitted again by one rule: by Laplace's approximation where one of them needs it or was fitted
+        by it, else by ``n_quadrature="auto"``.
 
     Returns
     -------
@@ -171,11 +176,14 @@ def anova(*fits: Fitted) -> pd.DataFrame:
         ``statistic``, ``df_difference``, ``p_value`` (χ²), ``flag``. Where the larger model has more variances, the
         smaller one has them at 0, the end of their range: χ² is too large a yardstick and p too large, flagged
         ``p conservative: variance on the boundary``. Correlations alone, ``(x|g)`` against ``(x||g)``, are at no end.
+        What was fitted again is flagged ``refitted by Laplace's approximation``, ``refitted by the trapezoidal rule``
+        or ``refitted by ML``.
 
     Raises
     ------
     DesignError
-        If the models are of other data, another response, family or link, or approximate the likelihood differently.
+        If the models are of other data, another response, family or link, or if an engine other than ``ml``
+        approximates the likelihood differently.
     FitError
         If an engine has no likelihood.
 
@@ -197,14 +205,15 @@ def anova(*fits: Fitted) -> pd.DataFrame:
         raise DesignError("anova() compares two models or more. For the terms of one model use fit.tests().")
     _refuse(fits)
     compared, refitted = _by_ml(fits)
-    _refuse_approximations(compared)
-    ordered = sorted(compared, key=lambda f: f.df)
+    by_one_rule = _by_one_rule(compared)
+    ordered = sorted(by_one_rule, key=lambda f: f[0].df)
     rows: list[dict[str, Any]] = []
-    for k, fit in enumerate(ordered):
+    for k, (fit, again) in enumerate(ordered):
         row = {"formula": fit.formula, "df": fit.df, "loglik": fit.loglik, "aic": 2 * (fit.df - fit.loglik)}
         row |= {"bic": fit.df * np.log(fit.n) - 2 * fit.loglik, "statistic": np.nan, "df_difference": np.nan}
         doubt = str(doubts(fit, np.zeros(1))[0])
-        row["flag"] = flags(doubt, REFITTED if refitted else "", *(_compare(row, ordered[k - 1], fit) if k else ()))
+        own = _compare(row, ordered[k - 1][0], fit) if k else []
+        row["flag"] = flags(doubt, REFITTED if refitted else again, *own)
         rows.append(row)
     table = pd.DataFrame(rows)
     table["p_value"] = _p_value(table["statistic"].to_numpy(float), table["df_difference"].fillna(0).to_numpy(float))
@@ -276,9 +285,21 @@ def _by_ml(fits: Sequence[Fitted]) -> tuple[list[Fitted], bool]:
     return [fit_design(Model(f.design, f.family, f.link)) if f.method == "REML" else f for f in fits], True
 
 
-def _refuse_approximations(fits: Sequence[Fitted]) -> None:
-    used = sorted({f.method for f in fits if f.design.terms})
-    if len(used) > 1:
-        raise DesignError(
-            f"The likelihoods are approximated differently: {', '.join(used)}. Fit all with one n_quadrature."
-        )
+def _by_one_rule(fits: Sequence[Fitted]) -> list[tuple[Fitted, str]]:
+    """Fit again those whose random effects are integrated out by another rule than the others'; say so of each."""
+    used = sorted({f.approximation for f in fits if f.design.terms})
+    if len(used) < 2:
+        return [(f, "") for f in fits]
+    if any(f.engine != "ml" or f.family == "gaussian" for f in fits if f.design.terms):
+        raise DesignError(f"The likelihoods are approximated differently: {', '.join(used)}. Fit all with engine='ml'.")
+    rule: int | Literal["auto"] = 1 if "Laplace" in used else "auto"
+    alike = "Laplace" if rule == 1 else "trapezoid"
+    kept = [not f.design.terms or f.approximation == alike for f in fits]
+    return [(f, "") if stays else (_again(f, rule), RULES[rule]) for f, stays in zip(fits, kept, strict=True)]
+
+
+def _again(fit: Fitted, rule: int | Literal["auto"]) -> Fitted:
+    """The same model by another rule; what the data say against it stays said."""
+    found = fit_design(Model(fit.design, fit.family, fit.link, False, rule, fit.thresholds, fit.part))
+    told = [note for note in fit.notes if note == SEPARATION]
+    return replace(found, notes=(*found.notes, *told), options=fit.options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,14 @@ Floats = NDArray[np.float64]
 TESTS = ("question", "compared", "test", "statistic", "df", "p_value", "flag")
 #: Two likelihoods approximated in two ways.
 UNLIKE = "different approximations compared"
+
+
+def by_rule(terms: int) -> Literal["auto"] | int:
+    """``n_quadrature=`` of models that are compared, the largest of which has so many random terms.
+
+    Several terms need Laplace's approximation, and what is compared with it has it too.
+    """
+    return "auto" if terms <= 1 else 1
 
 
 def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Row:
@@ -49,7 +58,7 @@ def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str,
         p = 0.5 * float(chdtrc(1, statistic)) if statistic > 1e-6 else 1.0
     else:
         p = float(chdtrc(df, statistic))
-    same = small.method == large.method or not (small.design.terms and large.design.terms)
+    same = small.approximation == large.approximation or not (small.design.terms and large.design.terms)
     notes = [*small.notes, *large.notes] if variance else without([*small.notes, *large.notes])
     flag = flags(*notes, "larger model fits worse" if lower else None, None if same else UNLIKE)
     return {

@@ -16,7 +16,7 @@ from judgestats.models.fitted import SEPARATION
 from judgestats.models.fitting import fit
 from judgestats.models.verbs.delta import quantile
 from judgestats.models.verdicts.calls import as_category, joined, ordered_labels, recount, scored
-from judgestats.models.verdicts.comparing import comparisons, likelihood_ratio
+from judgestats.models.verdicts.comparing import by_rule, comparisons, likelihood_ratio
 from judgestats.models.verdicts.reports import (
     ENDLESS,
     VAGUE,
@@ -31,8 +31,6 @@ from judgestats.results import estimates
 from judgestats.schema.columns import By, names
 
 Floats = NDArray[np.float64]
-#: Nodes of the quadrature of a model with one random term.
-NODES = 9
 #: Fewer calls on an item, or of a judge, are flagged.
 FEW_HERE = 5
 _SPREADS = {"item": "sd(item)", "judge": "sd(judge)"}
@@ -153,11 +151,11 @@ def _without_extremes(table: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame
 
 
 def _fit(facets: dict[str, tuple[str, ...]], kinds: dict[str, str], table: pd.DataFrame, terms: int = 0) -> Fit:
-    """Fit; with as many nodes as a larger model with so many random terms has."""
+    """Fit; by Laplace's approximation where a larger model has so many random terms that it needs it."""
     fixed = "".join(f" + C({f}, Sum)" for f in facets if kinds[f] == "fixed")
     random = "".join(f" + (1|{f})" for f in facets if kinds[f] == "random")
-    nodes = NODES if random and max(terms, random.count("|")) == 1 else 1
-    return fit(f"correct ~ 1{fixed}{random}", table, counts="n", n_quadrature=nodes)
+    rule = by_rule(max(terms, random.count("|")))
+    return fit(f"correct ~ 1{fixed}{random}", table, counts="n", n_quadrature=rule)
 
 
 def _levels(

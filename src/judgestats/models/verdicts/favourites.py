@@ -16,7 +16,7 @@ from judgestats.models.coding.frames import columns, labels
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.verdicts.calls import Aside, Calls, Ties, recount, require, slotted, told
-from judgestats.models.verdicts.comparing import comparisons, likelihood_ratio
+from judgestats.models.verdicts.comparing import by_rule, comparisons, likelihood_ratio
 from judgestats.models.verdicts.reports import (
     ALL,
     Row,
@@ -31,8 +31,6 @@ from judgestats.models.verdicts.reports import (
 from judgestats.results import NO_DATA, estimates, flags
 from judgestats.schema.cells import cells
 
-#: Nodes of the quadrature of a model with one random term.
-NODES = 9
 #: More systems than this get no effect each.
 MOST_SYSTEMS = 40
 OWN = "own"
@@ -317,15 +315,10 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
 
 
 def _fit(given: _Given, own: str, random: str, most: str) -> Fit:
-    """Fit; with as many nodes as the model with all the random terms `most` has."""
-    nodes = NODES if most.count("|") == 1 and random and given.response == "chosen" else 1
-    return fit(
-        f"{given.response} ~ {given.fixed}{own}{random}",
-        given.calls.table,
-        counts="n",
-        n_quadrature=nodes,
-        **given.options,
-    )
+    """Fit; by Laplace's approximation where the model with all the random terms `most` needs it."""
+    rule = by_rule(most.count("|"))
+    formula = f"{given.response} ~ {given.fixed}{own}{random}"
+    return fit(formula, given.calls.table, counts="n", n_quadrature=rule, **given.options)
 
 
 def _effects(model: Fit, name: str, conf_level: float) -> list[Row]:

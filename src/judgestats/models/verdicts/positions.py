@@ -15,7 +15,7 @@ from judgestats.errors import DesignError, FitError, confidence
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.verdicts.calls import Ties, as_category, joined, ordered_labels, slotted
-from judgestats.models.verdicts.comparing import comparisons, likelihood_ratio
+from judgestats.models.verdicts.comparing import by_rule, comparisons, likelihood_ratio
 from judgestats.models.verdicts.reports import (
     ALL,
     Row,
@@ -30,8 +30,6 @@ from judgestats.models.verdicts.reports import (
 from judgestats.results import NO_DATA, estimates, flags
 from judgestats.schema.columns import By, names
 
-#: Nodes of the quadrature of a model with one random term.
-NODES = 15
 FIRST = "first slot"
 UNSIGNED = "first slot, (1|pair)"
 WRONG = "biased: content is not signed"
@@ -98,10 +96,10 @@ def position_bias(
     both orders the same effect, which the data deny: its variance goes to 0, and the log-odds shrink to those of an
     average over contents. Simulated, 20,000 pairs in both orders, true slot bias 0.60, contents of sd 2.0: the signed
     model gives 0.61 (standard error 0.015), ``(1|pair)`` gives 0.37 (0.010), and 0.364 with ever more pairs.
-    One judge: adaptive quadrature with 15 nodes. Several: Laplace's approximation, flagged where it has fewer than 5
-    calls per level; the interval of the mean slot bias, and the test whether there is one, are by t with one degree of
-    freedom less than judges, so that they agree. A pair that
-    was shown in one order only says nothing of the content; where all are like that the content is left out, flagged.
+    One judge: numerical integration, refined until it stands still. Several: Laplace's approximation, flagged where it
+    has fewer than 5 calls per level; the interval of the mean slot bias, and the test whether there is one, are by t
+    with one degree of freedom less than judges, so that they agree. A pair that was shown in one order only says
+    nothing of the content; where all are like that the content is left out, flagged.
 
     Examples
     --------
@@ -115,8 +113,8 @@ def position_bias(
       judge         term              scale  estimate  conf_low  conf_high
     0     g   first slot           log-odds      1.32      0.33       2.31
     1     g   first slot         odds ratio      3.73      1.39      10.06
-    2     g   first slot  percentage points     13.06      4.86      21.26
-    3     g  sd(content)           log-odds      3.53      1.75       7.14
+    2     g   first slot  percentage points     13.06      4.87      21.26
+    3     g  sd(content)           log-odds      3.53      1.75       7.13
     """
     confidence(conf_level)
     slopes, groups = names(attribute), names(by)
@@ -207,13 +205,13 @@ def _right(table: pd.DataFrame, pooled: bool) -> tuple[str, str]:
 
 
 def _fit(right: str, table: pd.DataFrame, asked: _Asked, beside: str = "") -> Fit:
-    """Fit; with as many nodes as the larger model `beside` has."""
-    nodes = NODES if (beside or right).count("|") == 1 and "|" in right else 1
+    """Fit; by Laplace's approximation where the larger model `beside` needs it."""
+    rule = by_rule((beside or right).count("|"))
     if asked.ties != "model":
-        return fit(f"chosen ~ {right}", table, counts="n", n_quadrature=nodes)
+        return fit(f"chosen ~ {right}", table, counts="n", n_quadrature=rule)
     bare = right.removeprefix("1").removeprefix("0").removeprefix(" + ") or "1"
     bare = bare if not bare.startswith("(") else f"1 + {bare}"
-    return fit(f"answer ~ {bare}", table, counts="n", family="cumulative", thresholds="symmetric", n_quadrature=nodes)
+    return fit(f"answer ~ {bare}", table, counts="n", family="cumulative", thresholds="symmetric", n_quadrature=rule)
 
 
 def _slot(whole: Fit) -> Any:

@@ -14,7 +14,7 @@ from judgestats.models.coding.frames import columns
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.models.verdicts.calls import Calls, as_category, joined, ordered_labels, scored
-from judgestats.models.verdicts.comparing import comparisons, likelihood_ratio, wald
+from judgestats.models.verdicts.comparing import by_rule, comparisons, likelihood_ratio, wald
 from judgestats.models.verdicts.reports import (
     ALL,
     Row,
@@ -29,8 +29,6 @@ from judgestats.models.verdicts.reports import (
 from judgestats.results import NO_DATA, estimates
 from judgestats.schema.columns import COUNTS, By, N, names
 
-#: Nodes of the quadrature of a model with one random term.
-NODES = 9
 #: Judges from which on the effect of a strategy may vary between them.
 ENOUGH = 5
 VARYING = " + (1|judge:strategy)"
@@ -100,7 +98,7 @@ def strategy_effects(
 
     Notes
     -----
-    Per judge ``correct ~ strategy + (1|item)``, `baseline` the reference, by quadrature with 9 nodes. Pooled
+    Per judge ``correct ~ strategy + (1|item)``, `baseline` the reference, by numerical integration. Pooled
     ``correct ~ strategy + (1|judge) + (1|item)``, with ``(1|judge:item)`` where a judge answers an item more than once,
     and with ``(1|judge:strategy)`` from 5 judges on: without it a pooled effect is that of these judges only. With it,
     the interval is by t with one degree of freedom less than judges: in 100 simulations with 6 judges and
@@ -228,9 +226,8 @@ def _random(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str
 
 
 def _fit(right: str, table: pd.DataFrame, beside: str = "") -> Fit:
-    """Fit; with as many nodes as the larger model `beside` has."""
-    nodes = NODES if (beside or right).count("|") == 1 else 1
-    return fit(f"correct ~ {right}", table, counts="n", n_quadrature=nodes if "|" in right else 1)
+    """Fit; by Laplace's approximation where the larger model `beside` needs it."""
+    return fit(f"correct ~ {right}", table, counts="n", n_quadrature=by_rule((beside or right).count("|")))
 
 
 def _effects(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, df: float | None) -> list[Row]:

@@ -31,8 +31,6 @@ from judgestats.results import NO_DATA, NOT_INDEPENDENT, estimates, flags
 
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
-#: Nodes of the quadrature where the content is random.
-NODES = 9
 NO_TIES = "no ties under"
 FOLDED = "slots unknown: no slot bias assumed"
 UNTOLD = "criterion and resolution not told apart"
@@ -246,7 +244,6 @@ def _fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], 
         link=link,  # type: ignore[arg-type]
         thresholds="symmetric",
         thresholds_by=by or None,
-        n_quadrature=NODES if pairs else 1,
     )
 
 
