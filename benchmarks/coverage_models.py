@@ -64,6 +64,8 @@ class Cell:
         ``reml``, ``n_quadrature``; the defaults are those of :func:`judgestats.fit`.
     profiled : tuple of str
         Parameters whose profile interval is tried too.
+    by : str
+        Factor whose degrees of freedom are tried too: ``fit(df=...)``.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Cell:
     truth: dict[str, float]
     options: dict[str, Any]
     profiled: tuple[str, ...] = ()
+    by: str = ""
 
 
 def cells() -> Iterator[Cell]:
@@ -84,7 +87,8 @@ def cells() -> Iterator[Cell]:
                 truth = {"Intercept": 0.5, "x": 0.4, "z": 0.5, "sd(Intercept|judge)": sd, "sd(Intercept|item)": sd}
                 name = f"binary, {items} items x {judges} judges, sd {sd:g}"
                 formula = "y ~ x + z + (1|judge) + (1|item)"
-                yield Cell(name, "binomial", formula, {"judge": judges, "item": items}, 1, truth, {})
+                by = "judge" if (items, judges) == (50, 8) else ""
+                yield Cell(name, "binomial", formula, {"judge": judges, "item": items}, 1, truth, {}, by=by)
     yield from _one_factor()
     yield from _slopes()
     yield from _other_families()
@@ -100,7 +104,10 @@ def _one_factor() -> Iterator[Cell]:
             yield Cell(name, "binomial", formula, {"item": 100}, calls, truth, {"n_quadrature": nodes}, sd)
     for groups in (6, 10, 20, 50):
         both = ("z", "sd(Intercept|item)")
-        yield Cell(f"binary, {groups} items of 20 calls", "binomial", formula, {"item": groups}, 20, truth, {}, both)
+        by = "item" if groups < 20 else ""
+        yield Cell(
+            f"binary, {groups} items of 20 calls", "binomial", formula, {"item": groups}, 20, truth, {}, both, by
+        )
     for base, share in ((-3.0, "7 %"), (-4.5, "2 %")):
         rare = truth | {"Intercept": base}
         for nodes, method in ((1, "Laplace"), ("auto", "integrated")):
@@ -189,6 +196,11 @@ def tried(cell: Cell, fit: Fitted) -> dict[str, Any]:
     for k, term in enumerate(table["term"]):
         hit = float(low[k] <= truth[k] <= high[k]) if np.isfinite([low[k], high[k]]).all() else np.nan
         result[term, "wald"] = (table["estimate"].iloc[k], hit)
+    if cell.by:
+        of_factor = replace(fit, options={**fit.options, "df": cell.by})
+        for row in confint(of_factor, terms="fixed").itertuples():
+            hit = float(row.conf_low <= cell.truth[row.term] <= row.conf_high)
+            result[row.term, f"wald, df={cell.by}"] = (row.estimate, hit)
     for own in (p for p in parameters(fit) if p.term in cell.profiled):
         rise = profile_rise(fit, own, cell.truth[own.term])
         hit = float(rise <= RISE) if np.isfinite(rise) else np.nan

@@ -24,6 +24,7 @@ LEVELS: dict[str, dict[str, list[str] | None]] = {
         "Type": ["Tower", "Apartment", "Atrium", "Terrace"],
         "Cont": ["Low", "High"],
     },
+    "scores": dict.fromkeys(("judge", "item", "topic", "strategy")),
     "verbagg": dict.fromkeys(("Gender", "item", "id", "btype", "situ", "mode", "r2")),
     "grouseticks": dict.fromkeys(("INDEX", "BROOD", "YEAR", "LOCATION")),
 }

@@ -375,9 +375,11 @@ def test_every_engine_gives_the_same_fit(engine: str) -> None:
         "estimate",
         "std_error",
         "statistic",
+        "df",
         "p_value",
         "conf_low",
         "conf_high",
+        "method",
         "flag",
     ]
     assert row["engine"] == engine

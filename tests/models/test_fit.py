@@ -262,3 +262,57 @@ def test_a_number_with_a_far_origin(formula: str, family: str, origin: int) -> N
     slope, moved = (f.tidy().set_index("term").loc["x"] for f in (near, far))
     assert moved["estimate"] == pytest.approx(slope["estimate"], rel=1e-4)
     assert moved["std_error"] == pytest.approx(slope["std_error"], rel=1e-3)
+
+
+# ---- booleans, and ids with colons ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("formula", sorted(set(reference.results("logicals")["model"])))
+def test_booleans_are_lme4s_logicals(formula):
+    expected, own = reference.results("logicals", model=formula), reference.data("scores")
+    found = fit(formula, own, family="gaussian")
+    table = found.tidy().set_index("term")
+    assert found.loglik == pytest.approx(expected.loc[expected["quantity"] == "loglik", "estimate"].item(), abs=1e-8)
+    coefficients = expected[expected["quantity"] == "coefficient"]
+    names = [n.replace("[TRUE]", "[True]").replace("[FALSE]", "[False]")
+             for n in (reference.spelled(t, ["strategy", "cot"]) for t in coefficients["term"])]  # fmt: skip
+    assert set(names) == set(found.names[: found.n_fixed])
+    np.testing.assert_allclose(table.loc[names, "estimate"], coefficients["estimate"], atol=1e-6)
+    np.testing.assert_allclose(table.loc[names, "std_error"], coefficients["std_error"], rtol=1e-6)
+    if "||" not in formula:  # where lme4 has a singular parameter too many
+        sds = expected[expected["quantity"] == "sd"]
+        ours = [
+            reference.spelled(t.split("|")[0], ["cot"]).replace("TRUE", "True").replace("FALSE", "False")
+            for t in sds["term"]
+        ]
+        wanted = [f"sd({name}|{t.split('|')[1]})" for name, t in zip(ours, sds["term"], strict=True)]
+        np.testing.assert_allclose(table.loc[wanted, "estimate"], sds["estimate"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA])
+def test_booleans_with_missing_values_stay_booleans(missing):
+    own = reference.data("scores")
+    holes = own.assign(cot=own["cot"].astype(object).where(own.index > 9, missing))
+    found = fit("score ~ 0 + cot + (1|item)", holes, family="gaussian")
+    whole = fit("score ~ 0 + cot + (1|item)", own[own.index > 9], family="gaussian")
+    pd.testing.assert_series_equal(found.coef(), whole.coef())
+    assert found.design.n_missing == 10
+    new = found.predict(pd.DataFrame({"cot": [True, False], "item": ["i01", "i01"]}), random="none")
+    np.testing.assert_allclose(new["estimate"], whole.coef()[["cot[True]", "cot[False]"]])
+
+
+def test_ids_with_a_colon_do_not_confuse_levels():
+    rng = np.random.default_rng(3)
+    pairs = [("a:b", "c"), ("a", "b:c"), ("a", "c"), ("a:b", "b:c"), ("a\\", "c"), ("a", "\\:c")]
+    table = pd.DataFrame([p for p in pairs for _ in range(12)], columns=["system", "item"])
+    table["score"] = rng.normal(size=len(table)) + np.repeat(rng.normal(0, 3, len(pairs)), 12)
+    found = fit("score ~ 1 + (1|system:item)", table, family="gaussian", reml=True)
+    plain = table.assign(both=table.groupby(["system", "item"]).ngroup().map("g{}".format))
+    other = fit("score ~ 1 + (1|both)", plain, family="gaussian", reml=True)
+    assert found.loglik == pytest.approx(other.loglik)
+    effects = found.random_effects()
+    assert effects["level"].is_unique
+    assert set(effects["level"]) == {"a\\:b:c", "a:b\\:c", "a:c", "a\\:b:b\\:c", "a\\\\:c", "a:\\\\\\:c"}
+    ours, expected = found.predict(table)["estimate"], other.predict(plain)["estimate"]
+    np.testing.assert_allclose(ours, expected, rtol=1e-8)
+    assert not found.predict(table)["flag"].str.contains("new level").any()

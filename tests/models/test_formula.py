@@ -194,7 +194,7 @@ def test_interactions_as_r():
     z, a = indicator("f", "z"), indicator("f", "a")
     matches("1 + f + f:x", {"Intercept": 1, "f[a]": a, "f[z]:x": z * x, "f[a]:x": a * x})
     matches("1 + f/x", {"Intercept": 1, "f[a]": a, "f[z]:x": z * x, "f[a]:x": a * x})
-    both = {"Intercept": 1, "f[a]": a, "b": FRAME["b"], "f[a]:b": a * FRAME["b"]}
+    both = {"Intercept": 1, "f[a]": a, "b[True]": FRAME["b"], "f[a]:b[True]": a * FRAME["b"]}
     matches("1 + f*b", both)
 
 
@@ -329,3 +329,65 @@ def test_some_columns_alone():
     assert part.terms == {"s": slice(0, 1), "x": slice(1, 2), "s:x": slice(2, 3)}
     np.testing.assert_allclose(part.matrix(FRAME), coded.matrix(FRAME)[:, [1, 3, 5]])
     assert part.restricted([2]).names == ("s[S8]:x",)
+
+
+# ---- booleans -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        ("1 + b", ("Intercept", "b[True]")),
+        ("0 + b", ("b[False]", "b[True]")),
+        ("0 + s:b", tuple(f"s[{s}]:b[{b}]" for s in ("B0", "S1", "S8") for b in (False, True))),
+        ("1 + x:b", ("Intercept", "x:b[False]", "x:b[True]")),
+        ("1 + b * x", ("Intercept", "b[True]", "x", "b[True]:x")),
+        ("1 + I(b * x)", ("Intercept", "I(b * x)")),
+    ],
+)
+def test_booleans_are_factors_as_in_r(expression, names):
+    coded = coder(expression, FRAME)
+    assert coded.names == names
+    X = coded.matrix(FRAME)
+    for k, name in enumerate(names):
+        if name in ("b[True]", "b[False]"):
+            np.testing.assert_array_equal(X[:, k], indicator("b", name == "b[True]"))
+        if name == "I(b * x)":
+            np.testing.assert_array_equal(X[:, k], FRAME["b"] * FRAME["x"])
+        if name.startswith("s["):
+            level, value = name[2:4], "b[True]" in name
+            np.testing.assert_array_equal(X[:, k], indicator("s", level) * indicator("b", value))
+    if "b[True]" in names:
+        assert coded.factors["b"] == (False, True)
+
+
+def test_a_boolean_with_a_name_that_needs_an_alias_and_in_new_rows():
+    frame = FRAME.rename(columns={"b": "is ok"})
+    coded = coder("0 + `is ok`", frame)
+    assert coded.names == ("is ok[False]", "is ok[True]")
+    for values in (["x"], ["True"]):
+        with pytest.raises(FormulaError, match="Allowed: False, True"):
+            coded.matrix(pd.DataFrame({"is ok": values}))
+    for one in (True, np.bool_(True), 1):
+        np.testing.assert_array_equal(coded.matrix(pd.DataFrame({"is ok": [one]})), [[0.0, 1.0]])
+    nullable = pd.DataFrame({"is ok": pd.array([True, None], dtype="boolean")})
+    np.testing.assert_array_equal(coded.matrix(nullable), [[0, 1], [np.nan, np.nan]])
+
+
+# ---- scale ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["scale(x)", "standardize(x)", "I(2 * scale(x) / 2)"])
+def test_scale_divides_by_n_minus_one(call):
+    x = FRAME["x"]
+    coded = coder(f"1 + {call}", FRAME)
+    np.testing.assert_allclose(coded.matrix(FRAME)[:, 1], (x - x.mean()) / x.std(ddof=1))
+    # of R 4.2.2: scale(c(0, 1, 3, 5, 4, 2))
+    expected = [-1.3363062, -0.8017837, 0.2672612, 1.3363062, 0.8017837, -0.2672612]
+    np.testing.assert_allclose(coded.matrix(FRAME)[:, 1], expected, atol=1e-7)
+    new = coded.matrix(pd.DataFrame({"x": [10.0]}))
+    assert new[0, 1] == pytest.approx((10 - x.mean()) / x.std(ddof=1))
+    counts = np.array([1.0, 2, 3, 1, 1, 2])
+    raw = np.repeat(x, counts.astype(int))
+    by_count = coder(f"1 + {call}", FRAME, counts=counts).matrix(FRAME)[:, 1]
+    np.testing.assert_allclose(by_count, (x - raw.mean()) / raw.std(ddof=1))

@@ -86,7 +86,7 @@ def test_without_random_effects_a_factor_alone_is_the_difference_of_proportions(
     found = fit("y ~ s", counts, counts="n").margins().iloc[0]
     assert found["estimate"] == pytest.approx(20.0, abs=1e-6)
     assert found["std_error"] == pytest.approx(100 * np.sqrt(0.6 * 0.4 / 100 + 0.8 * 0.2 / 100), rel=1e-5)
-    assert found["method"] == "average"
+    assert found["method"] == "average; z"
 
 
 def test_statsmodels_gives_the_same_without_random_effects() -> None:

@@ -62,7 +62,11 @@ def test_a_linear_model_reads_as_lmers() -> None:
         theirs = [float(v) for v in numbers.findall(" ".join(row(given, name.replace("Intercept", "(Intercept)"))))]
         assert mine == pytest.approx(theirs, rel=5e-5)
     assert row(own, "Days")[:3] == ["35.07", "5.922", "0.07"]
-    assert "10.47      1.546   6.771" in own
+    fixed = own.split("Fixed effects:")[1]
+    assert row(fixed, "Days")[:5] == ["10.47", "1.546", "17", "6.771", "3.26e-06"]
+    assert "10.467      1.546  17.000   6.771 3.26e-06 ***" in (CONSOLE / "console_lmertest.txt").read_text()
+    normal = fit("Reaction ~ Days + (Days|Subject)", data, family="gaussian", reml=True, df="normal").summary()
+    assert "10.47      1.546   6.771" in normal
 
 
 def test_a_cumulative_model_reads_as_clmms() -> None:

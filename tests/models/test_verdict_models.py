@@ -626,3 +626,20 @@ def test_difficulty_from_gold_and_counts(facets):
         item_difficulty(calls[calls["item"] == "i00"])
     with pytest.raises(DesignError, match="Allowed: 'random', 'fixed'"):
         item_difficulty(calls, items="free")
+
+
+def test_self_preference_of_scores_has_the_degrees_of_freedom_of_its_fit() -> None:
+    rng = np.random.default_rng(4)
+    seen = [(j, s, i) for i in range(6) for j in "abc" for s in "abc"]
+    scores = pd.DataFrame(seen, columns=["judge", "system", "item"])
+    worth = dict(
+        zip(scores[["system", "item"]].drop_duplicates().itertuples(index=False), rng.normal(size=18), strict=True)
+    )
+    scores["score"] = [5 + worth[s, i] + (j == s) + rng.normal() / 2 for j, s, i in seen]
+    found = self_preference(scores)
+    own = found.table[found.table["term"] == "own"]
+    fits = [f for f in found.fits.values() if "own" in f.names]
+    assert fits
+    halves = (own["conf_high"] - own["conf_low"]) / own["std_error"] / 2
+    assert (halves > 1.97).all()
+    assert own["method"].str.contains(", t on ").all()

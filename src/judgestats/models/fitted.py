@@ -114,6 +114,9 @@ class Fitted:
         Of the parameters but the residual sd: minus the log likelihood and its gradient.
     effects : callable
         Of nothing: the :class:`RandomEffects`, found when asked for; None where there are none.
+    sensitivity : callable
+        Of nothing: how the covariance of the fixed effects moves with the variances of a linear mixed model, its
+        (T, p, p) derivatives by T parameters and the (T, T) covariance of those; None elsewhere.
     trace : list of dict
         Steps of the optimiser, as rows of :attr:`log`.
     refinement : Refinement or None
@@ -139,6 +142,7 @@ class Fitted:
     refit: Callable[[Design, Ints], Fitted] | None = field(default=None, repr=False)
     objective: Callable[[Floats], tuple[float, Floats]] | None = field(default=None, repr=False)
     effects: Callable[[], RandomEffects | None] = field(default=lambda: None, repr=False)
+    sensitivity: Callable[[], tuple[Floats, Floats] | None] = field(default=lambda: None, repr=False)
     trace: list[dict[str, Any]] = field(default_factory=list, repr=False)
     refinement: Refinement | None = field(default=None, repr=False)
 

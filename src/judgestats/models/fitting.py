@@ -16,6 +16,7 @@ from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
 from judgestats.models.formula import parse
 from judgestats.models.likelihood.partition import KINDS, Partition, by_kind, refuse_twice
 from judgestats.models.ml import Model
+from judgestats.models.verbs import freedom
 from judgestats.models.verbs.separation import separated, sparse
 
 #: Family -> its links, the default one first.
@@ -48,6 +49,7 @@ def fit(
     thresholds_by: str | Mapping[str, str] | None = None,
     categories: Sequence[Any] | None = None,
     cluster: str | None = None,
+    df: str | None = None,
     priors: Mapping[str, Any] | None = None,
     draws: int = 1000,
     tune: int = 1000,
@@ -98,6 +100,12 @@ def fit(
         Order of a cumulative response, lowest first.
     cluster : str, optional
         For ``gee``, the column of the clusters, instead of ``(1|column)`` in the formula.
+    df : str, optional
+        Degrees of freedom of tests and intervals of fixed effects. ``satterthwaite``: the default of Gaussian mixed
+        models (``ml``, ``lpm``). ``normal``: z and χ², the default elsewhere. Or a grouping factor, as ``judge``, for
+        few levels of it: effects that vary between its levels have t with as many degrees of freedom as it has levels,
+        less the rank of the effects that are constant within them (between-within); those that can be estimated
+        within levels keep z. See docs/models.md.
     priors : mapping, optional
         For ``pymc``: parameter, or term -> scale of its prior, as in ``{"strategy": 1.0, "sd(item)": 0.5}``; those not
         named are weakly informative, see :func:`judgestats.models.bayes.priors.priors`. ``summary()`` states them.
@@ -149,6 +157,7 @@ def fit(
         "thresholds_by": thresholds_by,
         "categories": categories,
         "cluster": cluster,
+        "df": df,
     }
     sampling: dict[str, Any] = {
         "priors": priors, "draws": draws, "tune": tune, "chains": chains, "seed": seed,
@@ -161,11 +170,14 @@ def fit(
     link = choose(link, LINKS[family], f"family={family!r}: link") if link is not None else LINKS[family][0]  # type: ignore[assignment]
     _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, cluster)
     _refuse_sampling(run, name, sampling)
+    if run.samples and df is not None:
+        raise FitError(f"engine={name!r} has no degrees of freedom: its intervals are of draws. Leave df= out.")
     kinds = _threshold_columns(run, name, family, thresholds, thresholds_by)
     also = [*kinds.values(), *([cluster] if cluster else [])]
     if weights is not None:
         refuse_share(parse(formula), family, weights)
     coded = design(formula, data, family=family, weights=weights, categories=categories, also=also, counts=counts)
+    freedom.refuse(df, coded, family, name)
     model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
     own = {"cluster": cluster} if run.clusters else sampling if run.samples else {}
     fitted = run.fit(model, **own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FormulaError, suggestion
 from judgestats.models.grammar.coders import Coder, Part, numeric
-from judgestats.models.grammar.functions import FUNCTIONS, elementwise
+from judgestats.models.grammar.functions import FUNCTIONS, Scale, elementwise
 from judgestats.models.grammar.spelling import Spelling, spelled
 from judgestats.models.grammar.syntax import Formula, RandomPart, read, terms_of
 from judgestats.models.grammar.tokens import Node, fault
@@ -98,7 +98,8 @@ def coder(
     expression : str
         A sum of terms, such as :attr:`Formula.fixed`.
     frame : pandas.DataFrame
-        N rows without missing values. A categorical column keeps the order of its categories, text is sorted.
+        N rows without missing values. A categorical column keeps the order of its categories, text is sorted; a
+        boolean one is a factor of False and True, but a number of 0 and 1 within a call.
     source : str, optional
         The whole formula, for messages.
     counts : (N,) array, optional
@@ -127,7 +128,8 @@ def coder(
     from formulae.model_description import model_description  # type: ignore[import-untyped]
 
     source = source or expression
-    spelling = spelled(terms_of(expression))
+    logical = {c for c in frame.columns if pd.api.types.is_bool_dtype(frame[c])}
+    spelling = spelled(terms_of(expression), logical)
     if spelling.text == "0":
         return Coder(expression, (), {}, {}, (), {}, source, (), (), spelling, (), evaluated)
     for name in spelling.columns:
@@ -160,6 +162,11 @@ def _whole(describe: Any, text: str) -> Any:
     # each term by itself: formulae codes 'f' of f and of f/x in one object; and in R's order, by degree
     terms = sorted((deepcopy(t) for t in model.common_terms), key=lambda t: len(getattr(t, "components", ())))
     model.common_terms = terms
+    for call in (
+        c for t in terms for part in getattr(t, "components", ()) for c in _calls(getattr(part, "call", None))
+    ):
+        if call.callee in ("scale", "standardize"):
+            call.stateful_transform = Scale()  # formulae's divides by n
     if len({t.name for t in terms}) < len(terms):
         raise ValueError("two different terms are spelled alike; make a column of one of them")
     return model
@@ -191,8 +198,15 @@ def _settle(model: Any, mask: pd.DataFrame, weights: NDArray[np.float64], enviro
 
 
 def _looks_at_all(call: Any) -> bool:
-    nested = [*getattr(call, "args", ()), *getattr(call, "kwargs", {}).values()]
-    return getattr(call, "callee", None) in TRANSFORMS or any(_looks_at_all(c) for c in nested)
+    return any(own.callee in TRANSFORMS for own in _calls(call))
+
+
+def _calls(node: Any) -> Iterator[Any]:
+    """A call of formulae and those within it."""
+    if hasattr(node, "callee"):
+        yield node
+    for inner in (*getattr(node, "args", ()), *getattr(node, "kwargs", {}).values()):
+        yield from _calls(inner)
 
 
 def _repeated(frame: pd.DataFrame, weights: NDArray[np.float64]) -> pd.DataFrame:

@@ -303,7 +303,7 @@ def _notes(converged: bool, singular: bool, sound: bool) -> tuple[str, ...]:
 
 def _wrap(
     model: Model, params: Floats, covariance: Floats, loglik: float, method: str, found: Minimum,
-    notes: tuple[str, ...], target: Any, effects: Any,
+    notes: tuple[str, ...], target: Any, effects: Any, **further: Any,
 ) -> Fitted:  # fmt: skip
     names = parameter_names(model)
     d = model.design
@@ -326,6 +326,7 @@ def _wrap(
         refit=lambda design, rows: fit_design(replace(model, design=design, part=model.parts[rows])),
         objective=target,
         effects=effects,
+        **further,
         trace=[{**{k: v for k, v in row.items() if k != "x"}, **_named(row["x"], names)} for row in found.log],
     )
 
@@ -395,7 +396,7 @@ def _fit_linear(model: Model) -> Fitted:
     p = len(best.beta)
     covariance = np.zeros((len(params), len(params)))
     covariance[:p, :p] = best.residual * turn @ np.linalg.inv(best.information) @ turn.T
-    inner, sound = _linear_variances(own, x, sigma, boundary)
+    inner, sound, spread = _linear_variances(own, x, sigma, boundary)
     whole = np.eye(len(inner))
     whole[:-1, :-1] = across
     covariance[p:, p:] = whole @ inner @ whole.T
@@ -404,13 +405,18 @@ def _fit_linear(model: Model) -> Fitted:
     # |X'V⁻¹X| is that of the columns as they are
     loglik = -best.objective + (np.linalg.slogdet(turn)[1] if model.reml else 0.0)
     effects = cache(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
-    return _wrap(model, params, covariance, loglik, "REML" if model.reml else "ML", found, notes, None, effects)
+    moved = cache(partial(_sensitivity, own, turn, np.append(x * sigma, sigma), spread))
+    method = "REML" if model.reml else "ML"
+    return _wrap(model, params, covariance, loglik, method, found, notes, None, effects, sensitivity=moved)
 
 
 def _linear_variances(
     target: LinearObjective, theta: Floats, sigma: float, boundary: NDArray[np.bool_]
-) -> tuple[Floats, bool]:
-    """Covariance of θ on the absolute scale and of the residual sd, by the curvature of the likelihood in both."""
+) -> tuple[Floats, bool, Floats]:
+    """Covariance of θ on the absolute scale and of the residual sd, by the curvature of the likelihood in both.
+
+    Also whether it is sound, and where it is not, that of what the data tell apart (as lmerTest takes it).
+    """
     df = target.cells.n - (target.cells.X.shape[1] if target.reml else 0)
     best = target.at(theta).residual
 
@@ -435,7 +441,30 @@ def _linear_variances(
     inner, sound = _covariance(curvature, np.append(boundary, False))
     turn = np.diag(np.append(np.full(len(theta), sigma), sigma))  # by the absolute scale
     turn[:-1, -1] = theta * sigma
-    return turn @ inner @ turn.T, sound
+    found = turn @ inner @ turn.T
+    if sound:
+        return found, True, found
+    size, axes = np.linalg.eigh(
+        np.where(np.append(boundary, False)[:, None] | np.append(boundary, False), 0.0, curvature)
+    )
+    told = axes[:, size > 1e-7 * max(float(size[-1]), 0.0)]
+    part = told / size[size > 1e-7 * max(float(size[-1]), 0.0)]
+    return found, False, turn @ (part @ told.T) @ turn.T
+
+
+def _sensitivity(target: LinearObjective, turn: Floats, at: Floats, spread: Floats) -> tuple[Floats, Floats] | None:
+    """Derivatives of the covariance of the fixed effects by θ and the residual sd, by central differences."""
+    if len(at) == 1:
+        return None
+
+    def covariance(x: Floats) -> Floats:
+        inner = np.linalg.inv(target.at(x[:-1] / x[-1]).information)
+        return np.asarray(x[-1] ** 2 * turn @ inner @ turn.T, np.float64)
+
+    steps = 1e-4 * np.maximum(np.abs(at), 0.1 * at[-1])
+    units = np.diag(steps)
+    slopes = [(covariance(at + e) - covariance(at - e)) / (2 * h) for e, h in zip(units, steps, strict=True)]
+    return np.array(slopes), spread
 
 
 def _linear_posterior(

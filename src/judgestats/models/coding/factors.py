@@ -1,4 +1,7 @@
-"""Grouping factors: the levels that occur, and the level of each row."""
+"""Grouping factors: the levels that occur, and the level of each row.
+
+Levels of several columns are joined by colons; a colon within a label is written ``\\:``, so that no two are confused.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,8 @@ def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.
     spelled = []
     for _, own in reversed(parts):
         seen, place = np.divmod(seen, len(own))
-        spelled.append([own[i] for i in place])
+        names = [_escaped(label) for label in own]
+        spelled.append([names[i] for i in place])
     return codes.astype(np.int64), tuple(":".join(several) for several in zip(*reversed(spelled), strict=True))
 
 
@@ -41,6 +45,10 @@ def _sorted_labels(values: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str
     return rank[codes], tuple(names[order])
 
 
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace(":", "\\:")
+
+
 def level_names(frame: pd.DataFrame, names: Sequence[str], parsed: Formula) -> NDArray[np.object_]:
     """Name of the level of each row, None where a column is missing."""
     parts = []
@@ -48,6 +56,8 @@ def level_names(frame: pd.DataFrame, names: Sequence[str], parsed: Formula) -> N
         if name not in frame.columns:
             raise parsed.fault(name, f"There is no column {name!r} in the new rows.", "Add it, None where it is new.")
         parts.append(labels(frame[name]))
+    if len(parts) > 1:
+        parts = [part.map(_escaped, na_action="ignore") for part in parts]
     whole = parts[0]
     for part in parts[1:]:
         whole = whole + ":" + part

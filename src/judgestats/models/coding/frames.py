@@ -120,6 +120,7 @@ def distinct(
     kept &= count > 0
     if not kept.all():
         frame, count = frame[kept].reset_index(drop=True), count[kept]
+        frame = frame.assign(**{c: frame[c].astype(bool) for c in frame if _booleans(frame[c])})
     _refuse_infinite(frame)
     order = _order(frame)
     if order is not None:
@@ -235,6 +236,11 @@ def _numbers(values: pd.Series[Any]) -> pd.Series[Any]:
         return values.astype(float) if not pd.api.types.is_bool_dtype(values) else values.astype(object)
     kind = {"b": bool, "i": np.int64, "u": np.int64}.get(getattr(values.dtype, "kind", "f"), float)
     return values.astype(kind)
+
+
+def _booleans(values: pd.Series[Any]) -> bool:
+    """Whether a column of objects has only booleans left."""
+    return bool(len(values)) and values.dtype == object and pd.api.types.infer_dtype(values) == "boolean"
 
 
 def _of_objects(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:

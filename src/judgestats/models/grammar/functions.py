@@ -25,6 +25,20 @@ OPERATIONS: dict[str, Any] = {
 LITERALS = {"True": True, "False": False, "None": None}
 
 
+class Scale:
+    """``scale(x)`` as in R: less its mean, over its standard deviation with n - 1, those of the rows first seen."""
+
+    def __init__(self) -> None:
+        self.fitted: tuple[float, float] | None = None
+
+    def __call__(self, x: Any) -> Any:
+        """Scale values."""
+        if self.fitted is None:
+            self.fitted = float(np.mean(x)), float(np.std(x, ddof=1))
+        mean, sd = self.fitted
+        return (x - mean) / sd
+
+
 def elementwise(name: str) -> bool:
     """Whether a function is known, and its value in a row depends on that row alone.
 

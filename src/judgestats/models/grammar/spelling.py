@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,7 +57,8 @@ class Spelling:
 
 
 class _Speller:
-    def __init__(self) -> None:
+    def __init__(self, logical: Collection[str]) -> None:
+        self.logical = logical
         self.aliases: dict[str, str] = {}
         self.values: dict[str, Any] = {}
         self.back: dict[str, str] = {}
@@ -82,7 +83,8 @@ class _Speller:
     def text(self, node: Node, *, inside: bool = False) -> str:
         """A tree as formulae reads it."""
         if node.kind == "name":
-            return self.name(node.value)
+            name = self.name(node.value)
+            return f"C({name})" if node.value in self.logical and not inside else name
         if node.kind == "number":
             return node.value if not inside or node.value.isdigit() else self.literal(node.value, float(node.value))
         if node.kind == "string":
@@ -112,13 +114,15 @@ class _Speller:
         return node.value
 
 
-def spelled(terms: Sequence[tuple[str, Node]]) -> Spelling:
+def spelled(terms: Sequence[tuple[str, Node]], logical: Collection[str] = ()) -> Spelling:
     """Spell the terms of an expression for formulae.
 
     Parameters
     ----------
     terms : sequence of (str, Node)
         Its terms with their signs, the first one 0 or 1.
+    logical : collection of str
+        Columns of booleans: factors where they stand by themselves, as in R.
 
     Returns
     -------
@@ -130,7 +134,7 @@ def spelled(terms: Sequence[tuple[str, Node]]) -> Spelling:
     >>> spelled(terms_of("1 + _x")).text
     '1 + zq0qz'
     """
-    speller = _Speller()
+    speller = _Speller(logical)
     text, columns = "", []
     for sign, node in terms:
         text += f" {sign} {speller.text(node)}" if text else speller.text(node)

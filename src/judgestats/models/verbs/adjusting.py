@@ -1,23 +1,30 @@
-"""p values and quantiles of several normal contrasts together."""
+"""p values and quantiles of several contrasts together, normal or t."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+from scipy.special import chdtri, ndtr, ndtri
 
 from judgestats.errors import DesignError
+from judgestats.models.verbs.freedom import quantile, two_sided
 
 Floats = NDArray[np.float64]
 
 ADJUSTMENTS = ("holm", "tukey", "dunnett", "bonferroni", "none")
 #: Points of the lattice.
 POINTS = 32749
+#: Nodes over χ.
+CHI = 48
 
 
-def adjusted(statistic: Floats, adjust: str, conf_level: float, means: int, covariance: Floats) -> tuple[Floats, float]:
-    """Adjusted p values of a family, and the quantile of its intervals.
+def adjusted(
+    statistic: Floats, adjust: str, conf_level: float, means: int, covariance: Floats, df: Any = np.inf
+) -> tuple[Floats, Floats]:
+    """Adjusted p values of a family, and the quantiles of its intervals.
 
     Parameters
     ----------
@@ -30,62 +37,72 @@ def adjusted(statistic: Floats, adjust: str, conf_level: float, means: int, cova
         Means that ``tukey`` compares pairwise.
     covariance : (K, K) float array
         Of the contrasts, for ``dunnett``.
+    df : (K,) float array or float
+        Degrees of freedom of each; infinite for z. A joint distribution of several has those of the contrast it is
+        asked for, as in emmeans.
 
     Returns
     -------
-    p_value : (K,) float array
-    quantile : float
+    p_value, quantile : (K,) float arrays
 
     Examples
     --------
     >>> p, q = adjusted(np.array([3.0, 2.0]), "holm", 0.95, 3, np.eye(2))
-    >>> p.round(4), round(q, 4)
-    (array([0.0054, 0.0455]), 2.2414)
+    >>> p.round(4), q.round(4)
+    (array([0.0054, 0.0455]), array([2.2414, 2.2414]))
     """
     from scipy.stats import studentized_range
 
-    z = np.abs(statistic)
+    z, df = np.abs(statistic), np.broadcast_to(np.asarray(df, float), np.shape(statistic))
     known = np.isfinite(z)
-    p, k = 2 * ndtr(-z), int(known.sum())
-    alpha = 1 - conf_level
+    p, k = two_sided(z, df), int(known.sum())
+    alpha, cut = 1 - conf_level, np.full(len(z), np.nan)
     if k == 0:
-        return p, float("nan")
+        return p, cut
+    own_df, place = np.unique(np.where(np.isfinite(df), df.round(6), df)[known], return_inverse=True)
     if adjust == "tukey":
-        p[known] = studentized_range.sf(z[known] * np.sqrt(2), means, np.inf)
-        return p, float(studentized_range.ppf(conf_level, means, np.inf) / np.sqrt(2))
+        p[known] = studentized_range.sf(z[known] * np.sqrt(2), means, own_df[place])
+        cut[known] = (studentized_range.ppf(conf_level, means, own_df) / np.sqrt(2))[place]
+        return p, cut
     if adjust == "dunnett":
         own = covariance[np.ix_(known, known)]
         sd = np.sqrt(np.diag(own))
         inside = Inside.of(own / np.outer(sd, sd))
-        p[known] = [min(max(1 - inside(v), 0.0), 1.0) for v in z[known]]
+        p[known] = [min(max(1 - inside(v, d), 0.0), 1.0) for v, d in zip(z[known], own_df[place], strict=True)]
         # Bonferroni and the single contrast bound the quantile
-        ends = (-ndtri(alpha / 2), -ndtri(alpha / (2 * k)) + 1e-9)
-        return p, float(brentq(lambda v: inside(v) - conf_level, *ends, xtol=1e-10)) if k > 1 else float(ends[0])
+        ends = np.stack([-quantile(alpha / 2, own_df), 1e-9 - quantile(alpha / (2 * k), own_df)], axis=1)
+        least = [
+            brentq(lambda v, d=d: inside(v, d) - conf_level, low, high, xtol=1e-10) if k > 1 else low
+            for d, (low, high) in zip(own_df, ends, strict=True)
+        ]
+        cut[known] = np.array(least)[place]
+        return p, cut
     share = 1 if adjust == "none" else k
     if adjust == "bonferroni":
         p = np.minimum(p * k, 1.0)
     elif adjust == "holm":
         order = np.flatnonzero(known)[np.argsort(p[known], kind="stable")]
         p[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(k, 0, -1)), 1.0)
-    return p, float(-ndtri(alpha / (2 * share)))
+    return p, -quantile(alpha / (2 * share), df)
 
 
 class Inside:
-    """P(all |Z| <= v) of a multivariate normal Z with unit variances.
+    """P(all |Z| <= v) of a multivariate normal or t Z with unit scales.
 
     Exact quadrature where the correlations are products λ_i λ_j (Dunnett's case), else Genz's integral over a lattice,
-    good to about 1e-5.
+    good to about 1e-5. That of t is the mean over its χ: by quadrature, or as one more coordinate of the lattice.
 
     Source
     ------
-    Genz 1992, Numerical computation of multivariate normal probabilities, J. Comp. Graph. Stat. 1, 141-149.
+    Genz 1992, Numerical computation of multivariate normal probabilities, J. Comp. Graph. Stat. 1, 141-149. Genz and
+    Bretz 2002, Comparison of methods for the computation of multivariate t probabilities, the same 11, 950-971.
     """
 
     def __init__(self, correlation: Floats, loads: Floats | None) -> None:
         self.correlation, self.loads = correlation, loads
         if loads is None:
             self.factor = np.linalg.cholesky(correlation)
-            primes = _primes(len(correlation))
+            primes = _primes(len(correlation) + 1)
             points = np.arange(1, POINTS + 1)[:, None] * np.sqrt(primes)[None] % 1.0
             self.points = np.abs(2 * points - 1)
 
@@ -105,23 +122,39 @@ class Inside:
             )
         return cls(correlation, _loads(correlation))
 
-    def __call__(self, v: float) -> float:
+    def __call__(self, v: float, df: float = np.inf) -> float:
         """P(all |Z| <= v)."""
         if self.loads is not None:
-            nodes = np.linspace(-8.5, 8.5, 401)
-            weights = np.exp(-(nodes**2) / 2)
-            scale = np.sqrt(1 - self.loads**2)
-            middle = self.loads[:, None] * nodes
-            inside = ndtr((v - middle) / scale[:, None]) - ndtr((-v - middle) / scale[:, None])
-            return float(weights @ inside.prod(axis=0) / weights.sum())
+            if np.isinf(df):
+                return self._product(v)
+            at, weights = np.polynomial.legendre.leggauss(CHI)
+            return float(
+                sum(w / 2 * self._product(v * _chi((1 - x) / 2, df)) for x, w in zip(at, weights, strict=True))
+            )
         L, n = self.factor, len(self.factor)
         product, drawn = np.ones(POINTS), np.zeros((POINTS, n))
+        ends = v if np.isinf(df) else v * _chi(self.points[:, n], df)
         for i in range(n):
             shift = drawn[:, :i] @ L[i, :i]
-            low, high = ndtr((-v - shift) / L[i, i]), ndtr((v - shift) / L[i, i])
+            low, high = ndtr((-ends - shift) / L[i, i]), ndtr((ends - shift) / L[i, i])
             product *= high - low
             drawn[:, i] = ndtri(np.clip(low + self.points[:, i] * (high - low), 1e-300, 1 - 1e-16))
         return float(product.mean())
+
+    def _product(self, v: float) -> float:
+        """P(all |Z| <= v) where the correlations are products."""
+        assert self.loads is not None
+        nodes = np.linspace(-8.5, 8.5, 401)
+        weights = np.exp(-(nodes**2) / 2)
+        scale = np.sqrt(1 - self.loads**2)
+        middle = self.loads[:, None] * nodes
+        inside = ndtr((v - middle) / scale[:, None]) - ndtr((-v - middle) / scale[:, None])
+        return float(weights @ inside.prod(axis=0) / weights.sum())
+
+
+def _chi(upper: Any, df: float) -> Any:
+    """Quantile, by the upper tail, of the square root of χ² over its degrees of freedom."""
+    return np.sqrt(chdtri(df, upper) / df)
 
 
 def _loads(correlation: Floats) -> Floats | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.frames import label
 from judgestats.models.fitted import Fitted
+from judgestats.models.verbs import freedom
 from judgestats.models.verbs.adjusting import ADJUSTMENTS, adjusted
 from judgestats.models.verbs.averaging import inverse
 from judgestats.models.verbs.delta import doubts, quantile, spread, trusted
@@ -39,7 +40,7 @@ def means(
     random: Literal["none", "average"] = "none",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
-    """Estimated marginal means, as R's emmeans gives them with infinite degrees of freedom.
+    """Estimated marginal means, as R's emmeans gives them.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def means(
     -------
     pandas.DataFrame
         The columns of `specs` and `by`, ``category`` (cumulative models on the response scale), ``estimate``,
-        ``std_error``, ``conf_low``, ``conf_high``, ``method``, ``flag``.
+        ``std_error``, ``df``, ``conf_low``, ``conf_high``, ``method``, ``flag``; ``df`` as in ``tidy()``.
 
     Raises
     ------
@@ -74,7 +75,7 @@ def means(
     Response scale: limits are those of η transformed; with ``average``, and for categories, from the logit scale of the
     probability (a count: its logarithm). The mean of a category is the mean of its probabilities over the grid, that of
     other responses the response at the mean η, as in emmeans. η of a cumulative model is counted from the mean
-    threshold (emmeans: ``mode="latent"``). Gaussian fits have normal, not t, limits.
+    threshold (emmeans: ``mode="latent"``).
 
     Examples
     --------
@@ -86,7 +87,7 @@ def means(
     0       B0       0.6     0.501      0.691
     1       S8       0.8     0.710      0.867
     """
-    q = quantile(conf_level)
+    quantile(conf_level)
     _check(scale, ("link", "response"), weights, random)
     own, within = specs_of(specs, by)
     averaging = random == "average" and scale == "response"
@@ -94,7 +95,9 @@ def means(
     found = marginal(fit, laid, scale, random=averaging)
     value = np.where(found.known[:, None], found.value, np.nan)
     error = np.where(found.known[:, None], spread(found.gradient, trusted(fit)), np.nan)
-    numbers = limits(value, error, "score" if scale == "link" else scale_of(fit), q)
+    df = freedom.degrees(fit, _links(fit, laid))
+    q = freedom.half_width(conf_level, df)
+    numbers = limits(value, error, "score" if scale == "link" else scale_of(fit), q[:, None])
     if scale == "response" and not averaging and not fit.design.categories:
         numbers = _transformed(fit, laid, q, found.known)[:, None]
     J = value.shape[1]
@@ -103,12 +106,19 @@ def means(
         result["category"] = list(fit.design.categories) * len(value)
     for k, name in enumerate(("estimate", "std_error", "conf_low", "conf_high")):
         result[name] = numbers[..., k].ravel()
+    result.insert(result.columns.get_loc("std_error") + 1, "df", np.repeat(df, J))
     return result.assign(
         method=_method(fit, scale, averaging), flag=_flags(fit, np.repeat(found.known, J), error.ravel())
     )
 
 
-def _transformed(fit: Fitted, laid: Grid, q: float, known: NDArray[np.bool_]) -> Floats:
+def _links(fit: Fitted, laid: Grid) -> Floats:
+    """(K, p') weights of the coefficients in the mean η of each cell."""
+    gradient: Floats = marginal(fit, laid, "link", random=False).gradient[:, 0, : fit.n_location]
+    return gradient
+
+
+def _transformed(fit: Fitted, laid: Grid, q: Floats, known: NDArray[np.bool_]) -> Floats:
     """(K, 4) of responses at the mean η, with the limits of η."""
     link = marginal(fit, laid, "link", random=False)
     eta, error = link.value[:, 0], spread(link.gradient[:, 0], trusted(fit))
@@ -145,8 +155,8 @@ def contrasts(
         For ``method="baseline"``: by default the first.
     adjust : {"holm", "tukey", "dunnett", "bonferroni", "none"}
         Of the p values within each level of `by`, and of the intervals, which cover together. ``tukey`` is for pairs.
-        ``dunnett`` uses the joint normal distribution of any contrasts none of which follows from the others. Intervals
-        of ``holm`` are Bonferroni's.
+        ``dunnett`` uses the joint normal or t distribution of any contrasts none of which follows from the others.
+        Intervals of ``holm`` are Bonferroni's.
     scale : {"link", "odds ratio", "rate ratio", "response"}
         ``response``: differences of probabilities, counts or scores, by the delta method.
     by : str or sequence of str, optional
@@ -159,8 +169,9 @@ def contrasts(
     -------
     pandas.DataFrame
         The columns of `by`, ``term``, ``category`` (cumulative models on the response scale), ``estimate``,
-        ``std_error``, ``statistic``, ``p_value``, ``conf_low``, ``conf_high``, ``adjust``, ``method``, ``flag``. The
-        statistic and p value of a ratio are those of its logarithm.
+        ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``adjust``, ``method``,
+        ``flag``; ``df`` as in ``tidy()``: those of each contrast, also where it is adjusted. The statistic and p value
+        of a ratio are those of its logarithm.
 
     Raises
     ------
@@ -206,14 +217,15 @@ def _family(
 ) -> pd.DataFrame:  # fmt: skip
     """Contrasts that are adjusted together, for each category."""
     known = _estimable(fit, laid, family, C)
+    df = freedom.degrees(fit, C @ _links(fit, laid)[family])
     tables = []
     for j in range(found.value.shape[1]):
         slope = np.tensordot(C, found.gradient[family, j], axes=1)
         estimate = np.where(known, C @ found.value[family, j], np.nan)
         error = np.where(known, spread(slope, trusted(fit)), np.nan)
-        numbers = inference(estimate, error, 1.0)
+        numbers = inference(estimate, error, df, level)
         joint = slope @ np.where(np.isfinite(trusted(fit)), trusted(fit), 0.0) @ slope.T
-        p, q = adjusted(numbers["statistic"], adjust, level, int(found.known[family].sum()), joint)
+        p, q = adjusted(numbers["statistic"], adjust, level, int(found.known[family].sum()), joint, df)
         numbers |= {"p_value": p, "conf_low": estimate - q * error, "conf_high": estimate + q * error}
         if scale in RATIOS:
             ratio = {k: np.exp(numbers[k]) for k in ("estimate", "conf_low", "conf_high")}
@@ -289,13 +301,11 @@ def _refuse_ratio(fit: Fitted, scale: str) -> None:
 
 
 def _method(fit: Fitted, scale: str, averaging: bool) -> str:
-    if scale != "response":
-        return scale
-    return (
-        "response, averaged over random effects"
-        if averaging
-        else "response" + (", random effects at 0" if fit.design.terms else "")
-    )
+    how = scale
+    if scale == "response":
+        zero = ", random effects at 0" if fit.design.terms else ""
+        how += ", averaged over random effects" if averaging else zero
+    return f"{how}; {freedom.named(fit)}"
 
 
 def _flags(fit: Fitted, known: NDArray[np.bool_], error: Floats) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.models.coding.frames import labels
 from judgestats.models.fitted import NO_HESSIAN, SEPARATION, SINGULAR, TOO_SMALL, Fitted
-from judgestats.models.verbs import components, sampled
+from judgestats.models.verbs import components, freedom, sampled
 from judgestats.models.verbs.sizes import Shortage, shortages
 from judgestats.models.verbs.wording import left_out, uncorrelated, written
 from judgestats.schema.columns import VOCABULARY
@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 COLUMNS = ("level", "column", "what", "n", "example", "cure")
 #: Fewer levels than this say hardly anything about a variance; sizes.LEVELS are too few for intervals.
 FEW_LEVELS = 5
+#: Fewer levels than this want t in place of z.
+FEW_FOR_Z = 10
 #: Fewer clusters than this make robust standard errors too small.
 FEW_CLUSTERS = 30
 #: A column that has one value in a greater share of the rows is nearly constant.
@@ -193,11 +195,11 @@ def _sizes(fit: Fitted) -> Iterator[Doubt]:
     scalar = len(terms) == 1 and len(terms[0].names) == 1
     nodes = 'Pass n_quadrature="auto".' if scalar else "Intervals by confint(method='bootstrap') know more."
     for short in shortages(fit):
-        what, example, cure = _told(short, nodes)
+        what, example, cure = _told(fit, short, nodes)
         yield Doubt("doubt", short.factor, f"{short.flag}: {what}", len(short.levels), example, cure)
 
 
-def _told(short: Shortage, nodes: str) -> tuple[str, str, str]:
+def _told(fit: Fitted, short: Shortage, nodes: str) -> tuple[str, str, str]:
     """What is short in numbers, an example, a cure."""
     if short.kind == "calls":
         cure = f"Laplace's approximation makes variances and effects too small, large variances far too large. {nodes}"
@@ -208,9 +210,20 @@ def _told(short: Shortage, nodes: str) -> tuple[str, str, str]:
     if short.seen < FEW_LEVELS:
         cure = f"Its variance is hardly known, and its interval too short. Take {short.factor} as a fixed effect."
         return f"{short.seen:.0f} only", ", ".join(short.levels), cure
-    cure = f"Intervals of the intercept and of effects that vary between levels of {short.factor} are too short"
-    rest = ", and so is that of its sd; effects that vary within them do not suffer."
-    return f"{short.seen:.0f}", "", f"{cure}{rest}"
+    return f"{short.seen:.0f}", "", _few_levels(fit, short)
+
+
+def _few_levels(fit: Fitted, short: Shortage) -> str:
+    """What few levels do to intervals, and what helps."""
+    what = f"the intercept and of effects that vary between levels of {short.factor}"
+    own = freedom.rule(fit)
+    if own == short.factor:
+        return f"Intervals of {what} are of t, as asked for; that of its sd is too short."
+    if own == freedom.SATTERTHWAITE:
+        return f"Intervals of {what} are somewhat too short, and so is that of its sd."
+    within = "effects that vary within them do not suffer"
+    advice = f" Pass fit(..., df={short.factor!r}): t in place of z." if short.seen < FEW_FOR_Z else ""
+    return f"Intervals of {what} are too short, and so is that of its sd; {within}.{advice}"
 
 
 def _columns(fit: Fitted) -> Iterator[Doubt]:

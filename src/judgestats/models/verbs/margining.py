@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.coding.frames import label
 from judgestats.models.fitted import Fitted
+from judgestats.models.verbs import freedom
 from judgestats.models.verbs.delta import doubts, quantile, spread, trusted
 from judgestats.models.verbs.evaluation import estimable, gradient, mean, parted, rows_of
 from judgestats.models.verbs.prediction import NOT_ESTIMABLE, scale_of
@@ -23,7 +23,7 @@ from judgestats.schema.columns import grouping, names
 Floats = NDArray[np.float64]
 
 UNITS = {"probability": "percentage points", "count": "count", "score": "score"}
-NUMBERS = ("estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high")
+NUMBERS = ("estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high")
 COLUMNS = ("variable", "term", "category", *NUMBERS, "unit", "method", "flag")
 #: A step of the derivative, in ranges of the variable.
 STEP = 1e-4
@@ -60,10 +60,10 @@ def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: flo
     -------
     pandas.DataFrame
         The `by` columns, ``variable``, ``term``, ``category`` (cumulative models: the effect on the probability of
-        each), ``estimate``, ``std_error``, ``statistic``, ``p_value``, ``conf_low``, ``conf_high``, ``unit``
-        (``percentage points``, ``count``, ``score``), ``method``, ``flag``. A factor has a row for each level but the
-        first, ``strategy[S8] - strategy[B0]``: all rows at the one level, and all at the other. A number has its mean
-        derivative, ``x``.
+        each), ``estimate``, ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``unit``
+        (``percentage points``, ``count``, ``score``), ``method``, ``flag``; ``df`` as in ``tidy()``. A factor has a row
+        for each level but the first, ``strategy[S8] - strategy[B0]``: all rows at the one level, and all at the other.
+        A number has its mean derivative, ``x``.
 
     Raises
     ------
@@ -88,13 +88,13 @@ def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: flo
                               term  estimate  std_error               unit
     0  strategy[S8] - strategy[B0]      20.0      6.325  percentage points
     """
-    q = quantile(conf_level)
+    quantile(conf_level)
     d = fit.design
     groups = grouping(by, d.frame.columns, "formula's columns")
     frame, weight = _distinct(fit, groups)
     asked = _asked(fit, frame, variables)
     keys, pool = _pool(frame, weight, groups)
-    tables = [_table(fit, own, keys, pool, groups, q) for v in asked for own in _effects(fit, frame, v)]
+    tables = [_table(fit, own, keys, pool, groups, conf_level) for v in asked for own in _effects(fit, frame, v)]
     tables = [t for t in tables if t is not None]
     if not tables:
         raise DesignError(f"{fit.formula!r} has no variables, so that there is no effect. Add one, or use predict().")
@@ -213,7 +213,7 @@ def _pool(frame: pd.DataFrame, weight: Floats, groups: Sequence[str]) -> tuple[p
 
 
 def _table(
-    fit: Fitted, effect: _Effect, keys: pd.DataFrame, pool: Any, groups: Sequence[str], q: float
+    fit: Fitted, effect: _Effect, keys: pd.DataFrame, pool: Any, groups: Sequence[str], level: float
 ) -> pd.DataFrame | None:
     """Rows of one effect; None where the fixed effects do not know the variable, but as an offset."""
     above, below = (rows_of(fit, own, groups=False) for own in (effect.above, effect.below))
@@ -240,13 +240,14 @@ def _table(
     undefined = np.repeat(known, J) & np.isnan(estimate.ravel())
     where = np.where(undefined, UNDEFINED, np.repeat(np.where(known, "", NOT_ESTIMABLE), J))
     own = doubts(fit, np.where(np.isnan(estimate.ravel()), 0.0, error.ravel()))
-    numbers = inference(estimate.ravel(), error.ravel(), q)
+    df = np.repeat(_degrees(fit, above, below, weights), J)
+    numbers = inference(estimate.ravel(), error.ravel(), df, level)
     cells = {
         "variable": effect.variable,
         "term": effect.term,
         "category": list(fit.design.categories or ("",)) * len(keys),
     }
-    method = "averaged over random effects" if fit.design.terms else "average"
+    method = f"{'averaged over random effects' if fit.design.terms else 'average'}; {freedom.named(fit)}"
     flag = [flags(str(a), str(b)) for a, b in zip(where, own, strict=True)]
     return result.assign(**cells, **numbers, unit=unit, method=method, flag=flag)[[*groups, *COLUMNS]]
 
@@ -259,14 +260,29 @@ def _known(fit: Fitted, effect: _Effect, pool: Any) -> NDArray[np.bool_]:
     return np.asarray(pool @ doubtful.astype(float) == 0)
 
 
-def inference(estimate: Floats, error: Floats, q: float) -> dict[str, Floats]:
-    """Estimates with standard error, z, p value and limits.
+def _degrees(fit: Fitted, above: Any, below: Any, weights: Any) -> Floats:
+    """Degrees of freedom of an effect, by what it changes of the linear predictor in each group of rows.
+
+    A change that cancels in the mean is none of the model's coefficients for all that: the rows are looked at each.
+    """
+    moved = above.X - below.X
+    if freedom.rule(fit) in (freedom.SATTERTHWAITE, freedom.RESIDUAL, freedom.NORMAL):
+        return freedom.degrees(fit, weights @ moved)
+    rows = np.zeros((len(moved), fit.n_location))
+    rows[:, : fit.n_fixed] = moved
+    rows[:, fit.n_fixed :] = (above.part != below.part)[:, None]
+    found = freedom.degrees(fit, rows)
+    groups = np.split(found[weights.indices], weights.indptr[1:-1])
+    return np.array([own.min(initial=np.inf) for own in groups], float)
+
+
+def inference(estimate: Floats, error: Floats, df: Floats, conf_level: float) -> dict[str, Floats]:
+    """Estimates with standard error, t or z, degrees of freedom, p value and limits.
 
     Parameters
     ----------
-    estimate, error : (M,) float arrays
-    q : float
-        Quantile of the interval.
+    estimate, error, df : (M,) float arrays
+    conf_level : float
 
     Returns
     -------
@@ -276,5 +292,6 @@ def inference(estimate: Floats, error: Floats, q: float) -> dict[str, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = estimate / error
     statistic = np.where(error > 0, statistic, np.nan)
-    values = (estimate, error, statistic, 2 * ndtr(-np.abs(statistic)), estimate - q * error, estimate + q * error)
+    half = freedom.half_width(conf_level, df) * error
+    values = (estimate, error, statistic, df, freedom.two_sided(statistic, df), estimate - half, estimate + half)
     return dict(zip(NUMBERS, values, strict=True))

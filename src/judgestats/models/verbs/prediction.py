@@ -308,14 +308,14 @@ def scale_of(fit: Fitted) -> str:
     return {"logit": "probability", "probit": "probability", "log": "count"}.get(fit.link, "score")
 
 
-def limits(value: Floats, error: Floats, scale: str, q: float) -> Floats:
+def limits(value: Floats, error: Floats, scale: str, q: float | Floats) -> Floats:
     """Estimate, standard error and limits on the scale that suits: logit of a probability, log of a count.
 
     Parameters
     ----------
     value, error : (...) float arrays
     scale : {"probability", "count", "score"}
-    q : float
+    q : float or (...) float array
 
     Returns
     -------

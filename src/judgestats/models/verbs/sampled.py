@@ -117,7 +117,8 @@ def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
     return [
         {
             "group": group, "term": term, "estimate": float(mean), "std_error": float(sd), "statistic": np.nan,
-            "p_value": np.nan, "conf_low": float(a), "conf_high": float(b), "flag": flags(mixing, prior),
+            "p_value": np.nan, "conf_low": float(a), "conf_high": float(b), "method": "posterior quantiles",
+            "flag": flags(mixing, prior),
         }
         for (group, term), mean, sd, a, b, (mixing, prior) in columns
     ]  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judgestats.models.fitted import Fitted
-from judgestats.models.verbs import effects, sampled
+from judgestats.models.verbs import effects, freedom, sampled
 from judgestats.models.verbs.diagnosis import check
 from judgestats.models.verbs.tables import glance, tidy
 
@@ -70,6 +70,8 @@ def _head(fit: Fitted) -> str:
         lines.append(" Linear probability model: coefficients are differences of probability")
     if not linear:
         lines.append(f" Family: {fit.family} ({fit.link})")
+    if freedom.rule(fit) != freedom.NORMAL:
+        lines.append(f" Tests: {freedom.named(fit)}")
     lines += [f"Formula: {fit.formula}", f"   Data: {_data(fit)}"]
     if d.labels not in ((), ("0", "1"), ("failure", "success")):
         lines.append(f" Models: probability of {d.labels[1]!r}")
@@ -150,15 +152,19 @@ def _fixed(fit: Fitted) -> str:
     title = "Coefficients" if not fit.design.terms else "Fixed effects"
     if sampled.drawn(fit) is not None:
         return f"{title}:\n{_sampled(fit, table)}"
-    rows = [["", "Estimate", "Std. Error", "z value", "Pr(>|z|)", ""]]
+    letter = "t" if np.isfinite(table["df"]).any() else "z"
+    rows = [["", "Estimate", "Std. Error", "df", f"{letter} value", f"Pr(>|{letter}|)", ""]]
     numbers = zip(_digits(table["estimate"].tolist()), _digits(table["std_error"].tolist()), strict=True)
     places = 6 if table["p_value"].between(1e-4, 0.01).any() else 4
     for row, (estimate, error) in zip(table.to_dict("records"), numbers, strict=True):
         p = row["p_value"]
-        rows.append([row["term"], estimate, error, f"{row['statistic']:.3f}", _p(p, places), _star(p)])
-    starred = any(row[5] for row in rows)
+        df = f"{row['df']:.4g}" if row["df"] < 1000 else f"{row['df']:.0f}"
+        rows.append([row["term"], estimate, error, df, f"{row['statistic']:.3f}", _p(p, places), _star(p)])
+    if letter == "z":
+        rows = [[*row[:3], *row[4:]] for row in rows]
+    starred = any(row[-1] for row in rows)
     title = "Coefficients" if not fit.design.terms else "Fixed effects"
-    return f"{title}:\n{_columns(rows, left=(0, 5))}" + (f"\n---\n{LEGEND}" if starred else "")
+    return f"{title}:\n{_columns(rows, left=(0, len(rows[0]) - 1))}" + (f"\n---\n{LEGEND}" if starred else "")
 
 
 def _sampled(fit: Fitted, table: pd.DataFrame) -> str:

@@ -8,19 +8,20 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from judgestats.errors import DesignError, choose
 from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, NOT_CONVERGED, SEPARATION, SINGULAR, UNSETTLED, Fitted
 from judgestats.models.fitted import TOO_SMALL as TOO_SURE
 from judgestats.models.ml import BOUNDARY as TOO_SMALL
-from judgestats.models.verbs import components, crossvalidation, sampled
+from judgestats.models.verbs import components, crossvalidation, freedom, sampled
 from judgestats.models.verbs.delta import delta, quantile, spread
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]
 #: Columns of :func:`tidy`.
-COLUMNS = ("group", "term", "estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high", "flag")
+COLUMNS = (
+    "group", "term", "estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high", "method", "flag"
+)  # fmt: skip
 #: Link -> what an exponential of a coefficient is, and that of the intercept.
 RATIOS = {"logit": ("odds ratio", "odds"), "log": ("rate ratio", "rate")}
 #: A parameter's standard error that no one gives.
@@ -58,7 +59,7 @@ def tidy(
     pandas.DataFrame
         ``group`` (``fixed``, a grouping factor, ``residual``), ``term`` (``Intercept``, ``strategy[S8]``,
         ``loses|tie``, ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``), ``estimate``,
-        ``std_error``, ``statistic``, ``p_value``, ``conf_low``, ``conf_high``, ``flag``.
+        ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``method``, ``flag``.
 
     Raises
     ------
@@ -67,9 +68,11 @@ def tidy(
 
     Notes
     -----
-    Statistics are z, of Gaussian models too: there are no Satterthwaite degrees of freedom, and p-values of few
-    groups are somewhat too small. Intervals are Wald's: of standard deviations on the logarithmic scale, of
-    correlations on Fisher's. Thresholds and variances have no p-value: that they are 0 is no hypothesis of interest.
+    Statistics of Gaussian mixed models are t with Satterthwaite's degrees of freedom (lmerTest's), by REML and by ML;
+    without random terms with those of the residual. Elsewhere they are z, ``df`` is infinite, and p-values of few
+    groups are too small; ``fit(..., df="judge")`` takes t with degrees of freedom of that factor. ``method`` says
+    which. Intervals are Wald's: of standard deviations on the logarithmic scale, of correlations on Fisher's, both with
+    normal quantiles. Thresholds and variances have no p-value: that they are 0 is no hypothesis of interest.
     Where the logarithm of a standard deviation has an error above 1 that interval says next to nothing, and is flagged
     so. What sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of the rest hold given
     that boundary. A coefficient that runs away to infinity has the flag ``separation`` and no standard error: its value
@@ -106,7 +109,7 @@ def tidy(
         wanted = {"all": slice(None), "fixed": slice(fit.n_location), "random": slice(fit.n_location, None)}
         rows += whole[wanted[effects]]
     elif effects != "random":
-        rows += list(_location_rows(fit, z))
+        rows += list(_location_rows(fit, conf_level))
     if effects != "fixed" and posterior is None:
         rows += list(_variance_rows(fit, z))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
@@ -124,19 +127,21 @@ def _on_response(fit: Fitted, conf_level: float) -> pd.DataFrame:
     return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
 
 
-def _location_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
+def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, Any]]:
     """Fixed effects and thresholds."""
     errors = standard_errors(fit.covariance)
+    df, method = freedom.degrees(fit, np.eye(fit.n_location)), freedom.named(fit)
     runaway = fit.options.get("separated", ())
     for k, name in enumerate(fit.names[: fit.n_location]):
         value, error = float(fit.params[k]), float(errors[k])
         flag = SEPARATION if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
         error = error if not flag else np.nan
         ratio = value / error if k < fit.n_fixed and error > 0 else np.nan
+        half = float(freedom.half_width(conf_level, df[k])) * error
         yield {
-            "group": "fixed", "term": name, "estimate": value, "std_error": error, "statistic": ratio,
-            "p_value": float(2 * ndtr(-abs(ratio))), "conf_low": value - z * error, "conf_high": value + z * error,
-            "flag": flag,
+            "group": "fixed", "term": name, "estimate": value, "std_error": error, "statistic": ratio, "df": df[k],
+            "p_value": float(freedom.two_sided(ratio, df[k])), "conf_low": value - half, "conf_high": value + half,
+            "method": method, "flag": flag,
         }  # fmt: skip
 
 
@@ -176,8 +181,8 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
             low, high, slope = float(np.tanh(middle - half)), float(np.tanh(middle + half)), 1 - value**2
         yield {
             "group": own.group, "term": own.term, "estimate": float(value),
-            "std_error": slope * error if known else np.nan, "statistic": np.nan, "p_value": np.nan,
-            "conf_low": float(low), "conf_high": float(high),
+            "std_error": slope * error if known else np.nan, "statistic": np.nan, "df": np.nan, "p_value": np.nan,
+            "conf_low": float(low), "conf_high": float(high), "method": "z",
             "flag": flags(held, vague) if held or known else _why_unknown(fit),
         }  # fmt: skip
 

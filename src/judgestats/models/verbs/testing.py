@@ -15,6 +15,7 @@ from scipy.special import chdtrc
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.fitted import SEPARATION, Fitted
 from judgestats.models.ml import Model, fit_design
+from judgestats.models.verbs import freedom
 from judgestats.models.verbs.delta import doubts, trusted
 from judgestats.models.verbs.hypotheses import hypothesis
 from judgestats.results import flags
@@ -28,6 +29,8 @@ RULES: dict[int | str, str] = {1: "refitted by Laplace's approximation", "auto":
 SAME_SIZE = "as many parameters as the model above"
 NOT_NESTED = "fits worse than the smaller model: not nested, or not converged"
 INTERCEPT = "Intercept"
+#: Term, statistic, degrees of freedom, and those of the denominator.
+Test = tuple[str, float, int, float]
 
 
 def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
@@ -46,7 +49,9 @@ def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
     Returns
     -------
     pandas.DataFrame
-        ``term``, ``statistic`` (χ²), ``df``, ``p_value``, ``flag``.
+        ``term``, ``statistic``, ``df``, ``df_error``, ``p_value``, ``method``, ``flag``. F with ``df`` and ``df_error``
+        degrees of freedom where the fit has some (Gaussian models: Satterthwaite's, by Fai and Cornelius, as in
+        lmerTest); else χ², and ``df_error`` is infinite.
 
     Raises
     ------
@@ -61,17 +66,17 @@ def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
     >>> fit = js.fit("correct ~ strategy", counts)
     >>> fit.tests().round(4)
-           term  statistic  df  p_value flag
-    0  strategy     9.2354   1   0.0024
+           term  statistic  df  df_error  p_value method flag
+    0  strategy     9.2354   1       inf   0.0024     χ²
     >>> fit.tests(["strategy[S8] = 1"]).round(4)
-                   term  statistic  df  p_value flag
-    0  strategy[S8] = 1     0.0035   1   0.9526
+                   term  statistic  df  df_error  p_value method flag
+    0  strategy[S8] = 1     0.0035   1       inf   0.9526     χ²
     """
     if isinstance(kind, str) and kind in ("II", "III", "wald"):
         rows = [_term(fit, name, second=kind == "II") for name in fit.design.fixed.terms if name != INTERCEPT]
         return _frame(fit, rows)
     if isinstance(kind, np.ndarray):
-        return _frame(fit, [_array(fit, kind)])
+        return _frame(fit, [_hypotheses(fit, "hypothesis", kind)])
     if isinstance(kind, str):
         if "=" not in kind and kind not in fit.names:
             choose(kind, ("II", "III", "wald", *fit.names[: fit.n_location]), "kind")
@@ -80,17 +85,31 @@ def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
     return _frame(fit, [_hypotheses(fit, str(name), given) for name, given in named])
 
 
-def _term(fit: Fitted, name: str, *, second: bool) -> tuple[str, float, int]:
-    """χ² of a term: of it and the terms that contain it, less that of those alone."""
+def _term(fit: Fitted, name: str, *, second: bool) -> Test:
+    """A term, given all others; of type II where those that contain it are 0."""
     terms = fit.design.fixed.terms
     own = set(name.split(":"))
     containing = [t for t in terms if second and t != name and t != INTERCEPT and own < set(t.split(":"))]
     above = [k for t in containing for k in range(terms[t].start, terms[t].stop)]
     place = [*range(terms[name].start, terms[name].stop)]
-    unit = np.eye(len(fit.params))
-    rest = wald(fit, unit[above], np.zeros(len(above)))[0] if above else 0.0
-    statistic, df = wald(fit, unit[[*place, *above]], np.zeros(len(place) + len(above)))
-    return name, max(statistic - rest, 0.0) if np.isfinite(statistic) else statistic, df - len(above)
+    rows = np.eye(len(fit.params))[place]
+    V = trusted(fit)[np.ix_([*place, *above], [*place, *above])]
+    if above and np.isfinite(V).all():
+        size = len(place)
+        rows[:, above] = -np.linalg.solve(V[size:, size:], V[size:, :size]).T
+    elif above:
+        rows[:, above] = np.nan
+    return _test(fit, name, rows, np.zeros(len(rows)))
+
+
+def _test(fit: Fitted, name: str, rows: Floats, values: Floats) -> Test:
+    """F of a hypothesis, or χ² where the degrees of freedom are infinite by rule."""
+    if np.isnan(rows).any():
+        return name, float("nan"), len(rows), float("nan")
+    statistic, df = wald(fit, rows, values)
+    if freedom.rule(fit) == freedom.NORMAL:
+        return name, statistic, df, float("inf")
+    return name, statistic / max(df, 1), df, freedom.joint(fit, rows[:, : fit.n_location])
 
 
 def wald(fit: Fitted, rows: Floats, values: Floats) -> tuple[float, int]:
@@ -122,7 +141,7 @@ def wald(fit: Fitted, rows: Floats, values: Floats) -> tuple[float, int]:
     return float((gap / scale) @ inverse @ (gap / scale)), rank
 
 
-def _array(fit: Fitted, given: NDArray[Any]) -> tuple[str, float, int]:
+def _array(fit: Fitted, given: NDArray[Any]) -> Floats:
     rows = np.atleast_2d(np.asarray(given, float))
     allowed = sorted({fit.n_fixed, fit.n_location})
     if rows.shape[1] not in allowed:
@@ -132,23 +151,27 @@ def _array(fit: Fitted, given: NDArray[Any]) -> tuple[str, float, int]:
         )
     full = np.zeros((len(rows), len(fit.params)))
     full[:, : rows.shape[1]] = rows
-    return "hypothesis", *wald(fit, full, np.zeros(len(rows)))
+    return full
 
 
-def _hypotheses(fit: Fitted, name: str, given: Any) -> tuple[str, float, int]:
+def _hypotheses(fit: Fitted, name: str, given: Any) -> Test:
     if isinstance(given, np.ndarray):
-        return name, *_array(fit, given)[1:]
+        rows = _array(fit, given)
+        return _test(fit, name, rows, np.zeros(len(rows)))
     texts = [given] if isinstance(given, str) else list(given)
     found = [hypothesis(part, fit.names[: fit.n_location]) for text in texts for part in str(text).split(",")]
     rows = np.zeros((len(found), len(fit.params)))
     rows[:, : fit.n_location] = [weights for weights, _ in found]
-    return name, *wald(fit, rows, np.array([value for _, value in found]))
+    return _test(fit, name, rows, np.array([value for _, value in found]))
 
 
-def _frame(fit: Fitted, rows: Sequence[tuple[str, float, int]]) -> pd.DataFrame:
-    table = pd.DataFrame(rows, columns=["term", "statistic", "df"])
-    table = table.astype({"term": "str", "statistic": float, "df": int})
-    table["p_value"] = _p_value(table["statistic"].to_numpy(), table["df"].to_numpy(dtype=float))
+def _frame(fit: Fitted, rows: Sequence[Test]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=["term", "statistic", "df", "df_error"])
+    table = table.astype({"term": "str", "statistic": float, "df": int, "df_error": float})
+    statistic, df, error = (table[c].to_numpy(dtype=float) for c in ("statistic", "df", "df_error"))
+    chi = _p_value(statistic, df)
+    table["p_value"] = chi if freedom.rule(fit) == freedom.NORMAL else freedom.above(statistic, df, error)
+    table["method"] = freedom.named(fit, "F")
     table["flag"] = [str(d) for d in doubts(fit, table["statistic"].to_numpy())]
     return table
 

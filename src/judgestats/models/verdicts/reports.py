@@ -15,6 +15,7 @@ from scipy.special import stdtrit
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, SINGULAR, Fitted
 from judgestats.models.ml import BOUNDARY
+from judgestats.models.verbs import freedom
 from judgestats.models.verbs.averaging import averaged
 from judgestats.models.verbs.delta import delta, quantile, spread
 from judgestats.models.verbs.tables import wide
@@ -116,7 +117,8 @@ def effect_row(
     scale : str
         What its unit is called.
     df : float, optional
-        Degrees of freedom of an effect that varies between judges: one less than there are judges.
+        Degrees of freedom of an effect that varies between judges: one less than there are judges. By default those of
+        the fit: Satterthwaite's of a Gaussian model.
 
     Returns
     -------
@@ -129,6 +131,8 @@ def effect_row(
     endless |= fit.family != "gaussian" and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged))
     if endless:
         value, se, flag = math.nan, math.nan, merged(SEPARATION, flag)
+    own = float(freedom.degrees(fit, c[: fit.n_location])) if df is None else df
+    df = own if math.isfinite(own) else None
     z = critical(conf_level, df)
     return {
         "term": term,
@@ -235,7 +239,7 @@ def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> lis
 
 def described(fit: Fitted, df: float | None = None) -> str:
     """Name of a fit's method, for the column ``method``."""
-    return f"{fit.family} {fit.link}, {fit.method}" + ("" if df is None else f", t on {df:.0f}")
+    return f"{fit.family} {fit.link}, {fit.method}" + ("" if df is None else f", t on {df:.3g}")
 
 
 def doubts(fit: Fitted, factor: str | None = None) -> str:
