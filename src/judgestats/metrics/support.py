@@ -12,10 +12,13 @@ from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics.trials import Options, attempts, trials
 from judgestats.schema.columns import CHOICES, VOCABULARY, kind_of
 from judgestats.schema.counting import tally
+from judgestats.schema.splitting import KEYS, splits_of
 
 
 def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFrame:
     """List the measures, whether the data support them, and what is missing: each is tried.
+
+    Ratings are split by the columns that split their cells (a scale, a prompt), which every measure wants named.
 
     Parameters
     ----------
@@ -42,7 +45,9 @@ def supported(data: Any, identity: Mapping[str, str] | None = None) -> pd.DataFr
     >>> supported(calls).set_index("measure")["supported"].to_dict()["consistency"]
     True
     """
-    taken = attempts(data, Options(identity=dict(identity or {}), n_resamples=1))
+    ratings = kind_of(nw.from_native(data).collect_schema().names()) == "ratings"
+    apart = tuple(s.column for s in splits_of(data, KEYS)) if ratings else ()
+    taken = attempts(data, Options(by=apart, identity=dict(identity or {}), n_resamples=1))
     rows = []
     for measure, trial in trials(data).items():
         result = taken[measure]
@@ -83,7 +88,7 @@ def describe(data: Any) -> pd.DataFrame:
         rows += _pairwise_design(data, table)
     else:
         rows += [
-            ("systems", _several(table["system"])),
+            ("systems", _several(table["system"]) if "system" in table else "one"),
             ("criteria", _several(table["criterion"]) if "criterion" in table else "one"),
             ("scores", _span(table["score" if "score" in table else "mean"])),
         ]

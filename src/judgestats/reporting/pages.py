@@ -15,7 +15,7 @@ from judgestats.errors import DesignError
 from judgestats.metrics.datasheets import datasheet, profile
 from judgestats.metrics.datasheets.sheets import BEFORE
 from judgestats.metrics.trials import Options, attempts, trials
-from judgestats.reporting.account import account_section, design, head, how_read, pooled, readings, sources
+from judgestats.reporting.account import account_section, design, head, how_read, pooled, readings, shown_apart, sources
 from judgestats.reporting.chapters import chapters
 from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
 from judgestats.reporting.pictures import pictures
@@ -24,6 +24,7 @@ from judgestats.reporting.sheets import datasheet_table, overview, shown_measure
 from judgestats.reporting.words import FLAGS, count, doubts, noun
 from judgestats.schema import check, kind_of
 from judgestats.schema.columns import By, Kind, grouping
+from judgestats.schema.splitting import KEYS, splits_of
 from judgestats.schema.validation import raise_faults
 
 #: With more judges than this, their datasheets are folded.
@@ -67,7 +68,8 @@ def report(
     path : path
         File to write; its folder is made.
     by : str or sequence of str
-        Further grouping columns: a datasheet for each judge and group.
+        Further grouping columns: a datasheet for each judge and group. Columns that split ratings (rows that are equal
+        in judge, system, item, criterion and replicate differ in them) are grouping columns in any case.
     title : str, optional
         Title of the page.
     source : frame or mapping, optional
@@ -109,6 +111,8 @@ def report(
     kind = kind_of(frame.columns)
     raise_faults(nw.from_native(frame, eager_only=True), kind)
     groups = [g for g in grouping(by, list(frame.columns)) if g != "judge"]
+    splits = splits_of(frame, [*KEYS, *groups]) if kind == "ratings" else []
+    groups += [s.column for s in splits]
     findings = check(frame)
     options: dict[str, Any] = {
         "by": groups,
@@ -128,7 +132,11 @@ def report(
         "At a glance": overview(sheet, conf_level) if whose(sheet).nunique() > 1 else Markup(""),
         "Pictures": pictures(measured, kind, sheet, renamed, identity, conf_level),
         "Datasheets": join(
-            [pooled(frame, kind, [*groups, *sheet.columns.intersection(["prompt"])]), _datasheets(sheet, conf_level)]
+            [
+                pooled(frame, kind, [*groups, *sheet.columns.intersection(["prompt"])]),
+                shown_apart(splits),
+                _datasheets(sheet, conf_level),
+            ]
         ),
         **further,
         "What this page does not show": _not_shown(frame, kind, sheet, taken, shown),

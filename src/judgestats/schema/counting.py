@@ -27,6 +27,7 @@ from judgestats.schema.pairing import (
 from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.rater_pairs import count_raters
 from judgestats.schema.selection import chosen, selected, sources, with_outcome
+from judgestats.schema.splitting import as_runs
 
 #: Key in the ``attrs`` of a tally: whether two calls are known to share a pair, so that they are not independent.
 SHARED_PAIRS = "shared_pairs"
@@ -40,6 +41,7 @@ def tally(
     cluster: By | None = None,
     stimulus: str | None = None,
     baseline: str | None = None,
+    average_over: By = (),
 ) -> pd.DataFrame:
     """Count the patterns of a measure.
 
@@ -59,6 +61,8 @@ def tally(
     baseline : str, optional
         For a measure of changes: the strategy, or the probe, that the others are compared with. For one of pairs of
         judges: the judge, or ``gold``, that the others are compared with; None compares all.
+    average_over : str or sequence of str
+        Columns of ratings whose values are averaged over, as in :func:`judgestats.score_matrix`.
 
     Returns
     -------
@@ -85,6 +89,7 @@ def tally(
     """
     choose(measure, PATTERNS, "measure")
     pattern = PATTERNS[measure]
+    frame = as_runs(frame, average_over, by)
     if pattern.unit == "cell":
         return cells(frame, by)
     data = nw.from_native(frame)

@@ -18,6 +18,7 @@ from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import FEW_CLUSTERS, NOT_INDEPENDENT, ONE_UNIT, RESAMPLES_AGREE, SMALL_N, estimates, flags
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
+from judgestats.schema.splitting import as_runs
 
 Floats = NDArray[np.float64]
 #: What a difference between two answers is.
@@ -30,6 +31,7 @@ def alpha(
     *,
     level: Level = "nominal",
     by: By = (),
+    average_over: By = (),
     interval: Literal["percentile"] | None = "percentile",
     cluster: str | None = None,
     n_resamples: int = 2000,
@@ -51,6 +53,9 @@ def alpha(
         Interval alpha of continuous scores needs no more memory than the scores.
     by : str or sequence of str
         Further grouping columns.
+    average_over : str or sequence of str
+        Columns whose values are told apart as repeats are, as in :func:`score_matrix`: a column of ratings that splits
+        them and is neither here nor in `by` is refused.
     interval : {'percentile', None}
         Bootstrap of the things judged, or none. The ranks of ordinal alpha are those of each resample.
     cluster : str, optional
@@ -93,6 +98,7 @@ def alpha(
         term  estimate  observed  expected    n
     0  alpha     0.878    0.3333    2.7333  3.0
     """
+    data = as_runs(data, average_over, by)
     choose(level, LEVELS, "level")
     if interval is not None:
         choose(interval, ("percentile",), "interval")

@@ -17,7 +17,6 @@ from judgestats.metrics.agreement.blocks import (
     Floats,
     Unit,
     blocks,
-    conditions,
     rated,
     refuse_empty,
     some,
@@ -37,6 +36,7 @@ from judgestats.results import NO_DATA, estimates, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs
 
 #: Tiers of the paper, worst first.
 TIERS = ("Base", "Instruct", "Thinking")
@@ -49,6 +49,7 @@ def quality_agreement(
     agreement: str = "r",
     within: str | None = None,
     by: By = (),
+    average_over: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
     conf_level: float = 0.95,
@@ -65,8 +66,10 @@ def quality_agreement(
         Column (``tier``) in each value of which the correlation is taken as well.
     by : str or sequence of str
         Grouping columns.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     unit, method
-        How ratings are correlated in each system, as in :func:`correlation`; conditions are cells, and averaged.
+        How ratings are correlated in each system, as in :func:`correlation`.
     conf_level : float
         Coverage of the intervals.
 
@@ -98,6 +101,7 @@ def quality_agreement(
            term  estimate  p_value     n
     0  spearman    -0.513    0.003  32.0
     """
+    data = as_runs(data, average_over, by)
     frame = nw.from_native(data)
     present = list(frame.collect_schema().names())
     choose(unit, UNITS, "unit")
@@ -169,14 +173,13 @@ def _over_systems(part: pd.DataFrame, conf_level: float) -> dict[str, Any]:
 
 def _of_ratings(data: Any, by: By, within: str | None, unit: Unit, method: Method) -> tuple[pd.DataFrame, list[str]]:
     """Mean score (of the judges' means) and mean correlation of each system."""
-    named = conditions(data, names(by))
-    more = [c for c in ([within] if within else []) if c not in (*names(by), *named)]
+    more = [c for c in ([within] if within else []) if c not in names(by)]
     grouping(more, nw.from_native(data).collect_schema().names(), "ratings")
-    table, groups = rated(data, by, [*named, *more])
+    table, groups = rated(data, by, more)
     refuse_empty(table)
     tiers = _one_each(table, within) if within else {}
     parts = []
-    for block in blocks(table, groups, named, unit):
+    for block in blocks(table, groups, (), unit):
         mean = mean_defined(system_means(block, whole(block)))[0]
         pairs = pair_correlations(block, method, whole(block))[0]
         rows = block.rows.assign(_score=mean, _r=mean_defined(pairs), _undefined=np.isnan(pairs).sum(axis=1))
@@ -204,6 +207,7 @@ def ordering_accuracy(
     tier: str = "tier",
     score: str = "mean_score",
     by: By = (),
+    average_over: By = (),
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -220,6 +224,8 @@ def ordering_accuracy(
         Columns.
     by : str or sequence of str
         Grouping columns; ``judge`` for the order of each judge.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     n_resamples, seed, conf_level
         Bootstrap of systems within their tiers.
 
@@ -254,6 +260,7 @@ def ordering_accuracy(
     2      Base  Thinking     0.943       83   88.0
     3  Instruct  Thinking     0.692       99  143.0
     """
+    data = as_runs(data, average_over, by)
     order = [str(t) for t in order] if isinstance(order, Sequence) else [str(order)]
     if len(set(order)) < len(order) or len(order) < 2:
         raise DesignError(f"order= names tiers from the worst to the best, each once. Got: {', '.join(order)}.")

@@ -14,7 +14,7 @@ from judgestats.metrics.agreement.blocks import UNITS, Unit
 from judgestats.metrics.agreement.draws import METHODS, Method, from_draws, mean_defined, plan_of
 from judgestats.metrics.agreement.shifts import NOT_POSITIVE, matched, two_sides, words
 from judgestats.results import NO_DATA, UNBOUNDED, estimates, flags
-from judgestats.schema.columns import By
+from judgestats.schema.columns import By, names
 
 _INTERVAL = ("std_error", "conf_low", "conf_high")
 
@@ -24,6 +24,7 @@ def rubric_share(
     shared: Any,
     *,
     by: By = (),
+    average_over: By = (),
     cell: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
@@ -40,7 +41,7 @@ def rubric_share(
         Ratings under rubrics of the judges' own, or their mean correlation.
     shared : frame or float
         Ratings under the shared structure, or their mean correlation.
-    by, cell, unit, method, cluster, n_resamples, seed, conf_level
+    by, average_over, cell, unit, method, cluster, n_resamples, seed, conf_level
         As in :func:`agreement_shift`.
 
     Returns
@@ -71,13 +72,15 @@ def rubric_share(
         value = (shared - free) / shared if shared > 0 else math.nan
         doubt = NO_DATA if math.isnan(shared - free) else NOT_POSITIVE if not shared > 0 else ""
         row = {"term": "rubric_share", "estimate": value, "free": free, "shared": shared, "flag": doubt}
+        if names(average_over):
+            raise DesignError("average_over= is of ratings, and these are two correlations. Leave it out.")
         return estimates([row], (), ["free", "shared"])
     if isinstance(free, Real) or isinstance(shared, Real | list | tuple):
         raise DesignError("rubric_share takes two tables of ratings, or two correlations, not one of each.")
     choose(method, METHODS, "method")
     choose(unit, UNITS, "unit")
     plan = plan_of(cluster, n_resamples, seed, conf_level)
-    data = two_sides(free, shared, "", by, cell, cluster, unit)
+    data = two_sides(free, shared, "", by, cell, cluster, unit, average_over)
     rows = []
     for block in data.blocks:
         both = matched(block, method, plan)
@@ -90,6 +93,6 @@ def rubric_share(
         elif not from_draws(float(high), draws[:, 1], block.n_units, plan)["conf_low"] > 0:
             cells |= dict.fromkeys(_INTERVAL, math.nan) | {"flag": UNBOUNDED}
         cells |= {"method": words(both.paired, plan), "n": block.n_units, "term": "rubric_share"}
-        cells["flag"] = flags(cells["flag"], both.told(plan.cluster[0]), data.told)
+        cells["flag"] = flags(cells["flag"], both.told(plan.cluster[0]))
         rows.append({**block.key, **cells, "free": float(low), "shared": float(high)})
     return estimates(rows, data.groups, ["free", "shared"])

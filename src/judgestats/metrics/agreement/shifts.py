@@ -19,7 +19,6 @@ from judgestats.metrics.agreement.blocks import (
     Ints,
     Unit,
     blocks,
-    pooled,
     rated,
     refuse_empty,
     some,
@@ -37,6 +36,7 @@ from judgestats.metrics.agreement.levels import PAIRS, Pairs
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs
 
 #: Column that says whether a rating is of before (0) or after (1).
 SIDE = "_side"
@@ -49,6 +49,7 @@ def agreement_shift(
     *,
     condition: str = "condition",
     by: By = (),
+    average_over: By = (),
     cell: By = (),
     pairs: Pairs = "mean",
     unit: Unit = "item",
@@ -72,6 +73,8 @@ def agreement_shift(
         Column of the two values.
     by : str or sequence of str
         Grouping columns: ``system``, ``domain``, ``language``, ``temperature``.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     cell : str or sequence of str
         Columns that make a cell with the system; correlations are taken in each cell, matched, and averaged.
     pairs : {'mean', 'each'}
@@ -124,12 +127,12 @@ def agreement_shift(
     if after is None:
         return _of_values(before, by, flag_at)
     plan = plan_of(cluster, n_resamples, seed, conf_level)
-    data = two_sides(before, after, condition, by, cell, cluster, unit)
+    data = two_sides(before, after, condition, by, cell, cluster, unit, average_over)
     rows: list[dict[str, Any]] = []
     for block in data.blocks:
         rows += _shift_rows(matched(block, method, plan), pairs, flag_at, plan)
     for row in rows:
-        row |= {"unit": unit, "flag": flags(row["flag"], data.told)}
+        row["unit"] = unit
     columns = [*data.groups, *(["judge", "other"] if pairs == "each" else [])]
     extra = ["before", "after", "relative", "correlations", "unit"]
     return estimates(rows, columns, extra)
@@ -137,14 +140,15 @@ def agreement_shift(
 
 @dataclass(frozen=True)
 class TwoSides:
-    """Blocks with a row for each cell and side, the names of their groups, and what was pooled."""
+    """Blocks with a row for each cell and side, and the names of their groups."""
 
     blocks: list[Block]
     groups: list[str]
-    told: str
 
 
-def two_sides(before: Any, after: Any, condition: str, by: By, cell: By, cluster: str, unit: Unit) -> TwoSides:
+def two_sides(
+    before: Any, after: Any, condition: str, by: By, cell: By, cluster: str, unit: Unit, average_over: By
+) -> TwoSides:
     """Both sides in one table, and in blocks."""
     if isinstance(after, str):
         raise DesignError(f"after={after!r} is one value. Give two of {condition!r}, the earlier first, or ratings.")
@@ -152,18 +156,18 @@ def two_sides(before: Any, after: Any, condition: str, by: By, cell: By, cluster
         before, after = _of_condition(before, after, condition)
     wanted = [c for c in names(by) if c != condition]
     more = [c for c in dict.fromkeys(names(cell)) if c not in (*wanted, "system")]
-    tables, told = [], ""
+    tables = []
     for side, frame in enumerate((before, after)):
         present = nw.from_native(frame).collect_schema().names()
         grouping(more, present, "ratings")
-        table, groups = rated(frame, wanted, more, cluster)
+        runs = as_runs(frame, [c for c in names(average_over) if c != condition], [*wanted, *more])
+        table, groups = rated(runs, wanted, more, cluster)
         tables.append(table.assign(**{SIDE: side}))
-        told = flags(told, pooled(frame, [*groups, *more]))
     table = pd.concat(tables, ignore_index=True)
     refuse_empty(table)
     named = [c for c in names(cell) if c not in (*groups, "system")]
     made = [_drawn_apart(b) for b in blocks(table, groups, [*named, SIDE], unit, cluster)]
-    return TwoSides(made, groups, told)
+    return TwoSides(made, groups)
 
 
 def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, Any]:

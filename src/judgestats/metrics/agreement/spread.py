@@ -20,7 +20,6 @@ from judgestats.metrics.agreement.blocks import (
     Floats,
     Unit,
     blocks,
-    conditions,
     rated,
     refuse_empty,
     some,
@@ -28,7 +27,8 @@ from judgestats.metrics.agreement.blocks import (
 from judgestats.metrics.agreement.draws import from_draws, plan_of
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
-from judgestats.schema.columns import By, names
+from judgestats.schema.columns import By
+from judgestats.schema.splitting import as_runs
 
 
 def disagreement(
@@ -37,6 +37,7 @@ def disagreement(
     thresholds: Sequence[float] = (2, 3, 4),
     top: int = 10,
     by: By = (),
+    average_over: By = (),
     unit: Unit = "item",
     cluster: str = "item",
     n_resamples: int = 2000,
@@ -55,9 +56,10 @@ def disagreement(
         How many of the most disputed things are listed.
     by : str or sequence of str
         Grouping columns.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     unit : {'item', 'criterion'}
-        A thing is a response (the mean of its criteria), or a criterion of it; runs are averaged, conditions are told
-        apart.
+        A thing is a response (the mean of its criteria), or a criterion of it; runs are averaged.
     cluster, n_resamples, seed, conf_level
         As in :func:`correlation`.
 
@@ -109,6 +111,7 @@ def disagreement(
     10  highest_shared     c            0.00
     11        disputed                  6.80
     """
+    ratings = as_runs(ratings, average_over, by)
     choose(unit, UNITS, "unit")
     try:
         limits = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
@@ -117,11 +120,10 @@ def disagreement(
     if not isinstance(top, int | np.integer) or top < 0:
         raise DesignError(f"top={top} is not a number of things. Use 10, or 0 for none.")
     plan = plan_of(cluster, n_resamples, seed, conf_level)
-    cell = conditions(ratings, names(by))
-    table, groups = rated(ratings, by, cell, cluster)
+    table, groups = rated(ratings, by, (), cluster)
     refuse_empty(table)
     rows: list[dict[str, Any]] = []
-    for block in blocks(table, groups, cell, unit, cluster):
+    for block in blocks(table, groups, (), unit, cluster):
         rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan)
     for row in rows:
         row["unit"] = unit

@@ -17,6 +17,7 @@ from judgestats.results import estimates
 from judgestats.schema.cells import cells
 from judgestats.schema.coding import as_text, codes_of, compact
 from judgestats.schema.columns import By, grouping, kind_of, names
+from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
 
 #: Two mean scores are the same where they differ by no more than rounding.
 _SAME = 1e-9
@@ -30,6 +31,7 @@ def best_of_accuracy(
     ties: Literal["exact", "drop", "half"] = "exact",
     runs: int | None = None,
     by: By = (),
+    average_over: By = (),
     cluster: By | None = None,
     interval: Interval = "wilson",
     strata: str | None = None,
@@ -53,6 +55,8 @@ def best_of_accuracy(
         Average only this many runs, the first by ``replicate``.
     by : str or sequence of str
         Further grouping columns (``criterion`` where there are several).
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     cluster : str, or two of them, optional
         Column of items that are not independent (``topic``).
     interval, strata, n_resamples, seed, conf_level
@@ -91,7 +95,7 @@ def best_of_accuracy(
     kept = names(cluster) if cluster is not None else []
     beside = list(dict.fromkeys([*names(by), *kept, *([strata] if strata else [])]))
     beside = [c for c in beside if c not in ("judge", "item")]
-    items = _items(_first_runs(ratings, runs, beside), right, gold, beside)
+    items = _items(as_runs(_first_runs(ratings, runs, beside), average_over, beside), right, gold, beside)
     groups = list(dict.fromkeys(["judge", *grouping(by, items.columns)]))
     scored, left_out = _scored(items, groups)
     tie, hit = scored["tie"].to_numpy(bool), scored["hit"].to_numpy(bool)
@@ -136,9 +140,9 @@ def _first_runs(ratings: Any, runs: int | None, beside: list[str]) -> pd.DataFra
 
 def _refuse_twins(table: pd.DataFrame, beside: list[str]) -> None:
     """Raise where two scores of one response have one number: two items of the same name, most likely."""
-    told = ("judge", "item", "system", "replicate", "criterion", "condition", "temperature")
+    told = ("judge", "item", "system", "replicate", "criterion", *CONDITIONS)
     keys = [c for c in dict.fromkeys([*told, *beside]) if c in table.columns]
-    if "replicate" not in keys or codes_of(table, keys).size == len(table):
+    if "replicate" not in keys or codes_of(table, keys).size == len(table) or splits_of(table, keys):
         return
     again = table[table.duplicated(keys)].iloc[0]
     raise DesignError(
@@ -179,7 +183,7 @@ def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Aside
     code, _ = compact(codes.code, codes.size)
     mean, right = items["mean"].to_numpy(float), items["right"].to_numpy(bool)
     size = codes.size
-    asked = [c for c in apart if c not in ("judge", "condition", "temperature")]
+    asked = [c for c in apart if c not in ("judge", *CONDITIONS)]
     thing, one = codes_of(items, asked), codes_of(items, [*asked, "system"])
     responses = np.bincount(thing.code[one.first], minlength=thing.size)
     told = np.bincount(code, right & ~np.isnan(mean), size) == 1

@@ -18,6 +18,7 @@ from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, esti
 from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.coding import as_text, codes_of, refuse_infinite
 from judgestats.schema.columns import By, grouping, kind_of, names
+from judgestats.schema.splitting import as_runs
 
 Floats = NDArray[np.float64]
 PERFECT = "perfect correlation"
@@ -30,6 +31,7 @@ def score_error(
     gold: Any = "gold",
     *,
     by: By = (),
+    average_over: By = (),
     cluster: str = "item",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
@@ -47,6 +49,8 @@ def score_error(
         say, are averaged.
     by : str or sequence of str
         Further grouping columns (``criterion``, for one result each).
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     cluster : str
         What the bootstrap draws, and the standard error of the bias allows for: ``item``, or a column of the ratings.
     n_resamples, seed
@@ -84,6 +88,7 @@ def score_error(
     2     bias     0.500  4.0
     3  pearson     0.913  4.0
     """
+    ratings = as_runs(ratings, average_over, by)
     if not isinstance(cluster, str):
         raise DesignError(f"cluster={cluster!r}: score_error takes the name of one column, item or topic, say.")
     present = nw.from_native(ratings).collect_schema().names()

@@ -21,6 +21,7 @@ from judgestats.results import CONSTANT, NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs, reference_as_runs
 
 Floats = NDArray[np.float64]
 Method = Literal["spearman", "kendall"]
@@ -40,6 +41,7 @@ def rank_correlation(
     condition: str = "condition",
     method: Method | Sequence[Method] = METHODS,
     by: By = (),
+    average_over: By = (),
     identity: Mapping[str, str] | None = None,
     conf_level: float = 0.95,
     level: Level = "final",
@@ -67,6 +69,8 @@ def rank_correlation(
         for few untied pairs, else a normal one.
     by : str or sequence of str
         Further columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     identity : mapping of str to str, optional
         System name -> name, so that the systems of a pair of conditions, or of a reference, match.
     conf_level : float
@@ -104,6 +108,7 @@ def rank_correlation(
     2     g   off_by_one    3.0000      NaN  6.0
     3     g  off_by_more    0.0000      NaN  6.0
     """
+    ratings, against = as_runs(ratings, average_over, by), reference_as_runs(against, average_over)
     methods = [method] if isinstance(method, str) else list(method)
     for m in methods:
         choose(m, METHODS, "method")
@@ -315,8 +320,9 @@ def _beside(
         return scores.rename(columns={"estimate": "x"}).assign(y=others), groups
     present = nw.from_native(against).collect_schema().names()
     frame = nw.from_native(against)
-    if "judge" not in present:
-        frame = frame.with_columns(nw.lit("").alias("judge"))
+    if "judge" not in present:  # its rows are raters, whatever else the table says of them
+        shown = [*groups, "system", "item", "criterion", "score", "mean", "sd", "runs", "n"]
+        frame = frame.select(*(c for c in dict.fromkeys(shown) if c in present)).with_columns(nw.lit("").alias("judge"))
     theirs, shared = scores_of(frame.to_native(), [g for g in groups if g in present], level, final)
     keys = [*shared, "system"]
     mean = theirs.groupby(keys, dropna=False)["estimate"].mean().rename("y").reset_index()

@@ -22,6 +22,7 @@ from judgestats.metrics.psychometrics.threshold import detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.results import COLUMNS
 from judgestats.schema.columns import By, grouping, kind_of
+from judgestats.schema.splitting import KEYS, splits_of
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
 BEFORE, AFTER = ("section", "detail"), ("symbol", "level", "denominator", "bad_direction", "meaning")
@@ -48,7 +49,8 @@ def datasheet(
         it, swap consistency, slot lean, ties, invalid and repeat rates, and accuracy where there is gold.
     by : str or sequence of str
         Further grouping columns. In a datasheet design ``prompt`` is always one where it has several values: another
-        prompt is another operating point, and pooling the two would describe neither.
+        prompt is another operating point, and pooling the two would describe neither. So is, in ratings, every column
+        that splits them: rows that are equal in judge, system, item, criterion and replicate differ in it.
     cluster : str, optional
         Column of calls that are not independent, for the call-level proportions that take one.
     identity : dict, optional
@@ -85,6 +87,7 @@ def datasheet(
     prompts = _prompts(data) if {"prompt", "stimulus"} <= set(present) else []
     groups = list(dict.fromkeys([*asked, *(["prompt"] if len(prompts) > 1 else [])]))
     if kind_of(present) == "ratings":
+        groups += [s.column for s in splits_of(data, [*KEYS, *groups])]
         parts = _ratings_sections(data, groups, identity, conf_level)
     else:
         parts = _preference_sections(data, groups, present, cluster, n_resamples, seed, conf_level)

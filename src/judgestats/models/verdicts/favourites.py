@@ -30,6 +30,8 @@ from judgestats.models.verdicts.reports import (
 )
 from judgestats.results import NO_DATA, estimates, flags
 from judgestats.schema.cells import cells
+from judgestats.schema.columns import By
+from judgestats.schema.splitting import as_runs
 
 #: Nodes of the quadrature of a model with one random term.
 NODES = 9
@@ -54,6 +56,7 @@ def self_preference(
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
     ties: Ties = "half",
+    average_over: By = (),
     conf_level: float = 0.95,
 ) -> VerdictModel:
     """Effect of a response being the judge's own, with and without an effect of how good that very response is.
@@ -69,6 +72,8 @@ def self_preference(
         own is what is of the judge's family.
     ties : {'half', 'drop'}
         Preferences: a tie is half a vote for each candidate, or set aside.
+    average_over : str or sequence of str
+        Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     conf_level : float
         Coverage of the intervals.
 
@@ -117,6 +122,7 @@ def self_preference(
     10  all judges  without system:item      0.91       0.12
     """
     confidence(conf_level)
+    data = as_runs(data, average_over)
     present = columns(data)
     if "score" in present or "mean" in present:
         given = _rated(data, identity, family)
