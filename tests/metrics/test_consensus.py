@@ -277,7 +277,9 @@ def test_by_splits_and_sorts():
         alone = consensus_deviation(table[table["condition"] == c])
         same(result[result["condition"] == c].drop(columns="condition").reset_index(drop=True), alone)
     assert result["condition"].iloc[0] == "p"
-    assert consensus_deviation(table)["flag"].str.contains("pooled over condition").all()
+    with pytest.raises(DesignError, match="'condition' splits ratings"):
+        consensus_deviation(table)
+    assert consensus_deviation(table, average_over="condition")["flag"].str.contains("replicates averaged").all()
 
 
 # identity and family

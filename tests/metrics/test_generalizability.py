@@ -1,5 +1,7 @@
 """Variance components and decision studies: ICC, textbook formulas, REML against mean squares, simulation."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -348,6 +350,29 @@ def test_study_of_ratings_is_that_of_their_components_in_every_group():
     assert (one.loc[one["term"] == "generalizability", "items"] == 5).all()  # the observed number
 
 
+def test_any_column_is_a_facet():
+    rng = np.random.default_rng(5)
+    effects = {f: dict(zip(levels, rng.normal(size=len(levels)), strict=True)) for f, levels in _CROSSED.items()}
+    rows = [dict(zip(_CROSSED, place, strict=True)) for place in product(*_CROSSED.values())]
+    data = pd.DataFrame(rows)
+    data["score"] = sum(data[f].map(effects[f]) for f in _CROSSED) + rng.normal(size=len(data))
+    got = variance_components(data, facets=["prompt", "judge", "item"])
+    assert got["term"].tolist() == ["judge", "item", "prompt", "judge:item", "judge:prompt", "item:prompt", "residual"]
+    known = variance_components(data.rename(columns={"prompt": "criterion"}), facets=["judge", "item", "criterion"])
+    np.testing.assert_allclose(got["estimate"], known["estimate"])
+    np.testing.assert_allclose(got["conf_high"], known["conf_high"])
+    with pytest.raises(DesignError, match="'prompt' splits ratings"):
+        variance_components(data)
+    averaged = variance_components(data, facets=["judge", "item"], average_over="prompt")
+    means = data.groupby(["judge", "item"], as_index=False)["score"].mean()
+    np.testing.assert_allclose(averaged["estimate"], variance_components(means)["estimate"])
+    study = decision_study(data, object="item", judges=3, average_over="prompt")
+    assert study["estimate"].notna().any()
+
+
+_CROSSED = {"judge": "abcd", "item": [str(i) for i in range(8)], "prompt": ["short", "long", "none"]}
+
+
 def test_wrong_arguments_say_what_to_do():
     data = table_of(SHROUT)
     with pytest.raises(DesignError, match="object='sytem' is not a component"):
@@ -356,11 +381,13 @@ def test_wrong_arguments_say_what_to_do():
         decision_study(WHOLE, wanted=1.5)
     with pytest.raises(DesignError, match="judges=0 is not a number"):
         decision_study(WHOLE, judges=0)
-    with pytest.raises(DesignError, match="facets='rater' is not known"):
+    with pytest.raises(SchemaError, match="facets='rater' is not a column"):
         variance_components(data, facets="rater")
     with pytest.raises(DesignError, match="in facets= and in by="):
         variance_components(data, facets="judge", by="judge")
     with pytest.raises(SchemaError, match="facets='criterion' is not a column"):
         variance_components(data, facets="criterion")
+    with pytest.raises(SchemaError, match="facets='score' is not a column that can be a facet"):
+        variance_components(data, facets="score")
     with pytest.raises(SchemaError, match="lacks score"):
         variance_components(data.drop(columns="score"))

@@ -204,9 +204,17 @@ def test_criteria_and_systems_are_averaged_and_told_unless_they_split():
     assert (told(icc(partial)) == "averaged over criterion; unequal criterion in 1 subjects").all()
 
 
-def test_temperatures_are_pooled_and_told():
+def test_temperatures_are_averaged_over_when_named():
     data = pd.concat([long(correlated(6, 3, s), temperature=s / 10) for s in range(2)])
-    assert icc(data)["flag"].str.contains("pooled over temperature").all()
+    with pytest.raises(DesignError, match="'temperature' splits ratings: 36 rows are equal in judge, system, item"):
+        icc(data)
+    with pytest.raises(DesignError, match="36 rows are equal in judge, system, item but"):
+        icc(data, raters="item", subjects="judge")
+    assert (told(icc(data, average_over="temperature")) == "replicates averaged").all()
+    means = data.groupby(["judge", "system", "item"], as_index=False)["score"].mean()
+    np.testing.assert_allclose(icc(data, average_over="temperature")["estimate"], icc(means)["estimate"])
+    with pytest.raises(DesignError, match="raters='replicate' compares them"):
+        icc(data.assign(replicate=0), raters="replicate", by="judge", average_over="temperature")
     assert (told(icc(data, by="temperature")) == "").all()
 
 
@@ -333,10 +341,12 @@ def test_simulated_correlations_are_recovered_and_covered():
 @pytest.mark.parametrize("engine", [pl.from_pandas, lambda t: pl.from_pandas(t).lazy()], ids=["polars", "lazy"])
 def test_every_engine_gives_the_same(engine):
     data = pd.concat([long(correlated(6, 3, s), temperature=s / 10) for s in range(2)])
-    for options in ({"by": ["system", "temperature"]}, {"raters": "item", "subjects": "judge"}):
+    averaged = {"raters": "item", "subjects": "judge", "average_over": "temperature"}
+    for options in ({"by": ["system", "temperature"]}, averaged):
         pd.testing.assert_frame_equal(icc(engine(data), **options), icc(data, **options), check_dtype=False)
     categories = data.astype({"judge": "category", "item": "category", "system": "category"})
-    pd.testing.assert_frame_equal(icc(categories, by="system"), icc(data, by="system"))
+    averaged = {"by": "system", "average_over": "temperature"}
+    pd.testing.assert_frame_equal(icc(categories, **averaged), icc(data, **averaged))
 
 
 def test_wrong_arguments_say_what_to_do():

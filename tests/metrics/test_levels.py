@@ -67,7 +67,7 @@ def test_system_level_is_brute_force(method):
 
 def test_cells_are_correlated_one_by_one_then_averaged():
     table = panel(temperatures=(0.0, 0.5, 1.0))
-    got = correlation(table, level="cell", n_resamples=100)
+    got = correlation(table, level="cell", cell="temperature", n_resamples=100)
     one = got[got["term"] == "r"]
     for t, part in table.groupby("temperature"):
         for system in "AB":
@@ -76,7 +76,7 @@ def test_cells_are_correlated_one_by_one_then_averaged():
     summary = got.set_index("term")["estimate"]
     assert summary["mean"] == pytest.approx(one["estimate"].mean())
     assert summary["sd"] == pytest.approx(one["estimate"].std(ddof=1))
-    pooled = correlation(table, level="sample", n_resamples=100)["estimate"].mean()
+    pooled = correlation(table, average_over="temperature", n_resamples=100)["estimate"].mean()
     assert pooled > summary["mean"] + 0.05  # averaging runs first takes noise away
 
 
@@ -150,7 +150,7 @@ def test_icc_is_the_public_icc():
 
 def test_levels_average_over_cells():
     table = panel(temperatures=(0.0, 1.0), systems="ABC")
-    got = agreement_levels(table, n_resamples=50).set_index("term")
+    got = agreement_levels(table, cell="temperature", n_resamples=50).set_index("term")
     parts = [agreement_levels(p, n_resamples=50).set_index("term")["estimate"] for _, p in table.groupby("temperature")]
     pd.testing.assert_series_equal(got["estimate"], sum(parts) / 2, check_names=False)
     assert got["n"].tolist() == [3, 6, 6, 6, 6]
@@ -170,15 +170,18 @@ def test_row_order_labels_and_engine_do_not_matter(measure):
     np.testing.assert_allclose(renamed["conf_low"], expected["conf_low"])
 
 
-def test_means_of_runs_will_do_and_pooled_conditions_are_told():
+def test_means_of_runs_will_do_and_conditions_are_named():
     from judgestats.schema.cells import cells
 
     table = panel(items=8, temperatures=(0.0, 1.0))
-    got = agreement_levels(cells(table, "temperature"), n_resamples=50)
-    pd.testing.assert_frame_equal(got, agreement_levels(table, n_resamples=50))
-    assert correlation(table, n_resamples=50)["flag"].str.contains("pooled over temperature").all()
-    assert not correlation(table, by="temperature", n_resamples=50)["flag"].str.contains("pooled").any()
-    few = correlation(table[table["item"] < "i003"], n_resamples=50)
+    got = agreement_levels(cells(table, "temperature"), cell="temperature", n_resamples=50)
+    pd.testing.assert_frame_equal(got, agreement_levels(table, cell="temperature", n_resamples=50))
+    for measure in (correlation, agreement_levels):
+        with pytest.raises(DesignError, match="'temperature' splits ratings"):
+            measure(table, n_resamples=50)
+        with pytest.raises(DesignError, match="has one part to play"):
+            measure(table, cell="temperature", average_over="temperature")
+    few = correlation(table[table["item"] < "i003"], by="temperature", n_resamples=50)
     assert few["flag"].str.contains("resamples? without a value|fewer than 10").all()
 
 

@@ -59,7 +59,9 @@ def test_spread_is_over_numbered_repeats_only(scores):
     within = scores.groupby(["judge", "system", "item", "criterion"])["score"].std(ddof=1)
     want = math.sqrt((within["g"] ** 2).mean())
     assert row(datasheet(scores), "run_sd")["estimate"] == pytest.approx(want)
-    unnumbered = scores.rename(columns={"replicate": "batch"})
+    apart = datasheet(scores.rename(columns={"replicate": "batch"}))  # what tells calls apart is not averaged over
+    assert set(apart["batch"]) == set(scores["replicate"])
+    unnumbered = scores.drop(columns="replicate")
     got = row(datasheet(unnumbered), "run_sd")
     assert math.isnan(got["estimate"])
     assert got["flag"] == "single run"

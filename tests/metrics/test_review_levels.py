@@ -22,6 +22,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels import correlation as kernel
 
 FEW = {"n_resamples": 40}
+WAYS = ["condition", "temperature"]
 
 
 def panel(items=12, systems=3, seed=0):
@@ -95,14 +96,16 @@ class TestNothingLost:
         table = panel()
         table.loc[(table["judge"] == "a") & (table["item"] == "3"), "score"] = np.nan
         for pairs in ("mean", "each"):
-            assert correlation(table, level="system", pairs=pairs, **FEW)["flag"].str.contains("3 scores missing").all()
+            got = correlation(table, level="system", pairs=pairs, average_over=WAYS, **FEW)
+            assert got["flag"].str.contains("3 scores missing").all()
 
     def test_correlations_of_one_side(self):
         table = panel()
         table.loc[(table["judge"] == "a") & (table["condition"] == "new"), "score"] = 5.0
         gone = table[~((table["item"] == "0") & (table["condition"] == "new"))]
-        shifts = shift_heterogeneity(gone, ("old", "new"), across="system", **FEW)
-        share = rubric_share(*(gone[gone["condition"] == c] for c in ("old", "new")), **FEW)
+        options = {"average_over": "temperature", **FEW}
+        shifts = shift_heterogeneity(gone, ("old", "new"), across="system", **options)
+        share = rubric_share(*(gone[gone["condition"] == c] for c in ("old", "new")), **options)
         for result in (shifts, share):
             assert result["flag"].str.contains("6 correlations set aside").all()
             assert result["flag"].str.contains("1 item on one side only").all()
@@ -110,8 +113,10 @@ class TestNothingLost:
     def test_pairs_of_a_slope_and_of_quality(self):
         table = panel()
         table.loc[(table["judge"] == "a") & (table["temperature"] == 1.0) & (table["system"] == "s1"), "score"] = 5.0
-        assert "2 pairs undefined" in agreement_slope(table, **FEW)["flag"].item()
-        assert "4 pairs undefined" in quality_agreement(table)["flag"].item()  # two conditions
+        assert "2 pairs undefined" in agreement_slope(table, average_over="condition", **FEW)["flag"].item()
+        told = quality_agreement(table, by=WAYS).set_index("temperature")["flag"]
+        assert told.loc[1.0].str.contains("2 pairs undefined").all()
+        assert not told.loc[0.0].str.contains("undefined").any()
 
     def test_things_of_one_judge(self):
         table = panel(systems=1).query("condition == 'old' and temperature == 0")
@@ -129,7 +134,8 @@ class TestNothingLost:
 class TestDependence:
     def test_fisher_does_not_ignore_a_cluster(self):
         table = panel().assign(task=lambda d: d["item"].astype(int) // 2)
-        assert correlation(table, pairs="each", cluster="task", **FEW)["method"].str.contains("bootstrap of task").all()
+        got = correlation(table, pairs="each", cluster="task", average_over=WAYS, **FEW)
+        assert got["method"].str.contains("bootstrap of task").all()
         with pytest.raises(DesignError, match="of one cluster depend"):
             correlation(table, pairs="each", cluster="task", interval="fisher")
 
@@ -155,7 +161,7 @@ class TestGroupsWithoutInformation:
         table = panel()
         table["domain"] = np.where(table["system"] == "s0", "law", "art")
         table = table[(table["domain"] == "art") | (table["temperature"] == 0)]
-        slope = agreement_slope(table, by="domain", **FEW).set_index("domain")
+        slope = agreement_slope(table, by="domain", average_over="condition", **FEW).set_index("domain")
         assert "no data" in slope.loc["law", "flag"]
         assert np.isfinite(slope.loc["art", "estimate"])
         result = shift_heterogeneity(table, ("old", "new"), across="temperature", by="domain", **FEW)
@@ -173,11 +179,12 @@ class TestMeans:
 
 
 def test_errors_help():
-    table, sides = panel(), ("old", "new")
+    table, sides = panel().query("temperature == 0"), ("old", "new")
+    one = table.query("condition == 'old'").reset_index(drop=True)
     for measure in (correlation, agreement_levels, disagreement):
         with pytest.raises(SchemaError, match="'judge' is missing"):
-            measure(table.assign(judge=table["judge"].where(table["judge"] != "a", None)))
-    infinite = table.assign(score=table["score"].where(table.index != 3, np.inf), tier="Base")
+            measure(one.assign(judge=one["judge"].where(one["judge"] != "a", None)))
+    infinite = one.assign(score=one["score"].where(one.index != 3, np.inf), tier="Base")
     for measure in (correlation, agreement_levels, disagreement, score_distribution, ordering_accuracy):
         with pytest.raises(SchemaError, match="infinite"):
             measure(infinite)
@@ -185,13 +192,13 @@ def test_errors_help():
         (lambda: shift_heterogeneity(table, sides, across="judge"), "splitting by 'judge'"),
         (lambda: agreement_shift(table, sides, cell="item"), "splitting by 'item'"),
         (lambda: agreement_shift(table, "new"), "one value"),
-        (lambda: disagreement(table, thresholds="two"), "not numbers"),
-        (lambda: disagreement(table, top=2.5), "not a number of things"),
-        (lambda: score_distribution(table, scale=10), "not a scale"),
+        (lambda: disagreement(one, thresholds="two"), "not numbers"),
+        (lambda: disagreement(one, top=2.5), "not a number of things"),
+        (lambda: score_distribution(one, scale=10), "not a scale"),
         (lambda: rubric_share([0.1], [0.2]), "not one of each"),
-        (lambda: quality_agreement(table, conf_level=95), "conf_level=95"),
-        (lambda: ordering_accuracy(table.assign(tier=None)), "holds"),
-        (lambda: ordering_accuracy(table.assign(tier="Base"), order=None), "each once"),
+        (lambda: quality_agreement(one, conf_level=95), "conf_level=95"),
+        (lambda: ordering_accuracy(one.assign(tier=None)), "holds"),
+        (lambda: ordering_accuracy(one.assign(tier="Base"), order=None), "each once"),
     ]
     known = pd.DataFrame({"before": [0.1, 0.4], "after": [0.3, 0.2]})
     refused += [

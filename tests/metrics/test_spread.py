@@ -80,14 +80,18 @@ def test_row_order_engine_and_runs_do_not_matter(measure):
     np.testing.assert_allclose(measure(twice, n_resamples=50)["estimate"], expected["estimate"], atol=1e-12)
 
 
-def test_conditions_are_told_apart():
+def test_conditions_are_named():
     table = pd.concat([panel(1, items=4).assign(temperature=0.0), panel(2, items=4).assign(temperature=1.0)])
-    got = disagreement(table, n_resamples=50).set_index("term").loc["mean_spread"]
-    parts = [
-        disagreement(p, n_resamples=50).set_index("term").loc["mean_spread"] for _, p in table.groupby("temperature")
-    ]
-    assert got["estimate"] == pytest.approx(np.mean([p["estimate"] for p in parts]))
-    assert got["n"] == 16
+    with pytest.raises(DesignError, match="'temperature' splits ratings"):
+        disagreement(table)
+    got = disagreement(table, by="temperature", n_resamples=50).set_index(["temperature", "term"])["estimate"]
+    for value, part in table.groupby("temperature"):
+        alone = disagreement(part, n_resamples=50).set_index("term")["estimate"]
+        assert got[value, "mean_spread"] == alone["mean_spread"]
+    averaged = disagreement(table, average_over="temperature", n_resamples=50).set_index("term")["estimate"]
+    keys = ["judge", "system", "item", "criterion"]
+    means = disagreement(table.groupby(keys, as_index=False)["score"].mean(), n_resamples=50).set_index("term")
+    assert averaged["mean_spread"] == pytest.approx(means.loc["mean_spread", "estimate"])
 
 
 def test_the_bootstrap_of_the_mean_spread_is_that_of_a_mean():

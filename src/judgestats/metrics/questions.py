@@ -220,7 +220,8 @@ def _deviation(data: Any, options: Options) -> pd.DataFrame:
 
 
 def _attenuation(data: Any, options: Options) -> pd.DataFrame:
-    table = consensus.attenuation(data, identity=dict(options.identity))
+    by = [c for c in options.by if c != "condition"]
+    table = consensus.attenuation(data, identity=dict(options.identity), by=by, conf_level=options.conf_level)
     return table[table["term"] == "attenuation"]
 
 

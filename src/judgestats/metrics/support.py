@@ -13,6 +13,7 @@ from judgestats.metrics.references import Baseline, Humans, references
 from judgestats.metrics.trials import Options, attempts, trials
 from judgestats.schema.columns import CHOICES, VOCABULARY, kind_of
 from judgestats.schema.counting import tally
+from judgestats.schema.splitting import KEYS, splits_of
 
 
 def supported(
@@ -24,6 +25,8 @@ def supported(
     baseline: Baseline | None = None,
 ) -> pd.DataFrame:
     """List the measures, whether the data support them, and what is missing: each is tried.
+
+    Ratings are split by the columns that split their cells (a scale, a prompt), which every measure wants named.
 
     Parameters
     ----------
@@ -61,7 +64,9 @@ def supported(
     """
     known = references(data, humans, gold, baseline)
     people = known.people if known.humans else None
-    options = Options(identity=dict(identity or {}), n_resamples=1, people=people, baseline=known.baseline)
+    ratings = kind_of(known.models.columns) == "ratings"
+    apart = tuple(s.column for s in splits_of(known.models, KEYS)) if ratings else ()
+    options = Options(by=apart, identity=dict(identity or {}), n_resamples=1, people=people, baseline=known.baseline)
     taken = attempts(known.models, options)
     rows = []
     for measure, trial in trials(known.models).items():
@@ -103,7 +108,7 @@ def describe(data: Any) -> pd.DataFrame:
         rows += _pairwise_design(data, table)
     else:
         rows += [
-            ("systems", _several(table["system"])),
+            ("systems", _several(table["system"]) if "system" in table else "one"),
             ("criteria", _several(table["criterion"]) if "criterion" in table else "one"),
             ("scores", _span(table["score" if "score" in table else "mean"])),
         ]

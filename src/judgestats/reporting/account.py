@@ -13,6 +13,8 @@ from judgestats.reporting.markup import Markup, facts, join, row, table, tag
 from judgestats.reporting.words import NONE, count, noun, number
 from judgestats.schema import tally
 from judgestats.schema.columns import COUNTS, VOCABULARY, Kind
+from judgestats.schema.pairing import REPEATED
+from judgestats.schema.splitting import Split
 
 #: Files listed one by one.
 MOST_FILES = 20
@@ -32,8 +34,6 @@ _CONDITIONS = (
 )
 #: Those that are ways of judging: pooled over, they hide a difference between instruments.
 _WAYS = ("strategy", "scheme", "probe", "prompt", "temperature", "condition")
-#: In the message of a tally that refuses calls that repeat others.
-_REPEATED = "repeat a call of the same pair"
 #: People who are named in the head of a page.
 _MOST_PEOPLE = 6
 #: A further column with more values than this is no condition but an id.
@@ -211,6 +211,17 @@ def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> Markup:
     return tag("p", tag("b", "Pooled. "), text, tag("code", f"by={list(varying)!r}"), ".", class_="note")
 
 
+def shown_apart(splits: Sequence[Split]) -> Markup:
+    """Say by which columns the datasheets are split though nobody asked; nothing where there are none."""
+    if not splits:
+        return Markup("")
+    listed = "; ".join(
+        f"{s.column} ({noun(len(s.values), 'value')}{', with ' * bool(s.alike)}{' and '.join(s.alike)})" for s in splits
+    )
+    text = f"One judge rated one thing under several values of {listed}: an average over them would describe none."
+    return tag("p", tag("b", "Shown apart. "), text, class_="note")
+
+
 def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> str:
     calls = float(pd.to_numeric(data[COUNTS]).sum()) if COUNTS in data.columns else float(len(data))
     judges, items = data["judge"].nunique(), data["item"].nunique()
@@ -261,7 +272,7 @@ def _has_repeats(data: pd.DataFrame, by: Sequence[str] = ()) -> bool:
     try:
         tally(data[columns], "consistency", by=list(by), cluster=False)
     except DesignError as error:
-        return _REPEATED in str(error)
+        return REPEATED in str(error)
     return False
 
 

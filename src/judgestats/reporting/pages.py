@@ -25,6 +25,7 @@ from judgestats.reporting.account import (
     next_step,
     pooled,
     readings,
+    shown_apart,
     sources,
 )
 from judgestats.reporting.chapters import chapters
@@ -36,6 +37,7 @@ from judgestats.reporting.words import FLAGS, count, doubts, noun
 from judgestats.schema import check, kind_of
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, Kind, grouping
+from judgestats.schema.splitting import KEYS, splits_of
 from judgestats.schema.validation import raise_faults
 
 #: With more judges than this, their datasheets are folded.
@@ -85,7 +87,8 @@ def report(
     path : path
         File to write; its folder is made.
     by : str or sequence of str
-        Further grouping columns: a datasheet for each judge and group.
+        Further grouping columns: a datasheet for each judge and group. Columns that split ratings (rows that are equal
+        in judge, system, item, criterion and replicate differ in them) are grouping columns in any case.
     title : str, optional
         Title of the page.
     source : frame or mapping, optional
@@ -137,6 +140,8 @@ def report(
     kind = kind_of(frame.columns)
     raise_faults(nw.from_native(frame, eager_only=True), kind)
     groups = [g for g in grouping(by, list(frame.columns)) if g != "judge"]
+    splits = splits_of(frame, [*KEYS, *groups]) if kind == "ratings" else []
+    groups += [s.column for s in splits]
     findings = check(frame)
     options: dict[str, Any] = {
         "by": groups,
@@ -164,7 +169,11 @@ def report(
         "At a glance": overview(sheet, conf_level) if whose(sheet).nunique() > 1 else Markup(""),
         "Pictures": pictures(measured, kind, sheet, settings),
         "Datasheets": join(
-            [pooled(known.models, kind, [*groups, *sheet.columns.intersection(WAYS)]), _datasheets(sheet, conf_level)]
+            [
+                pooled(known.models, kind, [*groups, *sheet.columns.intersection(WAYS)]),
+                shown_apart(splits),
+                _datasheets(sheet, conf_level),
+            ]
         ),
         **further,
         "What this page does not show": _not_shown(measured, kind, sheet, taken, shown, bool(known.humans)),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -16,11 +17,10 @@ from judgestats.kernels.deviation import cell_means
 from judgestats.schema.coding import compact, joint, numbers_of, ranked_codes, refuse_infinite
 from judgestats.schema.columns import COUNTS, By, N, grouping
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
 ABOUT = {"system": "", "item": "", "criterion": "overall"}
-#: Conditions of a run: averaged over, they are told of.
-CONDITIONS = ("condition", "temperature")
 #: Column of a lazy frame's averages: how many of the scores are infinite.
 _INFINITE = "_infinite"
 Ints = NDArray[np.int32]
@@ -43,8 +43,6 @@ class CellTable:
         Over the runs of the unit; NaN where unknown.
     runs, missing : (U,) float arrays
         Scores behind the mean (NaN where unknown) and scores set aside.
-    pooled : tuple of str
-        Conditions that the runs of a unit may differ in.
     """
 
     labels: dict[str, Any]
@@ -55,7 +53,6 @@ class CellTable:
     sd: Floats
     runs: Any
     missing: Any
-    pooled: tuple[str, ...] = ()
 
     @property
     def n_cells(self) -> int:
@@ -109,7 +106,8 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
         If a column is missing, or holds text or an infinite value where a number belongs; if raw rows have a
         whole-number column ``n`` that nothing declares, or means have one.
     DesignError
-        If averaged ratings have two rows of one cell.
+        If averaged ratings have two rows of one cell, or rows of one cell differ in a column that is not in `by`
+        (:mod:`judgestats.schema.splitting`).
 
     Examples
     --------
@@ -135,7 +133,14 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     return pd.DataFrame({**columns, "n_missing": missing})
 
 
-def cell_table(frame: Any, by: By = (), ddof: int = 1, *, judge: str | None = "judge") -> CellTable:
+def cell_table(
+    frame: Any,
+    by: By = (),
+    ddof: int = 1,
+    *,
+    judge: str | None = "judge",
+    called: Mapping[str, str] = MappingProxyType({}),
+) -> CellTable:
     """Average as :func:`cells` does, and keep the codes.
 
     Parameters
@@ -144,6 +149,8 @@ def cell_table(frame: Any, by: By = (), ddof: int = 1, *, judge: str | None = "j
         As in :func:`cells`.
     judge : str or None
         Column of the judges; None for a table without one, all of whose rows are one judge's.
+    called : mapping of str to str
+        Column -> its name for people, where that is another one.
 
     Returns
     -------
@@ -155,23 +162,42 @@ def cell_table(frame: Any, by: By = (), ddof: int = 1, *, judge: str | None = "j
     keys = [*grouping(by, [c for c in present if c != value]), *(k for k in ABOUT if k in present)]
     keys = list(dict.fromkeys([*keys, *([judge] if judge else [])]))
     weight = score_counts(data, value, keys)
-    pooled = _pooled(data, [c for c in CONDITIONS if c in present and c not in keys]) if value == "score" else ()
+    whole, shown = data, [called.get(k, k) for k in keys]
     averaged = value == "score" and isinstance(data, nw.LazyFrame) and weight is None
     if averaged:
         data, value = _averaged_there(data, keys), "mean"
     elif value == "score" and isinstance(data, nw.LazyFrame):
+        refuse_splits(splits_there(whole, keys) if judge else [], shown)
         data = data.group_by(*keys, "score").agg(nw.col(COUNTS).sum())
     given = _summaries(value, data.collect_schema().names())
     table = _collect(data.select(*keys, *given, *([_INFINITE] if averaged else [])), keys)
     if averaged:
         refuse_infinite("score", int(table[_INFINITE].sum()))
+        if judge and ((table["runs"] + table["n_missing"]) > 1).any():
+            refuse_splits(splits_there(whole, keys), shown)
     coded = {k: ranked_codes(table[k]) for k in keys}
     numbers = {c: call_counts(table[c]) if c == COUNTS else numbers_of(table[c]) for c in given}
     del table
-    result = _raw(coded, numbers, ddof, judge) if value == "score" else _summarised(coded, numbers, judge)
-    if averaged:
-        result = replace(result, sd=_rescaled(result.sd, result.runs, ddof))
-    return replace(result, pooled=pooled)
+    check = _check(whole, keys, judge, shown)
+    result = _raw(coded, numbers, ddof, judge, check) if value == "score" else _summarised(coded, numbers, judge, check)
+    return replace(result, sd=_rescaled(result.sd, result.runs, ddof)) if averaged else result
+
+
+#: Takes the unit of each row, how many there are, and whether they may repeat; raises where a column splits them.
+_Check = Callable[[Any, int, bool], None]
+
+
+def _check(data: Any, keys: list[str], judge: str | None, shown: list[str]) -> _Check:
+    """What looks for columns that split the units; rows without a judge are raters, whom nothing else tells apart."""
+
+    def check(unit: Any, n_units: int, may_repeat: bool) -> None:
+        if not isinstance(data, nw.LazyFrame):
+            if judge or not may_repeat:
+                refuse_splits(splits_here(data, unit, n_units, keys, strict=may_repeat), shown)
+        elif not may_repeat:  # scores of a lazy frame have been looked at where they lie
+            refuse_splits(splits_there(data, keys, strict=False), shown)
+
+    return check
 
 
 def score_counts(data: Any, value: str, named: Iterable[str] = ()) -> str | None:
@@ -196,7 +222,7 @@ def score_counts(data: Any, value: str, named: Iterable[str] = ()) -> str | None
 
 def _value_column(present: list[str], judge: str | None) -> str:
     value = "score" if "score" in present else "mean"
-    missing = [c for c in (judge, "system", value) if c is not None and c not in present]
+    missing = [c for c in (judge, value) if c is not None and c not in present]
     if missing:
         hints = "".join(suggestion(m, present) for m in missing)
         wanted = " (or mean)" if "mean" in missing else ""
@@ -216,13 +242,6 @@ def _collect(data: Any, keys: list[str]) -> pd.DataFrame:
         data = data.with_columns(nw.col(c).cast(nw.Categorical) for c in text) if text else data
     table: pd.DataFrame = data.to_pandas()
     return table
-
-
-def _pooled(data: Any, conditions: list[str]) -> tuple[str, ...]:
-    if not conditions:
-        return ()
-    counts = data.select(nw.col(c).n_unique().alias(c) for c in conditions).lazy().collect(backend="pandas").to_native()
-    return tuple(c for c in conditions if len(counts) and counts[c].iloc[0] > 1)
 
 
 def _summaries(value: str, present: list[str]) -> list[str]:
@@ -306,10 +325,14 @@ def _complete(keys: dict[str, Ints], labels: dict[str, Any], n_cells: int) -> tu
     return {k: keys[k] for k in (*extra, *ABOUT)}, labels
 
 
-def _raw(coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], ddof: int, judge: str | None) -> CellTable:
+def _raw(
+    coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], ddof: int, judge: str | None, check: _Check
+) -> CellTable:
     unit, units, labels = _units(coded, judge)
     coded.clear()
     n_units = units["judge"].size
+    if n_units < len(unit):
+        check(unit, n_units, True)
     weight = numbers.get(COUNTS, np.zeros(0)).astype(np.int64)
     keys, labels = _complete(units["keys"], labels, int(units["cell"].max(initial=-1)) + 1)
     about = (labels, keys, units["cell"], units["judge"])
@@ -330,10 +353,13 @@ def _raw(coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], ddof: i
     return CellTable(*about, means.mean, sd, means.runs, means.missing)
 
 
-def _summarised(coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], judge: str | None) -> CellTable:
+def _summarised(
+    coded: dict[str, tuple[Ints, Any]], numbers: dict[str, Floats], judge: str | None, check: _Check
+) -> CellTable:
     unit, units, labels = _units(coded, judge)
     n_units = units["judge"].size
     if n_units < len(unit):
+        check(unit, n_units, False)
         _refuse_twice(unit, coded)
     row = np.empty(n_units, dtype=np.int64)
     row[unit] = np.arange(len(unit))

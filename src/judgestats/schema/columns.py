@@ -90,7 +90,7 @@ PREFERENCES: tuple[Column, ...] = (
 
 RATINGS: tuple[Column, ...] = (
     Column("judge", "text", "who judged", required=True, key=True),
-    Column("system", "text", "whose response it was", required=True, key=True),
+    Column("system", "text", "whose response it was; absent where one thing is judged", key=True, default=""),
     Column("item", "text", "what was judged: a prompt, a document", required=True, key=True),
     Column("criterion", "text", "what was rated", key=True, default="overall"),
     Column("score", "number", "the score; or mean, sd and runs", required=True),
@@ -126,7 +126,7 @@ def names(by: By) -> list[str]:
     return [by] if isinstance(by, str) else list(by or ())
 
 
-def grouping(by: By, present: Iterable[str], what: str = "frame") -> list[str]:
+def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str = "by") -> list[str]:
     """Return `by` as a list of names, each of which is a column.
 
     Parameters
@@ -135,8 +135,8 @@ def grouping(by: By, present: Iterable[str], what: str = "frame") -> list[str]:
         The grouping asked for.
     present : iterable of str
         Columns there are.
-    what : str
-        What has the columns, for the message.
+    what, argument : str
+        What has the columns, and what asks for them, for the message.
 
     Returns
     -------
@@ -158,7 +158,8 @@ def grouping(by: By, present: Iterable[str], what: str = "frame") -> list[str]:
             )
         if name not in present:
             raise SchemaError(
-                f"by={name!r} is not a column of the {what}. Columns: {', '.join(present)}.{suggestion(name, present)}"
+                f"{argument}={name!r} is not a column of the {what}. Columns: {', '.join(present)}."
+                + suggestion(name, present)
             )
     return wanted
 
@@ -188,11 +189,11 @@ def kind_of(columns: Iterable[str]) -> Kind:
     have = set(columns)
     if have >= set(required("preferences")):
         return "preferences"
-    if have >= {"judge", "system", "item"} and have & {"score", "mean"}:
+    if have >= {"judge", "item"} and have & {"score", "mean"} and not have & {"first", "second"}:
         return "ratings"
     listed = ", ".join(map(str, columns)) or "none"
     raise SchemaError(
         f"This is neither canonical frame. Columns: {listed}. A preferences frame needs "
-        f"{', '.join(required('preferences'))}; a ratings frame needs judge, system, item and score (or mean). "
+        f"{', '.join(required('preferences'))}; a ratings frame needs judge, item and score (or mean). "
         "Map your columns with preferences(frame, judge='...', ...) or ratings(frame, judge='...', ...)."
     )

@@ -39,6 +39,7 @@ from judgestats.schema.pairing import (
 from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.rater_pairs import count_raters
 from judgestats.schema.selection import chosen, selected, sources, with_outcome
+from judgestats.schema.splitting import as_runs
 
 
 def tally(
@@ -50,6 +51,7 @@ def tally(
     beside: By = (),
     stimulus: str | None = None,
     baseline: str | None = None,
+    average_over: By = (),
 ) -> pd.DataFrame:
     """Count the patterns of a measure.
 
@@ -74,6 +76,8 @@ def tally(
     baseline : str, optional
         For a measure of changes: the strategy, or the probe, that the others are compared with. For one of pairs of
         judges: the judge, or ``gold``, that the others are compared with; None compares all.
+    average_over : str or sequence of str
+        Columns of ratings whose values are averaged over, as in :func:`judgestats.score_matrix`.
 
     Returns
     -------
@@ -103,6 +107,7 @@ def tally(
     choose(measure, PATTERNS, "measure")
     pattern = PATTERNS[measure]
     columns = clusters(cluster)
+    frame = as_runs(frame, average_over, by)
     if pattern.unit == "cell":
         return cells(frame, by)
     data = nw.from_native(frame)

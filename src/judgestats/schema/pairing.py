@@ -12,10 +12,11 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.decomposition import FIRST, INVALID, SECOND, TIE, pair_orders, pair_table
-from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, hashed, tidy
+from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, hashed, joint, tidy
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.patterns import SLOT_ANSWERS
+from judgestats.schema.splitting import splits_here, splits_there, told
 
 #: Columns that tell two pairs apart, besides judge, item and the candidates.
 UNIT_COLUMNS = (
@@ -32,6 +33,9 @@ UNIT_COLUMNS = (
     "prompt",
     "temperature",
 )
+#: How a message about calls that repeat others begins.
+REPEATED = "repeat a call of the same pair"
+_NUMBER = "They differ in nothing but the answer: number repeats in 'replicate'."
 _UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cannot be matched. Give one row a call."
 _LABELS = np.array(SLOT_ANSWERS, dtype=object)
 _ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "invalid": INVALID}
@@ -99,7 +103,7 @@ def matched(data: nw.DataFrame[Any], unit: list[str]) -> Pairs:
     codes = combine([*coded.values(), low, high], len(table))
     paired = pair_orders(codes.code, reverse, _answer_codes(table["choice"]), codes.size)
     if paired.n_duplicates:
-        raise DesignError(_twice(data, codes, reverse, paired.n_duplicates, paired.first_duplicate))
+        raise DesignError(_twice(data, codes, reverse, unit, paired.n_duplicates, paired.first_duplicate))
     return Pairs(codes, paired.answers, coded)
 
 
@@ -172,16 +176,13 @@ def pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
     return weight
 
 
-def _twice(data: nw.DataFrame[Any], codes: Codes, reverse: Any, n: int, row: int) -> str:
+def _twice(data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: list[str], n: int, row: int) -> str:
     """Say which call is there twice, and which column would tell the two apart."""
-    where = np.flatnonzero((codes.code == codes.code[row]) & (reverse == reverse[row]))
-    same = data[where.tolist()].to_pandas()
-    apart = [c for c in same.columns if c not in ("choice", "rationale") and same[c].astype(str).nunique() > 1]
-    shown = ", ".join(f"{c}={same[c].iloc[0]}" for c in ("judge", "item", "first", "second"))
-    cure = "Number repeats in 'replicate'."
-    if apart:
-        cure = f"They differ in {', '.join(map(repr, apart))}: pass it in by=, or map it to 'replicate'."
-    return f"{n:,} calls repeat a call of the same pair in the same order (first: {shown}). {cure}"
+    shown = ", ".join(f"{c}={data[c][row]}" for c in ("judge", "item", "first", "second"))
+    unit, size = joint([(codes.code, codes.size), (reverse.astype(np.int8), 2)], len(data))
+    splits = splits_here(data, unit, size, [*keys, "first", "second"], "preferences", strict=False)
+    cure = told(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
+    return f"{n:,} calls {REPEATED} in the same order (first: {shown}). {cure}"
 
 
 def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
@@ -207,23 +208,22 @@ def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
             nw.col("_n").max().alias("_n"),
         )
     )
-    _refuse_unmatched(paired)
+    _refuse_unmatched(paired, data, unit)
     filled = paired.with_columns(nw.col("forward").fill_null("missing"), nw.col("reverse").fill_null("missing"))
     columns = [*groups, "forward", "reverse"]
     counted = filled.group_by(*columns).agg(nw.col("_n").sum().alias("n")).collect(backend="pandas").to_native()
     return tidy(counted.assign(n=counted["n"].astype(float)), columns)
 
 
-def _refuse_unmatched(paired: Any) -> None:
+def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
     """Refuse pairs of a lazy frame that were judged twice in one order, or whose orders carry different counts."""
     uneven = (nw.col("_n") != nw.col("_least")).cast(nw.Int64).max().alias("uneven")
     most = paired.select(nw.col("_times_forward").max(), nw.col("_times_reverse").max(), uneven)
     found = most.collect(backend="pandas").to_native().fillna(0).iloc[0]
     if max(found["_times_forward"], found["_times_reverse"]) > 1:
-        raise DesignError(
-            "Some calls repeat a call of the same pair in the same order. Number repeats in 'replicate', or name the "
-            "column that tells them apart in by=."
-        )
+        splits = splits_there(data, [*unit, "first", "second"], "preferences", strict=False)
+        cure = told(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
+        raise DesignError(f"Some calls {REPEATED} in the same order. {cure}")
     if found["uneven"]:
         raise DesignError(_UNEVEN)
 

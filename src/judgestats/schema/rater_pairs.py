@@ -15,6 +15,7 @@ from judgestats.schema.columns import COUNTS, By, Kind, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.pairing import candidates
 from judgestats.schema.raters import ABOUT, FURTHER, INVALID, Labels, answers_of, collected, labels_of, refusal
+from judgestats.schema.splitting import refuse_splits, splits_of
 
 #: Columns of a pair of judges.
 RATERS = ("judge", "other", "answer", "other_answer")
@@ -87,6 +88,9 @@ def _shown(answers: Any, kind: Kind) -> Any:
 def _canonical(frame: Any, groups: list[str], keep: Sequence[str] = ()) -> tuple[pd.DataFrame, Kind]:
     """One row per call: what it is about as text, and its answer as a label."""
     table, kind, _ = collected(frame, groups, keep)
+    if kind == "ratings":
+        keys = [*groups, "judge", *(c for c in ABOUT[kind] if c in table.columns)]
+        refuse_splits(splits_of(frame, keys), keys)
     reverse = candidates(table)[2] if kind == "preferences" else None
     code, answers = answers_of(table, kind, reverse)
     table = table.assign(answer=_shown(answers, kind)[code], n=call_counts(table[COUNTS]) if COUNTS in table else 1.0)

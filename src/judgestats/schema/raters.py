@@ -16,6 +16,7 @@ from judgestats.schema.coding import Coded, compact, each, joint, ranked_codes, 
 from judgestats.schema.columns import COUNTS, By, Kind, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
+from judgestats.schema.splitting import Split, refuse_splits, splits_here, splits_of, splits_there, told
 
 Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
@@ -28,7 +29,7 @@ ABOUT: dict[Kind, tuple[str, ...]] = {"preferences": ("item",), "ratings": ("sys
 #: Columns that tell two calls on one thing apart; those that do are matched between judges.
 FURTHER: dict[Kind, tuple[str, ...]] = {
     "preferences": UNIT_COLUMNS,
-    "ratings": ("replicate", "condition", "temperature", "tier", "domain"),
+    "ratings": ("replicate",),
 }
 _CHOICES = {"first": 0, "tie": 1, "abstain": 1, "second": 2, "invalid": -1}
 
@@ -92,15 +93,16 @@ def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
     Returns
     -------
     Labels
-        A judge with several calls on one thing has several units, told apart by the columns that do so (replicate,
-        condition, ...), and last by the order shown.
+        A judge with several calls on one thing has several units: of ratings, told apart by their replicate; of
+        preferences, by the columns that do so (replicate, strategy, ...), and last by the order shown.
 
     Raises
     ------
     SchemaError
         If a column is missing, or holds what it should not.
     DesignError
-        If there are no rows, or a judge answered twice and nothing tells the two calls apart.
+        If there are no rows, or a judge answered twice and nothing tells the two calls apart, or a column that is not
+        in `by` does so.
     """
     table, kind, groups = collected(frame, by, keep)
     rows = len(table)
@@ -117,7 +119,7 @@ def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
         low, high, reverse = candidates(table)
         parts += [low, high]
     answer, answers = answers_of(table, kind, reverse)
-    number, combos, shared = _told_apart(table, kind, parts, judge, reverse)
+    number, combos, shared = _told_apart(frame, table, kind, parts, judge, reverse, columns)
     sorted_rows = np.empty(rows, dtype=np.int64)
     sorted_rows[number] = np.arange(rows)
     unit, units = compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
@@ -223,11 +225,13 @@ def _refuse_text(values: pd.Series[Any], numbers: Floats) -> None:
 
 
 def _told_apart(
-    table: pd.DataFrame, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any
+    frame: Any, table: pd.DataFrame, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
 ) -> tuple[Ints, Ints, bool]:
     """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
     rows = len(table)
     number, combos = compact(*joint([*parts, judge], rows))
+    if kind == "ratings" and combos.size < rows:
+        refuse_splits(_splits(frame, number, combos.size, keys), keys)
     further = [(c, None) for c in FURTHER[kind] if c in table.columns] + [("", reverse)] * (reverse is not None)
     shared = combos.size < rows
     for name, codes in further:
@@ -242,20 +246,35 @@ def _told_apart(
         if finer[1].size > combos.size:
             parts, (number, combos) = more, finer
     if combos.size < rows:
-        raise DesignError(refusal(table, number))
+        raise DesignError(refusal(table, number, frame))
     return number, combos, shared
 
 
-def refusal(table: pd.DataFrame, number: Ints) -> str:
-    """Say which judge answered twice, from the number of the judge and thing of each row."""
+def _splits(frame: Any, number: Ints, size: int, keys: list[str]) -> list[Split]:
+    """Columns that split the ratings; a lazy frame may give its rows in another order each time."""
+    data = nw.from_native(frame)
+    return splits_there(data, keys) if isinstance(data, nw.LazyFrame) else splits_here(data, number, size, keys)
+
+
+def refusal(table: pd.DataFrame, number: Ints, frame: Any = None) -> str:
+    """Say which judge answered twice, from the number of the judge and thing of each row; `frame` has all columns."""
     times = np.bincount(number)[number]
     row = table.iloc[int(np.flatnonzero(times > 1)[0])]
     shown = ", ".join(f"{c}={row[c]}" for c in ("judge", "system", "item", "first", "second", "criterion") if c in row)
     return (
         f"A judge answered twice on one thing, and nothing tells the calls apart: {int((times > 1).sum()):,} rows "
         f"(first: {shown}). Number repeats in 'replicate', name the column that tells them apart in by=, or "
-        "aggregate() them to one verdict."
+        f"aggregate() them to one verdict.{_hint(table, frame)}"
     )
+
+
+def _hint(table: pd.DataFrame, frame: Any) -> str:
+    """Which further column tells repeated calls apart."""
+    kind = kind_of(table.columns)
+    keys = ["judge", *ABOUT[kind], *FURTHER[kind], "first", "second"]
+    keys = [k for k in keys if k in table.columns]
+    splits = [] if frame is None else splits_of(frame, keys, kind, strict=False)
+    return f" {told(splits, keys, kind)}" if splits else ""
 
 
 def _weights(table: pd.DataFrame, unit: Ints, sorted_rows: Ints, first: Ints) -> Floats:

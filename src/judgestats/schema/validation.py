@@ -260,7 +260,7 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
     keys = [
         c
         for c, dtype in schema.items()
-        if c not in answers and not dtype.is_nested() and (c in known or not dtype.is_float())
+        if c not in answers and not dtype.is_nested() and (c in known or not dtype.is_float() or _whole(data[c]))
     ]
     table = data.select(*keys).to_pandas()
     again = table.duplicated(keep=False).to_numpy()
@@ -276,6 +276,12 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
         "Number repeats in 'replicate', count identical rows (counts=\"n\"), or name the condition that tells them "
         "apart.",
     )
+
+
+def _whole(values: Any) -> bool:
+    """Whether numbers are whole where they are there: labels that a gap made floats."""
+    known = values.to_pandas().dropna()
+    return len(known) > 0 and bool((known % 1 == 0).all())
 
 
 def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import Codes, codes_of, column_codes, combine
-from judgestats.schema.columns import COUNTS
+from judgestats.schema.columns import COUNTS, kind_of
 from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.splitting import splits_here
 
 #: Name of the judge when judges are aggregated over.
 PANEL = "panel"
@@ -69,8 +70,9 @@ def refuse_repeats(table: pd.DataFrame, groups: Groups, cells: Sequence[tuple[An
     again = pd.Series(cell.code).duplicated(keep=False).to_numpy()
     rows = np.flatnonzero(cell.code == cell.code[np.flatnonzero(again)[0]])[:2]
     one, two = (table.iloc[row] for row in rows)
-    differ = [c for c in table.columns if not _is_answer(c) and str(one[c]) != str(two[c])]
-    if set(differ) & {"first", "second"}:
+    data, kind = nw.from_native(table, eager_only=True), kind_of(table.columns)
+    differ = [s.column for s in splits_here(data, cell.code, cell.size, over, kind, strict=False)]
+    if any(c in table.columns and str(one[c]) != str(two[c]) for c in ("first", "second")):
         cure = f"They differ in the order: aggregate over='order' first, or over={[*over, 'order']} together."
     elif differ:
         together = f"over={[*over, differ[0]]} together"
@@ -81,27 +83,6 @@ def refuse_repeats(table: pd.DataFrame, groups: Groups, cells: Sequence[tuple[An
         f"{int(again.sum()):,} calls share a pair and {' and '.join(map(repr, over))} with another call "
         f"(first: rows {rows[0]:,} and {rows[1]:,}). {cure}"
     )
-
-
-_ANSWERS = (
-    "choice",
-    "status",
-    "strength",
-    "score",
-    "mean",
-    "sd",
-    "runs",
-    "rationale",
-    "cost",
-    "latency",
-    COUNTS,
-    "tie_kind",
-    "n_calls",
-)
-
-
-def _is_answer(name: str) -> bool:
-    return name in _ANSWERS or name.endswith(("_first", "_second"))
 
 
 def row_counts(table: pd.DataFrame, codes: Codes) -> NDArray[np.float64] | None:

@@ -17,7 +17,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import flags
-from judgestats.schema.cells import CONDITIONS, cells
+from judgestats.schema.cells import cells
 from judgestats.schema.columns import By, grouping
 
 Floats = NDArray[np.float64]
@@ -109,22 +109,6 @@ def rated(ratings: Any, by: By, more: Sequence[str] = (), cluster: str = "item")
         grouping(cluster, present, "ratings")
     table = cells(ratings, [*groups, *more, *([] if cluster == "item" else [cluster])])
     return table, groups
-
-
-def conditions(ratings: Any, by: Sequence[str]) -> list[str]:
-    """The conditions of a run that the table has and `by` does not split by."""
-    present = nw.from_native(ratings).collect_schema().names()
-    return [c for c in CONDITIONS if c in present and c not in by]
-
-
-def pooled(ratings: Any, used: Sequence[str]) -> str:
-    """A flag for each condition that runs are averaged over, though they differ in it."""
-    frame = nw.from_native(ratings)
-    left = [c for c in conditions(ratings, used) if "score" in frame.collect_schema().names()]
-    if not left:
-        return ""
-    counts = frame.lazy().select(nw.col(c).n_unique().alias(c) for c in left).collect(backend="pandas").to_native()
-    return flags(*(f"pooled over {c}" for c in left if len(counts) and counts[c].iloc[0] > 1))
 
 
 def blocks(

@@ -13,6 +13,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.metrics.agreement.generalizability import EXTRA, variance_components
 from judgestats.results import COLUMNS, estimates, flags
 from judgestats.schema.columns import By, names
+from judgestats.schema.splitting import as_runs
 
 NO_WAY = "not reached however many"
 NO_RUNS = "runs not told from residual"
@@ -32,6 +33,7 @@ def decision_study(
     runs: int | Iterable[int] = 1,
     wanted: float = 0.8,
     by: By = (),
+    average_over: By = (),
 ) -> pd.DataFrame:
     """How reliable would mean scores be with other numbers of judges, items and runs, and how many are enough?
 
@@ -49,6 +51,8 @@ def decision_study(
         Reliability that is asked for, between 0 and 1.
     by : str or sequence of str
         Columns that split ratings. A table of components brings its own.
+    average_over : str or sequence of str
+        Columns of ratings averaged over, as in :func:`score_matrix`.
 
     Returns
     -------
@@ -92,7 +96,7 @@ def decision_study(
     if not 0 < wanted < 1:
         raise DesignError(f"wanted={wanted} is not a reliability. Allowed: between 0 and 1, 0.8 say.")
     given = {"judge": judges, "item": items, "system": systems, "criterion": criteria}
-    table, keys = _given_components(data, by)
+    table, keys = _given_components(as_runs(data, average_over, by), by)
     rows: list[dict[str, Any]] = []
     grouped = table.groupby(keys, sort=True, dropna=False) if keys else [((), table)]
     for labels, part in grouped:

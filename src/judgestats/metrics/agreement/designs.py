@@ -11,15 +11,16 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.metrics.agreement.matrices import AVERAGED
-from judgestats.schema.cells import ABOUT, CONDITIONS, score_counts
+from judgestats.schema.cells import ABOUT, score_counts
 from judgestats.schema.coding import compact, joint, numbers_of, ranked_codes
-from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
 
 Floats = NDArray[np.float64]
-#: What may vary in ratings; ``replicate`` is nested: the first run of one cell is not the first run of another.
+#: What varies in ratings, as a rule; ``replicate`` is nested: the first run of one cell is not the first of another.
 FACETS = ("judge", "system", "item", "criterion", "replicate")
 MEANS = "means of runs"
 
@@ -82,7 +83,7 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
     ----------
     ratings : frame
     facets : str or sequence of str, optional
-        Facets to keep; None for those of :data:`FACETS` that vary. The others are averaged over.
+        Facets to keep, any columns; None for those of :data:`FACETS` that vary, the others of which are averaged over.
     by : str or sequence of str
 
     Returns
@@ -96,7 +97,7 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
     SchemaError
         If a column is missing.
     DesignError
-        If a facet is not known, or is in `by` too.
+        If a facet is in `by` too, or a column that is neither splits the cells.
     """
     data = nw.from_native(ratings)
     present = list(data.collect_schema().names())
@@ -109,26 +110,37 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
             "ratings(frame, judge='...', system='...', item='...', score='...')."
         )
     weight = score_counts(data, value, by)
-    about = [c for c in dict.fromkeys([*FACETS, *ABOUT, *CONDITIONS]) if c in present and c not in by]
+    _refuse_facets(facets, [c for c in present if c not in (value, COUNTS)], by)
+    about = [c for c in dict.fromkeys([*FACETS, *ABOUT, *names(facets)]) if c in present and c not in by]
     table = data.select(*by, *about, value, *([weight] if weight else [])).lazy().collect(backend="pandas").to_native()
     coded = {c: ranked_codes(table[c]) for c in [*by, *about]}
-    wanted = _wanted(facets, about, by, coded)
+    keys = [c for c in coded if c != "replicate"]
+    unit, units = compact(*joint([(coded[c][0], len(coded[c][1])) for c in keys], len(table)))
+    if units.size < len(table):
+        lazy = isinstance(data, nw.LazyFrame)
+        refuse_splits(splits_there(data, keys) if lazy else splits_here(data, unit, units.size, keys), keys)
+    wanted = _wanted(facets, about, coded)
     y = numbers_of(table[value])
     n = call_counts(table[weight]) if weight else None
     told = [MEANS] if value == "mean" else []
     return wanted, list(_split(y, n, coded, by, wanted, told))
 
 
-def _wanted(facets: By | None, about: Sequence[str], by: Sequence[str], coded: dict[str, Any]) -> list[str]:
-    if facets is None:
-        return [f for f in FACETS if f in about and len(coded[f][1]) > 1]
+def _refuse_facets(facets: By | None, known: Sequence[str], by: Sequence[str]) -> None:
     for name in names(facets):
-        choose(name, FACETS, "facets")
         if name in by:
             raise DesignError(f"{name!r} is in facets= and in by=. A column has one part to play: drop one.")
-        if name not in about:
-            raise SchemaError(f"facets={name!r} is not a column of the ratings. Columns: {', '.join(about)}.")
-    return [f for f in FACETS if f in names(facets)]
+        if name not in known:
+            raise SchemaError(
+                f"facets={name!r} is not a column that can be a facet. Columns: {', '.join(known)}."
+                + suggestion(name, known)
+            )
+
+
+def _wanted(facets: By | None, about: Sequence[str], coded: dict[str, Any]) -> list[str]:
+    if facets is None:
+        return [f for f in FACETS if f in about and len(coded[f][1]) > 1]
+    return [*(f for f in FACETS if f in names(facets)), *(f for f in dict.fromkeys(names(facets)) if f not in FACETS)]
 
 
 def _split(
@@ -158,8 +170,7 @@ def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequenc
     kept = [f for f in facets if f in varied]
     for name in varied:
         if name not in facets:
-            words = {"replicate": AVERAGED, **{c: f"pooled over {c}" for c in CONDITIONS}}
-            doubts.append(words.get(name, f"averaged over {name}"))
+            doubts.append(AVERAGED if name == "replicate" else f"averaged over {name}")
     place, size = joint([(local[c][0], local[c][1].size) for c in kept], len(rows))
     unit, units = compact(place, size)
     runs = np.bincount(unit, weights=w, minlength=units.size)

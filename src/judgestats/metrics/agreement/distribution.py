@@ -12,7 +12,7 @@ import pandas as pd
 from judgestats.errors import DesignError
 from judgestats.kernels.correlation import grouped, midrange, weighted_totals
 from judgestats.kernels.resampling import generator, multinomial_totals
-from judgestats.metrics.agreement.blocks import Floats, codes, conditions, some
+from judgestats.metrics.agreement.blocks import Floats, codes, some
 from judgestats.metrics.agreement.draws import from_draws, plan_of
 from judgestats.metrics.agreement.spread import share_cells
 from judgestats.metrics.clustered import clustered_by
@@ -21,6 +21,7 @@ from judgestats.results import CONSTANT, NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping
+from judgestats.schema.splitting import as_runs
 
 OBSERVED_TOP = "top is the highest score seen"
 
@@ -29,6 +30,7 @@ def score_distribution(
     ratings: Any,
     *,
     by: By = (),
+    average_over: By = (),
     scale: tuple[float, float] | None = None,
     tier: str | None = None,
     cluster: Cluster = "auto",
@@ -44,6 +46,8 @@ def score_distribution(
         Ratings or means; runs are averaged.
     by : str or sequence of str
         Further grouping columns: ``system``, ``criterion``, ``tier``.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     scale : (float, float), optional
         Lowest and highest score that can be given; by default the highest seen is taken for the top.
     tier : str, optional
@@ -84,13 +88,14 @@ def score_distribution(
     2     a     skew    -1.217  8.0
     3     a  ceiling     0.500  8.0
     """
+    ratings = as_runs(ratings, average_over, by)
     if scale is not None and not (isinstance(scale, tuple | list) and len(scale) == 2 and scale[0] < scale[1]):
         raise DesignError(f"scale={scale!r} is not a scale. Give its lowest and its highest score: (1, 10).")
     present = nw.from_native(ratings).collect_schema().names()
     groups = list(dict.fromkeys(["judge", *grouping(by, present, "ratings")]))
     drawn = clustered_by(ratings, groups, cluster, whole="item")
     plan = plan_of(drawn.column, n_resamples, seed, conf_level)
-    more = [c for c in [*conditions(ratings, groups), *([tier] if tier else []), drawn.column] if c != "item"]
+    more = [c for c in [*([tier] if tier else []), drawn.column] if c != "item"]
     grouping(more, present, "ratings")
     keys = [c for c in dict.fromkeys([*groups, *more]) if c not in ("judge", "system", "item", "criterion")]
     table = cells(ratings, keys)

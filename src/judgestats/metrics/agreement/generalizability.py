@@ -15,6 +15,7 @@ from judgestats.metrics.agreement.components import fitted, told_apart
 from judgestats.metrics.agreement.designs import Design, designs
 from judgestats.results import CONSTANT, NO_DATA, estimates, flags
 from judgestats.schema.columns import By, names
+from judgestats.schema.splitting import as_runs
 
 Floats = NDArray[np.float64]
 EXTRA = ("share", "raw", "df", "levels")
@@ -37,6 +38,7 @@ def variance_components(
     facets: By | None = None,
     interactions: bool = True,
     by: By = (),
+    average_over: By = (),
     most_levels: int = MOST_LEVELS,
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
@@ -47,12 +49,14 @@ def variance_components(
     ratings : frame
         Ratings in any engine; missing scores are set aside and counted in the flag.
     facets : str or sequence of str, optional
-        Of ``judge``, ``system``, ``item``, ``criterion``, ``replicate``; by default those that vary. What is not a
-        facet is averaged over, and the flag says so.
+        Any columns; by default those of ``judge``, ``system``, ``item``, ``criterion``, ``replicate`` that vary. Which
+        of these is no facet is averaged over, and the flag says so.
     interactions : bool
         False leaves the two-way interactions in the residual.
     by : str or sequence of str
         Columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     most_levels : int
         An incomplete design with more levels than this, those of its largest effect apart, is refused: REML holds a
         dense table of them.
@@ -101,6 +105,7 @@ def variance_components(
     1      item     2.556     0.808     16.634  0.290
     2  residual     1.019     0.556      2.442  0.116
     """
+    ratings = as_runs(ratings, average_over, [*names(by), *names(facets)])
     wanted, groups = designs(ratings, facets, by)
     rows: list[dict[str, Any]] = []
     for labels, design in groups:

@@ -20,7 +20,6 @@ from judgestats.metrics.agreement.blocks import (
     Unit,
     blocks,
     codes,
-    pooled,
     rated,
     refuse_empty,
     some,
@@ -40,6 +39,7 @@ from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import FEW_CLUSTERS, NO_DATA, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs
 
 #: As a value of ``across``: the subgroups are the pairs of judges.
 PAIR = "pair"
@@ -53,6 +53,7 @@ def shift_heterogeneity(
     across: By,
     condition: str = "condition",
     by: By = (),
+    average_over: By = (),
     cell: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
@@ -67,6 +68,8 @@ def shift_heterogeneity(
     ----------
     before, after, condition
         As in :func:`agreement_shift`.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     across : str or sequence of str
         Columns whose combinations are the subgroups (``domain``, ``system``, ``language``), or ``"pair"``: the pairs
         of judges.
@@ -116,12 +119,12 @@ def shift_heterogeneity(
     if not wanted:
         raise DesignError("across= names no column. Give what the subgroups differ in, or 'pair' for the judges.")
     split = [] if wanted == [PAIR] else wanted
-    data = two_sides(before, after, condition, by, [*names(cell), *split], cluster, unit)
+    data = two_sides(before, after, condition, by, [*names(cell), *split], cluster, unit, average_over)
     plan = plan_of(data.cluster, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
     for block in data.blocks:
         both = matched(_apart(block, split), method, plan)
-        told = flags(both.told(plan.cluster[0]), data.told)
+        told = both.told(plan.cluster[0])
         rows += [{**row, "flag": flags(row["flag"], told)} for row in _compared(both, split, plan)]
     return estimates(rows, [*data.groups, "subgroup", "other"], ["df", "p_value"], sort=False)
 
@@ -261,6 +264,7 @@ def agreement_slope(
     *,
     over: str = "temperature",
     by: By = (),
+    average_over: By = (),
     cell: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
@@ -279,6 +283,8 @@ def agreement_slope(
         A number: ``temperature``.
     by, cell, unit, method, cluster, n_resamples, seed, conf_level
         As in :func:`agreement_shift`.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
 
     Returns
     -------
@@ -309,6 +315,7 @@ def agreement_slope(
         term  estimate    n
     0  slope     -0.58  3.0
     """
+    ratings = as_runs(ratings, average_over, [*names(by), *names(cell), over])
     choose(method, METHODS, "method")
     choose(unit, UNITS, "unit")
     grouping(over, nw.from_native(ratings).collect_schema().names(), "ratings")
@@ -325,9 +332,8 @@ def agreement_slope(
         raise DesignError(f"{over!r} holds text: {cure}") from None
     named = [c for c in dict.fromkeys([over, *names(cell)]) if c not in groups and c != "system"]
     rows = [_slope(b, over, method, plan) for b in blocks(table, groups, named, unit, drawn.column)]
-    told = flags(drawn.flag, pooled(ratings, [*groups, *named]))
     for row in rows:
-        row["flag"] = flags(row["flag"], told)
+        row["flag"] = flags(row["flag"], drawn.flag)
     return estimates(rows, groups)
 
 

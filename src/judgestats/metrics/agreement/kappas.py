@@ -34,6 +34,7 @@ from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.patterns import PATTERNS
+from judgestats.schema.splitting import as_runs, reference_as_runs
 
 Floats = NDArray[np.float64]
 Key = dict[str, Any]
@@ -48,6 +49,7 @@ def kappa(
     weights: Weights | None = None,
     pairs: Literal["all", "average", "fleiss"] = "all",
     by: By = (),
+    average_over: By = (),
     interval: Interval = "asymptotic",
     cluster: Cluster = "auto",
     n_resamples: int = 2000,
@@ -75,6 +77,9 @@ def kappa(
         missing answers as Gwet has them.
     by : str or sequence of str
         Further grouping columns; answers are matched within them.
+    average_over : str or sequence of str
+        Columns whose values are told apart as repeats are, as in :func:`score_matrix`: a column of ratings that splits
+        them and is neither here nor in `by` is refused.
     interval : {'asymptotic', 'percentile', 'bca'}
         Large-sample, or a bootstrap of the things judged. Of the mean kappa, a bootstrap only.
     cluster : "auto", str or False
@@ -124,6 +129,7 @@ def kappa(
     >>> kappa(table, weights="linear")["estimate"].round(4).tolist()
     [0.4701]
     """
+    data, against = as_runs(data, average_over, by), reference_as_runs(against, average_over)
     choose(interval, INTERVALS, "interval")
     choose(pairs, ("all", "average", "fleiss"), "pairs")
     if weights is not None:
@@ -158,6 +164,7 @@ def ac1(
     weights: Weights | None = None,
     labels: Sequence[Any] | None = None,
     by: By = (),
+    average_over: By = (),
     interval: Interval = "asymptotic",
     cluster: Cluster = "auto",
     n_resamples: int = 2000,
@@ -175,7 +182,7 @@ def ac1(
     labels : sequence, optional
         Answers that could be given (the points of the scale; ``low``, ``tie``, ``high``): chance depends on how many
         there are. Without it, those that occur in `data`.
-    by, interval, cluster, n_resamples, seed, conf_level
+    by, average_over, interval, cluster, n_resamples, seed, conf_level
         As in :func:`kappa`. The asymptotic interval takes t with a degree of freedom less than there are units.
 
     Returns
@@ -205,6 +212,7 @@ def ac1(
       term  estimate  observed  expected    n
     0  ac1       0.4    0.6667    0.4444  2.0
     """
+    data = as_runs(data, average_over, by)
     choose(interval, INTERVALS, "interval")
     term = "ac1" if weights is None else "ac2"
     return panel(data, term, "gwet", weights, labels, by, cluster, (interval, n_resamples, seed, conf_level))

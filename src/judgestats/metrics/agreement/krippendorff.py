@@ -27,6 +27,7 @@ from judgestats.results import ONE_UNIT, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
+from judgestats.schema.splitting import as_runs
 
 Floats = NDArray[np.float64]
 #: What a difference between two answers is.
@@ -39,6 +40,7 @@ def alpha(
     *,
     level: Level = "nominal",
     by: By = (),
+    average_over: By = (),
     interval: Literal["t", "percentile"] | None = "t",
     cluster: Cluster = "auto",
     n_resamples: int = 2000,
@@ -60,6 +62,9 @@ def alpha(
         Interval alpha of continuous scores needs no more memory than the scores.
     by : str or sequence of str
         Further grouping columns.
+    average_over : str or sequence of str
+        Columns whose values are told apart as repeats are, as in :func:`score_matrix`: a column of ratings that splits
+        them and is neither here nor in `by` is refused.
     interval : {'t', 'percentile', None}
         Bootstrap of the things judged, read off by Student's t or by percentile, or none. The ranks of ordinal alpha
         are those of each resample.
@@ -104,6 +109,7 @@ def alpha(
         term  estimate  observed  expected    n
     0  alpha     0.878    0.3333    2.7333  3.0
     """
+    data = as_runs(data, average_over, by)
     choose(level, LEVELS, "level")
     if interval is not None:
         choose(interval, ("t", "percentile"), "interval")

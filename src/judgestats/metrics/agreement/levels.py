@@ -16,9 +16,7 @@ from judgestats.metrics.agreement.blocks import (
     Floats,
     Unit,
     blocks,
-    conditions,
     pair_flags,
-    pooled,
     rated,
     refuse_empty,
     some,
@@ -45,6 +43,7 @@ from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs
 
 Level = Literal["sample", "cell", "system"]
 LEVELS: tuple[Level, ...] = ("sample", "cell", "system")
@@ -61,7 +60,8 @@ def correlation(
     method: Method | None = None,
     pairs: Pairs = "mean",
     by: By = (),
-    cell: By | None = None,
+    average_over: By = (),
+    cell: By = (),
     interval: Interval | None = None,
     cluster: Cluster = "auto",
     n_resamples: int = 2000,
@@ -75,9 +75,8 @@ def correlation(
     ratings : frame
         Ratings or means. Every criterion in the table counts: take a total out first, or keep it alone.
     level : {'sample', 'cell', 'system'}
-        ``sample``: over the items, in each system, runs under all conditions averaged. ``cell``: over the items, in
-        each cell (system x what `cell` names), and the mean and sd over cells. ``system``: over the systems, of each
-        judge's mean score.
+        ``sample``: over the items, in each system. ``cell``: over the items, in each cell (system x what `cell` names),
+        and the mean and sd over cells. ``system``: over the systems, of each judge's mean score.
     unit : {'item', 'criterion'}
         A point is an item (the mean of its criteria), or a criterion of an item. The two are not interchangeable: the
         result says which.
@@ -87,9 +86,10 @@ def correlation(
         The plain mean of the pairs (not of Fisher's z), or a row for each pair.
     by : str or sequence of str
         Further grouping columns.
-    cell : str or sequence of str, optional
-        For ``level="cell"``: the columns that make a cell with the system; by default ``condition`` and
-        ``temperature``, where they are.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    cell : str or sequence of str
+        For ``level="cell"``: the columns that make a cell with the system, ``condition`` or ``temperature``, say.
     interval : {'fisher', 't'}, optional
         Fisher's z, for each pair alone, treats its points as independent; over systems it speaks of further systems.
         ``t`` is a bootstrap of items, and speaks of further items for these systems. Pairs share their items, so
@@ -135,6 +135,7 @@ def correlation(
       judge other term  estimate  conf_low  conf_high    n
     0     a     b    r       0.8     -0.28      0.986  5.0
     """
+    ratings = as_runs(ratings, average_over, [*names(by), *names(cell)])
     for value, allowed, name in ((level, LEVELS, "level"), (unit, UNITS, "unit"), (pairs, PAIRS, "pairs")):
         choose(value, allowed, name)
     method = ("spearman" if level == "system" else "pearson") if method is None else method
@@ -156,9 +157,8 @@ def correlation(
     rows: list[dict[str, Any]] = []
     for block in blocks(table, groups, named, unit, drawn.column):
         rows += _rows(block, level, method, pairs, plan, interval == "fisher")
-    told = pooled(ratings, [*groups, *named])
     for row in rows:
-        row.update(unit=unit, term=row.get("term", term), flag=flags(drawn.flag, row.get("flag"), told))
+        row.update(unit=unit, term=row.get("term", term), flag=flags(drawn.flag, row.get("flag")))
         if unit == "criterion" and row.get("method") == FISHER and level != "system":
             row["flag"] = flags(NOT_INDEPENDENT, row["flag"])
     labels = [] if level == "system" else [*named, *([] if "system" in groups else ["system"])]
@@ -166,10 +166,8 @@ def correlation(
     return estimates(rows, columns, ["p_value", "unit"], sort=False)
 
 
-def _cell_columns(ratings: Any, by: By, cell: By | None) -> list[str]:
+def _cell_columns(ratings: Any, by: By, cell: By) -> list[str]:
     by = names(by)
-    if cell is None:
-        return conditions(ratings, by)
     present = nw.from_native(ratings).collect_schema().names()
     return [c for c in grouping(cell, present, "ratings") if c not in by and c != "system"]
 
@@ -247,7 +245,8 @@ def agreement_levels(
     ratings: Any,
     *,
     by: By = (),
-    cell: By | None = None,
+    average_over: By = (),
+    cell: By = (),
     unit: Unit = "item",
     cluster: Cluster = "auto",
     n_resamples: int = 2000,
@@ -262,9 +261,11 @@ def agreement_levels(
         As in :func:`correlation`.
     by : str or sequence of str
         Grouping columns.
-    cell : str or sequence of str, optional
-        Columns that make a cell with the system (by default ``condition`` and ``temperature``, where they are): r and
-        ICC are taken in each cell, ρ in each setting, and then averaged.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    cell : str or sequence of str
+        Columns that make a cell with the system (``condition``, ``temperature``): r and ICC are taken in each cell, ρ
+        in each setting, and then averaged.
     unit : {'item', 'criterion'}
         Points of ``r_sample``. The subjects of the ICC are items.
     cluster, n_resamples, seed, conf_level
@@ -305,18 +306,20 @@ def agreement_levels(
     3  gap_system_sample      0.56  4.0
     4     gap_sample_icc      0.05  4.0
     """
+    ratings = as_runs(ratings, average_over, [*names(by), *names(cell)])
     choose(unit, UNITS, "unit")
     named = _cell_columns(ratings, by, cell)
     drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
     plan = plan_of(drawn.column, n_resamples, seed, conf_level)
     table, groups = rated(ratings, by, named, drawn.column)
     refuse_empty(table)
-    told = flags(drawn.flag, pooled(ratings, [*groups, *named]))
     by_item = blocks(table, groups, named, "item", drawn.column)
     by_unit = by_item if unit == "item" else blocks(table, groups, named, unit, drawn.column)
     rows: list[dict[str, Any]] = []
     for items, units in zip(by_item, by_unit, strict=True):
-        rows += [{**items.key, **row, "flag": flags(row["flag"], told)} for row in _levels(items, units, unit, plan)]
+        rows += [
+            {**items.key, **row, "flag": flags(row["flag"], drawn.flag)} for row in _levels(items, units, unit, plan)
+        ]
     return estimates(rows, groups, ["unit"])
 
 

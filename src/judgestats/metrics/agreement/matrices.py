@@ -99,7 +99,7 @@ def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "")
     apart = list(
         dict.fromkeys([*(c for c in wanted if c not in ABOUT), *([_JUDGE] if _JUDGE in called.values() else [])])
     )
-    table = cell_table(data.to_native(), apart)
+    table = cell_table(data.to_native(), apart, called={new: old for old, new in called.items()})
     return _laid_out(table, by, subjects, called, cluster)
 
 
@@ -154,8 +154,6 @@ def _laid_out(
     scores, unequal = _scores(table, row, rows.size, averaged=bool(varied))
     runs_of = group[table.cell[table.runs > 1]]
     told.add(AVERAGED, runs_of)
-    for name in table.pooled:
-        told.add(f"pooled over {name}", np.arange(groups.size))
     for name, cells in varied.items():
         told.add(f"averaged over {'judge' if name == _JUDGE else name}", group[cells])
     if varied:

@@ -17,7 +17,6 @@ from judgestats.metrics.agreement.blocks import (
     Floats,
     Unit,
     blocks,
-    conditions,
     rated,
     refuse_empty,
     some,
@@ -38,6 +37,7 @@ from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster, clusters
 from judgestats.schema.coding import refuse_infinite
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs
 
 #: Tiers of the paper, worst first.
 TIERS = ("Base", "Instruct", "Thinking")
@@ -50,6 +50,7 @@ def quality_agreement(
     agreement: str = "r",
     within: str | None = None,
     by: By = (),
+    average_over: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
     cluster: Cluster = "auto",
@@ -67,8 +68,10 @@ def quality_agreement(
         Column (``tier``) in each value of which the correlation is taken as well.
     by : str or sequence of str
         Grouping columns.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     unit, method
-        How ratings are correlated in each system, as in :func:`correlation`; conditions are cells, and averaged.
+        How ratings are correlated in each system, as in :func:`correlation`.
     cluster : "auto", str or False
         Column that several systems lie in (a family), whose values are then resampled by nature. Without it systems
         are independent: they share no column that ``"auto"`` knows.
@@ -103,6 +106,7 @@ def quality_agreement(
            term  estimate  p_value     n
     0  spearman    -0.513    0.003  32.0
     """
+    data = as_runs(data, average_over, by)
     frame = nw.from_native(data)
     present = list(frame.collect_schema().names())
     family = _family(cluster, present)
@@ -189,15 +193,14 @@ def _of_ratings(
     data: Any, by: By, within: str | None, family: str, unit: Unit, method: Method
 ) -> tuple[pd.DataFrame, list[str]]:
     """Mean score (of the judges' means) and mean correlation of each system."""
-    named = conditions(data, names(by))
-    more = [c for c in dict.fromkeys(c for c in (within, family) if c) if c not in (*names(by), *named)]
+    more = [c for c in dict.fromkeys(c for c in (within, family) if c) if c not in names(by)]
     grouping(more, nw.from_native(data).collect_schema().names(), "ratings")
-    table, groups = rated(data, by, [*named, *more])
+    table, groups = rated(data, by, more)
     refuse_empty(table)
     tiers = _one_each(table, within) if within else {}
     families = _one_each(table, family) if family else {}
     parts = []
-    for block in blocks(table, groups, named, unit):
+    for block in blocks(table, groups, (), unit):
         mean = mean_defined(system_means(block, whole(block)))[0]
         pairs = pair_correlations(block, method, whole(block))[0]
         rows = block.rows.assign(_score=mean, _r=mean_defined(pairs), _undefined=np.isnan(pairs).sum(axis=1))
@@ -227,6 +230,7 @@ def ordering_accuracy(
     score: str = "mean_score",
     by: By = (),
     cluster: Cluster = "auto",
+    average_over: By = (),
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
     conf_level: float = 0.95,
@@ -246,6 +250,8 @@ def ordering_accuracy(
     cluster : "auto", str or False
         Column that several systems lie in (a family), whose values are drawn. Without it systems are drawn, within
         their tiers: they share no column that ``"auto"`` knows.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     n_resamples, seed, conf_level
         Of the bootstrap.
 
@@ -280,6 +286,7 @@ def ordering_accuracy(
     2      Base  Thinking     0.943       83   88.0
     3  Instruct  Thinking     0.692       99  143.0
     """
+    data = as_runs(data, average_over, by)
     order = [str(t) for t in order] if isinstance(order, Sequence) else [str(order)]
     if len(set(order)) < len(order) or len(order) < 2:
         raise DesignError(f"order= names tiers from the worst to the best, each once. Got: {', '.join(order)}.")

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from judgestats.errors import choose
+from judgestats.errors import DesignError, choose
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
 from judgestats.metrics.agreement.components import Fitted, fitted
 from judgestats.metrics.agreement.matrices import Matrices, matrices
@@ -17,6 +17,7 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.results import COLUMNS, CONSTANT, FEW_RATERS, NO_DATA, NOT_INDEPENDENT, few_clusters, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
+from judgestats.schema.splitting import as_runs
 
 Floats = NDArray[np.float64]
 TERMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
@@ -42,6 +43,7 @@ def icc(
     subjects: By | None = None,
     raters: str = "judge",
     by: By = (),
+    average_over: By = (),
     incomplete: Literal["drop", "reml"] = "drop",
     exchangeable: bool = False,
     cluster: Cluster = "auto",
@@ -62,6 +64,8 @@ def icc(
         Who rates. ``"replicate"`` with ``by="judge"`` gives the agreement of a judge with itself.
     by : str or sequence of str
         Columns that split the result: ``["system", "temperature"]`` gives one correlation per cell of the paper.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     incomplete : {'drop', 'reml'}
         What of subjects that some rater did not rate: leave them out, counted in the flag; or estimate the variance
         components from all scores by REML.
@@ -125,6 +129,9 @@ def icc(
     4  ICC(2,k)     0.620     0.071      0.927  6.0     4.0
     5  ICC(3,k)     0.909     0.676      0.986  6.0     4.0
     """
+    if raters == "replicate" and names(average_over):
+        raise DesignError("average_over= makes repeats, and raters='replicate' compares them. Name the columns in by=.")
+    ratings = as_runs(ratings, average_over, [*names(by), *names(subjects), raters])
     choose(incomplete, ("drop", "reml"), "incomplete")
     if subjects is None:
         subjects = [c for c in ("system", "item") if c != raters and c not in names(by)]

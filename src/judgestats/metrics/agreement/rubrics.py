@@ -15,7 +15,7 @@ from judgestats.metrics.agreement.draws import METHODS, Method, from_draws, mean
 from judgestats.metrics.agreement.shifts import NOT_POSITIVE, matched, two_sides, words
 from judgestats.results import NO_DATA, UNBOUNDED, estimates, flags
 from judgestats.schema.clustering import Cluster
-from judgestats.schema.columns import By
+from judgestats.schema.columns import By, names
 
 _INTERVAL = ("std_error", "conf_low", "conf_high")
 
@@ -25,6 +25,7 @@ def rubric_share(
     shared: Any,
     *,
     by: By = (),
+    average_over: By = (),
     cell: By = (),
     unit: Unit = "item",
     method: Method = "pearson",
@@ -41,7 +42,7 @@ def rubric_share(
         Ratings under rubrics of the judges' own, or their mean correlation.
     shared : frame or float
         Ratings under the shared structure, or their mean correlation.
-    by, cell, unit, method, cluster, n_resamples, seed, conf_level
+    by, average_over, cell, unit, method, cluster, n_resamples, seed, conf_level
         As in :func:`agreement_shift`.
 
     Returns
@@ -72,12 +73,14 @@ def rubric_share(
         value = (shared - free) / shared if shared > 0 else math.nan
         doubt = NO_DATA if math.isnan(shared - free) else NOT_POSITIVE if not shared > 0 else ""
         row = {"term": "rubric_share", "estimate": value, "free": free, "shared": shared, "flag": doubt}
+        if names(average_over):
+            raise DesignError("average_over= is of ratings, and these are two correlations. Leave it out.")
         return estimates([row], (), ["free", "shared"])
     if isinstance(free, Real) or isinstance(shared, Real | list | tuple):
         raise DesignError("rubric_share takes two tables of ratings, or two correlations, not one of each.")
     choose(method, METHODS, "method")
     choose(unit, UNITS, "unit")
-    data = two_sides(free, shared, "", by, cell, cluster, unit)
+    data = two_sides(free, shared, "", by, cell, cluster, unit, average_over)
     plan = plan_of(data.cluster, n_resamples, seed, conf_level)
     rows = []
     for block in data.blocks:
@@ -91,6 +94,6 @@ def rubric_share(
         elif not from_draws(float(high), draws[:, 1], block.n_units, plan)["conf_low"] > 0:
             cells |= dict.fromkeys(_INTERVAL, math.nan) | {"flag": UNBOUNDED}
         cells |= {"method": words(both.paired, plan), "n": block.n_units, "term": "rubric_share"}
-        cells["flag"] = flags(cells["flag"], both.told(plan.cluster[0]), data.told)
+        cells["flag"] = flags(cells["flag"], both.told(plan.cluster[0]))
         rows.append({**block.key, **cells, "free": float(low), "shared": float(high)})
     return estimates(rows, data.groups, ["free", "shared"])

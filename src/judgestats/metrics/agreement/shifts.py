@@ -19,7 +19,6 @@ from judgestats.metrics.agreement.blocks import (
     Ints,
     Unit,
     blocks,
-    pooled,
     rated,
     refuse_empty,
     some,
@@ -40,6 +39,7 @@ from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs
 
 #: Column that says whether a rating is of before (0) or after (1).
 SIDE = "_side"
@@ -52,6 +52,7 @@ def agreement_shift(
     *,
     condition: str = "condition",
     by: By = (),
+    average_over: By = (),
     cell: By = (),
     pairs: Pairs = "mean",
     unit: Unit = "item",
@@ -75,6 +76,8 @@ def agreement_shift(
         Column of the two values.
     by : str or sequence of str
         Grouping columns: ``system``, ``domain``, ``language``, ``temperature``.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     cell : str or sequence of str
         Columns that make a cell with the system; correlations are taken in each cell, matched, and averaged.
     pairs : {'mean', 'each'}
@@ -126,13 +129,13 @@ def agreement_shift(
         raise DesignError(f"flag_at={flag_at} is not a distance from 0. The paper's is 0.15.")
     if after is None:
         return _of_values(before, by, flag_at)
-    data = two_sides(before, after, condition, by, cell, cluster, unit)
+    data = two_sides(before, after, condition, by, cell, cluster, unit, average_over)
     plan = plan_of(data.cluster, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
     for block in data.blocks:
         rows += _shift_rows(matched(block, method, plan), pairs, flag_at, plan)
     for row in rows:
-        row |= {"unit": unit, "flag": flags(row["flag"], data.told)}
+        row["unit"] = unit
     columns = [*data.groups, *(["judge", "other"] if pairs == "each" else [])]
     extra = ["before", "after", "relative", "correlations", "unit"]
     return estimates(rows, columns, extra)
@@ -140,7 +143,7 @@ def agreement_shift(
 
 @dataclass(frozen=True)
 class TwoSides:
-    """Blocks with a row for each cell and side, the names of their groups, what was pooled, and what is drawn."""
+    """Blocks with a row for each cell and side, the names of their groups, what is flagged, and what is drawn."""
 
     blocks: list[Block]
     groups: list[str]
@@ -148,7 +151,9 @@ class TwoSides:
     cluster: str
 
 
-def two_sides(before: Any, after: Any, condition: str, by: By, cell: By, cluster: Cluster, unit: Unit) -> TwoSides:
+def two_sides(
+    before: Any, after: Any, condition: str, by: By, cell: By, cluster: Cluster, unit: Unit, average_over: By
+) -> TwoSides:
     """Both sides in one table, and in blocks."""
     if isinstance(after, str):
         raise DesignError(f"after={after!r} is one value. Give two of {condition!r}, the earlier first, or ratings.")
@@ -160,18 +165,18 @@ def two_sides(before: Any, after: Any, condition: str, by: By, cell: By, cluster
     drawn = clustered_by(before, [*wanted, *more], cluster, whole="item")
     if cluster == "auto" and drawn.column not in known:
         drawn = drawn._replace(column="item")
-    tables, told = [], drawn.flag
+    tables = []
     for side, frame in enumerate((before, after)):
         present = nw.from_native(frame).collect_schema().names()
         grouping(more, present, "ratings")
-        table, groups = rated(frame, wanted, more, drawn.column)
+        runs = as_runs(frame, [c for c in names(average_over) if c != condition], [*wanted, *more])
+        table, groups = rated(runs, wanted, more, drawn.column)
         tables.append(table.assign(**{SIDE: side}))
-        told = flags(told, pooled(frame, [*groups, *more]))
     table = pd.concat(tables, ignore_index=True)
     refuse_empty(table)
     named = [c for c in names(cell) if c not in (*groups, "system")]
     made = [_drawn_apart(b) for b in blocks(table, groups, [*named, SIDE], unit, drawn.column)]
-    return TwoSides(made, groups, told, drawn.column)
+    return TwoSides(made, groups, drawn.flag, drawn.column)
 
 
 def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, Any]:

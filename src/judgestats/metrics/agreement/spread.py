@@ -20,7 +20,6 @@ from judgestats.metrics.agreement.blocks import (
     Floats,
     Unit,
     blocks,
-    conditions,
     rated,
     refuse_empty,
     some,
@@ -31,6 +30,7 @@ from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
+from judgestats.schema.splitting import as_runs
 
 
 def disagreement(
@@ -39,6 +39,7 @@ def disagreement(
     thresholds: Sequence[float] = (2, 3, 4),
     top: int = 10,
     by: By = (),
+    average_over: By = (),
     unit: Unit = "item",
     cluster: Cluster = "auto",
     n_resamples: int = 2000,
@@ -57,9 +58,10 @@ def disagreement(
         How many of the most disputed things are listed.
     by : str or sequence of str
         Grouping columns.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     unit : {'item', 'criterion'}
-        A thing is a response (the mean of its criteria), or a criterion of it; runs are averaged, conditions are told
-        apart.
+        A thing is a response (the mean of its criteria), or a criterion of it; runs are averaged.
     cluster, n_resamples, seed, conf_level
         As in :func:`correlation`.
 
@@ -111,6 +113,7 @@ def disagreement(
     10  highest_shared     c            0.00
     11        disputed                  6.80
     """
+    ratings = as_runs(ratings, average_over, by)
     choose(unit, UNITS, "unit")
     try:
         limits = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
@@ -118,13 +121,12 @@ def disagreement(
         raise DesignError(f"thresholds={thresholds!r} are not numbers. Use (2, 3, 4), say.") from None
     if not isinstance(top, int | np.integer) or top < 0:
         raise DesignError(f"top={top} is not a number of things. Use 10, or 0 for none.")
-    cell = conditions(ratings, names(by))
     drawn = clustered_by(ratings, names(by), cluster, whole="item")
     plan = plan_of(drawn.column, n_resamples, seed, conf_level)
-    table, groups = rated(ratings, by, cell, drawn.column)
+    table, groups = rated(ratings, by, (), drawn.column)
     refuse_empty(table)
     rows: list[dict[str, Any]] = []
-    for block in blocks(table, groups, cell, unit, drawn.column):
+    for block in blocks(table, groups, (), unit, drawn.column):
         rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, cluster is not False)
     for row in rows:
         row |= {"unit": unit, "flag": flags(row["flag"], drawn.flag)}

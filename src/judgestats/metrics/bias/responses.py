@@ -18,6 +18,7 @@ from judgestats.schema.cells import cells
 from judgestats.schema.clustering import CLUSTERING, Cluster, auto_cluster, clusters, noted
 from judgestats.schema.coding import as_text, codes_of, compact
 from judgestats.schema.columns import By, grouping, kind_of, names
+from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
 
 #: Two mean scores are the same where they differ by no more than rounding.
 _SAME = 1e-9
@@ -31,6 +32,7 @@ def best_of_accuracy(
     ties: Literal["exact", "drop", "half"] = "exact",
     runs: int | None = None,
     by: By = (),
+    average_over: By = (),
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
     strata: str | None = None,
@@ -54,6 +56,8 @@ def best_of_accuracy(
         Average only this many runs, the first by ``replicate``.
     by : str or sequence of str
         Further grouping columns (``criterion`` where there are several).
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     cluster : "auto", str, two of them, or False
         What items share: by default the prompt or task that they are seen to share, which ``method`` names; or a column
         (``topic``), for a bootstrap by percentile also two crossed ones; False takes all items as independent, and is
@@ -94,7 +98,7 @@ def best_of_accuracy(
     table = _first_runs(ratings, runs, [c for c in asked if c not in ("judge", "item")])
     kept, note = _shared(table, ["judge", *names(by)], cluster)
     beside = [c for c in dict.fromkeys([*asked, *kept]) if c not in ("judge", "item")]
-    items = _items(table, right, gold, beside)
+    items = _items(as_runs(table, average_over, beside), right, gold, beside)
     groups = list(dict.fromkeys(["judge", *grouping(by, items.columns)]))
     scored, left_out = _scored(items, groups)
     tie, hit = scored["tie"].to_numpy(bool), scored["hit"].to_numpy(bool)
@@ -146,9 +150,9 @@ def _first_runs(ratings: Any, runs: int | None, beside: list[str]) -> pd.DataFra
 
 def _refuse_twins(table: pd.DataFrame, beside: list[str]) -> None:
     """Raise where two scores of one response have one number: two items of the same name, most likely."""
-    told = ("judge", "item", "system", "replicate", "criterion", "condition", "temperature")
+    told = ("judge", "item", "system", "replicate", "criterion", *CONDITIONS)
     keys = [c for c in dict.fromkeys([*told, *beside]) if c in table.columns]
-    if "replicate" not in keys or codes_of(table, keys).size == len(table):
+    if "replicate" not in keys or codes_of(table, keys).size == len(table) or splits_of(table, keys):
         return
     again = table[table.duplicated(keys)].iloc[0]
     raise DesignError(
@@ -189,7 +193,7 @@ def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Aside
     code, _ = compact(codes.code, codes.size)
     mean, right = items["mean"].to_numpy(float), items["right"].to_numpy(bool)
     size = codes.size
-    asked = [c for c in apart if c not in ("judge", "condition", "temperature")]
+    asked = [c for c in apart if c not in ("judge", *CONDITIONS)]
     thing, one = codes_of(items, asked), codes_of(items, [*asked, "system"])
     responses = np.bincount(thing.code[one.first], minlength=thing.size)
     told = np.bincount(code, right & ~np.isnan(mean), size) == 1

@@ -19,6 +19,7 @@ from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.clustering import Cluster, Sharing, auto_cluster, clusters
 from judgestats.schema.coding import Codes, as_text, codes_of, refuse_infinite
 from judgestats.schema.columns import By, grouping, kind_of, names
+from judgestats.schema.splitting import as_runs
 
 Floats = NDArray[np.float64]
 PERFECT = "perfect correlation"
@@ -31,6 +32,7 @@ def score_error(
     gold: Any = "gold",
     *,
     by: By = (),
+    average_over: By = (),
     cluster: Cluster = "auto",
     n_resamples: int = 2000,
     seed: int | np.random.Generator | None = 0,
@@ -48,6 +50,8 @@ def score_error(
         say, are averaged.
     by : str or sequence of str
         Further grouping columns (``criterion``, for one result each).
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     cluster : "auto", str or False
         What the bootstrap draws, and the other intervals allow for: by default what the things rated are seen to share
         (``item``, where several systems are rated on each); or a column of the ratings; False takes all things as
@@ -87,6 +91,7 @@ def score_error(
     2     bias     0.500  4.0
     3  pearson     0.913  4.0
     """
+    ratings = as_runs(ratings, average_over, by)
     columns = clusters(cluster)
     if columns is not None and len(columns) > 1:
         raise DesignError(f"cluster={cluster!r}: score_error takes the name of one column, item or topic, say.")

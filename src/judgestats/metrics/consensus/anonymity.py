@@ -21,6 +21,7 @@ from judgestats.metrics.consensus.uncertainty import Spread, Uncertainty, interv
 from judgestats.results import CONSTANT, FEW_CLUSTERS, SIGN_CHANGED, UNBOUNDED, ZERO_BASE, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
+from judgestats.schema.splitting import as_runs
 
 Floats = NDArray[np.float64]
 LEFT_OUT = "judges left out"
@@ -33,6 +34,7 @@ def attenuation(
     base: str = "attributed",
     against: str = "anonymized",
     by: By = (),
+    average_over: By = (),
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
     round_first: int | None = None,
@@ -56,6 +58,8 @@ def attenuation(
         Its values: with names shown, and with names hidden.
     by : str or sequence of str
         Further columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     identity : mapping of str to str, optional
         System name -> judge name, for both conditions at once: ``{"Expert 1": "GPT-5.1"}``. It must be one-to-one
         within each condition.
@@ -109,6 +113,7 @@ def attenuation(
     5     b  deviation_against      -1.0             sd unknown
     6         mean_attenuation      25.0             sd unknown
     """
+    ratings = as_runs(ratings, average_over, [*names(by), condition])
     by = list(dict.fromkeys(names(by)))
     column = None if cluster is False else clustered_by(ratings, [*by, condition], cluster, whole="item").column
     data = panel(ratings, [*by, condition], level=level, final=final, cluster=column)

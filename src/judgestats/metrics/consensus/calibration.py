@@ -39,6 +39,7 @@ from judgestats.metrics.resampled import Bootstrap, Statistic, resampled
 from judgestats.results import CONSTANT, FEW_CLUSTERS, ONE_UNIT, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
+from judgestats.schema.splitting import as_runs, reference_as_runs
 from judgestats.verdicts.groups import to_native, to_table
 
 Mask = NDArray[np.bool_]
@@ -94,6 +95,7 @@ def calibrate(
     own: Literal["exclude", "include"] = "exclude",
     folds: int = 5,
     by: By = (),
+    average_over: By = (),
     final: str | None = "final",
     cluster: Cluster = "auto",
     conf_level: float = 0.95,
@@ -127,6 +129,8 @@ def calibrate(
         items at most.
     by : str or sequence of str
         Further columns that split the result: a map for each (``criterion``, say).
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     final : str or None
         Criterion that holds a final score: taken alone where there is one, else one map serves all criteria.
     cluster : "auto", str or False
@@ -202,7 +206,8 @@ def calibrate(
         raise DesignError(f"folds={folds!r} holds nothing out. Use 5, say, and 2 at least.")
     if "system" in names(by):
         raise DesignError("by='system' cannot be: a judge has one map for all systems. Leave it out.")
-    table, groups = prepare(ratings, by, level="final", final=final, cluster=None)
+    runs, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
+    table, groups = prepare(runs, by, level="final", final=final, cluster=None)
     order = {k: shuffled(table.labels[k], seed) for k in ("item", "system")}
     drawn = clustered_by(ratings, names(by), cluster, whole="item")
     within = _lies_in(ratings, table.labels["item"], drawn.column, cluster)
@@ -210,20 +215,19 @@ def calibrate(
     target = reference_of(table, groups, reference, final, identity)
     rows: list[dict[str, Any]] = []
     maps: dict[tuple[str, ...], Fit | None] = {}
-    told = [*([drawn.flag] if drawn.flag else []), *(f"pooled over {c}" for c in table.pooled)]
     for key, cells in cells_of_judges(table, groups, target, identity or {}):
         used = cells.where(usable(cells, options.include_own))
         maps[name_of(key.values())] = fit(used.x, used.y, method)
         if output == "estimates":
-            rows += [{**key, **row} for row in _rows(cells, used, key, told, options)]
+            rows += [{**key, **row, "flag": flags(drawn.flag, row["flag"])} for row in _rows(cells, used, key, options)]
     if output == "ratings":
         return to_native(mapped(to_table(ratings), groups, maps, final), ratings)
     return estimates(rows, [*groups, "judge"], sort=False)
 
 
-def _rows(cells: Cells, used: Cells, key: Mapping[str, Any], told: list[str], options: _Options) -> list[_Row]:
+def _rows(cells: Cells, used: Cells, key: Mapping[str, Any], options: _Options) -> list[_Row]:
     """Estimates of one judge."""
-    told = [*told, *_doubts(cells, options.include_own)]
+    told = _doubts(cells, options.include_own)
     terms = [*_PARAMETERS[options.method], *_TERMS]
     why = _unidentified(cells, used, options.method)
     if why and why != CONSTANT:

@@ -23,6 +23,7 @@ from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs, reference_as_runs
 
 Floats = NDArray[np.float64]
 Method = Literal["spearman", "kendall"]
@@ -42,6 +43,7 @@ def rank_correlation(
     condition: str = "condition",
     method: Method | Sequence[Method] = METHODS,
     by: By = (),
+    average_over: By = (),
     identity: Mapping[str, str] | None = None,
     cluster: Cluster = "auto",
     conf_level: float = 0.95,
@@ -70,6 +72,8 @@ def rank_correlation(
         for few untied pairs, else a normal one.
     by : str or sequence of str
         Further columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     identity : mapping of str to str, optional
         System name -> name, so that the systems of a pair of conditions, or of a reference, match.
     cluster : "auto", str or False
@@ -112,6 +116,7 @@ def rank_correlation(
     2     g   off_by_one    3.0000      NaN  6.0
     3     g  off_by_more    0.0000      NaN  6.0
     """
+    ratings, against = as_runs(ratings, average_over, by), reference_as_runs(against, average_over)
     methods = [method] if isinstance(method, str) else list(method)
     for m in methods:
         choose(m, METHODS, "method")
@@ -396,8 +401,9 @@ def _beside(
         return scores.rename(columns={"estimate": "x"}).assign(y=others), groups
     present = nw.from_native(against).collect_schema().names()
     frame = nw.from_native(against)
-    if "judge" not in present:
-        frame = frame.with_columns(nw.lit("").alias("judge"))
+    if "judge" not in present:  # its rows are raters, whatever else the table says of them
+        shown = [*groups, "system", "item", "criterion", "score", "mean", "sd", "runs", "n"]
+        frame = frame.select(*(c for c in dict.fromkeys(shown) if c in present)).with_columns(nw.lit("").alias("judge"))
     theirs, shared = scores_of(frame.to_native(), [g for g in groups if g in present], level, final)
     keys = [*shared, "system"]
     mean = theirs.groupby(keys, dropna=False)["estimate"].mean().rename("y").reset_index()

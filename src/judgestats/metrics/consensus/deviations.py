@@ -21,6 +21,7 @@ from judgestats.metrics.consensus.uncertainty import Spread, Uncertainty, interv
 from judgestats.results import SMALL_N, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
+from judgestats.schema.splitting import as_runs, reference_as_runs
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -36,6 +37,7 @@ def consensus_deviation(
     reference: Any = "peers",
     *,
     by: By = (),
+    average_over: By = (),
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
     exclude_self: bool = True,
@@ -60,6 +62,8 @@ def consensus_deviation(
         ``criterion``. A system it does not know by name is looked up by its `identity`.
     by : str or sequence of str
         Further columns that split the result, a condition for one.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     identity : mapping of str to str, optional
         System name -> judge name, where they differ: ``{"Expert 1": "GPT-5.1"}``. A system left out keeps its name.
         Within a `by` group no two systems may be one judge.
@@ -135,6 +139,7 @@ def consensus_deviation(
     13     c         False  mean_others      -1.5     sd unknown
     14     c         False  self_excess       NaN  no own system
     """
+    ratings, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
     peers = isinstance(reference, str)
     if peers and reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and mean.")

@@ -43,7 +43,6 @@ class Doubts:
             none: ~with_deviation & lost,
             some: with_deviation & lost,
             AVERAGED: self._any(data, runs > 1),
-            **{f"pooled over {c}": np.ones(data.n_pairs, dtype=bool) for c in table.pooled},
             ASIDE: self._any(data, missing > 0),
             INCOMPLETE: np.zeros(data.n_pairs, bool)
             if data.reference.used

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.results import CONSTANT, NO_DATA, estimates, flags
 from judgestats.schema.columns import By
+from judgestats.schema.splitting import as_runs
 
 Level = Literal["final", "criterion"]
 Floats = NDArray[np.float64]
@@ -22,7 +23,13 @@ ALONE = "one judge or system"
 
 
 def ranks(
-    ratings: Any, *, by: By = (), level: Level = "final", final: str | None = "final", ascending: bool = False
+    ratings: Any,
+    *,
+    by: By = (),
+    average_over: By = (),
+    level: Level = "final",
+    final: str | None = "final",
+    ascending: bool = False,
 ) -> pd.DataFrame:
     """Rank the systems within each judge; ties share their average rank.
 
@@ -32,6 +39,8 @@ def ranks(
         Ratings or means, as in :func:`score_matrix`.
     by : str or sequence of str
         Further columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     level, final
         As in :func:`score_matrix`.
     ascending : bool
@@ -52,6 +61,7 @@ def ranks(
     1     a      y  rank       1.0  3.0
     2     a      z  rank       2.5  3.0
     """
+    ratings = as_runs(ratings, average_over, by)
     scores, groups = scores_of(ratings, by, level, final)
     keys = [*groups, "judge"]
     grouped = scores.groupby(keys, dropna=False)["estimate"]
@@ -71,7 +81,9 @@ def ranks(
     return estimates(rows, [*keys, "system"])
 
 
-def kendall_w(ratings: Any, *, by: By = (), level: Level = "final", final: str | None = "final") -> pd.DataFrame:
+def kendall_w(
+    ratings: Any, *, by: By = (), average_over: By = (), level: Level = "final", final: str | None = "final"
+) -> pd.DataFrame:
     """Kendall's coefficient of concordance among the judges' orders of the systems, corrected for ties.
 
     Parameters
@@ -80,6 +92,8 @@ def kendall_w(ratings: Any, *, by: By = (), level: Level = "final", final: str |
         Ratings or means.
     by : str or sequence of str
         Further columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
     level, final
         As in :func:`score_matrix`.
 
@@ -102,6 +116,7 @@ def kendall_w(ratings: Any, *, by: By = (), level: Level = "final", final: str |
             term  estimate    n  judges  chi2
     0  kendall_w      0.75  3.0       2   3.0
     """
+    ratings = as_runs(ratings, average_over, by)
     scores, groups = scores_of(ratings, by, level, final)
     parts = scores.groupby(groups, dropna=False) if groups else [((), scores)]
     rows = []

@@ -106,9 +106,10 @@ def _means(frame: Any, by: Sequence[str], level: str, final: str | None) -> pd.D
 
 
 def _matched(table: CellTable, means: pd.DataFrame, identity: Mapping[str, str]) -> Reference:
-    place = pd.DataFrame({k: table.label(k) for k in table.keys if k in means.columns or k == "system"})
+    place = pd.DataFrame({k: table.label(k) for k in table.keys if k in means.columns})
     place = place.astype(object).astype("str")
-    place["system"] = _known_as(place["system"], set(means["system"].astype(str)), identity)
+    if "system" in place:
+        place["system"] = _known_as(place["system"], set(means["system"].astype(str)), identity)
     keys = [k for k in means.columns if k not in ("mean", "variance", "df")]
     if _other_criterion(table, means):
         keys.remove("criterion")

@@ -14,9 +14,10 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import LEVELS
 from judgestats.metrics.consensus.uncertainty import interval
 from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, estimates, flags
-from judgestats.schema.cells import CONDITIONS, cells
+from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import COUNTS, By, grouping, names
+from judgestats.schema.splitting import as_runs
 
 UNEQUAL_CRITERIA = "unequal criteria"
 UNEQUAL_RUNS = "unequal runs"
@@ -31,6 +32,7 @@ def score_matrix(
     ratings: Any,
     *,
     by: By = (),
+    average_over: By = (),
     level: Literal["final", "criterion"] = "final",
     ddof: int = 1,
     final: str | None = "final",
@@ -46,6 +48,9 @@ def score_matrix(
         Raw ratings in any engine, or means per cell (``mean``, and ``sd``, ``runs``). NaN scores are set aside.
     by : str or sequence of str
         Further columns that split the result.
+    average_over : str or sequence of str
+        Columns that split the ratings and are to be averaged over: rows that differ in them count as runs of one
+        rating. A column that splits them and is neither here nor in `by` is refused by name.
     level : {'final', 'criterion'}
         ``criterion`` gives a row per criterion; ``final`` gives the final score: of a run, the mean of its criteria
         (of those present, with the flag ``unequal criteria``), or the criterion called `final` where there is one.
@@ -100,6 +105,7 @@ def score_matrix(
     a       8.0  5.5
     b       4.0  8.0
     """
+    ratings = as_runs(ratings, average_over, by)
     choose(level, LEVELS, "level")
     data = nw.from_native(ratings)
     present = list(data.collect_schema().names())
@@ -137,7 +143,7 @@ def _labelled(scores: pd.DataFrame, data: Any, by: Sequence[str], column: str) -
 def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
     """Mean of the criteria of each run, or None where the runs of a cell are not told apart."""
     present = data.collect_schema().names()
-    run = [c for c in ("replicate", *CONDITIONS, COUNTS) if c in present and c not in by]
+    run = [c for c in ("replicate", COUNTS) if c in present and c not in by]
     keys = [*by, "judge", "system", *(c for c in ("item",) if c in present), *run]
     table = data.select(*dict.fromkeys([*keys, "criterion", "score"])).lazy().collect(backend="pandas").to_native()
     if table.duplicated([*dict.fromkeys([*keys, "criterion"])]).any():

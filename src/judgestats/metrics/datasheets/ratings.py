@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from judgestats.metrics.consensus import score_matrix
 from judgestats.metrics.rates import rates
 from judgestats.results import FEW_CLUSTERS, NO_DATA, ONE_UNIT, SINGLE_RUN, estimates, flags
-from judgestats.schema.cells import CONDITIONS, cells
+from judgestats.schema.cells import cells
 from judgestats.schema.coding import codes_of
 
 #: Flag of a mean in which several scores of one cell were averaged that no `replicate` numbers.
@@ -44,8 +44,7 @@ def score_rows(data: Any, groups: list[str], conf_level: float) -> pd.DataFrame:
     present = nw.from_native(data).collect_schema().names()
     table = cells(data, by)
     numbered = "replicate" in present or "score" not in present
-    within = [c for c in CONDITIONS if c in present and c not in by]
-    spread = cells(data, [*by, *within]) if numbered else table.assign(sd=math.nan)
+    spread = table if numbered else table.assign(sd=math.nan)
     codes, of_spread = codes_of(table, groups), codes_of(spread, groups)
     rows: list[dict[str, Any]] = []
     rows_of_matrix = score_matrix(data, by=by).groupby(groups, dropna=False)["estimate"].mean().reset_index()

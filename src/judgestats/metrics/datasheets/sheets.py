@@ -26,6 +26,7 @@ from judgestats.metrics.references import Baseline, Humans, controls_of, labels,
 from judgestats.results import COLUMNS, NOTHING_IN_COMMON, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, kind_of
+from judgestats.schema.splitting import KEYS, splits_of
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
 BEFORE, AFTER = ("section", "detail"), ("symbol", "level", "denominator", "bad_direction", "meaning")
@@ -57,7 +58,9 @@ def datasheet(
         it, swap consistency, slot lean, ties, invalid and repeat rates, and accuracy where there is gold.
     by : str or sequence of str
         Further grouping columns. ``prompt``, ``strategy`` and ``probe`` of preferences always are where they have
-        several values (up to 12): another way of asking is another instrument; pooling the two describes neither.
+        several values (up to 12): another way of asking is another instrument; pooling the two describes neither. In
+        ratings so is every column that splits them: rows equal in judge, system, item, criterion and replicate differ
+        in it.
     cluster : "auto", str or False
         What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
@@ -107,7 +110,7 @@ def datasheet(
     present = list(nw.from_native(data).collect_schema().names())
     asked = list(dict.fromkeys(["judge", *grouping(by, present)]))
     if kind_of(present) == "ratings":
-        groups = asked
+        groups = list(dict.fromkeys([*asked, *(s.column for s in splits_of(data, [*KEYS, *asked]))]))
         parts = _ratings_sections(data, groups, identity, people, conf_level)
     else:
         ways = [way for way in WAYS if way in present and 1 < len(labels(data, way)) <= MOST_ARMS]

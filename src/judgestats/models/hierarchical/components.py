@@ -31,6 +31,8 @@ from judgestats.models.hierarchical.posteriors import Posterior, convergence, pr
 from judgestats.models.hierarchical.score_tables import MEANINGS, read
 from judgestats.models.ml import Model
 from judgestats.results import CONSTANT, FEW_RATERS, flags
+from judgestats.schema.columns import By
+from judgestats.schema.splitting import as_runs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -64,6 +66,7 @@ def agreement(
     *,
     subjects: str | Sequence[str] = ("system", "item"),
     facets: str | Sequence[str] = (),
+    average_over: By = (),
     priors: Mapping[str, Any] | None = None,
     draws: int = 4000,
     seed: int = 0,
@@ -82,6 +85,8 @@ def agreement(
         What is rated: a column, or several whose combinations are the subjects.
     facets : str or sequence of str
         Further columns with a variance of their own, such as ``criterion``; crossed, without interactions.
+    average_over : str or sequence of str
+        Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     priors : mapping, optional
         ``level`` (scale of a normal about the mean score), ``subject``, ``judge``, ``residual`` and the facets (scale
         of a half-normal of the sd, or ``(scale, df)`` of a half-t). By default the sd of the scores; 10 of them for the
@@ -126,6 +131,7 @@ def agreement(
     """
     confidence(conf_level)
     facets = [facets] if isinstance(facets, str) else list(facets)
+    ratings = as_runs(ratings, average_over, facets)
     table, doubts = read(ratings, [subjects] if isinstance(subjects, str) else list(subjects), facets)
     data = _coded(table, facets)
     chosen = _priors(data, priors or {})

@@ -29,6 +29,8 @@ from judgestats.models.hierarchical.doubts import NOT_COMPARED, finding
 from judgestats.models.hierarchical.means import panel
 from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, tabled
 from judgestats.models.hierarchical.severity_rows import Rows
+from judgestats.schema.columns import By
+from judgestats.schema.splitting import as_runs, reference_as_runs
 
 __all__ = ["effects", "model", "posterior", "prior_draw", "severity"]
 
@@ -45,6 +47,7 @@ def severity(
     base: str | None = None,
     against: str | None = None,
     final: str | None = "final",
+    average_over: By = (),
     priors: Mapping[str, Any] | None = None,
     draws: int = 1000,
     tune: int = 1000,
@@ -79,6 +82,8 @@ def severity(
         names are not compared until they are named here: there is then no ``attenuation``, and ``check()`` says so.
     final : str or None
         Criterion that holds a final score; without it criteria are averaged, with the mean of their sds.
+    average_over : str or sequence of str
+        Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     priors : mapping, optional
         Name in ``.priors`` -> scale of a (half-)normal, or (scale, df) of a half-t.
     draws, tune, chains, seed, progress
@@ -128,6 +133,7 @@ def severity(
     >>> severity(scores(), reference=panel())  # doctest: +SKIP
     """
     confidence(conf_level)
+    ratings, reference = as_runs(ratings, average_over), reference_as_runs(reference, average_over)
     data, doubts = panel(ratings, identity, reference, condition, final)
     pair = _compared(data, base, against)
     chosen = _priors(data, priors or {})

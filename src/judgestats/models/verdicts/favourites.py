@@ -30,6 +30,8 @@ from judgestats.models.verdicts.reports import (
 )
 from judgestats.results import NO_DATA, estimates, flags
 from judgestats.schema.cells import cells
+from judgestats.schema.columns import By
+from judgestats.schema.splitting import as_runs
 
 #: More systems than this get no effect each.
 MOST_SYSTEMS = 40
@@ -55,6 +57,7 @@ def self_preference(
     family: Mapping[str, str] | None = None,
     ties: Ties = "half",
     without_worth: bool = False,
+    average_over: By = (),
     conf_level: float = 0.95,
 ) -> VerdictModel:
     """Effect of a response being the judge's own, beyond how good that very response is.
@@ -73,6 +76,8 @@ def self_preference(
     without_worth : bool
         Preferences: whether the model that leaves out how good each response is, ``without system:item``, is shown too.
         It is biased towards 0, and flagged.
+    average_over : str or sequence of str
+        Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     conf_level : float
         Coverage of the intervals.
 
@@ -122,6 +127,7 @@ def self_preference(
     10  all judges  without system:item      0.91       0.12
     """
     confidence(conf_level)
+    data = as_runs(data, average_over)
     present = columns(data)
     if "score" in present or "mean" in present:
         given = _rated(data, identity, family)

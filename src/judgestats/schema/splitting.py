@@ -1,0 +1,375 @@
+"""Columns that split a cell: rows that are equal in every key differ in them, and nobody has named them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError
+from judgestats.schema.coding import codes_of, column_codes, compact, each, is_constant, joint
+from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, grouping, names
+
+#: What a rating is of and by whom, in the order of a message.
+KEYS = ("judge", "system", "item", "criterion", "replicate")
+#: Conditions of a run: a repeat under another one is no repeat, however it is numbered.
+CONDITIONS = ("condition", "temperature")
+#: What a rating is held against, and what aggregation leaves.
+_MADE = {"gold", "tie_kind", "n_calls", "n_criteria"}
+#: Columns that say how a call ended.
+_ENDS = frozenset(("status", "error", "errors", "finish_reason", "stop_reason"))
+#: Words in the name of a column that says what a call took: money, time, length.
+_OUTCOMES = re.compile(
+    "costs?|price|usd|latency|elapsed|duration|runtime|seconds|ms|time|timestamp|tstamp|date|datetime|created|started|"
+    "ended|finished|tokens?|chars"
+)
+#: Words that make such a name a setting (``max_tokens``).
+_SETTINGS = frozenset(("max", "min", "limit", "budget", "cap", "allowed"))
+#: Median length from which text of more than so many different values is free text.
+_LONG, _MANY = 60, 20
+Ints = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A column that splits cells.
+
+    Attributes
+    ----------
+    column : str
+    alike : tuple of str
+        Columns that split no further than it does.
+    values : tuple of str
+        Its values in the cells that it splits, sorted.
+    rows : int
+        Rows of those cells.
+    """
+
+    column: str
+    alike: tuple[str, ...]
+    values: tuple[str, ...]
+    rows: int
+
+
+def open_columns(schema: Mapping[str, Any], keys: Collection[str], kind: Kind) -> list[str]:
+    """Columns that may split a cell: no key, and none that says what came of a call."""
+    outcome = {c.name for c in VOCABULARY[kind] if not c.key} | _MADE
+    return [
+        name
+        for name, dtype in schema.items()
+        if name not in keys
+        and name not in outcome
+        and not str(name).startswith("_")
+        and not _says_what_came_of_it(str(name))
+        and not (dtype.is_temporal() or dtype.is_nested())
+        and not (kind == "preferences" and str(name).endswith(("_first", "_second")))
+    ]
+
+
+def _says_what_came_of_it(name: str) -> bool:
+    words = set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().replace("-", "_").replace(" ", "_").split("_"))
+    return name.lower() in _ENDS or (any(map(_OUTCOMES.fullmatch, words)) and not words & _SETTINGS)
+
+
+def splits_here(
+    data: nw.DataFrame[Any],
+    unit: Ints,
+    n_units: int,
+    keys: Collection[str],
+    kind: Kind = "ratings",
+    *,
+    strict: bool = True,
+) -> list[Split]:
+    """Find the columns that split the cells of a frame in memory.
+
+    Parameters
+    ----------
+    data : DataFrame
+    unit : (N,) int array
+        Number, from 0 to `n_units` - 1, of each row by its keys; ``replicate`` may be among them or not.
+    n_units : int
+    keys : collection of str
+        Columns that are named.
+    kind : {'preferences', 'ratings'}
+    strict : bool
+        False counts columns that are unique to a row and free text too: for a message, where a repeat is a fault.
+
+    Returns
+    -------
+    list of Split
+        None of them determined by another.
+    """
+    rows = len(unit)
+    if n_units == rows:
+        return []
+    found = open_columns(data.schema, keys, kind)
+    if not found:
+        return []
+    told = [c for c in found if c in CONDITIONS and kind == "ratings"]
+    parts = [(told, unit, n_units)]
+    if "replicate" in data.columns and "replicate" not in keys and kind == "ratings":
+        run = column_codes(data["replicate"].to_pandas())
+        code, size = joint([(unit, n_units), run], rows)
+        unit, codes = compact(code, size)
+        n_units = codes.size
+    parts.append(([c for c in found if c not in told], unit, n_units))
+    result: dict[str, tuple[Ints, Ints]] = {}
+    for columns, group, size in parts:
+        if columns and size < rows:
+            result |= _differing(data, columns, group, size, strict=strict)
+    return _without_the_determined(result, data)
+
+
+def _differing(
+    data: nw.DataFrame[Any], columns: list[str], group: Ints, size: int, *, strict: bool
+) -> dict[str, tuple[Ints, Ints]]:
+    """Columns that differ within a group: the rows of the groups that each splits, and its codes there."""
+    again = np.flatnonzero((np.bincount(group, minlength=size) > 1)[group])
+    whole = again.size == len(group)
+    group = group if whole else group[again]
+    table = data.select(*columns).to_pandas()
+    first = np.zeros(size, dtype=np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]
+
+    def look(values: pd.Series[Any]) -> tuple[Ints, Ints] | None:
+        values = values if whole else values.iloc[again]
+        if is_constant(values):
+            return None
+        try:
+            code, levels = column_codes(values)
+        except TypeError:  # lists and dicts
+            return None
+        differs = code != code[first][group]
+        if not differs.any():
+            return None
+        split = np.zeros(size, dtype=bool)
+        split[group[differs]] = True
+        rows = np.flatnonzero(split[group])
+        if strict and values.name not in CONDITIONS and _belongs_to_rows(values, rows, group, size, code, levels):
+            return None
+        return again[rows], code[rows]
+
+    found = each(look, [table[c] for c in columns])
+    return {c: f for c, f in zip(columns, found, strict=True) if f is not None}
+
+
+def _belongs_to_rows(values: pd.Series[Any], rows: Ints, group: Ints, size: int, code: Ints, levels: int) -> bool:
+    """Whether a column is an id or free text: its values are mostly met in one cell only, or are long and many."""
+    different, occurring = compact(code[rows], levels)
+    place, total = joint([(group[rows], size), (different, occurring.size)], rows.size)
+    met = compact(place, total)[1].size
+    if met < 2 * occurring.size:
+        return True
+    if occurring.size <= _MANY or pd.api.types.is_numeric_dtype(values.dtype):
+        return False
+    return float(values.iloc[rows[:1000]].astype(str).str.len().median()) > _LONG
+
+
+def _without_the_determined(found: dict[str, tuple[Ints, Ints]], data: nw.DataFrame[Any]) -> list[Split]:
+    """Leave the columns that no other one determines, each with those that it does."""
+    rows = np.unique(np.concatenate([r for r, _ in found.values()])) if found else np.zeros(0, np.int64)
+    codes = {c: column_codes(data[c].to_pandas().iloc[rows]) for c in found}
+    sizes = {c: compact(*codes[c])[1].size for c in found}
+    order = sorted(found, key=lambda c: (-sizes[c], data.columns.index(c)))
+    heads: dict[str, list[str]] = {}
+    for column in order:
+        by = next((h for h in heads if _pairs(codes[h], codes[column], rows.size) == sizes[h]), None)
+        if by is None:
+            heads[column] = []
+        else:
+            heads[by].append(column)
+    return [_split(c, heads[c], data[c].to_pandas().iloc[found[c][0]]) for c in data.columns if c in heads]
+
+
+def _pairs(one: tuple[Ints, int], two: tuple[Ints, int], rows: int) -> int:
+    code, size = joint([one, two], rows)
+    return int(compact(code, size)[1].size)
+
+
+def _split(column: str, alike: Sequence[str], values: pd.Series[Any]) -> Split:
+    labels = sorted({"missing" if pd.isna(v) else str(v) for v in values.unique()})
+    return Split(column, tuple(alike), tuple(labels), len(values))
+
+
+def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
+    """Find the columns that split the cells of a lazy frame: asked for in its own engine, looked at in memory."""
+    schema = data.collect_schema()
+    found = open_columns(schema, keys, kind)
+    if not found:
+        return []
+    told = [c for c in found if c in CONDITIONS and kind == "ratings"]
+    numbered = ["replicate"] if "replicate" in schema.names() and "replicate" not in keys and kind == "ratings" else []
+    differing = []
+    for columns, group in ((told, list(keys)), ([c for c in found if c not in told], [*keys, *numbered])):
+        if columns:
+            differing += _differing_there(data, columns, group)
+    if not differing:
+        return []
+    wanted = list(dict.fromkeys([*keys, *numbered, *(c for c in found if c in differing)]))
+    table = data.select(*wanted).collect(backend="pandas").to_native()
+    codes = codes_of(table, list(keys))
+    return splits_here(nw.from_native(table, eager_only=True), codes.code, codes.size, keys, kind, strict=strict)
+
+
+def _differing_there(data: Any, columns: list[str], keys: list[str]) -> list[str]:
+    """Columns of a lazy frame that differ within a group, those without two rows of one value apart."""
+    text = {c: nw.col(c).cast(nw.String) for c in columns}
+    each_group = data.group_by(*keys).agg(
+        nw.len().alias("_rows"),
+        *(t.min().alias(f"_low_{i}") for i, t in enumerate(text.values())),
+        *(t.max().alias(f"_high_{i}") for i, t in enumerate(text.values())),
+        *(t.is_null().sum().alias(f"_null_{i}") for i, t in enumerate(text.values())),
+    )
+    split = [
+        (nw.col(f"_low_{i}") != nw.col(f"_high_{i}")).fill_null(False)
+        | ((nw.col(f"_null_{i}") > 0) & (nw.col(f"_null_{i}") < nw.col("_rows")))
+        for i in range(len(columns))
+    ]
+    asked = each_group.filter(nw.col("_rows") > 1).select(
+        s.cast(nw.Int64).max().alias(f"_{i}") for i, s in enumerate(split)
+    )
+    answer = asked.collect(backend="pandas").to_native().fillna(0)
+    return [c for i, c in enumerate(columns) if len(answer) and answer[f"_{i}"].iloc[0] == 1]
+
+
+def splits_of(frame: Any, keys: Iterable[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
+    """Find the columns that split the cells of any frame.
+
+    Parameters
+    ----------
+    frame : frame
+    keys : iterable of str
+        Columns that are named; those that the frame lacks are passed over. ``replicate`` always is a key.
+    kind : {'preferences', 'ratings'}
+    strict : bool
+        As in :func:`splits_here`.
+
+    Returns
+    -------
+    list of Split
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"judge": [*"aaabbb"], "system": "s", "item": "1", "prompt": [*"xyzxyz"],
+    ...                        "wording": ["short", "long", "longer"] * 2, "score": range(6)})
+    >>> [(s.column, s.alike, s.rows) for s in splits_of(scores, ["judge", "system", "item"])]
+    [('prompt', ('wording',), 6)]
+    """
+    data = nw.from_native(frame)
+    present = data.collect_schema().names()
+    known = [c for c in dict.fromkeys(keys) if c in present and (c != "replicate" or kind != "ratings")]
+    if isinstance(data, nw.LazyFrame):
+        return splits_there(data, known, kind, strict=strict)
+    codes = codes_of(data.select(*known).to_pandas(), known) if known else None
+    unit = np.zeros(len(data), np.int64) if codes is None else codes.code
+    return splits_here(data, unit, 1 if codes is None else codes.size, known, kind, strict=strict)
+
+
+def refuse_splits(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ratings") -> None:
+    """Raise where a column splits cells."""
+    if splits:
+        raise DesignError(told(splits, keys, kind))
+
+
+def told(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ratings") -> str:
+    """Say which columns split the cells, and what to do."""
+    listed = list(dict.fromkeys(keys))
+    listed = [*(k for k in KEYS if k in listed), *(k for k in listed if k not in KEYS)]
+    one = len(splits) == 1
+    named = " and ".join(
+        repr(s.column) + (f" (with {', '.join(map(repr, s.alike))}, which goes with it)" if s.alike else "")
+        for s in splits
+    )
+    values = "; ".join(_few(s.values) for s in splits)
+    what, row = ("ratings", "rows") if kind == "ratings" else ("pairs", "calls")
+    it = "it" if one else "them"
+    cure = f"Name {it} in by= (a result for each value)"
+    if kind == "ratings":
+        cure += f" or in average_over= (rows that differ in {it} count as runs)"
+    return (
+        f"{named} {'splits' if one else 'split'} {what}: {max(s.rows for s in splits):,} {row} are equal in "
+        f"{', '.join(listed)} but differ in {it} ({values}). {cure}, or map it to 'replicate' if it numbers repeats."
+    )
+
+
+def _few(values: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(v if len(v) <= 30 else v[:27] + "..." for v in values[:most])
+    return f"{shown}, ..." if len(values) > most else shown
+
+
+def reference_as_runs(reference: Any, average_over: By) -> Any:
+    """:func:`as_runs` of a reference, for the columns that it has; what is no frame stays."""
+    try:
+        present = nw.from_native(reference).collect_schema().names()
+    except TypeError:
+        return reference
+    return as_runs(reference, [c for c in names(average_over) if c in present])
+
+
+def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
+    """Make rows that differ in the columns named the runs of one rating; the frame as it is where none is named.
+
+    Parameters
+    ----------
+    frame : frame
+        Ratings, or preferences, in any engine.
+    average_over : str or sequence of str
+        Columns; they become part of ``replicate``.
+    by : str or sequence of str
+        Columns that have another part to play: none of them can be averaged over.
+
+    Returns
+    -------
+    frame
+        Of the kind given.
+
+    Raises
+    ------
+    SchemaError
+        If a name is not a column.
+    DesignError
+        If a column is a key, or in `by`, or the frame holds means, whose runs are averaged already.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"judge": "a", "scale": ["0-5", "0-10"], "replicate": 0, "score": [4, 8]})
+    >>> as_runs(scores, "scale")
+      judge  replicate  score
+    0     a          0      4
+    1     a          1      8
+    """
+    wanted = list(dict.fromkeys(names(average_over)))
+    if not wanted:
+        return frame
+    data = nw.from_native(frame)
+    present = data.collect_schema().names()
+    grouping(wanted, present, what="frame", argument="average_over")
+    for name in wanted:
+        if name in names(by):
+            raise DesignError(f"{name!r} is in average_over= and in another argument. A column has one part to play.")
+        if name in KEYS or name in ("score", COUNTS, "first", "second", "choice"):
+            cure = "It names what runs are of." if name != "replicate" else "Repeats are averaged in any case."
+            raise DesignError(f"average_over={name!r} cannot be. {cure} Name a condition of the calls.")
+    if not {"score", "choice"} & set(present):
+        raise DesignError(
+            "average_over= averages raw scores, and this table holds means or other results. Average it, or name "
+            "the column in by=."
+        )
+    columns = [*wanted, *(c for c in ("replicate",) if c in present)]
+    if isinstance(data, nw.LazyFrame):
+        text = [nw.col(c).cast(nw.String).fill_null("") for c in columns]
+        return data.with_columns(nw.concat_str(text, separator="\x1f").alias("replicate")).drop(wanted).to_native()
+    code = codes_of(data.select(*columns).to_pandas(), columns).code
+    run = nw.new_series("replicate", code.astype(np.int64), backend=data.implementation)
+    if "replicate" in present:
+        return data.with_columns(run).drop(wanted).to_native()
+    place = present.index(wanted[0])
+    kept = [c for c in present if c not in wanted]
+    before = [c for c in kept if present.index(c) < place]
+    return data.with_columns(run).select(*before, "replicate", *(c for c in kept if c not in before)).to_native()
