@@ -121,7 +121,8 @@ def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | 
         return Answer("winner", column, "its values are the candidates themselves", 3, labels)
     if pair and sides and set(sides) <= {pair.first, pair.second}:
         labels = {pair.first: "first", pair.second: "second", **others}
-        return Answer("choice", column, "its values are the names of the two candidate columns", 3, _changed(labels))
+        name = "choice" if swapped is None else "winner"
+        return Answer(name, column, "its values are the names of the two candidate columns", 3, _changed(labels))
     if sides and all(_is_number(v) for v in sides):
         return _numbers(column, {float(v): v for v in sides}, others, pair, swapped)
     if sides and all(v.lower() in guesses.POSITIONS for v in sides):
@@ -165,7 +166,7 @@ def _numbers(
         labels = {spelt[n]: {1.0: "first", 2.0: "second", 0.0: "tie"}[n] for n in numbers} | others
         if pair is not None and pair.ends == ("1", "2"):
             reason = f"1 and 2 are taken for {pair.first} and {pair.second}: make sure"
-            return Answer("choice", column, reason, 1, labels)
+            return Answer("choice" if swapped is None else "winner", column, reason, 1, labels)
         if pair is None and swapped is not None:
             rest = {v: a for v, a in labels.items() if a in ("tie", "invalid")}
             reason = "1 and 2 are taken for the two outputs, whatever the order: make sure"

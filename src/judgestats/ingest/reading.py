@@ -49,8 +49,9 @@ def read(
     columns : mapping, optional
         For tables of unknown shape: canonical name -> column, ``"=constant"``, or None for a column that bears our name
         and is something else. Further names: ``winner`` (a column with the winning candidate), ``graded`` (numbers
-        whose ends `labels` name), ``swapped`` (yes where the candidates were shown the other way round). An id (judge,
-        item, system, first, second, task) may join columns, ``"subset+item"``, with " / " between them.
+        whose ends `labels` name), ``swapped`` (yes where the candidates were shown the other way round: they are
+        exchanged, and with them ``x_first`` and ``x_second``, the attributes of each). An id (judge, item, system,
+        first, second, task) may join columns, ``"subset+item"``, with " / " between them.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional

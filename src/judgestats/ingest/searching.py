@@ -114,8 +114,8 @@ def _preferences(
     if swapped is not None and "first" in found and not (pair and pair.order_known):
         found["swapped"] = (swapped, "says where the order shown was the other way round")
         notes.append(
-            f"{swapped!r} is applied to the candidates, not to the answer: make sure that the answer names the "
-            "output whatever the order (item frame)."
+            f"{swapped!r} exchanges the candidates and what is known of each of them (length_first and length_second, "
+            "say). " + _frame_of(answer)
         )
     elif pair is not None and not pair.order_known:
         found["order_known"] = ("=false", f"{pair.first} and {pair.second} do not say which was shown first")
@@ -131,6 +131,15 @@ def _preferences(
         value = hints.value_name(frame, wide, paired=pair is not None)
         notes += [hints.melt(frame, wide, value=value)] if wide and "choice" not in have else []
     return _proposal("preferences", found, answer.labels if answer else {}, have, notes, frame)
+
+
+def _frame_of(answer: Answer | None) -> str:
+    """Say whether an answer is read by candidate or by position, so that it can be made sure."""
+    if answer is None or answer.name == "winner":
+        return "The winner is taken by candidate: make sure that it names the output whatever the order (item frame)."
+    cure = "leave the order out" if answer.name == "graded" else "map winner= in place of choice="
+    what = f"{answer.source!r} is taken by position as shown: make sure."
+    return f"{what} If it names the output whatever the order, {cure}."
 
 
 def _ratings(frame: pd.DataFrame, names: Mapping[str, str], score: str | None, notes: list[str]) -> Proposal:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.guesses import NAMES_SOMETHING
-from judgestats.ingest.mapping import Mapped, source_columns
+from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.structured import Record, table_of
 from judgestats.schema.columns import VOCABULARY, Kind
@@ -140,8 +140,10 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
 
 
 def conditions(names: Collection[str], kind: Kind, columns: Mapped) -> list[str]:
-    """Columns that are neither canonical, nor mapped, nor names of something: they may be numbers."""
-    spoken_for = {c.name for c in VOCABULARY[kind]} - set(columns) | source_columns(columns, names)
+    """Columns that are neither canonical, nor names of something: they may be numbers. Attributes are among them."""
+    ours = {c.name for c in VOCABULARY[kind]}
+    mapped = {n: source for n, source in columns.items() if n in ours or n in PSEUDO}
+    spoken_for = ours - set(columns) | source_columns(mapped, names)
     return [n for n in names if n not in spoken_for and not NAMES_SOMETHING.search(str(n))]
 
 

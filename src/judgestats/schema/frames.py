@@ -30,7 +30,7 @@ def preferences(frame: Any, *, labels: Mapping[Any, str] | None = None, **column
         ``{"A": "first", "B": "second", "C": "tie"}``. Canonical labels need no entry.
     **columns : str or None
         Canonical name = name in the table: ``judge="evaluator"``. ``winner="col"`` names a column with the winning
-        *candidate* (or a tie label), from which ``choice`` is made, whatever the order shown. ``None`` says that a
+        *candidate* (or a label), from which ``choice`` is made, whatever the order shown. ``None`` says that a
         column of the table that happens to carry one of our names is something else: it is kept as ``<name>_source``.
 
     Returns
@@ -60,7 +60,7 @@ def preferences(frame: Any, *, labels: Mapping[Any, str] | None = None, **column
     mapped = _map(frame, "preferences", {**columns, **extra})
     if winner is not None:
         mapped = mapped.with_columns(_choice_of_winner())
-    mapped = mapped.with_columns(_answers(dict(labels or {}), from_winner=winner is not None))
+    mapped = mapped.with_columns(_answers(dict(labels or {})))
     mapped = _status(mapped)
     return _finish(mapped, "preferences")
 
@@ -244,10 +244,8 @@ def _choice_of_winner() -> Any:
     )
 
 
-def _answers(labels: dict[Any, str], *, from_winner: bool) -> Any:
+def _answers(labels: dict[Any, str]) -> Any:
     """Translate answer labels; an absent answer is an invalid one."""
-    if from_winner:
-        labels = {k: v for k, v in labels.items() if v in ("tie", "abstain", "invalid")}
     column = nw.col("choice").cast(nw.String)
     table = {str(k): v for k, v in labels.items()}
     for target in table.values():
