@@ -328,7 +328,7 @@ def test_the_frame_that_a_mapping_aims_at() -> None:
     table = pd.DataFrame({"g": ["g"], "m": ["m"], "q": ["1"], "s": [3], "t": ["law"]})
     columns = {"judge": "g", "system": "m", "item": "q", "score": "s"}
     assert "system" in read(table, columns=columns)
-    with pytest.raises(SchemaError, match="labels= translate"):
+    with pytest.raises(SchemaError, match=r"labels= of ratings say which .*; got .first."):
         read(table, columns=columns, labels={"A": "first"})
     with pytest.raises(SchemaError, match="lacks first, second, choice"):
         read(table, columns={"judge": "g", "item": "q"}, frame="preferences")

@@ -25,6 +25,7 @@ CHOICE = (
     "choice", "verdict", "verdict_letter", "decision", "winner", "preferred", "preference", "vote", "chosen",
     "judgment", "judgement", "answer", "outcome",
 )  # fmt: skip
+CORRECT = ("correct", "is_correct", "right", "is_right", "passed", "pass", "is_pass", "success", "accepted")
 REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
 SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed")
 GOLD = ("gold", "gold_label", "gold_winner", "label", "expected", "ground_truth", "truth")

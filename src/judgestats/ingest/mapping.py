@@ -30,13 +30,11 @@ import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.schema import preferences, ratings
-from judgestats.schema.columns import VOCABULARY, Kind, kind_of
+from judgestats.schema.columns import ANSWERS, NO, VOCABULARY, YES, Kind, kind_of
 
 #: Canonical column -> column of the table, ``=constant`` or None ("not ours").
 Mapped = Mapping[str, str | None]
 
-_YES = ("1", "true", "yes", "y", "t", "1.0")
-_NO = ("0", "false", "no", "n", "f", "0.0")
 #: Names in a mapping that are no canonical columns; all lead to a preferences frame.
 PSEUDO = ("winner", "graded", "swapped")
 #: Ids that may be joined from several columns: ``item=subset+item``.
@@ -64,7 +62,7 @@ def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> 
     names = {n for n, source in columns.items() if source is not None}
     if names & {"first", "second", "choice", *PSEUDO}:
         return "preferences"
-    if names & {"system", "criterion", "score", "mean"}:
+    if names & {"system", "criterion", *ANSWERS}:
         return "ratings"
     return kind_of([*names, *(p for p in present if p not in columns)])
 
@@ -109,11 +107,7 @@ def canonical(
     data, mapped = _constants(nw.from_native(table), dict(columns or {}), kind)
     data, mapped = _joins(data, mapped)
     if kind == "ratings":
-        if labels:
-            raise SchemaError(
-                "labels= translate the answers of a preferences frame; a ratings frame has none. Leave them out."
-            )
-        keywords: dict[str, Any] = {**options, **mapped}
+        keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
         return ratings(data.to_native(), **keywords)
     if options:
         raise SchemaError(f"{', '.join(options)} are for ratings; this is a preferences frame. Leave them out.")
@@ -191,9 +185,9 @@ def _joins(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str
 
 def _typed(name: str, text: str, kind: str) -> str | bool | float | int:
     if kind == "boolean":
-        if text.lower() in _YES:
+        if text.lower() in YES:
             return True
-        if text.lower() in _NO:
+        if text.lower() in NO:
             return False
         raise SchemaError(f"{name}='={text}' should be =true or =false.")
     if kind in ("number", "integer"):
@@ -220,12 +214,12 @@ def _unswapped(
 ) -> tuple[Any, dict[str, str | None]]:
     """Exchange the candidates where they were shown the other way round, and all that belongs to one of them."""
     swapped, first, second = (_source(mapped, n, data) for n in ("swapped", "first", "second"))
-    known = _lower(swapped).is_in([*_YES, *_NO])
+    known = _lower(swapped).is_in([*YES, *NO])
     if _any(data, ~known | nw.col(swapped).is_null()):
         raise SchemaError(
             f"swapped column {swapped!r} should hold 0 and 1 (or true and false) only, and no empty cell."
         )
-    yes = _lower(swapped).is_in(list(_YES))
+    yes = _lower(swapped).is_in(list(YES))
     if mapped.get("winner") is not None:
         data, mapped = _by_candidate(data, mapped, labels, yes)
     one, two = {"first": first}, {"second": second}

@@ -15,6 +15,7 @@ from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import PSEUDO, Mapped, canonical
 from judgestats.ingest.proposal import Proposal
 from judgestats.ingest.tables import as_table, with_numbers
+from judgestats.schema.coding import neither
 from judgestats.schema.columns import VOCABULARY, Column, Kind, required
 
 #: Canonical name -> column (or constant, or None) and the reason.
@@ -57,6 +58,9 @@ def propose(table: Any) -> Proposal:
     swapped = _named(names, guesses.SWAPPED)
     answer, notes = find_answer(frame, pair, swapped)
     score = _score(frame, names)
+    verdict = _verdict(frame, names) if pair is None and score is None and answer is None else None
+    if verdict is not None:
+        return _ratings(frame, names, None, [], verdict)
     if pair is not None or (answer is not None and score is None):
         return _preferences(frame, names, pair, answer, swapped, notes)
     if score is not None:
@@ -85,6 +89,17 @@ def _named(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:
 def _score(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
     for wanted in guesses.SCORE:
         if wanted in names and pd.to_numeric(frame[names[wanted]].dropna().astype(str), errors="coerce").notna().all():
+            return names[wanted]
+    return None
+
+
+def _verdict(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
+    """Column whose verdicts are right or wrong: by its name, or a column of answers that are words for yes and no."""
+    for wanted in (*guesses.CORRECT, *guesses.CHOICE, *guesses.SCORE):
+        given = frame[names[wanted]].dropna() if wanted in names else None
+        if given is None or not len(given) or neither(given).any():
+            continue
+        if wanted in guesses.CORRECT or not pd.to_numeric(given.astype(str), errors="coerce").notna().all():
             return names[wanted]
     return None
 
@@ -142,7 +157,9 @@ def _frame_of(answer: Answer | None) -> str:
     return f"{what} If it names the output whatever the order, {cure}."
 
 
-def _ratings(frame: pd.DataFrame, names: Mapping[str, str], score: str | None, notes: list[str]) -> Proposal:
+def _ratings(
+    frame: pd.DataFrame, names: Mapping[str, str], score: str | None, notes: list[str], verdict: str | None = None
+) -> Proposal:
     found: Found = {}
     _by_name(found, "judge", names, guesses.JUDGE)
     _by_name(found, "system", names, guesses.SYSTEM)
@@ -169,11 +186,14 @@ def _ratings(frame: pd.DataFrame, names: Mapping[str, str], score: str | None, n
             f"Scores run from {values.min():g} to {values.max():g}. If the scale is narrower, say "
             "scale=(low, high) and off_scale='missing'."
         )
+    elif verdict is not None:
+        found["correct"] = (verdict, f"right or wrong: {', '.join(distinct(frame[verdict])[:6])}")
     else:
         wide = [c for c in frame.columns if plain(c).startswith(("score", "rating")) and _score(frame, {"score": c})]
         notes += [hints.melt(frame, wide, "criterion", "score")] if wide else []
     _common(found, "ratings", frame, names)
-    return _proposal("ratings", found, {}, set(found), notes, frame)
+    have = set(found) | ({"score"} if verdict is not None else set())
+    return _proposal("ratings", found, {}, have, notes, frame)
 
 
 def _by_name(found: Found, name: str, names: Mapping[str, str], wanted: Iterable[str]) -> None:

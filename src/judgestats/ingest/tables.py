@@ -13,6 +13,7 @@ from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.structured import Record, table_of
+from judgestats.schema.coding import neither
 from judgestats.schema.columns import VOCABULARY, Kind
 from judgestats.schema.findings import Finding, as_frame
 
@@ -215,6 +216,8 @@ def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.Dat
 def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     """Only the empty cell is missing: show the text that stands in place of a number."""
     text = values.astype("string")
+    if name == "score" and not neither(text).any():
+        return  # verdicts that are right or wrong
     wrong = pd.to_numeric(text, errors="coerce").isna() & text.notna()
     if name not in _NEEDED:
         wrong &= text.str.strip().str.lower().isin(_NO_VALUE)

@@ -30,6 +30,7 @@ SECTIONS = {
     "threshold": "How large must a difference be?",
     "d'": "Signal and no signal",
     "filler": "Words that say nothing",
+    "verdicts": "How often is the verdict right?",
     "scores": "What it scores, and how steadily",
     "consensus": "Against its peers",
 }
@@ -46,6 +47,7 @@ _SHOWN_BY = {
     "d_prime": ("d'", ""),
     "filler_preference": ("filler", ""),
     "criterion_shift": ("criterion", ""),
+    "accuracy": ("verdicts", ""),
     "score_matrix": ("scores", "mean_score"),
     "run_sd": ("scores", "run_sd"),
     "consensus_deviation": ("consensus", "mean_others"),
@@ -69,6 +71,7 @@ OVERVIEW = (
     ("tie", ""),
     ("repeat_consistency", ""),
     ("accuracy", ""),
+    ("right", ""),
     ("mean_score", ""),
     ("missing", ""),
     ("run_sd", ""),

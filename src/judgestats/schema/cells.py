@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.deviation import cell_means
-from judgestats.schema.coding import compact, joint, numbers_of, ranked_codes, refuse_infinite
+from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
 from judgestats.schema.columns import By, grouping
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
@@ -147,7 +147,7 @@ def cell_table(frame: Any, by: By = (), ddof: int = 1, *, judge: str | None = "j
     -------
     CellTable
     """
-    data = nw.from_native(frame)
+    data = as_scores(nw.from_native(frame))
     present = list(data.collect_schema().names())
     value = _value_column(present, judge)
     keys = [*grouping(by, [c for c in present if c != value]), *(k for k in ABOUT if k in present)]

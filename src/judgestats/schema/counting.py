@@ -12,8 +12,8 @@ import pandas as pd
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.schema.cells import cells
 from judgestats.schema.changes import count_changes
-from judgestats.schema.coding import call_counts, codes_of, count, is_constant, tidy
-from judgestats.schema.columns import CHOICES, By, grouping, names, required
+from judgestats.schema.coding import as_scores, call_counts, codes_of, count, is_constant, tidy
+from judgestats.schema.columns import CHOICES, By, answer_column, grouping, names, required
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     count_pairs,
@@ -105,7 +105,9 @@ def tally(
 def _count_frame(
     data: Any, pattern: Pattern, measure: str, groups: list[str], stimulus: str | None, baseline: str | None
 ) -> tuple[pd.DataFrame, bool]:
-    """Count a preferences frame; and whether two counts share a pair."""
+    """Count a frame; and whether two counts share a pair, or a thing rated."""
+    if pattern.frame == "ratings":
+        return _count_ratings(data, pattern, measure, groups)
     data = chosen(data, pattern, measure, stimulus)
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
         data = data.drop("stimulus")  # one value is left: nothing to tell apart
@@ -120,10 +122,37 @@ def _count_frame(
     return result, _share_pairs(data, groups, pattern, calls)
 
 
+def _count_ratings(data: Any, pattern: Pattern, measure: str, groups: list[str]) -> tuple[pd.DataFrame, bool]:
+    """Count verdicts that are right or wrong; and whether a judge gave several on one item."""
+    data = as_scores(chosen(data, pattern, measure, None))
+    if "gold" in data.collect_schema():
+        _refuse_unknown_gold(data)
+    data = with_outcome(data, pattern)
+    result = _counted(data, list(dict.fromkeys([*groups, *pattern.columns])))
+    if "item" not in data.collect_schema().names():
+        return result, False
+    things = data.select(*dict.fromkeys([*groups, "judge", "item"])).unique().select(nw.len().alias("n")).lazy()
+    return result, float(result["n"].sum()) > int(things.collect(backend="pandas").to_native()["n"].iloc[0])
+
+
+def _refuse_unknown_gold(data: Any) -> None:
+    """Raise where the right answer is missing, or is no score."""
+    if not data.collect_schema()["gold"].is_numeric():
+        raise SchemaError(
+            "'gold' is no score, so no verdict can be compared with it. Give the right score, or the right verdict "
+            "(true or false); or set the column aside, gold=None, where 'correct' says which verdicts are right."
+        )
+    gold = nw.col("gold")
+    missing = data.filter(gold.is_null() | gold.is_nan()).select(nw.len().alias("n")).lazy()
+    if n := int(missing.collect(backend="pandas").to_native()["n"].iloc[0]):
+        raise SchemaError(f"'gold' is missing in {n:,} rows: leave such rows out, as accuracy() does.")
+
+
 def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
     """Whether a table with these columns holds counts of the pattern, and not calls."""
     have = set(columns)
-    return have >= {*pattern.columns, "n"} and not have >= set(required(pattern.frame))
+    whole = {"judge", answer_column(have)} if pattern.frame == "ratings" else set(required(pattern.frame))
+    return have >= {*pattern.columns, "n"} and not have >= whole
 
 
 def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFrame:
@@ -150,8 +179,9 @@ def units(frame: Any, measure: str, *, stimulus: str | None = None) -> pd.DataFr
         As in :func:`tally`.
     """
     pattern = PATTERNS[choose(measure, PATTERNS, "measure")]
-    if pattern.unit not in ("call", "pair"):
-        raise DesignError(f"{measure} counts {pattern.unit}s, and has no table of calls or pairs. Use tally().")
+    if pattern.unit not in ("call", "pair") or pattern.frame == "ratings":
+        what = "ratings" if pattern.frame == "ratings" else f"{pattern.unit}s"
+        raise DesignError(f"{measure} counts {what}, and has no table of calls or pairs. Use tally().")
     data = selected(nw.from_native(frame).lazy().collect(backend="pandas"), pattern, measure, stimulus)
     if "n" not in data.columns:
         data = data.with_columns(nw.lit(1).alias("n"))
@@ -250,6 +280,11 @@ def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:
         if allowed is None:
             continue
         unknown = [v for v in pd.unique(result[name].astype(object)) if v not in allowed]
+        if unknown and pattern.frame == "ratings":
+            raise DesignError(
+                f"A verdict is {unknown[0]!r}, neither right nor wrong: accuracy needs a column 'correct', scores of 0 "
+                "and 1, or a column 'gold' to compare the scores with."
+            )
         if unknown and name == "outcome" and "choice" not in pattern.columns:
             raise SchemaError(
                 f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)} (in a tally, 'outcome': "

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.coding import Coded, call_counts, compact, each, joint, ranked_codes, refuse_infinite
-from judgestats.schema.columns import By, Kind, grouping, kind_of, names
+from judgestats.schema.coding import Coded, as_scores, call_counts, compact, each, joint, ranked_codes, refuse_infinite
+from judgestats.schema.columns import By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
 
 Ints = NDArray[np.integer[Any]]
@@ -145,7 +145,9 @@ def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Ki
         raise DesignError(
             "by='judge' leaves one judge a group, who agrees with nobody. Leave it out: judges are named."
         )
-    answer = ("first", "second", "choice") if kind == "preferences" else ("score" if "score" in present else "mean",)
+    data = as_scores(data) if kind == "ratings" else data
+    present = list(data.collect_schema().names())
+    answer = ("first", "second", "choice") if kind == "preferences" else (answer_column(present),)
     wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], "n", "gold"]
     chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present)).collect(backend="pandas")
     return chosen.to_native().rename(columns={"mean": "score"}), kind, groups

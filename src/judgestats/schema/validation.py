@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.schema.coding import column_codes, combine
-from judgestats.schema.columns import VOCABULARY, Column, Kind, kind_of
+from judgestats.schema.coding import column_codes, combine, neither
+from judgestats.schema.columns import VOCABULARY, Column, Kind, answer_column, kind_of
 from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.pairing import candidates, unit_columns
 
@@ -108,7 +108,7 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
         yield from found
         if not found:
             sound.add(column.name)
-    if kind == "ratings" and scale is not None:
+    if kind == "ratings" and scale is not None and answer_column(data.columns) != "correct":
         yield from _off_scale(data, scale)
     if kind == "preferences":
         yield from _own_opponent(data)
@@ -121,15 +121,26 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
     missing = values.isna().to_numpy()
     if column.required and name not in ("choice", "score") and missing.any():
         yield Finding("fault", name, f"{name!r} is missing", _where(missing), cure=f"Every call needs its {name}.")
-    if column.type == "boolean" and set(values.dropna().unique()) <= {True, False}:
+    if column.type == "boolean":
+        wrong = neither(values).to_numpy(dtype=bool)
+        if wrong.any():
+            yield Finding(
+                "fault",
+                name,
+                f"{name!r} is neither yes nor no",
+                _where(wrong),
+                _example(values, wrong),
+                f"{name!r} is read as: {column.meaning}. Allowed: true and false, 1 and 0, right and wrong, or an "
+                f"empty cell. If yours is something else, pass {name}=None to keep it as '{name}_source', or map "
+                "another column.",
+            )
         return
-    if column.type in ("number", "integer", "boolean") and not (
+    if column.type in ("number", "integer") and not (
         pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
     ):
         numbers = pd.to_numeric(values.astype("string"), errors="coerce")
         wrong = (numbers.isna() & ~values.isna()).to_numpy()
-        if column.type == "boolean" or wrong.any():
-            wrong = wrong if wrong.any() else ~missing
+        if wrong.any():
             yield Finding(
                 "fault",
                 name,
@@ -189,7 +200,7 @@ def _example(values: pd.Series[Any], mask: Any) -> str:
 
 
 def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
-    name = "score" if "score" in data.columns else "mean"
+    name = answer_column(data.columns)
     values = pd.to_numeric(data[name].to_pandas(), errors="coerce")
     off = ((values < scale[0]) | (values > scale[1])).to_numpy()
     if off.any():
@@ -253,7 +264,7 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
 
 def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
     if kind == "ratings":
-        name = "score" if "score" in data.columns else "mean"
+        name = answer_column(data.columns)
         missing = data[name].to_pandas().isna().to_numpy()
         status = data["status"].to_pandas().astype(object) if "status" in data.columns else None
         for reason in [None] if status is None else sorted(set(status[missing])):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.agreement.matrices import AVERAGED
 from judgestats.schema.cells import ABOUT, CONDITIONS
-from judgestats.schema.coding import compact, joint, numbers_of, ranked_codes
+from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import By, grouping, names
 
 Floats = NDArray[np.float64]
@@ -97,7 +97,7 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
     DesignError
         If a facet is not known, or is in `by` too.
     """
-    data = nw.from_native(ratings)
+    data = as_scores(nw.from_native(ratings))
     present = list(data.collect_schema().names())
     by = grouping(by, present)
     value = "score" if "score" in present else "mean"

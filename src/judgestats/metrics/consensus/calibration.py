@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ from judgestats.metrics.consensus.panel import prepare
 from judgestats.metrics.consensus.uncertainty import interval
 from judgestats.metrics.resampled import Bootstrap, Statistic, resampled
 from judgestats.results import CONSTANT, FEW_CLUSTERS, ONE_UNIT, estimates, flags
+from judgestats.schema.coding import as_scores
 from judgestats.schema.columns import By, names
 from judgestats.verdicts.groups import to_native, to_table
 
@@ -188,7 +190,8 @@ def calibrate(
         if output == "estimates":
             rows += [{**key, **row} for row in _rows(cells, used, key, told, options)]
     if output == "ratings":
-        return to_native(mapped(to_table(ratings), groups, maps, final), ratings)
+        scores = to_table(as_scores(nw.from_native(ratings)).to_native())
+        return to_native(mapped(scores, groups, maps, final), ratings)
     return estimates(rows, [*groups, "judge"], sort=False)
 
 

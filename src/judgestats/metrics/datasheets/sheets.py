@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import DesignError
-from judgestats.metrics.bias import answer_rates, consistency, gold_agreement, slot_lean
+from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, slot_lean
 from judgestats.metrics.consensus import consensus_deviation
 from judgestats.metrics.datasheets.glossary import GLOSSARY
 from judgestats.metrics.datasheets.ratings import score_rows
@@ -21,7 +21,7 @@ from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.results import COLUMNS
-from judgestats.schema.columns import By, grouping, kind_of
+from judgestats.schema.columns import By, answer_column, grouping, kind_of
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
 BEFORE, AFTER = ("section", "detail"), ("symbol", "level", "denominator", "bad_direction", "meaning")
@@ -170,7 +170,13 @@ def _ratings_sections(
     data: Any, groups: list[str], identity: dict[str, str] | None, conf_level: float
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     by = [g for g in groups if g != "judge"]
-    yield "scores", score_rows(data, groups, conf_level)
+    scores = score_rows(data, groups, conf_level)
+    present = nw.from_native(data).collect_schema().names()
+    if answer_column(present) == "correct":
+        right = accuracy(data, by=by, conf_level=conf_level).query("term == 'accuracy'")
+        yield "verdicts", right if "gold" in present else right.assign(term="right")
+        scores = scores[scores["term"] != "mean_score"]
+    yield "scores", scores
     judges = nw.from_native(data).lazy().select("judge").unique().collect(backend="pandas")
     if len(judges) > 1:
         deviations = consensus_deviation(data, by=by, identity=identity, conf_level=conf_level)
