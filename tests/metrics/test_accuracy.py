@@ -150,7 +150,9 @@ def test_a_tally() -> None:
 def test_aggregation_and_composites_take_verdicts() -> None:
     panel = js.aggregate(js.ratings(verdicts()), "mean", over="judge")
     both = verdicts().groupby(["system", "item"])["correct"].mean()
-    assert panel.assign(item=panel["item"].astype(int)).set_index(["system", "item"])["score"].to_dict() == both.to_dict()
+    assert (
+        panel.assign(item=panel["item"].astype(int)).set_index(["system", "item"])["score"].to_dict() == both.to_dict()
+    )
     parts = pd.concat([verdicts().assign(criterion="a"), verdicts(~TRUE).assign(criterion="b")])
     assert (js.composite(js.ratings(parts))["score"] == 0.5).all()
 

@@ -23,6 +23,8 @@ NUMBER = re.compile(r"[+-]?(0|[1-9]\d{0,14})(\.\d*)?([eE][+-]?\d{1,3})?")
 _NEEDED = ("score", "mean", "graded")
 _NO_VALUE = ("na", "n/a", "nan", "null", "none", "missing", "-", ".")
 _COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
+#: With a decimal comma: points that set thousands apart, as 1.234.567,8 does without a doubt and 1.234 may.
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
 
 
 def call_records(files: Files) -> list[Record]:
@@ -201,16 +203,35 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
 
 
 def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.DataFrame:
+    if decimal == ",":
+        return table.assign(**{source: _without_points(table[source], name, source)})
     comma = table[source].map(_has_comma).to_numpy(dtype=bool)
     if not comma.any():
         return table
-    if decimal == ",":
-        return table.assign(**{source: table[source].str.replace(",", ".", regex=False)})
     row = int(comma.argmax())
     raise SchemaError(
         f"column {source!r} ({name}) has a decimal comma in {int(comma.sum())} rows (first: row {row}, "
         f"{table[source].iloc[row]!r}). Pass decimal=',' if 3,5 means three and a half."
     )
+
+
+def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series[Any]:
+    """Numbers with a decimal comma, with a point; a point in them sets thousands apart, or is not to be told."""
+    text = values.astype("string").str.strip()
+    sure = text.str.contains(",", regex=False) | text.str.count(r"\.").gt(1)
+    odd = text.str.contains(".", regex=False) & ~(sure & text.str.fullmatch(_THOUSANDS))
+    rows = tuple(int(r) for r in odd.fillna(False).to_numpy(dtype=bool).nonzero()[0])
+    if rows:
+        what = f"has a point in {len(rows):,} row{'s' * (len(rows) != 1)}"
+        shown = str(text.iloc[rows[0]])
+        cure = "Write all numbers of the file in one way, without thousands signs."
+        raise SchemaError(
+            f"column {source!r} ({name}) {what} (first: row {rows[0]}, {shown!r}), and decimal=',' says that numbers have "
+            f"a comma. Is the point a thousands sign or a decimal point? {cure}",
+            faults=as_frame([Finding("fault", name, f"{source!r} {what}", rows, shown, cure)]),
+        )
+    plain = text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    return plain.astype(object).where(plain.notna(), None)
 
 
 def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:

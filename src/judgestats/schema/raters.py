@@ -15,6 +15,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.schema.coding import Coded, as_scores, call_counts, compact, each, joint, ranked_codes, refuse_infinite
 from judgestats.schema.columns import By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
+from judgestats.schema.selection import between_two
 
 Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
@@ -149,6 +150,7 @@ def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Ki
     present = list(data.collect_schema().names())
     answer = ("first", "second", "choice") if kind == "preferences" else (answer_column(present),)
     wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], "n", "gold"]
+    data = data.filter(between_two()) if kind == "preferences" else data
     chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present)).collect(backend="pandas")
     return chosen.to_native().rename(columns={"mean": "score"}), kind, groups
 

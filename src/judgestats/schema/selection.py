@@ -21,7 +21,14 @@ def chosen(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> A
     """Return the rows that a measure counts; refuse data that cannot answer it."""
     _require(list(data.collect_schema().names()), pattern, measure, stimulus)
     wanted = (stimulus,) if stimulus else pattern.stimulus
-    return _of_stimuli(data, wanted, measure) if wanted else data
+    data = _of_stimuli(data, wanted, measure) if wanted else data
+    return data.filter(between_two(gold="gold" in pattern.needs)) if pattern.unit == "side" or pattern.needs else data
+
+
+def between_two(*, gold: bool = False) -> Any:
+    """Rows that a preference between candidates can be read from: two of them, or a tie that is the right answer."""
+    two = _text("first") != _text("second")
+    return two | (_text("gold") == "tie").fill_null(False) if gold else two
 
 
 def with_outcome(data: Any, pattern: Pattern) -> Any:

@@ -110,8 +110,6 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
             sound.add(column.name)
     if kind == "ratings" and scale is not None and answer_column(data.columns) != "correct":
         yield from _off_scale(data, scale)
-    if kind == "preferences":
-        yield from _own_opponent(data)
     if {VOCABULARY[kind][i].name for i in range(3)} <= sound:
         yield from _duplicates(data, kind)
 
@@ -214,23 +212,6 @@ def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
         )
 
 
-def _own_opponent(data: Any) -> Iterator[Finding]:
-    """The same candidate on both sides is a vacuum stimulus, or a mistake where the order matters."""
-    same = _meets_itself(data)
-    if "stimulus" in data.columns:
-        same = same & (data["stimulus"].to_pandas().astype(object) != "vacuum").to_numpy()
-    if "order_known" in data.columns:  # without an order there is nothing to mistake
-        same = same & data["order_known"].to_pandas().fillna(True).astype(bool).to_numpy()
-    if same.any():
-        yield Finding(
-            "fault",
-            "second",
-            "'first' and 'second' are the same candidate",
-            _where(same),
-            cure="Only a vacuum stimulus may pit a candidate against itself: say so in 'stimulus', or drop the rows.",
-        )
-
-
 def _meets_itself(data: Any) -> Any:
     if not {"first", "second"} <= set(data.columns):
         return np.zeros(len(data), dtype=bool)
@@ -317,6 +298,15 @@ def _counted(data: Any, kind: Kind) -> Iterator[Finding]:
     abstained = (choice == "abstain").to_numpy()
     if abstained.any():
         yield Finding("counted", "choice", "choice is abstain", _where(abstained), cure="Counted as no preference.")
+    same = _meets_itself(data)
+    if same.any():
+        yield Finding(
+            "counted",
+            "second",
+            "'first' and 'second' are the same candidate",
+            _where(same),
+            cure="Measures of position use the row; measures of preference between candidates leave it out.",
+        )
     lone = _lone_orders(data)
     if lone.any():
         yield Finding(

@@ -18,7 +18,7 @@ from judgestats.results import flags
 from judgestats.schema.columns import CHOICES
 from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import OUTCOMES, PATTERNS
-from judgestats.schema.selection import with_outcome
+from judgestats.schema.selection import between_two, with_outcome
 
 #: What a tie is to a model of two answers.
 Ties = Literal["half", "drop", "model"]
@@ -158,9 +158,13 @@ def _against_gold(data: Any, present: Sequence[str], judge: str, who: str) -> tu
     known = (~nw.col("gold").is_null()) & (nw.col("gold").cast(nw.String) != "")
     weight = nw.col("n").sum() if "n" in present else nw.len()
     lost = frame.filter(~known).lazy().group_by(judge).agg(weight.alias("_n")).collect(backend="pandas").to_native()
-    made = with_outcome(frame.filter(known), PATTERNS["gold_agreement"]).to_native()
-    n = lost["_n"].to_numpy(dtype=float)
-    return made, (told("calls without gold", lost[judge], n, np.ones(len(n), bool)),)
+    one = frame.filter(known & ~between_two(gold=True)).lazy().group_by(judge).agg(weight.alias("_n"))
+    alike = one.collect(backend="pandas").to_native()
+    made = with_outcome(frame.filter(known & between_two(gold=True)), PATTERNS["gold_agreement"]).to_native()
+    asides = (("calls without gold", lost), ("calls on two identical candidates", alike))
+    return made, tuple(
+        told(what, rows[judge], rows["_n"].to_numpy(dtype=float), np.ones(len(rows), bool)) for what, rows in asides
+    )
 
 
 def _hits(
