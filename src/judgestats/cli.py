@@ -54,6 +54,14 @@ Scale = Annotated[
 OffScale = Annotated[
     str, typer.Option("--off-scale", metavar="error|missing", help="What a score off the scale is; error by default.")
 ]
+Wide = Annotated[
+    str,
+    typer.Option(
+        "--wide",
+        metavar="NAME=COLUMN,...",
+        help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth divides names.",
+    ),
+]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers, if it is a comma: ','.")]
 
 #: A cure in a message, as an argument of the library -> the option that does the same.
@@ -109,18 +117,19 @@ def check(
     scale: Scale = "",
     off_scale: OffScale = "",
     decimal: Decimal = "",
+    wide: Wide = "",
 ) -> None:
     """Say what a file is, account for its rows, and list what can be measured. The first step."""
     from judgestats.ingest import sniff
 
     console = _console()
     found = sniff(source, encoding=encoding or None) if not format else None
-    if found is not None and found.confidence == "needs a mapping" and not map:
+    if found is not None and found.confidence == "needs a mapping" and not map and not wide:
         _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal))
         raise typer.Exit(2)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, wide)
     if found is not None:
-        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map else ", mapped by you"
+        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped by you"
         console.print(Text(f"{source}: {found.format}{why}"))
     _show_unread(console, source, encoding)
     _show_design(console, data)
@@ -140,6 +149,7 @@ def report(
     scale: Scale = "",
     off_scale: OffScale = "",
     decimal: Decimal = "",
+    wide: Wide = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[str, typer.Option("--cluster", help="Column of calls that are not independent.")] = "",
     identity: Annotated[
@@ -153,7 +163,7 @@ def report(
 
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, wide)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
@@ -161,7 +171,7 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_account_of(source, map, labels, format, encoding),
+            source=_account_of(source, map, labels, format, encoding, wide),
             cluster=cluster or None,
             identity=known or None,
             seed=seed,
@@ -226,11 +236,19 @@ def _show_audit(found: Any, paged: bool) -> None:
 
 
 def _read(
-    source: str, map: str, labels: str, format: str, encoding: str, scale: str, off_scale: str, decimal: str
+    source: str,
+    map: str,
+    labels: str,
+    format: str,
+    encoding: str,
+    scale: str,
+    off_scale: str,
+    decimal: str,
+    wide: str,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
-    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
+    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal, "wide": wide}
     options = {name: value for name, value in options.items() if value}
     if scale:
         options["scale"] = parse_scale(scale)
@@ -249,12 +267,13 @@ def _given(encoding: str, scale: str, off_scale: str, decimal: str) -> str:
     return "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
 
 
-def _account_of(source: str, map: str, labels: str, format: str, encoding: str) -> dict[str, Any]:
+def _account_of(source: str, map: str, labels: str, format: str, encoding: str, wide: str) -> dict[str, Any]:
     """How a source was read, for the page."""
     from judgestats.ingest import format_of, source_info
 
     told = {
-        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map)),
+        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
+        "wide": wide,
         "mapping": map or "none: the columns bear our names, or the format needs none",
         "labels": labels,
         "encoding": encoding,
@@ -286,6 +305,7 @@ def _show_unread(console: Console, source: str, encoding: str) -> None:
 def _show_proposal(console: Console, source: str, found: Any, encoding: str, given: str) -> None:
     from judgestats.ingest import preview
     from judgestats.ingest.tables import as_table
+    from judgestats.ingest.wide import melted
 
     proposal = found.proposal
     console.print(Text(f"{source}: a table of unknown shape. Nothing has been computed."), soft_wrap=True)
@@ -293,7 +313,8 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
         console.print(Text(found.unread), soft_wrap=True)
     console.print(Text(f"{proposal}{_cures(' '.join(proposal.notes))}"), soft_wrap=True)
     if proposal.complete:
-        shown = preview(as_table(source, encoding or None), proposal.mapping, proposal.labels)
+        table = as_table(source, encoding or None)
+        shown = preview(melted(table, proposal.wide) if proposal.wide else table, proposal.mapping, proposal.labels)
         _print_table(console, "Its first rows, as that mapping would read them", shown)
         console.print(Text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True)
 

@@ -113,7 +113,8 @@ def test_real_alpaca_table_is_proposed_as_one_without_an_order(real_data: Path) 
 def test_real_wide_tables_are_told_to_be_wide(real_data: Path) -> None:
     proposal = sniff(real_data / "pandalm" / "verdicts.csv").proposal
     assert proposal is not None
-    assert proposal.missing == ("judge", "choice")
+    assert proposal.complete
+    assert proposal.wide == "judge=annotator1,annotator2,annotator3,gpt_3_5_turbo,pandalm_7b"
     assert any("annotator1, annotator2, annotator3, gpt_3_5_turbo, pandalm_7b" in note for note in proposal.notes)
     table = pd.read_csv(real_data / "pandalm" / "verdicts.csv", dtype=str)
     rest = ["idx", "model_1", "model_2", "cmp_key", "chars_1", "chars_2", "app"]
@@ -123,6 +124,10 @@ def test_real_wide_tables_are_told_to_be_wide(real_data: Path) -> None:
     assert again.labels == {"1": "first", "2": "second", "0": "tie", "Tie": "tie", "garbage": "invalid"}
     calls = read(long, columns=again.mapping, labels=again.labels)
     assert len(calls) == 999 * 5
+    at_once = read(
+        real_data / "pandalm" / "verdicts.csv", wide=proposal.wide, columns=proposal.mapping, labels=proposal.labels
+    )
+    assert at_once["choice"].tolist() == calls["choice"].tolist()
     assert (calls["choice"] == "invalid").sum() == 25
 
 

@@ -76,6 +76,8 @@ POSITIONS = {
 }  # fmt: skip
 INVALID = ("invalid", "error", "garbage", "unparsed")
 
+#: How names of features of a text or a call begin: measured, not judged.
+FEATURES = ("n_", "num_", "len_", "chars_", "words_", "tokens_", "cost_", "time_", "latency_", "is_", "has_")
 #: Columns that name something stay text, whatever they look like.
 NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^path_\d+$", re.IGNORECASE)
 

@@ -19,7 +19,8 @@ from judgestats.ingest.searching import propose
 from judgestats.ingest.sniffing import column_names, logs, native_reader, plain_name
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.structured import as_text
-from judgestats.ingest.tables import check_numbers, plain_table, with_numbers
+from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
+from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import Kind, kind_of
 
@@ -33,6 +34,7 @@ def read(
     labels: Mapping[Any, str] | None = None,
     connection: Any = None,
     lazy: bool = False,
+    wide: str = "",
     **options: Any,
 ) -> Any:
     """Read verdicts from anywhere into a canonical frame.
@@ -58,6 +60,10 @@ def read(
         A DBAPI or SQLAlchemy connection; `source` is then a query.
     lazy : bool
         CSV, TSV, JSONL and Parquet tables stay on disk and come as a lazy DuckDB frame. No effect on a frame given.
+    wide : str
+        For a table with one column per judge: ``"judge=gpt,claude"`` makes it long, with a column ``judge`` of these
+        names and the answers in ``verdict``, ``score`` or ``correct``. ``"judge_criterion=gpt_style,gpt_truth"``
+        divides the names at "_". The mapping is of the long table.
     **options
         What the reader takes besides: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
@@ -91,9 +97,13 @@ def read(
     """
     if frame not in (None, "preferences", "ratings"):
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
-    if connection is not None:
+    if wide and lazy:
+        raise SchemaError("wide= makes the table long in memory. Leave lazy out.")
+    if connection is not None and not wide:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
         return _mapped(_query(source, connection), "the query", frame, columns, labels, options)
+    if wide:
+        return _read_wide(source, connection, wide, frame, columns, labels, options)
     if is_table(source):
         only(options, RATING_OPTIONS, "a frame")
         return _mapped_frame(source, type(source).__name__, frame, columns, labels, options)
@@ -110,6 +120,15 @@ def read(
     if lazy:
         return _scanned(files, frame, columns, labels, options)
     return _mapped(plain_table(files, columns), files.label, frame, columns, labels, options, files)
+
+
+def _read_wide(
+    source: Any, connection: Any, wide: str, frame: Kind | None, columns: Any, labels: Any, options: dict[str, Any]
+) -> pd.DataFrame:
+    only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
+    encoding = options.pop("encoding", None)
+    table = _query(source, connection) if connection is not None else as_table(source, encoding)
+    return _mapped(melted(table, wide), "the long table", frame, columns, labels, options)
 
 
 def _native(

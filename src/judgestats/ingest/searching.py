@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -10,11 +11,12 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import guesses, hints
-from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair, wide_judges
+from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
 from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import PSEUDO, Mapped, canonical
 from judgestats.ingest.proposal import Proposal
 from judgestats.ingest.tables import as_table, with_numbers
+from judgestats.ingest.wide import find_wide, melted
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import VOCABULARY, Column, Kind, required
 
@@ -53,6 +55,10 @@ def propose(table: Any) -> Proposal:
     tool = hints.foreign(frame)
     if tool:
         return Proposal(None, columns=tuple(frame.columns), looks_like=tool)
+    return _proposed(frame)
+
+
+def _proposed(frame: pd.DataFrame) -> Proposal:
     names = {plain(c): c for c in reversed(list(frame.columns))}
     pair = find_pair(frame)
     swapped = _named(names, guesses.SWAPPED)
@@ -61,6 +67,12 @@ def propose(table: Any) -> Proposal:
     verdict = _verdict(frame, names) if pair is None and score is None and answer is None else None
     if verdict is not None:
         return _ratings(frame, names, None, [], verdict)
+    wide = find_wide(frame, pair, names) if answer is None and score is None else None
+    if wide is not None:
+        value = hints.value_name(frame, wide.columns, paired=pair is not None)
+        note = hints.melt(frame, list(wide.columns), "_".join(wide.names), value)
+        long = _proposed(melted(frame, wide))
+        return replace(long, notes=(note, *long.notes), columns=tuple(frame.columns), wide=str(wide))
     if pair is not None or (answer is not None and score is None):
         return _preferences(frame, names, pair, answer, swapped, notes)
     if score is not None:
@@ -69,8 +81,6 @@ def propose(table: Any) -> Proposal:
         n for n, w in (("judge", guesses.JUDGE), ("system", guesses.SYSTEM)) if _named(names, w)
     }:
         return _ratings(frame, names, None, notes)
-    wide = wide_judges(frame, set())
-    notes += [hints.melt(frame, wide, value=hints.value_name(frame, wide, paired=False))] if wide else []
     notes += [*hints.nested(frame), *hints.errors(frame)]
     return Proposal(None, notes=tuple(notes), columns=tuple(frame.columns), missing=())
 
@@ -141,10 +151,6 @@ def _preferences(
     _gold(found, frame, names, pair)
     _common(found, "preferences", frame, names)
     have = set(found) | ({"choice"} if {"winner", "graded"} & set(found) else set())
-    if "judge" not in found or not have & {"choice"}:
-        wide = wide_judges(frame, {s for s, _ in found.values() if s})
-        value = hints.value_name(frame, wide, paired=pair is not None)
-        notes += [hints.melt(frame, wide, value=value)] if wide and "choice" not in have else []
     return _proposal("preferences", found, answer.labels if answer else {}, have, notes, frame)
 
 
@@ -164,6 +170,7 @@ def _ratings(
     _by_name(found, "judge", names, guesses.JUDGE)
     _by_name(found, "system", names, guesses.SYSTEM)
     system = found.get("system", (None, ""))[0]
+    nested: list[str] = []
     for wanted in guesses.ITEM:
         if wanted not in names:
             continue
@@ -173,10 +180,13 @@ def _ratings(
             and len(frame[system].dropna().unique()) > 1
             and frame.groupby(item)[system].nunique().max() == 1
         ):
-            notes.append(f"{item!r} is not the item: each of its values belongs to one {system!r} only.")
+            nested.append(item)
             continue
         found["item"] = (item, "named like an item" + (f", and met by several of {system!r}" if system else ""))
         break
+    if "item" in found:
+        notes += [f"{c!r} is not the item: each of its values belongs to one {system!r} only." for c in nested]
+    _unique_items(found, frame, names)
     _join_items(found, frame, names, notes)
     _by_name(found, "criterion", names, guesses.CRITERION)
     if score is not None:
@@ -194,6 +204,27 @@ def _ratings(
     _common(found, "ratings", frame, names)
     have = set(found) | ({"score"} if verdict is not None else set())
     return _proposal("ratings", found, {}, have, notes, frame)
+
+
+def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
+    """Settle the item and the system where the names alone do not: one response per item, or ids of two parts."""
+    if "item" not in found:
+        item = next((names[w] for w in guesses.ITEM if w in names), None)
+        if item is not None:
+            found["item"] = (item, "named like an item, though no two systems meet one: compare them with care")
+    if "system" in found or "item" not in found or "judge" not in found:
+        return
+    item = str(found["item"][0])
+    found["system"] = ("=one", "no column names a system: the responses are taken as those of one")
+    keys = [item, str(found["judge"][0]), *(n for n in ("criterion", "scale", "replicate") if n in frame)]
+    ids = [c for c in map(str, frame.columns) if c not in keys and frame[c].nunique() > 1]
+    if frame.duplicated(keys).any():
+        other = next((c for c in ids if "id" in plain(c) and not frame.duplicated([*keys, c]).any()), None)
+        if other is not None:
+            found["item"] = (
+                f"{item}+{other}",
+                f"{item!r} alone repeats; with {other!r} every row of a judge is another",
+            )
 
 
 def _by_name(found: Found, name: str, names: Mapping[str, str], wanted: Iterable[str]) -> None:

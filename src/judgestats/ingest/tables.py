@@ -226,8 +226,8 @@ def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series
         shown = str(text.iloc[rows[0]])
         cure = "Write all numbers of the file in one way, without thousands signs."
         raise SchemaError(
-            f"column {source!r} ({name}) {what} (first: row {rows[0]}, {shown!r}), and decimal=',' says that numbers have "
-            f"a comma. Is the point a thousands sign or a decimal point? {cure}",
+            f"column {source!r} ({name}) {what} (first: row {rows[0]}, {shown!r}), and decimal=',' says that numbers "
+            f"have a comma. Is the point a thousands sign or a decimal point? {cure}",
             faults=as_frame([Finding("fault", name, f"{source!r} {what}", rows, shown, cure)]),
         )
     plain = text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
