@@ -257,6 +257,11 @@ def _bias() -> dict[str, Measure]:
         "slot_lean": Measure(m.slot_lean, calls, {"slots": slotted}),
         "answer_rates": Measure(m.answer_rates, calls),
         "gold_agreement": Measure(m.gold_agreement, fit_for("gold_agreement")),
+        "accuracy": Measure(
+            m.accuracy,
+            lambda: scores().assign(correct=lambda t: t.pop("score").gt(5).mask(t.index % 31 == 0)),
+            {"slots": _NUMBERS},
+        ),
         "bias_score": Measure(m.bias_score, fit_for("bias_score")),
         "bias_change": Measure(lambda data: m.bias_change(data, n_resamples=50), strategies, baseline="B0"),
         "length_reading": Measure(

@@ -29,6 +29,7 @@ _ROOMS = {
         "calibrate",
     ],
     "judgestats.metrics.bias": [
+        "accuracy",
         "answer_rates",
         "best_of_accuracy",
         "bias_change",
@@ -147,6 +148,7 @@ if TYPE_CHECKING:
     from judgestats.metrics.agreement import shift_heterogeneity as shift_heterogeneity
     from judgestats.metrics.agreement import shift_tests as shift_tests
     from judgestats.metrics.agreement import variance_components as variance_components
+    from judgestats.metrics.bias import accuracy as accuracy
     from judgestats.metrics.bias import answer_rates as answer_rates
     from judgestats.metrics.bias import best_of_accuracy as best_of_accuracy
     from judgestats.metrics.bias import bias_change as bias_change

@@ -59,6 +59,14 @@ Counts = Annotated[
     typer.Option("--counts", metavar="COLUMN", help="Column that says how many identical calls a row stands for: n."),
 ]
 NoCounts = Annotated[bool, typer.Option("--no-counts", help="Each row is one call: a column n is something else.")]
+Wide = Annotated[
+    str,
+    typer.Option(
+        "--wide",
+        metavar="NAME=COLUMN,...",
+        help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth divides names.",
+    ),
+]
 Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers, if it is a comma: ','.")]
 Humans = Annotated[
     str,
@@ -140,18 +148,20 @@ def check(
     baseline: Baseline = "",
     counts: Counts = "",
     no_counts: NoCounts = False,
+    wide: Wide = "",
 ) -> None:
     """Say what a file is, account for its rows, and list what can be measured. The first step."""
     from judgestats.ingest import sniff
 
     console = _console()
     found = sniff(source, encoding=encoding or None) if not format else None
-    if found is not None and found.confidence == "needs a mapping" and not map:
+    if found is not None and found.confidence == "needs a mapping" and not map and not wide:
         _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal, counts, no_counts))
         raise typer.Exit(2)
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, _declared(counts, no_counts))
+    declared = _declared(counts, no_counts)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide)
     if found is not None:
-        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map else ", mapped by you"
+        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped by you"
         console.print(Text(f"{source}: {found.format}{why}"))
     _show_unread(console, source, encoding)
     against = _against(humans, gold, baseline)
@@ -176,6 +186,7 @@ def report(
     decimal: Decimal = "",
     counts: Counts = "",
     no_counts: NoCounts = False,
+    wide: Wide = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
     cluster: Annotated[
         str, typer.Option("--cluster", help="Column that calls share; auto takes it from the data.")
@@ -195,7 +206,8 @@ def report(
 
     if out.is_dir():
         raise IsADirectoryError(errno.EISDIR, f"{os.strerror(errno.EISDIR)}; name the file in it", str(out))
-    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, _declared(counts, no_counts))
+    declared = _declared(counts, no_counts)
+    data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide)
     _check_identity(data, known := parse_identity(identity))
     console = _console()
     with console.status("Measuring ..."):
@@ -203,7 +215,7 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_account_of(source, map, labels, format, encoding, counts),
+            source=_account_of(source, map, labels, format, encoding, counts, wide),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
@@ -285,10 +297,11 @@ def _read(
     off_scale: str,
     decimal: str,
     counts: str | Literal[False] | None,
+    wide: str,
 ) -> Any:
     from judgestats.ingest import parse_labels, parse_mapping, parse_scale, read
 
-    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal}
+    options: dict[str, Any] = {"encoding": encoding, "off_scale": off_scale, "decimal": decimal, "wide": wide}
     options = {name: value for name, value in options.items() if value}
     if scale:
         options["scale"] = parse_scale(scale)
@@ -310,12 +323,15 @@ def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str,
     return told + " --no-counts" * no_counts
 
 
-def _account_of(source: str, map: str, labels: str, format: str, encoding: str, counts: str) -> dict[str, Any]:
+def _account_of(
+    source: str, map: str, labels: str, format: str, encoding: str, counts: str, wide: str
+) -> dict[str, Any]:
     """How a source was read, for the page."""
     from judgestats.ingest import format_of, source_info
 
     told = {
-        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map)),
+        "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
+        "wide": wide,
         "mapping": map or "none: the columns bear our names, or the format needs none",
         "labels": labels,
         "encoding": encoding,
@@ -391,6 +407,7 @@ def _show_unread(console: Console, source: str, encoding: str) -> None:
 def _show_proposal(console: Console, source: str, found: Any, encoding: str, given: str) -> None:
     from judgestats.ingest import preview
     from judgestats.ingest.tables import as_table
+    from judgestats.ingest.wide import melted
 
     proposal = found.proposal
     console.print(Text(f"{source}: a table of unknown shape. Nothing has been computed."), soft_wrap=True)
@@ -398,7 +415,8 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
         console.print(Text(found.unread), soft_wrap=True)
     console.print(Text(f"{proposal}{_cures(' '.join(proposal.notes))}"), soft_wrap=True)
     if proposal.complete:
-        shown = preview(as_table(source, encoding or None), proposal.mapping, proposal.labels)
+        table = as_table(source, encoding or None)
+        shown = preview(melted(table, proposal.wide) if proposal.wide else table, proposal.mapping, proposal.labels)
         _print_table(console, "Its first rows, as that mapping would read them", shown)
         console.print(Text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True)
 

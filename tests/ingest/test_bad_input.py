@@ -292,3 +292,28 @@ def test_the_words_in_place_of_numbers_come_along_as_faults(write: Write) -> Non
 def test_a_zip_of_inspect_is_named(write: Write) -> None:
     with pytest.raises(SchemaError, match="looks like an inspect_ai log; it is not read yet: see judgestats formats"):
         read(write("t.eval", b"PK\x03\x04rest"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["3,5", "4", ""], [3.5, 4.0, None]),
+        (["1.234,5", "12.345.678", "-1.234.567,25"], [1234.5, 12345678.0, -1234567.25]),
+    ],
+)
+def test_decimal_comma(write: Write, cells: list[str], numbers: list[float | None]) -> None:
+    rows = "".join(f'g,s,{i},"{cell}"\n' for i, cell in enumerate(cells))
+    scores = read(write("t.csv", f"judge,system,item,score\n{rows}"), decimal=",")["score"]
+    assert [None if pd.isna(x) else x for x in scores] == numbers
+
+
+@pytest.mark.parametrize("cell", ["1.234", "3.5", "0.123", "1.23,4"])
+def test_a_point_beside_a_decimal_comma_is_not_guessed(write: Write, cell: str) -> None:
+    """1.234 is a thousand and more, or a little more than one: nobody but the user knows."""
+    path = write("t.csv", f'judge,system,item,score\ng,s,1,"3,5"\ng,s,2,"{cell}"\n')
+    with pytest.raises(
+        SchemaError, match=r"has a point in 1 row \(first: row 1, .*thousands sign or a decimal point"
+    ) as no:
+        read(path, decimal=",")
+    assert no.value.faults is not None
+    assert no.value.faults[["column", "rows", "example"]].values.tolist() == [["score", (1,), cell]]

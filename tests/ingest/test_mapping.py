@@ -7,9 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
+import numpy as np
 import pandas as pd
 import pytest
 
+from judgestats import bias_score
 from judgestats.errors import SchemaError
 from judgestats.ingest import (
     formats,
@@ -110,7 +113,8 @@ def test_real_alpaca_table_is_proposed_as_one_without_an_order(real_data: Path) 
 def test_real_wide_tables_are_told_to_be_wide(real_data: Path) -> None:
     proposal = sniff(real_data / "pandalm" / "verdicts.csv").proposal
     assert proposal is not None
-    assert proposal.missing == ("judge", "choice")
+    assert proposal.complete
+    assert proposal.wide == "judge=annotator1,annotator2,annotator3,gpt_3_5_turbo,pandalm_7b"
     assert any("annotator1, annotator2, annotator3, gpt_3_5_turbo, pandalm_7b" in note for note in proposal.notes)
     table = pd.read_csv(real_data / "pandalm" / "verdicts.csv", dtype=str)
     rest = ["idx", "model_1", "model_2", "cmp_key", "chars_1", "chars_2", "app"]
@@ -120,6 +124,10 @@ def test_real_wide_tables_are_told_to_be_wide(real_data: Path) -> None:
     assert again.labels == {"1": "first", "2": "second", "0": "tie", "Tie": "tie", "garbage": "invalid"}
     calls = read(long, columns=again.mapping, labels=again.labels)
     assert len(calls) == 999 * 5
+    at_once = read(
+        real_data / "pandalm" / "verdicts.csv", wide=proposal.wide, columns=proposal.mapping, labels=proposal.labels
+    )
+    assert at_once["choice"].tolist() == calls["choice"].tolist()
     assert (calls["choice"] == "invalid").sum() == 25
 
 
@@ -203,6 +211,99 @@ def test_swapped_is_applied_once(winner: str, swapped: Any) -> None:
     assert calls["choice"][0] == (winner if winner == "tie" else ("first", "second")[shown.index(winner)])
 
 
+def both_orders(shorter_wins: bool = True) -> pd.DataFrame:
+    """A judge that always picks the shorter (else the longer) answer, each pair in both orders, by output."""
+    n = 20
+    one, two = ["x"] * n, ["y"] * n
+    table = pd.DataFrame(
+        {"item": range(n), "model_1": one, "model_2": two, "chars_1": range(10, 10 + n), "chars_2": 19}
+    )
+    table = table[table["chars_1"] != 19]
+    shorter = (table["chars_1"] < table["chars_2"]) == shorter_wins
+    table["won"] = shorter.map({True: "x", False: "y"})
+    table["number"] = shorter.map({True: "1", False: "2"})
+    table["strength"] = shorter.map({True: 0.1, False: 0.9})
+    return pd.concat([table.assign(swap=0), table.assign(swap=1)], ignore_index=True)
+
+
+SIDES = {"judge": "=g", "first": "model_1", "second": "model_2", "swapped": "swap"}
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_swapped_exchanges_the_attributes_too(write: Write, lazy: bool) -> None:
+    """Read from a file: the lengths are numbers, and a judge that picks the shorter answer is seen to."""
+    table = both_orders().drop(columns=["number", "strength"]).assign(tone_first="calm", tone_second="loud")
+    columns = {**SIDES, "winner": "won", "length_first": "chars_1", "length_second": "chars_2"}
+    calls = read(write("t.csv", table.to_csv(index=False)), columns=columns, lazy=lazy)
+    calls = nw.from_native(calls).lazy().collect("pandas").to_native()
+    own = calls["first"].map({"x": "calm", "y": "loud"})
+    assert (calls["tone_first"] == own).all()
+    assert not {"model_1", "model_2", "chars_1", "chars_2", "swap"} & set(calls.columns)
+    shorter = calls["length_first"].astype(int) < calls["length_second"].astype(int)
+    assert ((calls["choice"].astype(str) == "first") == shorter).all()
+    if not lazy:
+        bias = bias_score(calls, attribute="length").set_index("term")["estimate"]
+        assert bias["bias"] == -1.0
+
+
+def test_labels_may_name_the_winner_by_its_column() -> None:
+    table = both_orders()
+    labels = {"1": "first", "2": "second"}
+    named = read(table.drop(columns="number"), columns={**SIDES, "winner": "won"})
+    numbered = read(table.drop(columns="won"), columns={**SIDES, "winner": "number"}, labels=labels)
+    pd.testing.assert_frame_equal(named, numbered)
+    proposal = propose(table.drop(columns=["won", "strength"]).rename(columns={"number": "verdict"}).assign(judge="g"))
+    assert (proposal.mapping["winner"], proposal.labels) == ("verdict", labels)
+    straight = table[table["swap"] == 0].drop(columns=["swap", "won"])
+    unswapped = read(
+        straight, columns={**{k: v for k, v in SIDES.items() if k != "swapped"}, "winner": "number"}, labels=labels
+    )
+    assert unswapped["choice"].tolist() == named.loc[straight.index, "choice"].tolist()
+
+
+def test_strength_goes_with_a_winner_and_stays_with_a_choice() -> None:
+    """Strength is a position of the answer: it turns once where the answer does, and stays where that stays."""
+    table = both_orders().drop(columns="number")
+    calls = read(table, columns={**SIDES, "winner": "won"})
+    assert ((calls["strength"] < 0.5) == (calls["choice"] == "first")).all()
+    shown = table.assign(choice=table["strength"].map({0.1: "first", 0.9: "second"})).drop(columns="won")
+    assert read(shown, columns=SIDES)["strength"].tolist() == table["strength"].tolist()
+
+
+def test_half_an_attribute_cannot_be_swapped() -> None:
+    table = both_orders().assign(tone_first="calm")
+    with pytest.raises(SchemaError, match=r"no 'tone_second' to exchange it with.*tone_first=None"):
+        read(table, columns={**SIDES, "winner": "won"})
+    assert "tone_first_source" in read(table, columns={**SIDES, "winner": "won", "tone_first": None})
+
+
+def test_swapped_says_how_the_answer_is_taken() -> None:
+    table = both_orders()[["item", "model_1", "model_2", "swap", "number"]].assign(judge="g")
+    by_position = propose(table.assign(verdict=table["number"].map({"1": "A", "2": "B"})).drop(columns="number"))
+    assert any("by position as shown" in note and "winner=" in note for note in by_position.notes)
+    by_candidate = propose(table.rename(columns={"number": "verdict"}))
+    assert any("item frame" in note for note in by_candidate.notes)
+
+
+@pytest.mark.real
+def test_length_bias_of_gpt_4_on_swapped_pairs(real_data: Path, tmp_path: Path) -> None:
+    """LLMBar, GPT-4 on MT-Bench's pairs: what both orders are for is what a mapping must not undo."""
+    calls = pd.read_csv(real_data / "llmbar" / "verdicts.csv.gz", dtype=str).drop(columns="completion_tail")
+    items = pd.read_csv(real_data / "llmbar" / "items.csv", dtype=str).drop(columns="label")
+    table = calls[calls["evaluator"] == "GPT-4"].merge(items, on=["subset", "item"])
+    table = table[table["subset"] == "Processed/MT-Bench"]
+    table.to_csv(tmp_path / "t.csv", index=False)
+    columns = {"judge": "evaluator", "first": "=1", "second": "=2", "winner": "winner", "swapped": "swapped",
+               "length_first": "chars_output_1", "length_second": "chars_output_2"}  # fmt: skip
+    bias = bias_score(read(tmp_path / "t.csv", columns=columns), attribute="length").set_index("term")["estimate"][
+        "bias"
+    ]
+    won = table["winner"].map({"1": 1.0, "2": -1.0})
+    longer = np.sign(table["chars_output_1"].astype(int) - table["chars_output_2"].astype(int))
+    assert bias == pytest.approx((won * longer)[won.notna() & (longer != 0)].mean(), abs=1e-12)
+    assert bias == pytest.approx(0.3949, abs=5e-5)  # 0.0410 where the lengths stay behind
+
+
 def test_swapped_must_be_yes_or_no() -> None:
     table = pd.DataFrame({"judge": ["g"], "item": ["1"], "one": ["x"], "two": ["y"], "w": ["x"], "s": [None]})
     with pytest.raises(SchemaError, match="should hold 0 and 1"):
@@ -232,7 +333,7 @@ def test_the_frame_that_a_mapping_aims_at() -> None:
     table = pd.DataFrame({"g": ["g"], "m": ["m"], "q": ["1"], "s": [3], "t": ["law"]})
     columns = {"judge": "g", "system": "m", "item": "q", "score": "s"}
     assert "system" in read(table, columns=columns)
-    with pytest.raises(SchemaError, match="labels= translate"):
+    with pytest.raises(SchemaError, match=r"labels= of ratings say which .*; got .first."):
         read(table, columns=columns, labels={"A": "first"})
     with pytest.raises(SchemaError, match="lacks first, second, choice"):
         read(table, columns={"judge": "g", "item": "q"}, frame="preferences")

@@ -7,6 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.schema import check, kind_of, preferences, ratings, tally
 
@@ -178,11 +179,6 @@ MESSAGES = {
         lambda t: preferences(t, labels={"A": "frist"}),
         "labels='frist' is not known. Allowed: 'first', 'second', 'tie', 'abstain', 'invalid'. Did you mean 'first'?",
     ),
-    "own opponent": (
-        lambda t: preferences(t.assign(second=t["first"]).drop_duplicates(["item", "first"])),
-        "1 fault in preferences (4 rows): 'first' and 'second' are the same candidate in 4 rows (rows 0, 1, 2, ...). Only a "
-        "vacuum stimulus may pit a candidate against itself: say so in 'stimulus', or drop the rows.",
-    ),
 }
 
 
@@ -192,6 +188,40 @@ def test_the_message_says_what_was_got_what_is_allowed_and_what_to_do(calls, cas
     with pytest.raises((SchemaError, DesignError)) as error:
         act(calls)
     assert str(error.value) == message
+
+
+def identical_pairs() -> pd.DataFrame:
+    """A test of position: one candidate against itself, among pairs of two; the judge takes the first slot."""
+    two = pd.DataFrame({"judge": "g", "item": list("aabb"), "first": list("xyxy"), "second": list("yxyx")})
+    one = pd.DataFrame({"judge": "g", "item": list("cdef"), "first": "x", "second": "x"})
+    table = pd.concat([two, one], ignore_index=True).assign(choice=["first", "second"] * 2 + ["first"] * 4)
+    return table.assign(gold=["x", "x", "x", "x", "x", "tie", "x", None])
+
+
+def test_identical_candidates_are_a_test_of_position():
+    """Allowed without a stimulus: position counts them, preference between candidates does not, and the account says so."""
+    raw = identical_pairs()
+    calls = preferences(raw)
+    pairs = calls.iloc[:4]
+    found = check(calls).set_index("what")
+    assert found.loc["'first' and 'second' are the same candidate", ["level", "n"]].tolist() == ["counted", 4]
+    assert found.loc["rows used", "n"] == 8
+    lean = js.slot_lean(calls).set_index("term")
+    assert lean.loc["first", ["estimate", "n"]].tolist() == [6 / 8, 8]
+    assert js.answer_rates(calls)["n"].tolist() == [8, 8]
+    assert js.consistency(calls).loc[0, ["estimate", "n"]].tolist() == [1.0, 2]
+    pd.testing.assert_frame_equal(js.preference_rate(calls), js.preference_rate(pairs))
+    rows = js.gold_agreement(calls).set_index("term")
+    assert rows.loc["accuracy", ["estimate", "n"]].tolist() == [4 / 5, 5]  # where the right answer is a tie, it counts
+    two = pd.concat([calls, calls.assign(judge="h")], ignore_index=True)
+    assert js.kappa(two)["n"].tolist() == [4]
+    graded = calls.assign(strength=[0.1, 0.9] * 2 + [0.0] * 4)
+    rate = js.preference_rate(graded, graded=True)
+    pd.testing.assert_frame_equal(rate, js.preference_rate(graded.iloc[:4], graded=True))
+    bias = js.bias_score(calls.assign(target="x")).set_index("term")
+    assert bias.loc["bias", "n"] == 4
+    again = calls.assign(replicate=0)
+    assert len(preferences(pd.concat([again, again.assign(replicate=1)]))) == 16
 
 
 def test_neither_frame_is_said_to_be_neither():

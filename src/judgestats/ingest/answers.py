@@ -9,8 +9,10 @@ import pandas as pd
 
 from judgestats.ingest import guesses
 from judgestats.ingest.guesses import NAMES_SOMETHING, plain
+from judgestats.schema.columns import NO, YES
 
 _MOST_LABELS = 60
+_YES_NO = tuple(zip(YES, NO, strict=True))
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | 
         return Answer("winner", column, "its values are the candidates themselves", 3, labels)
     if pair and sides and set(sides) <= {pair.first, pair.second}:
         labels = {pair.first: "first", pair.second: "second", **others}
-        return Answer("choice", column, "its values are the names of the two candidate columns", 3, _changed(labels))
+        name = "choice" if swapped is None else "winner"
+        return Answer(name, column, "its values are the names of the two candidate columns", 3, _changed(labels))
     if sides and all(_is_number(v) for v in sides):
         return _numbers(column, {float(v): v for v in sides}, others, pair, swapped)
     if sides and all(v.lower() in guesses.POSITIONS for v in sides):
@@ -165,7 +168,7 @@ def _numbers(
         labels = {spelt[n]: {1.0: "first", 2.0: "second", 0.0: "tie"}[n] for n in numbers} | others
         if pair is not None and pair.ends == ("1", "2"):
             reason = f"1 and 2 are taken for {pair.first} and {pair.second}: make sure"
-            return Answer("choice", column, reason, 1, labels)
+            return Answer("choice" if swapped is None else "winner", column, reason, 1, labels)
         if pair is None and swapped is not None:
             rest = {v: a for v, a in labels.items() if a in ("tie", "invalid")}
             reason = "1 and 2 are taken for the two outputs, whatever the order: make sure"
@@ -209,25 +212,32 @@ def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes
 def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
     """Columns that look like one judge each: the same few answers under several names.
 
-    A column that uses only some of the others' answers is one of them, unless its name says that it is something else.
+    A column that uses only some of the others' answers is one of them, and so is one that strays from them in a few
+    cells, unless its name says that it is something else.
     """
-    values = {c: {v.lower() for v in distinct(table[c])} for c in map(str, table.columns) if _may_be_judge(c, taken)}
-    pairs = ({"1", "2"}, {"a", "b"}, {"first", "second"})
+    values = {c: {v.lower() for v in distinct(table[c])} for c in map(str, table.columns) if may_be_judge(c, taken)}
+    pairs = ({"1", "2"}, {"a", "b"}, {"first", "second"}, {"0", "1"}, {"0.0", "1.0"}, *({y, n} for y, n in _YES_NO))
     found = {c for c, v in values.items() if 2 <= len(v) <= 10 and any(pair <= v for pair in pairs)}
     if len(found) < 2:
         return []
     labels = set().union(*(values[c] for c in found))
-    return [c for c, v in values.items() if c in found or (v and v <= labels)]
+    return [c for c, v in values.items() if c in found or (v and (v <= labels or _nearly(table[c], labels)))]
 
 
-def _may_be_judge(column: str, taken: set[str]) -> bool:
+def _nearly(values: pd.Series[Any], labels: set[str]) -> bool:
+    """Whether nine cells in ten hold one of several labels."""
+    given = values.dropna().astype(str).str.lower()
+    return bool(given.isin(labels).mean() >= 0.9) and given[given.isin(labels)].nunique() > 1
+
+
+def may_be_judge(column: str, taken: set[str]) -> bool:
     """Whether no name says that a column is an id, a right answer, a repeat or a condition."""
     name = plain(column)
     lists = (guesses.GOLD, guesses.SWAPPED, guesses.ITEM, guesses.SYSTEM, guesses.CRITERION, guesses.REPLICATE)
     known = {"turn", *(n for names in lists for n in names)}
     known |= {n for kind in guesses.OTHERS.values() for names in kind.values() for n in names}
     said = name in known or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
-    return column not in taken and not said
+    return column not in taken and not said and not name.startswith(guesses.FEATURES)
 
 
-__all__ = ["Answer", "Pair", "candidates", "distinct", "find_answer", "find_pair", "wide_judges"]
+__all__ = ["Answer", "Pair", "candidates", "distinct", "find_answer", "find_pair", "may_be_judge", "wide_judges"]

@@ -25,6 +25,7 @@ CHOICE = (
     "choice", "verdict", "verdict_letter", "decision", "winner", "preferred", "preference", "vote", "chosen",
     "judgment", "judgement", "answer", "outcome",
 )  # fmt: skip
+CORRECT = ("correct", "is_correct", "right", "is_right", "passed", "pass", "is_pass", "success", "accepted")
 REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
 SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed")
 GOLD = ("gold", "gold_label", "gold_winner", "label", "expected", "ground_truth", "truth")
@@ -75,6 +76,8 @@ POSITIONS = {
 }  # fmt: skip
 INVALID = ("invalid", "error", "garbage", "unparsed")
 
+#: How names of features of a text or a call begin: measured, not judged.
+FEATURES = ("n_", "num_", "len_", "chars_", "words_", "tokens_", "cost_", "time_", "latency_", "is_", "has_")
 #: Columns that name something stay text, whatever they look like.
 NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^path_\d+$", re.IGNORECASE)
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from judgestats.ingest.answers import distinct
 from judgestats.ingest.guesses import few, plain
+from judgestats.schema.columns import NO, YES
 
 #: Tools whose logs are known by sight but not read -> sets of top-level keys, any of which gives them away.
 _FOREIGN: dict[str, tuple[frozenset[str], ...]] = {
@@ -51,7 +52,15 @@ def foreign(frame: pd.DataFrame) -> str:
 
 def nested(frame: pd.DataFrame) -> list[str]:
     """Note the columns whose cells are lists of records."""
-    found = [c for c in frame.columns if frame[c].dropna().head(5).astype(str).str.match(r"\s*\[\s*\{").any()]
+    text = {c: frame[c].dropna().head(5).astype(str) for c in frame.columns}
+    found = [c for c, values in text.items() if values.str.match(r"\s*\[\s*\{").any()]
+    lists = [c for c, values in text.items() if values.str.match(r"\s*\[[\s\[]*-?\d").any()]
+    if lists and not found:
+        return [
+            f"{few(map(repr, lists), 4)} holds lists of numbers. Give each number a row of its own, with the place in "
+            f"the list in a column (replicate, or the system it is of): pandas.DataFrame.explode({str(lists[0])!r}) "
+            "opens one level of lists. Then give that table."
+        ]
     if not found:
         return []
     return [
@@ -132,23 +141,25 @@ def melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str =
     """Say how a wide table is made long."""
     rest = [c for c in frame.columns if c not in wide]
     return (
-        f"It looks wide, one column per {what}: {few(wide, 6)}. That cannot be mapped as it stands. Make it long "
-        "first: "
+        f"It looks wide, one column per {what}: {few(wide, 6)}. In Python it is made long by "
         f"table.melt(id_vars={rest!r}, var_name='{what}', value_name='{value}')."
     )
 
 
 def value_name(frame: pd.DataFrame, wide: Iterable[str], *, paired: bool) -> str:
-    """Name for what the judges of a wide table gave: grades of single answers are scores."""
+    """Name for what the judges of a wide table gave: grades of single answers are scores, yes and no are verdicts."""
     labels: set[str] = set().union(*(distinct(frame[c]) for c in wide))
-    return "score" if not paired and all(_is_whole(v) for v in labels) else "verdict"
+    if not paired and not all(_is_number(v) for v in labels) and {v.strip().lower() for v in labels} <= {*YES, *NO}:
+        return "correct"
+    return "score" if not paired and all(_is_number(v) for v in labels) else "verdict"
 
 
-def _is_whole(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     try:
-        return float(value).is_integer()
+        float(value)
     except ValueError:
         return False
+    return True
 
 
 __all__ = ["errors", "foreign", "melt", "nested", "numbered_anew", "value_name"]

@@ -3,12 +3,16 @@
 Beyond the names of :func:`judgestats.preferences` and :func:`judgestats.ratings` a mapping understands:
 
 ``winner``
-    a column with the winning candidate, whatever the order shown (item frame);
+    a column with the winning candidate, whatever the order shown (item frame). A label may name the candidate by its
+    column: with ``first="model_1"``, ``labels={"1": "first", ...}`` says that 1 is the candidate in ``model_1``;
 ``graded``
     a column of numbers, with the labels of its ends: ``labels={"1": "first", "2": "second", "0": "tie"}``. Gives
     ``choice`` and ``strength``; the middle is a tie;
 ``swapped``
-    a column of yes and no: where yes, `first` and `second` were shown the other way round. Applied once, to them alone;
+    a column of yes and no: where yes, `first` and `second` were shown the other way round. They are exchanged once, and
+    with them what is known of each candidate (``length_first`` and ``length_second``, any ``x_first`` and
+    ``x_second``). A ``winner``, and a ``strength`` beside it, is by candidate and goes with them; ``choice`` and
+    ``graded``, and a ``strength`` beside them, are by position as shown and stay;
 ``"=text"``
     in place of a column: a constant, such as ``judge="=gpt-4"`` or ``order_known="=false"``;
 ``"one+two"``
@@ -26,13 +30,11 @@ import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.schema import preferences, ratings
-from judgestats.schema.columns import VOCABULARY, Kind, kind_of
+from judgestats.schema.columns import ANSWERS, NO, VOCABULARY, YES, Kind, kind_of
 
 #: Canonical column -> column of the table, ``=constant`` or None ("not ours").
 Mapped = Mapping[str, str | None]
 
-_YES = ("1", "true", "yes", "y", "t", "1.0")
-_NO = ("0", "false", "no", "n", "f", "0.0")
 #: Names in a mapping that are no canonical columns; all lead to a preferences frame.
 PSEUDO = ("winner", "graded", "swapped")
 #: Ids that may be joined from several columns: ``item=subset+item``.
@@ -60,7 +62,7 @@ def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> 
     names = {n for n, source in columns.items() if source is not None}
     if names & {"first", "second", "choice", *PSEUDO}:
         return "preferences"
-    if names & {"system", "criterion", "score", "mean"}:
+    if names & {"system", "criterion", *ANSWERS}:
         return "ratings"
     return kind_of([*names, *(p for p in present if p not in columns)])
 
@@ -112,16 +114,12 @@ def canonical(
     data, mapped = _constants(nw.from_native(table), dict(columns or {}), kind)
     data, mapped = _joins(data, mapped)
     if kind == "ratings":
-        if labels:
-            raise SchemaError(
-                "labels= translate the answers of a preferences frame; a ratings frame has none. Leave them out."
-            )
-        keywords: dict[str, Any] = {**options, **mapped}
+        keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
         return ratings(data.to_native(), counts=counts, **keywords)
     if options:
         raise SchemaError(f"{', '.join(options)} are for ratings; this is a preferences frame. Leave them out.")
     if "swapped" in mapped:
-        data, mapped = _unswapped(data, mapped)
+        data, mapped = _unswapped(data, mapped, labels or {})
     if "graded" in mapped:
         data, mapped = _graded(data, mapped, dict(labels or {}))
         labels = None
@@ -194,9 +192,9 @@ def _joins(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str
 
 def _typed(name: str, text: str, kind: str) -> str | bool | float | int:
     if kind == "boolean":
-        if text.lower() in _YES:
+        if text.lower() in YES:
             return True
-        if text.lower() in _NO:
+        if text.lower() in NO:
             return False
         raise SchemaError(f"{name}='={text}' should be =true or =false.")
     if kind in ("number", "integer"):
@@ -218,24 +216,73 @@ def _any(data: Any, condition: Any) -> bool:
     return bool(result["_any"][0])
 
 
-def _unswapped(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str | None]]:
-    """Exchange the candidates where they were shown the other way round."""
+def _unswapped(
+    data: Any, mapped: dict[str, str | None], labels: Mapping[Any, str]
+) -> tuple[Any, dict[str, str | None]]:
+    """Exchange the candidates where they were shown the other way round, and all that belongs to one of them."""
     swapped, first, second = (_source(mapped, n, data) for n in ("swapped", "first", "second"))
-    known = _lower(swapped).is_in([*_YES, *_NO])
+    known = _lower(swapped).is_in([*YES, *NO])
     if _any(data, ~known | nw.col(swapped).is_null()):
         raise SchemaError(
             f"swapped column {swapped!r} should hold 0 and 1 (or true and false) only, and no empty cell."
         )
-    yes = _lower(swapped).is_in(list(_YES))
-    data = data.with_columns(
-        nw.when(yes).then(nw.col(second)).otherwise(nw.col(first)).alias("_shown_first"),
-        nw.when(yes).then(nw.col(first)).otherwise(nw.col(second)).alias("_shown_second"),
-    )
-    constants = {c for n, c in mapped.items() if c in (n, f"_constant_{n}") and n in ("first", "second")}
-    data = data.drop([swapped, *(c for c in constants if c is not None)])
-    mapped = {**mapped, "first": "_shown_first", "second": "_shown_second"}
+    yes = _lower(swapped).is_in(list(YES))
+    if mapped.get("winner") is not None:
+        data, mapped = _by_candidate(data, mapped, labels, yes)
+    one, two = {"first": first}, {"second": second}
+    for name_1, name_2, source_1, source_2 in _attributes(data, mapped):
+        one[name_1], two[name_2] = source_1, source_2
+    exchanged = [
+        nw.when(yes).then(nw.col(there)).otherwise(nw.col(here)).alias(f"_shown_{name}")
+        for (name_1, source_1), (name_2, source_2) in zip(one.items(), two.items(), strict=True)
+        for name, here, there in ((name_1, source_1, source_2), (name_2, source_2, source_1))
+    ]
+    data = data.with_columns(*exchanged)
+    sides = {**one, **two}
+    mapped = {**mapped, **{n: f"_shown_{n}" for n in sides}}
     del mapped["swapped"]
-    return data, mapped
+    return data.drop([c for c in {swapped, *sides.values()} if c not in mapped.values()]), mapped
+
+
+def _attributes(data: Any, mapped: Mapped) -> list[tuple[str, str, str, str]]:
+    """Attributes of both candidates: the two names, and the columns that hold them."""
+    present = _present(data)
+    sources = {n: n for n in present if n not in mapped and n not in mapped.values()}
+    sources |= {n: _source(mapped, n, data) for n, source in mapped.items() if source is not None}
+    stems = {n.rpartition("_")[0]: None for n in sources if n.endswith(("_first", "_second")) and not n.startswith("_")}
+    found = []
+    for stem in stems:
+        names = (f"{stem}_first", f"{stem}_second")
+        alone = [n for n in names if n not in sources]
+        if alone:
+            (here,) = (n for n in names if n in sources)
+            raise SchemaError(
+                f"swapped: {here!r} belongs to one candidate, and there is no {alone[0]!r} to exchange it with. "
+                f"Map both, or set it aside with {here}=None."
+            )
+        found.append((*names, sources[names[0]], sources[names[1]]))
+    return found
+
+
+def _by_candidate(
+    data: Any, mapped: dict[str, str | None], labels: Mapping[Any, str], swapped: Any
+) -> tuple[Any, dict[str, str | None]]:
+    """Name the winner where a label tells its column, and read a strength beside it as shown."""
+    winner = _source(mapped, "winner", data)
+    named = nw.col(winner).cast(nw.String)
+    for label, side in labels.items():
+        if side in ("first", "second"):
+            chosen = nw.col(winner).cast(nw.String) == str(label)
+            named = nw.when(chosen).then(nw.col(_source(mapped, side, data)).cast(nw.String)).otherwise(named)
+    data, mapped = data.with_columns(named.alias("_winner")), {**mapped, "winner": "_winner"}
+    replaced = [winner]
+    if mapped.get("strength", "strength") in _present(data):
+        strength = _source(mapped, "strength", data)
+        data = _as_number(data, strength)
+        turned = nw.when(swapped).then(1 - nw.col(strength)).otherwise(nw.col(strength))
+        data, mapped = data.with_columns(turned.alias("_strength")), {**mapped, "strength": "_strength"}
+        replaced.append(strength)
+    return data.drop([c for c in replaced if c not in mapped.values()]), mapped
 
 
 def _graded(data: Any, mapped: dict[str, str | None], labels: dict[Any, str]) -> tuple[Any, dict[str, str | None]]:

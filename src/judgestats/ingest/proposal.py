@@ -42,6 +42,9 @@ class Proposal:
         Columns of the table.
     looks_like : str
         Name of a tool whose logs are not read yet, where it looks like one of them.
+    wide : str
+        For ``wide=`` of :func:`judgestats.read`, where several columns hold one answer each; `mapping` is of the long
+        table.
     """
 
     kind: Kind | None
@@ -52,6 +55,7 @@ class Proposal:
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     looks_like: str = ""
+    wide: str = ""
 
     @property
     def complete(self) -> bool:
@@ -65,12 +69,13 @@ class Proposal:
         text = f"--map {shlex.quote(_joined(pairs))}" if pairs else ""
         if self.labels:
             text += f" --labels {shlex.quote(_joined(f'{label}={answer}' for label, answer in self.labels.items()))}"
-        return text.strip()
+        return f"--wide {shlex.quote(self.wide)} {text}".strip() if self.wide else text.strip()
 
     @property
     def call(self) -> str:
         """The mapping as arguments of :func:`judgestats.read`."""
-        return f"columns={dict(_told(self.mapping))!r}" + (f", labels={self.labels!r}" if self.labels else "")
+        wide = f"wide={self.wide!r}, " if self.wide else ""
+        return f"{wide}columns={dict(_told(self.mapping))!r}" + (f", labels={self.labels!r}" if self.labels else "")
 
     def __str__(self) -> str:
         lines = [f"Columns: {few(self.columns, 30) or 'none'}."]
@@ -83,7 +88,8 @@ class Proposal:
         elif self.kind is None:
             lines.append("Nothing in it can be told to be a verdict or a score.")
         else:
-            lines.append(f"It might be read as {self.kind}:")
+            long = ", once it is long, with a row for each of those columns" if self.wide else ""
+            lines.append(f"It might be read as {self.kind}{long}:")
             for name, source in self.mapping.items():
                 lines.append(
                     f"  {name:<12} <- {source if source is not None else '(set aside)'}: {self.reasons.get(name, '')}"

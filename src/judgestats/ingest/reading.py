@@ -19,7 +19,8 @@ from judgestats.ingest.searching import propose
 from judgestats.ingest.sniffing import column_names, logs, native_reader, plain_name
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.structured import as_text
-from judgestats.ingest.tables import check_numbers, plain_table, with_numbers
+from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
+from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import COUNTS, Kind, kind_of
 
@@ -34,6 +35,7 @@ def read(
     connection: Any = None,
     lazy: bool = False,
     counts: str | Literal[False] | None = None,
+    wide: str = "",
     **options: Any,
 ) -> Any:
     """Read verdicts from anywhere into a canonical frame.
@@ -50,8 +52,9 @@ def read(
     columns : mapping, optional
         For tables of unknown shape: canonical name -> column, ``"=constant"``, or None for a column that bears our name
         and is something else. Further names: ``winner`` (a column with the winning candidate), ``graded`` (numbers
-        whose ends `labels` name), ``swapped`` (yes where the candidates were shown the other way round). An id (judge,
-        item, system, first, second, task) may join columns, ``"subset+item"``, with " / " between them.
+        whose ends `labels` name), ``swapped`` (yes where the candidates were shown the other way round: they are
+        exchanged, and with them ``x_first`` and ``x_second``, the attributes of each). An id (judge, item, system,
+        first, second, task) may join columns, ``"subset+item"``, with " / " between them.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
     connection : object, optional
@@ -61,6 +64,10 @@ def read(
     counts : str or False, optional
         The column that says how many identical calls a row stands for, or False: none does; see
         :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
+    wide : str
+        For a table with one column per judge: ``"judge=gpt,claude"`` makes it long, with a column ``judge`` of these
+        names and the answers in ``verdict``, ``score`` or ``correct``. ``"judge_criterion=gpt_style,gpt_truth"``
+        divides the names at "_". The mapping is of the long table.
     **options
         What the reader takes besides: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
@@ -94,9 +101,13 @@ def read(
     """
     if frame not in (None, "preferences", "ratings"):
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
-    if connection is not None:
+    if wide and lazy:
+        raise SchemaError("wide= makes the table long in memory. Leave lazy out.")
+    if connection is not None and not wide:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
         return _mapped(_query(source, connection), "the query", frame, columns, labels, counts, options)
+    if wide:
+        return _read_wide(source, connection, wide, frame, columns, labels, counts, options)
     if is_table(source):
         only(options, RATING_OPTIONS, "a frame")
         return _mapped_frame(source, type(source).__name__, frame, columns, labels, counts, options)
@@ -113,6 +124,22 @@ def read(
     if lazy:
         return _scanned(files, frame, columns, labels, counts, options)
     return _mapped(plain_table(files, columns), files.label, frame, columns, labels, counts, options, files)
+
+
+def _read_wide(
+    source: Any,
+    connection: Any,
+    wide: str,
+    frame: Kind | None,
+    columns: Any,
+    labels: Any,
+    counts: Any,
+    options: dict[str, Any],
+) -> pd.DataFrame:
+    only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
+    encoding = options.pop("encoding", None)
+    table = _query(source, connection) if connection is not None else as_table(source, encoding)
+    return _mapped(melted(table, wide), "the long table", frame, columns, labels, counts, options)
 
 
 def _native(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -10,11 +11,13 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import guesses, hints
-from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair, wide_judges
+from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
 from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import PSEUDO, Mapped, canonical
 from judgestats.ingest.proposal import Proposal
 from judgestats.ingest.tables import as_table, with_numbers
+from judgestats.ingest.wide import find_wide, melted
+from judgestats.schema.coding import neither
 from judgestats.schema.columns import VOCABULARY, Column, Kind, required
 
 #: Canonical name -> column (or constant, or None) and the reason.
@@ -52,11 +55,24 @@ def propose(table: Any) -> Proposal:
     tool = hints.foreign(frame)
     if tool:
         return Proposal(None, columns=tuple(frame.columns), looks_like=tool)
+    return _proposed(frame)
+
+
+def _proposed(frame: pd.DataFrame) -> Proposal:
     names = {plain(c): c for c in reversed(list(frame.columns))}
     pair = find_pair(frame)
     swapped = _named(names, guesses.SWAPPED)
     answer, notes = find_answer(frame, pair, swapped)
     score = _score(frame, names)
+    verdict = _verdict(frame, names) if pair is None and score is None and answer is None else None
+    if verdict is not None:
+        return _ratings(frame, names, None, [], verdict)
+    wide = find_wide(frame, pair, names) if answer is None and score is None else None
+    if wide is not None:
+        value = hints.value_name(frame, wide.columns, paired=pair is not None)
+        note = hints.melt(frame, list(wide.columns), "_".join(wide.names), value)
+        long = _proposed(melted(frame, wide))
+        return replace(long, notes=(note, *long.notes), columns=tuple(frame.columns), wide=str(wide))
     if pair is not None or (answer is not None and score is None):
         return _preferences(frame, names, pair, answer, swapped, notes)
     if score is not None:
@@ -65,8 +81,6 @@ def propose(table: Any) -> Proposal:
         n for n, w in (("judge", guesses.JUDGE), ("system", guesses.SYSTEM)) if _named(names, w)
     }:
         return _ratings(frame, names, None, notes)
-    wide = wide_judges(frame, set())
-    notes += [hints.melt(frame, wide, value=hints.value_name(frame, wide, paired=False))] if wide else []
     notes += [*hints.nested(frame), *hints.errors(frame)]
     return Proposal(None, notes=tuple(notes), columns=tuple(frame.columns), missing=())
 
@@ -85,6 +99,17 @@ def _named(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:
 def _score(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
     for wanted in guesses.SCORE:
         if wanted in names and pd.to_numeric(frame[names[wanted]].dropna().astype(str), errors="coerce").notna().all():
+            return names[wanted]
+    return None
+
+
+def _verdict(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
+    """Column whose verdicts are right or wrong: by its name, or a column of answers that are words for yes and no."""
+    for wanted in (*guesses.CORRECT, *guesses.CHOICE, *guesses.SCORE):
+        given = frame[names[wanted]].dropna() if wanted in names else None
+        if given is None or not len(given) or neither(given).any():
+            continue
+        if wanted in guesses.CORRECT or not pd.to_numeric(given.astype(str), errors="coerce").notna().all():
             return names[wanted]
     return None
 
@@ -114,8 +139,8 @@ def _preferences(
     if swapped is not None and "first" in found and not (pair and pair.order_known):
         found["swapped"] = (swapped, "says where the order shown was the other way round")
         notes.append(
-            f"{swapped!r} is applied to the candidates, not to the answer: make sure that the answer names the "
-            "output whatever the order (item frame)."
+            f"{swapped!r} exchanges the candidates and what is known of each of them (length_first and length_second, "
+            "say). " + _frame_of(answer)
         )
     elif pair is not None and not pair.order_known:
         found["order_known"] = ("=false", f"{pair.first} and {pair.second} do not say which was shown first")
@@ -126,18 +151,26 @@ def _preferences(
     _gold(found, frame, names, pair)
     _common(found, "preferences", frame, names)
     have = set(found) | ({"choice"} if {"winner", "graded"} & set(found) else set())
-    if "judge" not in found or not have & {"choice"}:
-        wide = wide_judges(frame, {s for s, _ in found.values() if s})
-        value = hints.value_name(frame, wide, paired=pair is not None)
-        notes += [hints.melt(frame, wide, value=value)] if wide and "choice" not in have else []
     return _proposal("preferences", found, answer.labels if answer else {}, have, notes, frame)
 
 
-def _ratings(frame: pd.DataFrame, names: Mapping[str, str], score: str | None, notes: list[str]) -> Proposal:
+def _frame_of(answer: Answer | None) -> str:
+    """Say whether an answer is read by candidate or by position, so that it can be made sure."""
+    if answer is None or answer.name == "winner":
+        return "The winner is taken by candidate: make sure that it names the output whatever the order (item frame)."
+    cure = "leave the order out" if answer.name == "graded" else "map winner= in place of choice="
+    what = f"{answer.source!r} is taken by position as shown: make sure."
+    return f"{what} If it names the output whatever the order, {cure}."
+
+
+def _ratings(
+    frame: pd.DataFrame, names: Mapping[str, str], score: str | None, notes: list[str], verdict: str | None = None
+) -> Proposal:
     found: Found = {}
     _by_name(found, "judge", names, guesses.JUDGE)
     _by_name(found, "system", names, guesses.SYSTEM)
     system = found.get("system", (None, ""))[0]
+    nested: list[str] = []
     for wanted in guesses.ITEM:
         if wanted not in names:
             continue
@@ -147,10 +180,13 @@ def _ratings(frame: pd.DataFrame, names: Mapping[str, str], score: str | None, n
             and len(frame[system].dropna().unique()) > 1
             and frame.groupby(item)[system].nunique().max() == 1
         ):
-            notes.append(f"{item!r} is not the item: each of its values belongs to one {system!r} only.")
+            nested.append(item)
             continue
         found["item"] = (item, "named like an item" + (f", and met by several of {system!r}" if system else ""))
         break
+    if "item" in found:
+        notes += [f"{c!r} is not the item: each of its values belongs to one {system!r} only." for c in nested]
+    _unique_items(found, frame, names)
     _join_items(found, frame, names, notes)
     _by_name(found, "criterion", names, guesses.CRITERION)
     if score is not None:
@@ -160,11 +196,35 @@ def _ratings(frame: pd.DataFrame, names: Mapping[str, str], score: str | None, n
             f"Scores run from {values.min():g} to {values.max():g}. If the scale is narrower, say "
             "scale=(low, high) and off_scale='missing'."
         )
+    elif verdict is not None:
+        found["correct"] = (verdict, f"right or wrong: {', '.join(distinct(frame[verdict])[:6])}")
     else:
         wide = [c for c in frame.columns if plain(c).startswith(("score", "rating")) and _score(frame, {"score": c})]
         notes += [hints.melt(frame, wide, "criterion", "score")] if wide else []
     _common(found, "ratings", frame, names)
-    return _proposal("ratings", found, {}, set(found), notes, frame)
+    have = set(found) | ({"score"} if verdict is not None else set())
+    return _proposal("ratings", found, {}, have, notes, frame)
+
+
+def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
+    """Settle the item and the system where the names alone do not: one response per item, or ids of two parts."""
+    if "item" not in found:
+        item = next((names[w] for w in guesses.ITEM if w in names), None)
+        if item is not None:
+            found["item"] = (item, "named like an item, though no two systems meet one: compare them with care")
+    if "system" in found or "item" not in found or "judge" not in found:
+        return
+    item = str(found["item"][0])
+    found["system"] = ("=one", "no column names a system: the responses are taken as those of one")
+    keys = [item, str(found["judge"][0]), *(n for n in ("criterion", "scale", "replicate") if n in frame)]
+    ids = [c for c in map(str, frame.columns) if c not in keys and frame[c].nunique() > 1]
+    if frame.duplicated(keys).any():
+        other = next((c for c in ids if "id" in plain(c) and not frame.duplicated([*keys, c]).any()), None)
+        if other is not None:
+            found["item"] = (
+                f"{item}+{other}",
+                f"{item!r} alone repeats; with {other!r} every row of a judge is another",
+            )
 
 
 def _by_name(found: Found, name: str, names: Mapping[str, str], wanted: Iterable[str]) -> None:

@@ -10,9 +10,10 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.guesses import NAMES_SOMETHING
-from judgestats.ingest.mapping import Mapped, source_columns
+from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.structured import Record, table_of
+from judgestats.schema.coding import neither
 from judgestats.schema.columns import VOCABULARY, Kind
 from judgestats.schema.findings import Finding, as_frame
 
@@ -22,6 +23,8 @@ NUMBER = re.compile(r"[+-]?(0|[1-9]\d{0,14})(\.\d*)?([eE][+-]?\d{1,3})?")
 _NEEDED = ("score", "mean", "graded")
 _NO_VALUE = ("na", "n/a", "nan", "null", "none", "missing", "-", ".")
 _COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
+#: With a decimal comma: points that set thousands apart, as 1.234.567,8 does without a doubt and 1.234 may.
+_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
 
 
 def call_records(files: Files) -> list[Record]:
@@ -140,8 +143,10 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
 
 
 def conditions(names: Collection[str], kind: Kind, columns: Mapped) -> list[str]:
-    """Columns that are neither canonical, nor mapped, nor names of something: they may be numbers."""
-    spoken_for = {c.name for c in VOCABULARY[kind]} - set(columns) | source_columns(columns, names)
+    """Columns that are neither canonical, nor names of something: they may be numbers. Attributes are among them."""
+    ours = {c.name for c in VOCABULARY[kind]}
+    mapped = {n: source for n, source in columns.items() if n in ours or n in PSEUDO}
+    spoken_for = ours - set(columns) | source_columns(mapped, names)
     return [n for n in names if n not in spoken_for and not NAMES_SOMETHING.search(str(n))]
 
 
@@ -198,11 +203,11 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
 
 
 def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.DataFrame:
+    if decimal == ",":
+        return table.assign(**{source: _without_points(table[source], name, source)})
     comma = table[source].map(_has_comma).to_numpy(dtype=bool)
     if not comma.any():
         return table
-    if decimal == ",":
-        return table.assign(**{source: table[source].str.replace(",", ".", regex=False)})
     row = int(comma.argmax())
     raise SchemaError(
         f"column {source!r} ({name}) has a decimal comma in {int(comma.sum())} rows (first: row {row}, "
@@ -210,9 +215,30 @@ def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.Dat
     )
 
 
+def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series[Any]:
+    """Numbers with a decimal comma, with a point; a point in them sets thousands apart, or is not to be told."""
+    text = values.astype("string").str.strip()
+    sure = text.str.contains(",", regex=False) | text.str.count(r"\.").gt(1)
+    odd = text.str.contains(".", regex=False) & ~(sure & text.str.fullmatch(_THOUSANDS))
+    rows = tuple(int(r) for r in odd.fillna(False).to_numpy(dtype=bool).nonzero()[0])
+    if rows:
+        what = f"has a point in {len(rows):,} row{'s' * (len(rows) != 1)}"
+        shown = str(text.iloc[rows[0]])
+        cure = "Write all numbers of the file in one way, without thousands signs."
+        raise SchemaError(
+            f"column {source!r} ({name}) {what} (first: row {rows[0]}, {shown!r}), and decimal=',' says that numbers "
+            f"have a comma. Is the point a thousands sign or a decimal point? {cure}",
+            faults=as_frame([Finding("fault", name, f"{source!r} {what}", rows, shown, cure)]),
+        )
+    plain = text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+    return plain.astype(object).where(plain.notna(), None)
+
+
 def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     """Only the empty cell is missing: show the text that stands in place of a number."""
     text = values.astype("string")
+    if name == "score" and not neither(text).any():
+        return  # verdicts that are right or wrong
     wrong = pd.to_numeric(text, errors="coerce").isna() & text.notna()
     if name not in _NEEDED:
         wrong &= text.str.strip().str.lower().isin(_NO_VALUE)

@@ -15,6 +15,7 @@ from judgestats.metrics.bias.attributes import numeric_attributes
 from judgestats.metrics.references import labels
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
+from judgestats.schema.columns import answer_column
 
 #: Levels of an incomplete design whose components a page waits for.
 QUICK = 500
@@ -286,8 +287,10 @@ def _run_sd(data: Any, options: Options) -> pd.DataFrame:
 
 
 def _on_the_same_scale(data: Any) -> str:
-    """Level of measurement of the scores: ordinal for a handful of whole numbers, interval for others."""
-    name = "score" if "score" in columns_of(data) else "mean"
+    """Level of measurement: nominal for right and wrong, ordinal for a handful of whole numbers, else interval."""
+    if answer_column(columns_of(data)) == "correct":
+        return "nominal"
+    name = answer_column(columns_of(data))
     values = nw.from_native(data).lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
     numbers = values.to_numpy(dtype=float)
     return "ordinal" if numbers.size <= 12 and (numbers == np.floor(numbers)).all() else "interval"
@@ -348,6 +351,7 @@ PREFERENCE_TRIALS: dict[str, Trial] = {
 }
 #: Measure of ratings -> how it is tried.
 RATING_TRIALS: dict[str, Trial] = {
+    "accuracy": Trial("how often is the verdict right?", lambda d, o: bias.accuracy(d, cluster=o.cluster, **o.plain)),
     "score_matrix": Trial(
         "how does each judge score each system, and how steadily?", lambda d, o: consensus.score_matrix(d, **o.plain)
     ),

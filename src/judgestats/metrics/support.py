@@ -11,7 +11,8 @@ import pandas as pd
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics.references import Baseline, Humans, references
 from judgestats.metrics.trials import Options, attempts, trials
-from judgestats.schema.columns import CHOICES, VOCABULARY, kind_of
+from judgestats.schema.coding import yes_or_no
+from judgestats.schema.columns import CHOICES, VOCABULARY, answer_column, kind_of
 from judgestats.schema.counting import tally
 from judgestats.schema.splitting import KEYS, splits_of
 
@@ -110,7 +111,7 @@ def describe(data: Any) -> pd.DataFrame:
         rows += [
             ("systems", _several(table["system"]) if "system" in table else "one"),
             ("criteria", _several(table["criterion"]) if "criterion" in table else "one"),
-            ("scores", _span(table["score" if "score" in table else "mean"])),
+            _answers(table),
         ]
     rows.append(("repeats", _repeats(data, table)))
     known = {c.name for c in VOCABULARY[kind] if c.name not in _CONDITIONS}
@@ -175,6 +176,16 @@ def _orders(data: Any) -> str:
 def _several(values: pd.Series[Any], most: int = 6) -> str:
     names = sorted(map(str, values.dropna().unique()))
     return f"{len(names)}: " + ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def _answers(table: pd.DataFrame) -> tuple[str, str]:
+    """What the answers are: a span of scores, or shares of right and wrong."""
+    name = answer_column(table.columns)
+    if name != "correct":
+        return "scores", _span(table[name])
+    verdict = yes_or_no(table[name])
+    told = [f"{word} {100 * verdict.eq(answer).mean():.1f} %" for word, answer in (("right", True), ("wrong", False))]
+    return "verdicts", f"{', '.join(told)}, {verdict.isna().sum():,} missing"
 
 
 def _span(values: pd.Series[Any]) -> str:

@@ -12,7 +12,8 @@ from judgestats.metrics.references import References
 from judgestats.reporting.markup import Markup, facts, join, row, table, tag
 from judgestats.reporting.words import NONE, count, noun, number
 from judgestats.schema import tally
-from judgestats.schema.columns import COUNTS, VOCABULARY, Kind
+from judgestats.schema.coding import yes_or_no
+from judgestats.schema.columns import COUNTS, VOCABULARY, Kind, answer_column
 from judgestats.schema.pairing import REPEATED
 from judgestats.schema.splitting import Split
 
@@ -288,7 +289,7 @@ def _orders(data: pd.DataFrame, findings: pd.DataFrame) -> str:
 
 
 def _scored(data: pd.DataFrame) -> str:
-    value = "score" if "score" in data.columns else "mean"
+    value = answer_column(data.columns)
     counts = [
         noun(data[c].nunique(), one, many)
         for c, one, many in (
@@ -299,6 +300,15 @@ def _scored(data: pd.DataFrame) -> str:
         )
         if c in data.columns
     ]
+    if value == "correct":
+        verdict = yes_or_no(data[value])
+        most = data["replicate"].nunique() if "replicate" in data.columns else 1
+        again = f"Up to {most} runs of a verdict." if most > 1 else "No verdict is repeated."
+        shares = ", ".join(
+            f"{number(100 * float(verdict.eq(answer).mean()), 1)} % {word}"
+            for word, answer in (("right", True), ("wrong", False))
+        )
+        return f"Right or wrong: {', '.join(counts)}; {count(float(len(data)))} verdicts, {shares}. {again}"
     scores = data[value].astype(float)
     what = "scores" if value == "score" else "means over runs"
     span = (

@@ -81,6 +81,7 @@ WORDS = {
     "accuracy": "accuracy",
     "gold_tie": "tie where there is a gold answer",
     "gold_wrong": "wrong",
+    "right": "right verdicts",
     "mean_score": "mean score",
     "missing": "missing scores",
     "run_sd": "spread over runs",

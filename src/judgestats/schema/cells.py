@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.deviation import cell_means
-from judgestats.schema.coding import compact, joint, numbers_of, ranked_codes, refuse_infinite
+from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
 from judgestats.schema.columns import COUNTS, By, N, grouping
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
@@ -156,7 +156,7 @@ def cell_table(
     -------
     CellTable
     """
-    data = nw.from_native(frame)
+    data = as_scores(nw.from_native(frame))
     present = list(data.collect_schema().names())
     value = _value_column(present, judge)
     keys = [*grouping(by, [c for c in present if c != value]), *(k for k in ABOUT if k in present)]

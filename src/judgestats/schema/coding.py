@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError
 from judgestats.kernels.numbering import by_appearance
+from judgestats.schema.columns import NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
 
 R = TypeVar("R")
@@ -196,6 +198,49 @@ def numbers_of(values: pd.Series[Any]) -> NDArray[np.float64]:
     numbers: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
     refuse_infinite(str(values.name), int(np.isinf(numbers).sum()))
     return numbers
+
+
+def yes_or_no(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Booleans, 0 and 1, and words for yes and no as nullable booleans; missing where a value is neither."""
+    words = {**dict.fromkeys(YES, True), **dict.fromkeys(NO, False)}
+    return values.astype("string").str.strip().str.lower().map(words).astype("boolean")
+
+
+def as_scores(data: Any) -> Any:
+    """Ratings whose verdicts are right or wrong, as scores of 1 and 0 (and so their gold); another frame as it is.
+
+    Raises
+    ------
+    SchemaError
+        If a value of ``correct`` is neither yes nor no.
+    """
+    schema = data.collect_schema()
+    if answer_column(schema.names()) != "correct":
+        return data
+    data = _as_share(data, "correct", "score").drop("correct")
+    if "gold" in schema and not (isinstance(data, nw.DataFrame) and neither(data["gold"].to_pandas()).any()):
+        data = _as_share(data, "gold", "gold")
+    return data
+
+
+def neither(values: pd.Series[Any]) -> pd.Series[Any]:
+    """Which values are there, and are neither yes nor no."""
+    return yes_or_no(values).isna() & values.notna() & (values.astype("string") != "").fillna(False)
+
+
+def _as_share(data: Any, source: str, name: str) -> Any:
+    if not isinstance(data, nw.DataFrame) or data.schema[source] == nw.Boolean:
+        return data.with_columns(nw.col(source).cast(nw.Float64).alias(name))
+    given = data[source].to_pandas()
+    if (wrong := neither(given)).any():
+        row = int(wrong.to_numpy().argmax())
+        raise SchemaError(
+            f"{source!r} is neither yes nor no in {int(wrong.sum()):,} rows (first: row {row}, "
+            f"{given.iloc[row]!r}). Allowed: true and false, 1 and 0, right and wrong, pass and fail, or nothing. "
+            "Numbers between are a 'score'."
+        )
+    number = yes_or_no(given).to_numpy(dtype=float, na_value=np.nan)
+    return data.with_columns(nw.new_series(name, number, backend=data.implementation))
 
 
 def refuse_infinite(column: str, rows: int) -> None:

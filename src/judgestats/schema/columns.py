@@ -21,6 +21,11 @@ N = "n"
 CHOICES = ("first", "second", "tie", "abstain", "invalid")
 #: Why a call is invalid.
 STATUSES = ("ok", "parse", "schema", "semantic", "leak", "refused", "error", "missing partner")
+#: Words for yes and for no, in lower case.
+YES = ("1", "true", "yes", "y", "t", "1.0", "right", "correct", "pass", "passed")
+NO = ("0", "false", "no", "n", "f", "0.0", "wrong", "incorrect", "fail", "failed")
+#: Columns that hold what a rating came to: the first of them that is there.
+ANSWERS = ("score", "correct", "mean")
 #: What the judge was shown, in a datasheet design.
 STIMULI = ("vacuum", "same_subset", "different_subset", "ladder", "filler")
 
@@ -93,7 +98,8 @@ RATINGS: tuple[Column, ...] = (
     Column("system", "text", "whose response it was; absent where one thing is judged", key=True, default=""),
     Column("item", "text", "what was judged: a prompt, a document", required=True, key=True),
     Column("criterion", "text", "what was rated", key=True, default="overall"),
-    Column("score", "number", "the score; or mean, sd and runs", required=True),
+    Column("score", "number", "the score; or correct; or mean, sd and runs", required=True),
+    Column("correct", "boolean", "the verdict, where it is right or wrong"),
     Column("mean", "number", "mean score over runs"),
     Column("sd", "number", "standard deviation over runs"),
     Column("runs", "integer", "number of runs behind a mean"),
@@ -111,8 +117,14 @@ VOCABULARY: dict[str, tuple[Column, ...]] = {"preferences": PREFERENCES, "rating
 
 
 def required(kind: Kind) -> list[str]:
-    """Names a frame of this kind must have (``score`` may be replaced by ``mean``)."""
+    """Names a frame of this kind must have (``score`` may be replaced by ``correct`` or ``mean``)."""
     return [c.name for c in VOCABULARY[kind] if c.required]
+
+
+def answer_column(present: Iterable[str]) -> str:
+    """Column of a ratings frame that holds the answers; ``score`` where there is none."""
+    present = set(present)
+    return next((c for c in ANSWERS if c in present), "score")
 
 
 def key_columns(kind: Kind, present: Iterable[str]) -> list[str]:
@@ -189,11 +201,11 @@ def kind_of(columns: Iterable[str]) -> Kind:
     have = set(columns)
     if have >= set(required("preferences")):
         return "preferences"
-    if have >= {"judge", "item"} and have & {"score", "mean"} and not have & {"first", "second"}:
+    if have >= {"judge", "item"} and have & set(ANSWERS) and not have & {"first", "second"}:
         return "ratings"
     listed = ", ".join(map(str, columns)) or "none"
     raise SchemaError(
         f"This is neither canonical frame. Columns: {listed}. A preferences frame needs "
-        f"{', '.join(required('preferences'))}; a ratings frame needs judge, item and score (or mean). "
+        f"{', '.join(required('preferences'))}; a ratings frame needs judge, item and score (or correct, or mean). "
         "Map your columns with preferences(frame, judge='...', ...) or ratings(frame, judge='...', ...)."
     )

@@ -23,8 +23,8 @@ from judgestats.schema.clustering import (
     with_pair,
 )
 from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
-from judgestats.schema.coding import codes_of, count, tidy
-from judgestats.schema.columns import CHOICES, COUNTS, By, N, grouping, names, required
+from judgestats.schema.coding import as_scores, codes_of, count, tidy
+from judgestats.schema.columns import CHOICES, COUNTS, By, N, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
@@ -186,7 +186,9 @@ def _count_frame(
     stimulus: str | None,
     baseline: str | None,
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
-    """Count a preferences frame; what the counts share, and what to cluster by."""
+    """Count a frame; what the counts share, and what to cluster by."""
+    if pattern.frame == "ratings":
+        return _count_ratings(data, pattern, groups, apart, columns)
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
         data = data.drop("stimulus")  # one value is left: nothing to tell apart
     if pattern.unit == "change":
@@ -250,10 +252,41 @@ def _sides(data: Any, apart: list[str]) -> Any:
     return nw.concat(parts)
 
 
+def _count_ratings(
+    data: Any, pattern: Pattern, groups: list[str], apart: list[str], columns: tuple[str, ...] | None
+) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+    """Count verdicts that are right or wrong; what they share, and what to cluster by."""
+    data = as_scores(data)
+    present = data.collect_schema().names()
+    if "gold" in present:
+        _refuse_unknown_gold(data)
+    shown = [c for c in apart if c in present]
+    found = Sharing("", False)
+    if "item" in present:
+        found = auto_cluster(data, shown, pattern.cluster, _calls(data))
+    kept = ((found.column,) if found.column else ()) if columns is None else columns
+    result = _counted(with_outcome(data, pattern), list(dict.fromkeys([*groups, *kept, *pattern.columns])))
+    return result, found, kept
+
+
+def _refuse_unknown_gold(data: Any) -> None:
+    """Raise where the right answer is missing, or is no score."""
+    if not data.collect_schema()["gold"].is_numeric():
+        raise SchemaError(
+            "'gold' is no score, so no verdict can be compared with it. Give the right score, or the right verdict "
+            "(true or false); or set the column aside, gold=None, where 'correct' says which verdicts are right."
+        )
+    gold = nw.col("gold")
+    missing = data.filter(gold.is_null() | gold.is_nan()).select(nw.len().alias("n")).lazy()
+    if n := int(missing.collect(backend="pandas").to_native()["n"].iloc[0]):
+        raise SchemaError(f"'gold' is missing in {n:,} rows: leave such rows out, as accuracy() does.")
+
+
 def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
     """Whether a table with these columns holds counts of the pattern, and not calls."""
     have = set(columns)
-    return have >= {*pattern.columns, "n"} and not have >= set(required(pattern.frame))
+    whole = {"judge", answer_column(have)} if pattern.frame == "ratings" else set(required(pattern.frame))
+    return have >= {*pattern.columns, "n"} and not have >= whole
 
 
 def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: By = ()) -> None:
@@ -312,8 +345,9 @@ def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = N
         As in :func:`tally`.
     """
     pattern = PATTERNS[choose(measure, PATTERNS, "measure")]
-    if pattern.unit not in ("call", "pair"):
-        raise DesignError(f"{measure} counts {pattern.unit}s, and has no table of calls or pairs. Use tally().")
+    if pattern.unit not in ("call", "pair") or pattern.frame == "ratings":
+        what = "ratings" if pattern.frame == "ratings" else f"{pattern.unit}s"
+        raise DesignError(f"{measure} counts {what}, and has no table of calls or pairs. Use tally().")
     data = selected(nw.from_native(frame).lazy().collect(backend="pandas"), pattern, measure, stimulus)
     weight = counted(data, names(beside))
     data = data.with_columns((nw.lit(1) if weight is None else nw.col(weight)).alias(N))
@@ -390,6 +424,11 @@ def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:
         if allowed is None:
             continue
         unknown = [v for v in pd.unique(result[name].astype(object)) if v not in allowed]
+        if unknown and pattern.frame == "ratings":
+            raise DesignError(
+                f"A verdict is {unknown[0]!r}, neither right nor wrong: accuracy needs a column 'correct', scores of 0 "
+                "and 1, or a column 'gold' to compare the scores with."
+            )
         if unknown and name == "outcome" and "choice" not in pattern.columns:
             raise SchemaError(
                 f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)} (in a tally, 'outcome': "

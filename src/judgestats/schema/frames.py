@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, choose, nearest, suggestion
-from judgestats.schema.columns import COUNTS, VOCABULARY, Column, Kind, N, required
+from judgestats.schema.coding import yes_or_no
+from judgestats.schema.columns import COUNTS, VOCABULARY, Column, Kind, N, answer_column, required
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
 from judgestats.schema.validation import raise_faults
 
 #: Spellings of an answer that mean the same in every tool we know.
 ANSWER_LABELS: dict[str, str] = {c: c for c in ("first", "second", "tie", "abstain", "invalid")}
+_CORRECT = next(c for c in VOCABULARY["ratings"] if c.name == "correct")
 
 
 def preferences(
@@ -42,7 +44,7 @@ def preferences(
     **columns : str or None
         Canonical name = name in the table: ``judge="evaluator"``. ``gold`` holds the right candidate, or its slot
         (``first``, ``second``, one of `labels`, the name of the column of that candidate), or a tie.
-        ``winner="col"`` names a column with the winning *candidate* (or a tie label), from which ``choice`` is made,
+        ``winner="col"`` names a column with the winning *candidate* (or a label), from which ``choice`` is made,
         whatever the order shown. ``None`` says that a column of the table that happens to carry one of our names is
         something else: it is kept as ``<name>_source``.
 
@@ -73,7 +75,7 @@ def preferences(
     mapped = _map(frame, "preferences", {**columns, **extra}, counts)
     if winner is not None:
         mapped = mapped.with_columns(_choice_of_winner())
-    mapped = mapped.with_columns(_answers(dict(labels or {}), from_winner=winner is not None))
+    mapped = mapped.with_columns(_answers(dict(labels or {})))
     mapped = _status(_gold(mapped, dict(labels or {}), columns))
     return _finish(mapped, "preferences", counts)
 
@@ -84,6 +86,7 @@ def ratings(
     scale: tuple[float, float] | None = None,
     off_scale: Literal["error", "missing"] = "error",
     counts: str | Literal[False] | None = None,
+    labels: Mapping[Any, str] | None = None,
     **columns: str | None,
 ) -> Any:
     """Map any frame onto the canonical ratings frame, and validate it.
@@ -99,6 +102,9 @@ def ratings(
     counts : str or False, optional
         The column that says how many identical scores a row stands for, as in :func:`preferences`. Means have none:
         the number of scores behind a mean is ``runs``.
+    labels : mapping, optional
+        Verdicts of the table to ``right``, ``wrong`` or ``invalid``, e.g. ``{"C": "right", "I": "wrong"}``. Booleans, 0
+        and 1, yes and no, right and wrong, pass and fail need no entry.
     **columns : str or None
         Canonical name = name in the table, as in :func:`preferences`.
 
@@ -107,6 +113,8 @@ def ratings(
     frame
         Of the kind given, with the canonical columns first. A missing score stays: it is a row of
         :func:`judgestats.check`, set aside by every measure. Without a ``criterion`` there is one, ``overall``.
+        Verdicts that are right or wrong stand in ``correct``, as booleans, in place of ``score``: those of a column
+        ``correct``, or a score of booleans or words.
 
     Raises
     ------
@@ -121,13 +129,19 @@ def ratings(
       judge system item criterion  score
     0     a      w    7   overall    3.0
     1     b      w    7   overall    4.0
+    >>> ratings(table.assign(points=["pass", "fail"]), judge="rater", system="writer", item="story", score="points")
+      judge system item criterion  correct
+    0     a      w    7   overall     True
+    1     b      w    7   overall    False
     """
     choose(off_scale, ("error", "missing"), "off_scale")
-    mapped = _map(frame, "ratings", columns, counts)
+    mapped = _right_or_wrong(_map(_labelled(frame, dict(labels or {}), columns), "ratings", columns, counts))
     if "criterion" not in mapped.collect_schema().names():
         mapped = _in_order(mapped.with_columns(nw.lit("overall").alias("criterion")), "ratings")
+    if answer_column(mapped.collect_schema().names()) == "correct":
+        scale = None
     if scale is not None and off_scale == "missing":
-        score = "score" if "score" in mapped.collect_schema().names() else "mean"
+        score = answer_column(mapped.collect_schema().names())
         off = (nw.col(score) < scale[0]) | (nw.col(score) > scale[1])
         have = "status" in mapped.collect_schema().names()
         old = nw.col("status") if have else nw.lit("ok")
@@ -160,7 +174,7 @@ def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str 
     if counts is False and N in data.collect_schema().names():
         data = data.rename({N: f"{N}_source"})
     have = set(data.collect_schema().names())
-    missing = [n for n in required(kind) if n not in have and not (n == "score" and "mean" in have)]
+    missing = [n for n in required(kind) if n not in have and not (n == "score" and answer_column(have) in have)]
     if missing:
         listed = ", ".join(present) or "none"
         hints = ", ".join(f"{m}={nearest(m, present) or '...'!r}" for m in missing)
@@ -241,17 +255,14 @@ def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
         return data.with_columns(*casts) if casts else data
     new = {n: _as_text(data[n].to_pandas()) for n in ids}
     new |= {n: v for n in texts if (v := _from_text(data[n].to_pandas(), vocabulary[n])) is not None}
-    series = [nw.new_series(n, v, backend=data.implementation) for n, v in new.items()]
-    return data.with_columns(*casts, *series) if casts or series else data
+    data = data.with_columns(*casts) if casts else data
+    return _with(data, new) if new else data
 
 
 def _id_text(name: str, dtype: Any) -> Any:
     """An id of a lazy frame as text; see :func:`_as_text`."""
     text = nw.col(name).cast(nw.String)
     return text.str.replace_all(r"\.0$", "").alias(name) if dtype.is_float() else text
-
-
-_YES_NO = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 
 
 def _as_text(values: pd.Series[Any]) -> Any:
@@ -267,10 +278,61 @@ def _from_text(values: pd.Series[Any], column: Column) -> Any:
     text = values.astype("string").str.strip()
     text = text.mask(text == "")
     if column.type == "boolean":
-        known = text.str.lower().map(_YES_NO)
-        return known.fillna(column.default).to_numpy(dtype=bool) if known.isna().equals(text.isna()) else None
+        known = yes_or_no(text)
+        if column.default is not None:
+            known = known.fillna(column.default).mask(text.notna() & known.isna())
+        complete = bool(known.notna().all())
+        return None if (known.isna() & text.notna()).any() else known.to_numpy(dtype=bool) if complete else known.array
     number = pd.to_numeric(text, errors="coerce")
     return number.to_numpy(dtype="float64", na_value=np.nan) if number.isna().equals(text.isna()) else None
+
+
+def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | None]) -> Any:
+    """Say right and wrong where labels do, in the column of the verdicts."""
+    if not labels:
+        return frame
+    unknown = [target for target in labels.values() if target not in ("right", "wrong", "invalid")]
+    if unknown:
+        raise SchemaError(
+            f"labels= of ratings say which verdicts are 'right', 'wrong' or 'invalid'; got {unknown[0]!r}. Labels of "
+            "first, second and tie are for preferences."
+        )
+    data = nw.from_native(frame)
+    present = data.collect_schema().names()
+    sources = (columns.get(n, n) for n in ("correct", "score"))
+    source = next((c for c in sources if c is not None and c in present), None)
+    if source is None:
+        raise SchemaError(
+            "labels= of ratings say which verdicts are right and wrong, and there is no column 'correct' of verdicts. "
+            f"Columns: {', '.join(present)}. Name it in correct=."
+        )
+    told: Any = nw.col(source).cast(nw.String)
+    for label, answer in labels.items():
+        chosen = nw.col(source).cast(nw.String) == str(label)
+        told = nw.when(chosen).then(nw.lit(None if answer == "invalid" else answer, nw.String)).otherwise(told)
+    return data.with_columns(told.alias(source)).to_native()
+
+
+def _right_or_wrong(data: Any) -> Any:
+    """Move a score of booleans or words to ``correct``."""
+    schema = data.collect_schema()
+    if "score" not in schema or "correct" in schema:
+        return data
+    if schema["score"] == nw.Boolean:
+        return _in_order(data.rename({"score": "correct"}), "ratings")
+    if schema["score"].is_numeric() or not isinstance(data, nw.DataFrame):
+        return data
+    verdicts = _from_text(data["score"].to_pandas(), _CORRECT)
+    if verdicts is None:
+        return data
+    return _in_order(_with(data, {"correct": verdicts}).drop("score"), "ratings")
+
+
+def _with(data: Any, columns: Mapping[str, Any]) -> Any:
+    """Put columns into an eager frame of any engine."""
+    backend = data.implementation
+    values = {n: v if backend.is_pandas() else list(v) for n, v in columns.items()}
+    return data.with_columns(*(nw.new_series(n, v, backend=backend) for n, v in values.items()))
 
 
 def _choice_of_winner() -> Any:
@@ -286,10 +348,8 @@ def _choice_of_winner() -> Any:
     )
 
 
-def _answers(labels: dict[Any, str], *, from_winner: bool) -> Any:
+def _answers(labels: dict[Any, str]) -> Any:
     """Translate answer labels; an absent answer is an invalid one."""
-    if from_winner:
-        labels = {k: v for k, v in labels.items() if v in ("tie", "abstain", "invalid")}
     column = nw.col("choice").cast(nw.String)
     table = {str(k): v for k, v in labels.items()}
     for target in table.values():

@@ -176,6 +176,7 @@ PATTERNS: dict[str, Pattern] = {
         needs=("target",),
         against=("target", "filler", "clean"),
     ),
+    "accuracy": Pattern("ratings", "call", {"judge": None, "outcome": ("correct", "wrong", "invalid")}, "item"),
     "kappa": Pattern(
         "preferences", "raters", {"judge": None, "other": None, "answer": None, "other_answer": None}, "item"
     ),

@@ -12,10 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.coding import Coded, compact, each, joint, ranked_codes, refuse_infinite
-from judgestats.schema.columns import COUNTS, By, Kind, grouping, kind_of, names
+from judgestats.schema.coding import Coded, as_scores, compact, each, joint, ranked_codes, refuse_infinite
+from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping, kind_of, names
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
+from judgestats.schema.selection import between_two
 from judgestats.schema.splitting import Split, refuse_splits, splits_here, splits_of, splits_there, told
 
 Ints = NDArray[np.integer[Any]]
@@ -150,8 +151,11 @@ def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Ki
         raise DesignError(
             "by='judge' leaves one judge a group, who agrees with nobody. Leave it out: judges are named."
         )
-    answer = ("first", "second", "choice") if kind == "preferences" else ("score" if "score" in present else "mean",)
+    data = as_scores(data) if kind == "ratings" else data
+    present = list(data.collect_schema().names())
+    answer = ("first", "second", "choice") if kind == "preferences" else (answer_column(present),)
     wanted = [*groups, "judge", *ABOUT[kind], *answer, *FURTHER[kind], COUNTS, "gold"]
+    data = data.filter(between_two()) if kind == "preferences" else data
     chosen = data.lazy().select(*dict.fromkeys(c for c in wanted if c in present)).collect(backend="pandas")
     return chosen.to_native().rename(columns={"mean": "score"}), kind, groups
 

@@ -7,7 +7,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.schema.columns import required
+from judgestats.schema.columns import answer_column, required
 from judgestats.schema.pairing import UNIT_COLUMNS
 from judgestats.schema.patterns import Pattern
 
@@ -21,11 +21,20 @@ def chosen(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> A
     """Return the rows that a measure counts; refuse data that cannot answer it."""
     _require(list(data.collect_schema().names()), pattern, measure, stimulus)
     wanted = (stimulus,) if stimulus else pattern.stimulus
-    return _of_stimuli(data, wanted, measure) if wanted else data
+    data = _of_stimuli(data, wanted, measure) if wanted else data
+    return data.filter(between_two(gold="gold" in pattern.needs)) if pattern.unit == "side" or pattern.needs else data
+
+
+def between_two(*, gold: bool = False) -> Any:
+    """Rows that a preference between candidates can be read from: two of them, or a tie that is the right answer."""
+    two = _text("first") != _text("second")
+    return two | (_text("gold") == "tie").fill_null(False) if gold else two
 
 
 def with_outcome(data: Any, pattern: Pattern) -> Any:
     """Return the rows with the pattern columns made from others; refuse a known candidate that was not shown."""
+    if pattern.frame == "ratings":
+        return data.with_columns(_right(list(data.collect_schema().names())).alias("outcome"))
     _refuse_strangers(data, pattern)
     derived = _derived(pattern, list(data.collect_schema().names())) if pattern.unit in ("call", "change") else []
     return data.with_columns(*derived) if derived else data
@@ -38,7 +47,8 @@ def sources(pattern: Pattern, present: list[str]) -> list[str]:
 
 
 def _require(present: list[str], pattern: Pattern, measure: str, stimulus: str | None) -> None:
-    missing = [c for c in [*required(pattern.frame), *pattern.needs] if c not in present]
+    wanted = required("preferences") if pattern.frame == "preferences" else ["judge", answer_column(present)]
+    missing = [c for c in [*wanted, *pattern.needs] if c not in present]
     missing += [c for c in pattern.columns if c in UNIT_COLUMNS and c not in present]
     if missing:
         counts = ", ".join([*pattern.columns, "n"])
@@ -84,6 +94,18 @@ def _refuse_strangers(data: Any, pattern: Pattern) -> None:
                 f"{r['item']}). It must be one of them{', or tie' if name == 'gold' else ''}; leave rows without "
                 "it out."
             )
+
+
+def _right(present: list[str]) -> Any:
+    """Whether a verdict is right: as it says itself, or as the gold has it; an absent verdict is invalid."""
+    verdict = nw.col("score").cast(nw.Float64)
+    said = verdict.cast(nw.String)
+    if "gold" in present:
+        agree = nw.when(verdict == nw.col("gold").cast(nw.Float64)).then(nw.lit("correct")).otherwise(nw.lit("wrong"))
+    else:
+        wrong = nw.when(verdict == 0).then(nw.lit("wrong")).otherwise(said)
+        agree = nw.when(verdict == 1).then(nw.lit("correct")).otherwise(wrong)
+    return nw.when(verdict.is_null() | verdict.is_nan()).then(nw.lit("invalid")).otherwise(agree)
 
 
 def _derived(pattern: Pattern, present: list[str]) -> list[Any]:

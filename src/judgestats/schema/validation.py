@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.schema.coding import column_codes, combine
-from judgestats.schema.columns import COUNTS, VOCABULARY, Column, Kind, N, kind_of
+from judgestats.schema.coding import column_codes, combine, neither
+from judgestats.schema.columns import COUNTS, VOCABULARY, Column, Kind, N, answer_column, kind_of
 from judgestats.schema.declared_counts import SOURCE, refusal, undeclared
 from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.pairing import candidates, unit_columns
@@ -113,10 +113,9 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
     if undeclared(data):
         told = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
         yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), cure=told)
-    if kind == "ratings" and scale is not None:
+    if kind == "ratings" and scale is not None and answer_column(data.columns) != "correct":
         yield from _off_scale(data, scale)
     if kind == "preferences":
-        yield from _own_opponent(data)
         yield from _strange_gold(data)
     if {VOCABULARY[kind][i].name for i in range(3)} <= sound:
         yield from _duplicates(data, kind)
@@ -128,15 +127,26 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
     needed = (column.required and name not in ("choice", "score")) or name == COUNTS
     if needed and missing.any():
         yield Finding("fault", name, f"{name!r} is missing", _where(missing), cure=f"Every call needs its {name}.")
-    if column.type == "boolean" and set(values.dropna().unique()) <= {True, False}:
+    if column.type == "boolean":
+        wrong = neither(values).to_numpy(dtype=bool)
+        if wrong.any():
+            yield Finding(
+                "fault",
+                name,
+                f"{name!r} is neither yes nor no",
+                _where(wrong),
+                _example(values, wrong),
+                f"{name!r} is read as: {column.meaning}. Allowed: true and false, 1 and 0, right and wrong, or an "
+                f"empty cell. If yours is something else, pass {name}=None to keep it as '{name}_source', or map "
+                "another column.",
+            )
         return
-    if column.type in ("number", "integer", "boolean") and not (
+    if column.type in ("number", "integer") and not (
         pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values)
     ):
         numbers = pd.to_numeric(values.astype("string"), errors="coerce")
         wrong = (numbers.isna() & ~values.isna()).to_numpy()
-        if column.type == "boolean" or wrong.any():
-            wrong = wrong if wrong.any() else ~missing
+        if wrong.any():
             yield Finding(
                 "fault",
                 name,
@@ -196,7 +206,7 @@ def _example(values: pd.Series[Any], mask: Any) -> str:
 
 
 def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
-    name = "score" if "score" in data.columns else "mean"
+    name = answer_column(data.columns)
     values = pd.to_numeric(data[name].to_pandas(), errors="coerce")
     off = ((values < scale[0]) | (values > scale[1])).to_numpy()
     if off.any():
@@ -207,23 +217,6 @@ def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
             _where(off),
             _example(values, off),
             "Pass off_scale='missing' to set such scores aside.",
-        )
-
-
-def _own_opponent(data: Any) -> Iterator[Finding]:
-    """The same candidate on both sides is a vacuum stimulus, or a mistake where the order matters."""
-    same = _meets_itself(data)
-    if "stimulus" in data.columns:
-        same = same & (data["stimulus"].to_pandas().astype(object) != "vacuum").to_numpy()
-    if "order_known" in data.columns:  # without an order there is nothing to mistake
-        same = same & data["order_known"].to_pandas().fillna(True).astype(bool).to_numpy()
-    if same.any():
-        yield Finding(
-            "fault",
-            "second",
-            "'first' and 'second' are the same candidate",
-            _where(same),
-            cure="Only a vacuum stimulus may pit a candidate against itself: say so in 'stimulus', or drop the rows.",
         )
 
 
@@ -290,7 +283,7 @@ def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
         if none.any():
             yield Finding("set aside", COUNTS, "count is zero", _where(none), cure="Such rows stand for no call.")
     if kind == "ratings":
-        name = "score" if "score" in data.columns else "mean"
+        name = answer_column(data.columns)
         missing = data[name].to_pandas().isna().to_numpy()
         status = data["status"].to_pandas().astype(object) if "status" in data.columns else None
         for reason in [None] if status is None else sorted(set(status[missing])):
@@ -345,6 +338,15 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
     abstained = (choice == "abstain").to_numpy()
     if abstained.any():
         yield Finding("counted", "choice", "choice is abstain", _where(abstained), cure="Counted as no preference.")
+    same = _meets_itself(data)
+    if same.any():
+        yield Finding(
+            "counted",
+            "second",
+            "'first' and 'second' are the same candidate",
+            _where(same),
+            cure="Measures of position use the row; measures of preference between candidates leave it out.",
+        )
     lone = _lone_orders(data)
     if lone.any():
         yield Finding(

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 
 from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.schema.coding import as_scores
 from judgestats.schema.columns import By, grouping, kind_of, names
 from judgestats.schema.declared_counts import counted
 from judgestats.verdicts.groups import to_native, to_table
@@ -123,7 +124,7 @@ def aggregate(
     counted(data, [*groups, *axes], kind)
     if not axes:
         raise DesignError("over= is empty. Name what the calls differ in: 'order', 'replicate', 'judge' or a column.")
-    table = to_table(calls)
+    table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
     if not len(table):
         raise SchemaError(f"There is nothing to aggregate: the {kind} frame has no rows.")
     if kind == "ratings":

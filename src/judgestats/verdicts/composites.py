@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.schema.cells import score_counts
-from judgestats.schema.coding import Codes, as_text, codes_of, column_codes, joint, refuse_infinite
+from judgestats.schema.coding import Codes, as_scores, as_text, codes_of, column_codes, joint, refuse_infinite
 from judgestats.schema.columns import COUNTS, RATINGS, By, grouping, key_columns, kind_of, names
 from judgestats.verdicts.groups import (
     constant,
@@ -134,7 +134,7 @@ def composite(
     [6.0, 6.0]
     """
     choose(missing, MISSING, "missing")
-    table = to_table(ratings)
+    table = to_table(as_scores(nw.from_native(ratings)).to_native())
     if kind_of(table.columns) != "ratings" or "criterion" not in table.columns:
         raise SchemaError(f"composite() needs ratings with a column 'criterion'. Columns: {', '.join(table.columns)}.")
     if not len(table):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.metrics.agreement.matrices import AVERAGED
 from judgestats.schema.cells import ABOUT, score_counts
-from judgestats.schema.coding import compact, joint, numbers_of, ranked_codes
+from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
@@ -99,7 +99,7 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
     DesignError
         If a facet is in `by` too, or a column that is neither splits the cells.
     """
-    data = nw.from_native(ratings)
+    data = as_scores(nw.from_native(ratings))
     present = list(data.collect_schema().names())
     by = grouping(by, present)
     value = "score" if "score" in present else "mean"

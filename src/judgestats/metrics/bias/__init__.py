@@ -5,7 +5,7 @@ May import what ``metrics`` may.
 
 from judgestats.metrics.bias.changes import bias_change
 from judgestats.metrics.bias.frontier import pareto_front
-from judgestats.metrics.bias.gold import gold_agreement
+from judgestats.metrics.bias.gold import accuracy, gold_agreement
 from judgestats.metrics.bias.leanings import bias_score
 from judgestats.metrics.bias.people import preference_gap
 from judgestats.metrics.bias.planning import minimum_detectable_effect
@@ -19,6 +19,7 @@ from judgestats.metrics.bias.verbosity import length_reading
 from judgestats.metrics.bias.winning import preference_rate
 
 __all__ = [
+    "accuracy",
     "answer_rates",
     "best_of_accuracy",
     "bias_change",

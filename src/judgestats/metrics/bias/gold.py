@@ -18,9 +18,9 @@ from judgestats.metrics.bias.attributes import Aside
 from judgestats.metrics.rates import rates
 from judgestats.metrics.resampled import Bootstrap, Interval, interval_of, resampled
 from judgestats.results import SMALL_N, estimates, few_clusters, flags
-from judgestats.schema.clustering import Cluster, dependence
+from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, grouping, names, required
+from judgestats.schema.columns import By, answer_column, grouping, names, required
 from judgestats.schema.counting import tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.findings import CHECK_COLUMNS
@@ -135,6 +135,76 @@ def gold_agreement(
     return estimates(aside.flagged(rows, groups), groups)
 
 
+def accuracy(
+    ratings: Any,
+    *,
+    invalid: Literal["drop", "wrong"] = "drop",
+    by: By = (),
+    cluster: Cluster = "auto",
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Share of verdicts that are right, where each is right or wrong.
+
+    Parameters
+    ----------
+    ratings : frame
+        With ``judge`` and ``correct`` (booleans, 0 and 1, or words for yes and no; no cast is needed), or a score of 0
+        and 1. With a column ``gold`` a verdict, or a score of any scale, is right where it equals the gold. Or a tally:
+        ``judge, outcome, n`` with the outcomes ``correct``, ``wrong`` and ``invalid``.
+    invalid : {'drop', 'wrong'}
+        What a missing verdict is: set aside, or wrong.
+    by : str or sequence of str
+        Further grouping columns, ``system``, say.
+    cluster : "auto", str or False
+        What verdicts share: by default the column that they are seen to share (``item``, say), which ``method`` names;
+        or a column; False takes all verdicts as independent, and is flagged where they are not.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge ``accuracy``, whose ``n`` is the verdicts scored under `invalid`; and ``wrong`` and ``invalid``, whose
+        ``n`` is all of them. Verdicts without a gold label are set aside, and every row of their judge is flagged with
+        their number.
+
+    Raises
+    ------
+    SchemaError
+        If a verdict is neither yes nor no, or there is no column of verdicts.
+    DesignError
+        If scores are not 0 and 1 and there is no gold; if no verdict has a gold label.
+
+    Notes
+    -----
+    Wilson's interval. A verdict is about a response here; for verdicts between two candidates see
+    :func:`gold_agreement`, and for agreement beyond chance :func:`judgestats.kappa` with ``against="gold"``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> verdicts = pd.DataFrame({"judge": "g", "system": "s", "item": list("abcde"),
+    ...                          "correct": [True, True, False, True, None]})
+    >>> accuracy(verdicts)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+           term  estimate  conf_low  conf_high    n
+    0  accuracy      0.75     0.301      0.954  4.0
+    1     wrong      0.20     0.036      0.624  5.0
+    2   invalid      0.20     0.036      0.624  5.0
+    """
+    choose(invalid, ("drop", "wrong"), "invalid")
+    verdicts, aside = _known(ratings, by)
+    table = tally(verdicts, "accuracy", by, cluster=cluster)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    table = aside.with_empty(table, groups)
+    outcome = table["outcome"].to_numpy(dtype=object)
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
+    trial = (outcome != "invalid") | (invalid == "wrong")
+    rows = rates(table, groups, "accuracy", outcome == "correct", trial, **options)
+    for term in ("wrong", "invalid"):
+        rows += rates(table, groups, term, outcome == term, **options)
+    return estimates(aside.flagged(rows, groups), groups)
+
+
 def _refuse_own_names(by: By) -> None:
     taken = [name for name in names(by) if name in ("answer", "gold_answer")]
     if taken:
@@ -234,17 +304,35 @@ def _labelled(calls: Any, by: By) -> tuple[Any, Aside]:
     gold = nw.col("gold").cast(nw.String)
     unlabelled = gold.is_null() | (gold == "")
     _refuse_unknown_gold(data, gold, unlabelled)
+    return _with_gold(data, unlabelled, by, "calls without gold", "gold_agreement")
+
+
+def _known(ratings: Any, by: By) -> tuple[Any, Aside]:
+    """Return the verdicts that have a gold label, or all where there is no gold; and the number of the others."""
+    data = nw.from_native(ratings)
+    present = data.collect_schema().names()
+    if not {"gold", "judge", answer_column(present)} <= set(present):
+        return ratings, Aside(pd.DataFrame({"judge": [], "_without": []}), "")
+    gold = nw.col("gold")
+    dtype = data.collect_schema()["gold"]
+    missing = gold.is_null() | (gold.is_nan() if dtype.is_float() else gold.cast(nw.String) == "")
+    return _with_gold(data, missing, by, "verdicts without gold", "accuracy")
+
+
+def _with_gold(data: Any, unlabelled: Any, by: By, words: str, measure: str) -> tuple[Any, Aside]:
+    """Return the rows that have a gold label, and the number of those that have none, per group."""
+    present = data.collect_schema().names()
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
     name = counted(data, groups)
     weight = nw.len() if name is None else nw.col(name).sum()
     without = data.filter(unlabelled).lazy().group_by(*groups).agg(weight.alias("_without"))
     counts = without.collect(backend="pandas").to_native()
     if not len(counts):
-        return calls, none
+        return data.to_native(), Aside(counts, "")
     kept = data.filter(~unlabelled)
     if not kept.lazy().select(nw.len().alias("n")).collect(backend="pandas").to_native()["n"].iloc[0]:
-        raise DesignError("gold_agreement needs the right answer, and 'gold' is empty in every row.")
-    return kept.to_native(), Aside(counts, "calls without gold")
+        raise DesignError(f"{measure} needs the right answer, and 'gold' is empty in every row.")
+    return kept.to_native(), Aside(counts, words)
 
 
 def _refuse_unknown_gold(data: Any, gold: Any, unlabelled: Any) -> None:

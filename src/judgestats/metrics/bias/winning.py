@@ -30,6 +30,7 @@ from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.counting import tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.patterns import Invalid
+from judgestats.schema.selection import between_two
 
 
 def preference_rate(
@@ -183,7 +184,7 @@ def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFram
     keys = [c for c in dict.fromkeys([*groups, *cluster]) if c != "candidate"]
     counted(data, keys)
     columns = [*keys, *(c for c in ("first", "second", "choice", "strength", COUNTS) if c not in keys and c in present)]
-    table = data.lazy().select(*columns).collect(backend="pandas").to_native()
+    table = data.filter(between_two()).lazy().select(*columns).collect(backend="pandas").to_native()
     given = table["strength"]
     strength = pd.to_numeric(given, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     if (text := np.isnan(strength) & given.notna().to_numpy()).any():

@@ -38,6 +38,7 @@ from judgestats.metrics.consensus.uncertainty import interval
 from judgestats.metrics.resampled import Bootstrap, Statistic, resampled
 from judgestats.results import CONSTANT, FEW_CLUSTERS, ONE_UNIT, estimates, flags
 from judgestats.schema.clustering import Cluster
+from judgestats.schema.coding import as_scores
 from judgestats.schema.columns import By, names
 from judgestats.schema.splitting import as_runs, reference_as_runs
 from judgestats.verdicts.groups import to_native, to_table
@@ -221,7 +222,8 @@ def calibrate(
         if output == "estimates":
             rows += [{**key, **row, "flag": flags(drawn.flag, row["flag"])} for row in _rows(cells, used, key, options)]
     if output == "ratings":
-        return to_native(mapped(to_table(ratings), groups, maps, final), ratings)
+        scores = to_table(as_scores(nw.from_native(ratings)).to_native())
+        return to_native(mapped(scores, groups, maps, final), ratings)
     return estimates(rows, [*groups, "judge"], sort=False)
 
 

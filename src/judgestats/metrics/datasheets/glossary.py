@@ -172,6 +172,7 @@ GLOSSARY: dict[str, Entry] = {
         "—", "call", "valid calls that are not ties", "far from 0.5", "The first slot's share of the decided calls."
     ),
     "accuracy": Entry("—", "call", "valid calls with a gold answer", "lower", "The judge gives the gold answer."),
+    "right": Entry("—", "verdict", "valid verdicts", "no universal direction", "The verdict is right."),
     "gold_tie": Entry(
         "—", "call", "calls with a gold answer", "higher", "The judge calls a tie where there is a gold answer."
     ),

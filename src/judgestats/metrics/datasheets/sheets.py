@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 
 from judgestats.errors import DesignError
-from judgestats.metrics.bias import answer_rates, consistency, gold_agreement, slot_lean
+from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, slot_lean
 from judgestats.metrics.consensus import consensus_deviation
 from judgestats.metrics.datasheets.glossary import GLOSSARY
 from judgestats.metrics.datasheets.ratings import score_rows
@@ -25,7 +25,7 @@ from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
 from judgestats.results import COLUMNS, NOTHING_IN_COMMON, flags
 from judgestats.schema.clustering import Cluster
-from judgestats.schema.columns import By, grouping, kind_of
+from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.splitting import KEYS, splits_of
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
@@ -215,7 +215,13 @@ def _ratings_sections(
     data: Any, groups: list[str], identity: dict[str, str] | None, people: Any, conf_level: float
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     by = [g for g in groups if g != "judge"]
-    yield "scores", score_rows(data, groups, conf_level)
+    scores = score_rows(data, groups, conf_level)
+    present = nw.from_native(data).collect_schema().names()
+    if answer_column(present) == "correct":
+        right = accuracy(data, by=by, conf_level=conf_level).query("term == 'accuracy'")
+        yield "verdicts", right if "gold" in present else right.assign(term="right")
+        scores = scores[scores["term"] != "mean_score"]
+    yield "scores", scores
     judges = nw.from_native(data).lazy().select("judge").unique().collect(backend="pandas")
     if len(judges) > 1 or people is not None:
         reference = "peers" if people is None else people

@@ -20,7 +20,7 @@ from judgestats.schema.columns import CHOICES
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import OUTCOMES, PATTERNS
-from judgestats.schema.selection import with_outcome
+from judgestats.schema.selection import between_two, with_outcome
 
 #: What a tie is to a model of two answers.
 Ties = Literal["half", "drop", "model"]
@@ -164,9 +164,13 @@ def _against_gold(
     name = counted(frame, columns)
     weight = nw.len() if name is None else nw.col(name).sum()
     lost = frame.filter(~known).lazy().group_by(judge).agg(weight.alias("_n")).collect(backend="pandas").to_native()
-    made = with_outcome(frame.filter(known), PATTERNS["gold_agreement"]).to_native()
-    n = lost["_n"].to_numpy(dtype=float)
-    return made, (told("calls without gold", lost[judge], n, np.ones(len(n), bool)),)
+    one = frame.filter(known & ~between_two(gold=True)).lazy().group_by(judge).agg(weight.alias("_n"))
+    alike = one.collect(backend="pandas").to_native()
+    made = with_outcome(frame.filter(known & between_two(gold=True)), PATTERNS["gold_agreement"]).to_native()
+    asides = (("calls without gold", lost), ("calls on two identical candidates", alike))
+    return made, tuple(
+        told(what, rows[judge], rows["_n"].to_numpy(dtype=float), np.ones(len(rows), bool)) for what, rows in asides
+    )
 
 
 def _hits(

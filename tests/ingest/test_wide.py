@@ -1,0 +1,161 @@
+"""Wide tables: found, made long, and led to a page by what `check` prints."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from judgestats.cli import app
+from judgestats.errors import SchemaError
+from judgestats.ingest import propose, read
+from judgestats.ingest.wide import melted, parse_wide
+
+Write = Callable[..., Path]
+RNG = np.random.default_rng(0)
+
+
+def followed(path: Path) -> str:
+    """Output of `check` after all that it says to type, and nothing else, was typed."""
+    arguments = ["check", str(path)]
+    for _ in range(3):
+        seen = CliRunner().invoke(app, arguments)
+        following = re.findall(r"^Next: judgestats (.*)$", seen.output, re.MULTILINE)
+        if not following:
+            assert seen.exit_code == 0, seen.output
+            page = CliRunner().invoke(app, ["report", *arguments[1:], "--out", str(path.parent / "page.html")])
+            assert page.exit_code == 0, page.output
+            return seen.output
+        arguments = shlex.split(following[-1])
+    raise AssertionError("check goes in circles")
+
+
+def wide_table(kind: str) -> pd.DataFrame:
+    table = pd.DataFrame({"item": [f"q{i}" for i in range(40)], "model": np.tile(["m", "o"], 20)})
+    table["item"] = np.repeat([f"q{i}" for i in range(20)], 2)
+    right = RNG.random((40, 3)) < 0.7
+    values = {
+        "booleans": right,
+        "0 and 1": right.astype(int),
+        "words": np.where(right, "pass", "fail"),
+        "grades": RNG.integers(0, 4, (40, 3)),
+    }[kind]
+    for k, name in enumerate(["gpt_4", "claude", "human"]):
+        table[name] = values[:, k]
+    return table
+
+
+@pytest.mark.parametrize("kind", ["booleans", "0 and 1", "words", "grades"])
+def test_no_judge_is_left_among_the_ids(kind: str, write: Write) -> None:
+    table = wide_table(kind)
+    proposal = propose(table)
+    assert proposal.wide == "judge=gpt_4,claude,human"
+    assert proposal.complete
+    (note,) = [n for n in proposal.notes if "wide" in n]
+    assert "id_vars=['item', 'model']" in note
+    path = write("t.csv", table.to_csv(index=False))
+    seen = followed(path)
+    assert "claude, gpt_4, human" in seen
+    supported = seen.partition("Not supported")[0]
+    assert "kappa" in supported or "alpha" in supported
+    assert ("accuracy" in supported) == (kind != "grades")
+
+
+def test_a_judge_that_strays_is_a_judge() -> None:
+    """One label more in a few cells, or fewer labels, makes no id of a judge."""
+    table = wide_table("grades").assign(late=np.where(np.arange(40) == 7, 10, RNG.integers(0, 2, 40)), harsh=0)
+    assert propose(table).wide == "judge=gpt_4,claude,human,late,harsh"
+
+
+def test_judge_scale_and_criterion() -> None:
+    """Every judge on every scale and criterion: the names of the columns say which, the judge's may have a "_"."""
+    names = [f"{j}_{s}_{c}" for j in ("gpt_4", "claude") for s in ("5", "100") for c in ("style", "truth")]
+    table = pd.DataFrame({"item": range(30), **{n: RNG.integers(0, int(n.split("_")[-2]) + 1, 30) for n in names}})
+    proposal = propose(table.astype(str))
+    assert proposal.wide.partition("=")[0] == "judge_scale_criterion"
+    assert proposal.complete
+    frame = read(table, wide=proposal.wide, columns=proposal.mapping)
+    assert sorted(frame["judge"].unique()) == ["claude", "gpt_4"]
+    assert sorted(frame["criterion"].unique()) == ["style", "truth"]
+    assert sorted(frame["scale"].unique()) == [5, 100]
+    assert len(frame) == 240
+    one = frame[(frame["judge"] == "gpt_4") & (frame["scale"] == 100) & (frame["criterion"] == "truth")]
+    assert one["score"].tolist() == table["gpt_4_100_truth"].tolist()
+
+
+def test_scores_up_to_a_hundred() -> None:
+    table = pd.DataFrame({"item": range(40), **{j: RNG.integers(60, 101, 40) for j in ("gpt", "claude", "human")}})
+    assert propose(table).wide == "judge=gpt,claude,human"
+
+
+def test_measurements_are_no_judges() -> None:
+    table = pd.DataFrame({"item": range(30), "chars_a_x": 5, "chars_a_y": 6, "chars_b_x": 7, "chars_b_y": range(30)})
+    assert propose(table).wide == ""
+
+
+def test_missing_cells_stay() -> None:
+    table = pd.DataFrame({"id": [1, 2], "a_x": [True, None], "b_x": [False, True]})
+    long = melted(table, "judge_criterion=a_x,b_x")
+    assert long["correct"].isna().tolist() == [False, True, False, False]
+    assert long["judge"].tolist() == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("wide", "message"),
+    [
+        ("gpt", r"should be NAME=COLUMN"),
+        ("judge=nobody", r"'nobody' is not in the table"),
+        ("judge_criterion=gpt", r"'gpt' has fewer parts than 'judge_criterion'"),
+        ("item=gpt,claude", r"makes a column 'item', and the table has one"),
+    ],
+)
+def test_what_wide_cannot_be(wide: str, message: str) -> None:
+    table = pd.DataFrame({"item": [1], "gpt": [1], "claude": [2]})
+    with pytest.raises(SchemaError, match=message):
+        read(table, wide=wide, columns={"system": "=s"})
+
+
+def test_columns_may_be_named_by_a_pattern() -> None:
+    present = ["id", "gpt_style", "gpt_truth", "odd, name"]
+    assert parse_wide("judge=gpt_*", present).columns == ("gpt_style", "gpt_truth")
+    wide = parse_wide('judge="odd, name",gpt_style', present)
+    assert wide.columns == ("odd, name", "gpt_style")
+    assert parse_wide(str(wide), present) == wide
+
+
+def test_lists_of_numbers_are_told() -> None:
+    proposal = propose(pd.DataFrame({"id": [1, 2], "full_scores": ["[[1, 2], [3, 4]]", "[[5, null], [1, 1]]"]}))
+    assert any("'full_scores' holds lists of numbers" in n and "explode" in n for n in proposal.notes)
+
+
+REAL = {
+    "pandalm/verdicts.csv": (4995, "annotator1, annotator2, annotator3, gpt_3_5_turbo,"),
+    "llmjudge_trec_dl23/labels_wide.csv.gz": (4423 * 33, "33: NISTRetrieval-instruct0"),
+    "llm_rubric/human_judges_real_convs_FIXED_ANON.tsv": (223 * 9, "9: Q0, Q1, Q2"),
+    "llm_rubric/human_judges_synth_all_FIXED_ANON.tsv": (743 * 12, "12: DQQ0, DQQ1"),
+}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", REAL)
+def test_real_wide_tables_lead_to_a_page(real_data: Path, tmp_path: Path, name: str) -> None:
+    """Only what is printed is typed; TREC's page is long, so of it the first 40 pairs and eight runs."""
+    source = real_data / name
+    path = tmp_path / source.name
+    path.write_bytes(source.read_bytes())
+    rows, judges = REAL[name]
+    proposal = propose(path)
+    assert len(read(path, wide=proposal.wide, columns=proposal.mapping, labels=proposal.labels or None)) == rows
+    if "trec" in name:
+        path = tmp_path / "some.csv"
+        pd.read_csv(source).iloc[:40, :11].to_csv(path, index=False)
+        rows, judges = 40 * 8, "8: NISTRetrieval-instruct0"
+    seen = followed(path)
+    assert f"{rows:,} rows in" in seen
+    assert judges in re.sub(r"\s+", " ", seen)
