@@ -61,7 +61,7 @@ class Cell:
     truth : dict
         Fixed effects by name, thresholds, and ``sd(Intercept|factor)``.
     options : dict
-        ``reml``, ``n_quadrature``; the defaults are those of :func:`judgestats.fit`.
+        ``reml``, ``n_quadrature``; Laplace's approximation where it is not named.
     profiled : tuple of str
         Parameters whose profile interval is tried too.
     by : str
@@ -183,8 +183,8 @@ def drawn(cell: Cell, d: Design, rng: np.random.Generator) -> Any:
 
 def fitted(cell: Cell, d: Design, y: Any) -> Fitted:
     """Fit one response."""
-    options: dict[str, Any] = {"n_quadrature": "auto", "thresholds": thresholds(d.categories, "logit"), **cell.options}
-    return fit_design(Model(replace(d, y=y), cell.family, LINKS[cell.family], **options))
+    cuts = thresholds(d.categories, "logit")
+    return fit_design(Model(replace(d, y=y), cell.family, LINKS[cell.family], thresholds=cuts, **cell.options))
 
 
 def tried(cell: Cell, fit: Fitted) -> dict[str, Any]:

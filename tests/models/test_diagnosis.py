@@ -67,7 +67,7 @@ def test_factors_with_few_levels_are_doubted(name: str, formula: str, options: d
 def test_rare_answers_under_laplace() -> None:
     table = pd.DataFrame({"item": np.repeat(np.arange(40), 20), "y": 0})
     table.loc[[3, 5, 111, 112, 240, 241, 242, 500, 501, 700], "y"] = 1
-    row = found(fit("y ~ 1 + (1|item)", table, n_quadrature=1)).iloc[0]
+    row = found(fit("y ~ 1 + (1|item)", table, n_quadrature=1), "doubt").iloc[0]
     assert (row["level"], row["column"], row["n"]) == ("doubt", "item", 40)
     assert row["what"] == "rarer answer less than once per level: 10 for 40 levels under Laplace's approximation"
     assert 'n_quadrature="auto"' in row["cure"]
@@ -229,7 +229,7 @@ def pairs(N: int, calls_each: int) -> pd.DataFrame:
 
 def test_few_calls_per_level_under_laplace() -> None:
     own = fit("first ~ 1 + (0 + order|pair)", pairs(100, 2), n_quadrature=1)
-    row = found(own).iloc[0]
+    row = found(own, "doubt").iloc[0]
     assert row["what"] == "fewer than 5 calls per level: 2.0 under Laplace's approximation"
     assert 'n_quadrature="auto"' in row["cure"]
     assert "fewer than 5 calls per level" in own.notes

@@ -88,6 +88,14 @@ def test_what_a_refined_rule_moves_is_measured() -> None:
     assert own.refinement.estimates == pytest.approx(np.abs((own.params - exact().x) / error).max(), rel=0.15)
 
 
+def test_laplace_by_name_is_held_against_the_rule_too() -> None:
+    (what,) = faults(hard(1))
+    assert what.startswith("Laplace: too coarse, a refined rule moves the log-likelihood by -")
+    assert hard(1).params[1] > 2 * exact().x[1]
+    assert faults(js.fit(CASES, data("cbpp"), n_quadrature=1)) == []
+    assert faults(js.fit(f"{CASES} + (1|obs)", data("cbpp"))) == []  # two terms: no rule to hold it against
+
+
 def test_a_log_likelihood_that_moves_alone_is_no_flag_of_the_estimates() -> None:
     own = js.fit(CASES, data("cbpp"), n_quadrature=9)
     best = js.fit(CASES, data("cbpp"), n_quadrature=51)

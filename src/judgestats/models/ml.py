@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal, cast
@@ -210,6 +211,31 @@ def _refinement(
         return None
     extra = target.kernel.extra if isinstance(target.kernel, Trapezoid) else 0
     finer = trapezoid(table, KINDS[model.family, model.link], model.thresholds, extra + 1)
+    return _compared(target, finer, params, covariance)
+
+
+def refined(fit: Fitted) -> Refinement | None:
+    """Compare a fit with the refined rule: also one by Laplace's approximation, if it has one scalar random term.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    Refinement or None
+        None where there is no such rule.
+    """
+    model = Model(fit.design, fit.family, fit.link, False, "auto", fit.thresholds, fit.part)
+    if fit.engine != "ml" or fit.method != "Laplace" or model.rule == 1 or fit.objective is None:
+        return fit.refinement
+    return _compared(fit.objective, generalised(model)[1], fit.params, fit.covariance)
+
+
+def _compared(
+    target: Callable[[Floats], tuple[float, Floats]], finer: GeneralisedObjective, params: Floats, covariance: Floats
+) -> Refinement:
+    """By how much a finer rule moves a fit."""
     (value, gradient), (better, slope) = target(params), finer(params)
     known = np.nan_to_num(covariance, nan=0.0)
     step, error = -known @ (slope - gradient), np.sqrt(np.maximum(np.diag(known), 0.0))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.models.coding.frames import labels
 from judgestats.models.fitted import NO_HESSIAN, SEPARATION, SINGULAR, TOO_SMALL, Fitted
+from judgestats.models.ml import refined
 from judgestats.models.verbs import components, freedom, sampled
 from judgestats.models.verbs.sizes import Shortage, shortages
 from judgestats.models.verbs.wording import left_out, uncorrelated, written
@@ -34,6 +35,8 @@ ONE_EACH = 0.9
 LABELS = 12
 #: A column whose mean is so many standard deviations from 0 should be centred.
 FAR = 20
+#: Standard errors by which Laplace's approximation may be off; then a 95 % interval still covers .94.
+LAPLACE = 0.25
 #: Columns that name things.
 NAMES = tuple(c.name for kind in VOCABULARY.values() for c in kind if c.key and c.type in ("text", "category"))
 
@@ -67,13 +70,14 @@ def check(fit: Fitted) -> pd.DataFrame:
     Notes
     -----
     Faults: no convergence, a Hessian that is not positive definite, separation, and numerical integration with too few
-    nodes: a refined rule moves the log likelihood by 1e-6 or more, or an estimate by 0.01 standard errors. Doubts:
-    singular fits; what the study of coverage found too small (grouping factors with fewer than 30 levels, 10 by REML,
-    with a sharper word below 5; under Laplace's approximation fewer than 5 calls per level, or the rarer answer less
-    than once per level); grouping factors with nearly one call in each level, columns that are nearly constant or are
-    names used as numbers, clusters too few for robust errors, and what is known against an engine. Of a sampled fit:
-    R-hat above 1.01 is a fault; fewer than 400 effective draws, divergent transitions, and parameters that are driven
-    by their prior (posterior sd above 0.8 of the prior's) or lie outside its central 95 % are doubts.
+    nodes: a refined rule moves the log likelihood by 1e-6 or more, or an estimate by 0.01 standard errors (where
+    Laplace's approximation was asked for: by a quarter of one). Doubts: singular fits; what the study of coverage found
+    too small (grouping factors with fewer than 30 levels, 10 by REML, with a sharper word below 5; under Laplace's
+    approximation fewer than 5 calls per level, or the rarer answer less than once per level); grouping factors with
+    nearly one call in each level, columns that are nearly constant or are names used as numbers, clusters too few for
+    robust errors, and what is known against an engine. Of a sampled fit: R-hat above 1.01 is a fault; fewer than 400
+    effective draws, divergent transitions, and parameters that are driven by their prior (posterior sd above 0.8 of the
+    prior's) or lie outside its central 95 % are doubts.
 
     Examples
     --------
@@ -102,11 +106,11 @@ def _optimum(fit: Fitted) -> Iterator[Doubt]:
 
 def _integration(fit: Fitted) -> Iterator[Doubt]:
     """A rule that a finer one moves."""
-    found = fit.refinement
-    if found is None or found.settled:
+    found, laplace = refined(fit), fit.method == "Laplace"
+    if found is None or (found.estimates < LAPLACE if laplace else found.settled):
         return
     moves = f"the log-likelihood by {found.loglik:+.2g}, an estimate by {found.estimates:.2g} standard errors"
-    what = f"{fit.method}: too few nodes, a refined rule moves {moves}"
+    what = f"{fit.method}: {'too coarse' if laplace else 'too few nodes'}, a refined rule moves {moves}"
     cure = 'Pass n_quadrature="auto".'
     if fit.approximation == "trapezoid":
         cure = (
