@@ -201,7 +201,7 @@ def _severity() -> Case:
     own = (judge == system) & (judge < 3)  # the fourth judge is no system
     empty = crossed.Panel(np.zeros(32), np.full(32, 0.04), judge, system, condition, own, names, (*names[:3], "s"),
                           ("attributed", "anonymized"))  # fmt: skip
-    priors = {n: Prior(crossed.EFFECTS[n][0], None, n not in crossed.FIXED) for n in empty.groups}
+    priors = crossed.default_priors(empty.groups, 1.0)
 
     def simulate(rng: np.random.Generator, times: float) -> tuple[Values, Floats]:
         return crossed.prior_draw(empty, wider(priors, times), rng)

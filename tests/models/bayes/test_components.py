@@ -166,6 +166,15 @@ def test_prior_driven_and_priors_shown() -> None:
     assert "3 estimates: prior-driven" in set(told.check()["what"])
 
 
+def test_a_prior_that_did_not_foresee_the_spread_of_judges() -> None:
+    table = scores(20, 12, sds=(1.0, 2.0, 0.5))
+    told = agreement(table, priors={"judge": 0.1}, draws=1000)
+    assert "prior and data disagree" in named(told.tidy()).loc["judge", "flag"]
+    assert "prior and data disagree" in named(told.tidy()).loc["ICC(2,1)", "flag"]
+    assert told.check().set_index("what").loc["prior-predictive tail area of judge", "value"] < 0.01
+    assert not agreement(table, draws=1000).check()["flag"].str.contains("disagree").any()
+
+
 def test_row_order_and_engine() -> None:
     table = scores(20, 4)
     one, two = agreement(table, draws=400), agreement(table.sample(frac=1, random_state=0), draws=400)

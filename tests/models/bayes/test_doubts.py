@@ -8,14 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.models.bayes.draws import Draws
+from judgestats.models.bayes.draws import Draws, Top
+from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical import components
-from judgestats.models.hierarchical.doubts import CURES, cure, finding, flagged, merged
+from judgestats.models.hierarchical.doubts import CURES, cure, finding, flagged, merged, of_prior
 from judgestats.models.hierarchical.outcomes import outcomes
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, prior_table, row, tabled
+from judgestats.models.hierarchical.posteriors import Posterior, convergence, foreseen, prior_table, row, tabled
 
 pytest.importorskip("arviz_stats")
 
@@ -34,6 +36,71 @@ def posterior(rows=3, flag="", checks=None, **more):
     made = [{"judge": f"j{i}", "term": "x", "estimate": i + 0.12345, "flag": flag, **more} for i in range(rows)]
     found = pd.DataFrame(checks or [finding("divergences", 0.0)])
     return Posterior("What is it?", tabled(made, ["judge"]), PRIORS, found, Draws({}, {}, 0, "by hand"))
+
+
+# --- The prior against the data ---------------------------------------------------------------------------------------
+
+
+def normal_draws(scale, mean, error, size=20_000):
+    """Draws of a normal mean, exact: prior normal(0, scale), data normal(mean, error)."""
+    known = scale**2 / (scale**2 + error**2)
+    even = np.random.default_rng(0).permutation(stats.norm.ppf((np.arange(size) + 0.5) / size))
+    values = (known * mean + np.sqrt(known) * error * even).reshape(4, -1)
+    top = Top("x", values, Prior(scale, None, half=False))
+    return Draws(
+        {"x": values}, {"x": ()}, 0, "exact", tops=(top,), log_likelihood=-(((values - mean) / error) ** 2) / 2
+    )
+
+
+@pytest.mark.parametrize(("scale", "mean", "error"), [(1.0, 3.0, 0.5), (2.0, 1.0, 0.3), (0.5, -2.0, 1.0)])
+def test_the_tail_area_is_that_of_the_prior_predictive(scale, mean, error):
+    """Normal mean, normal prior: Evans and Moshonov's tail area is that of normal(0, scale^2 + error^2)."""
+    exact = 2 * stats.norm.sf(abs(mean) / np.hypot(scale, error))
+    assert normal_draws(scale, mean, error).tops[0].tail == pytest.approx(exact, rel=0.02)
+
+
+def test_tail_areas_are_uniform_where_the_prior_made_the_data():
+    rng = np.random.default_rng(4)
+    tails = [normal_draws(1.0, rng.normal(0, np.hypot(1.0, 0.7)), 0.7, 400).tops[0].tail for _ in range(500)]
+    assert stats.kstest(tails, "uniform").pvalue > 0.01
+
+
+def test_only_a_large_sd_contradicts_its_prior():
+    """A half-normal prior of scale 1: an sd about 5 does, one about 0 does not."""
+    noise = np.random.default_rng(1).normal(0, 0.02, (4, 500))
+    prior = Prior(1.0, None, half=True)
+    assert Top("sd", 5 + noise, prior).tail < 1e-6
+    assert Top("sd", np.abs(noise), prior).tail > 0.9
+    assert Prior(2.0, 3.0, half=True).place(np.array([2.0]))[0] == pytest.approx(
+        stats.norm.ppf(2 * stats.t.cdf(1.0, 3) - 1)
+    )
+
+
+def test_sensitivity_is_that_of_arviz_and_moves_as_the_formula_says():
+    """Against arviz-stats' psense; and a prior that is felt moves the mean by known x (1 - known) x mean x ln 2."""
+    arviz_base = pytest.importorskip("arviz_base")
+    arviz_stats = pytest.importorskip("arviz_stats")
+    draws = normal_draws(1.0, 1.5, 0.6)
+    groups = {"posterior": draws.values, "log_prior": {"x": draws.tops[0].log_prior}}
+    tree = arviz_base.from_dict(groups | {"log_likelihood": {"x": draws.log_likelihood}})
+    theirs = [float(arviz_stats.psense(tree, group=g)["x"]) for g in ("prior", "likelihood")]
+    assert draws.sensitivity(draws.values["x"]) == pytest.approx(theirs, rel=1e-6)
+    assert theirs[0] > 0.05 < theirs[1]
+    assert normal_draws(10.0, 1.5, 0.6).sensitivity(normal_draws(10.0, 1.5, 0.6).values["x"])[0] < 0.01
+    assert np.isnan(replace(draws, log_likelihood=None).sensitivity(draws.values["x"])).all()
+
+
+def test_flags_of_a_prior():
+    flags = [
+        of_prior(d.values["x"], d)
+        for d in (normal_draws(10, 1, 0.3), normal_draws(1, 1, 0.8), normal_draws(0.2, 3, 0.3))
+    ]
+    assert flags == ["", "prior-driven", "prior and data disagree; prior-driven"]
+    told = foreseen(normal_draws(0.2, 3, 0.3))
+    assert told[0]["what"] == "prior-predictive tail area of x"
+    assert told[0]["flag"] == "prior and data disagree"
+    assert "priors=" in told[0]["cure"]
+    assert foreseen(normal_draws(10, 1, 0.3))[0]["flag"] == ""
 
 
 # --- check() ----------------------------------------------------------------------------------------------------------

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtr
 
 from judgestats.errors import FitError
+from judgestats.models.bayes.scales import Prior
 
 Floats = NDArray[np.float64]
 
@@ -20,11 +22,55 @@ Floats = NDArray[np.float64]
 MOST_RHAT, LEAST_ESS = 1.01, 400
 #: Shape of the tail of importance weights above which their sums are not to be trusted (Vehtari et al. 2024).
 MOST_PARETO = 0.7
+#: Powers to which prior and likelihood are raised, to see what they do to a posterior (Kallioinen et al. 2024).
+POWERS = (0.99, 1.01)
+#: Name under which a model for PyMC keeps its log likelihood.
+LOG_LIKELIHOOD = "log_likelihood"
+#: Tail area of the prior predictive from which on prior and data conflict.
+CONFLICTING = 0.01
 #: Flags of a posterior.
 NOT_MIXED = "chains have not mixed"
 FEW_EFFECTIVE = "fewer than 400 effective draws"
 DIVERGENT = "divergent transitions"
 HEAVY = "importance weights too heavy (Pareto k above 0.7)"
+
+
+@dataclass(frozen=True, eq=False)
+class Top:
+    """Draws of a parameter with a prior of its own.
+
+    Attributes
+    ----------
+    name : str
+    values : (chains, draws, ...) array
+    prior : Prior
+    centre : float
+        Of the prior.
+    """
+
+    name: str
+    values: Floats
+    prior: Prior
+    centre: float = 0.0
+
+    @property
+    def log_prior(self) -> Floats:
+        """Log prior of each draw, without constant, (chains, draws)."""
+        logs = self.prior.log_density(self.values - self.centre)
+        return np.asarray(logs.reshape(*logs.shape[:2], -1).sum(axis=-1), np.float64)
+
+    @property
+    def tail(self) -> float:
+        """Smallest of the elements' prior-predictive tail areas of the posterior mean (Evans and Moshonov 2006).
+
+        Each is looked at where its prior is a standard normal: there the posterior mean varies about 0, from one set of
+        data that the prior foresees to the next, with variance 1 less that of the posterior. Of a standard deviation
+        only the upper tail is one: data without spread do not contradict its prior.
+        """
+        z = self.prior.place(self.values - self.centre).reshape(-1, int(np.prod(self.values.shape[2:])))
+        mean, known = z.mean(axis=0), np.maximum(1 - z.var(axis=0), 1e-6)
+        at = mean / np.sqrt(known)
+        return float((ndtr(-at) if self.prior.half else 2 * ndtr(-np.abs(at))).min(initial=1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +89,10 @@ class Draws:
     pareto_k, importance_ess : float
         Of draws by importance sampling: shape of the tail of the weights, and the independent draws that they are
         worth. NaN for draws of a sampler.
+    tops : tuple of Top
+        Parameters that have a prior of their own, none of which depends on another.
+    log_likelihood : (chains, draws) float array, optional
+        Of each draw, without constants.
     """
 
     values: dict[str, Floats] = field(repr=False)
@@ -51,6 +101,57 @@ class Draws:
     method: str
     pareto_k: float = float("nan")
     importance_ess: float = float("nan")
+    tops: tuple[Top, ...] = field(default=(), repr=False)
+    log_likelihood: Floats | None = field(default=None, repr=False)
+
+    @cached_property
+    def _powers(self) -> tuple[tuple[Floats, Floats], ...]:
+        """Weights of the draws where the prior, or the likelihood, is raised to each of two powers."""
+        made: list[tuple[Floats, Floats]] = []
+        if self.log_likelihood is None or not self.tops:
+            return ()
+        for part in (sum(t.log_prior for t in self.tops), self.log_likelihood):
+            logs = [_arviz().power_scale_lw(part, alpha=alpha, axis=(0, 1)) for alpha in POWERS]
+            weights = [np.exp(w - w.max()) for w in logs]
+            made.append((weights[0] / weights[0].sum(), weights[1] / weights[1].sum()))
+        return tuple(made)
+
+    def sensitivity(self, values: Floats) -> tuple[float, float]:
+        """How much the posterior of a quantity moves as the prior, and as the likelihood, is raised to a power.
+
+        Parameters
+        ----------
+        values : (chains, draws) float array
+            Of the quantity, draw by draw.
+
+        Returns
+        -------
+        prior, likelihood : float
+            Change of the posterior (cumulative Jensen-Shannon distance) per doubling of the power; from 0.05 on it
+            matters. NaN where prior and likelihood of the draws are not known, or the quantity does not vary.
+
+        References
+        ----------
+        Kallioinen, N., Paananen, T., Bürkner, P.-C., & Vehtari, A. (2024). Detecting and diagnosing prior and
+        likelihood sensitivity with power-scaling. Statistics and Computing, 34, 57.
+        """
+        if not self._powers or not np.isfinite(values).all() or np.ptp(values) == 0:
+            return float("nan"), float("nan")
+        low, high = POWERS
+        prior, likelihood = (
+            float(_arviz().power_scale_sense(values, *w, low, high, chain_axis=0, draw_axis=1)) for w in self._powers
+        )
+        return prior, likelihood
+
+    def conflicts(self) -> dict[str, float]:
+        """Parameters whose prior did not foresee such data -> the tail area.
+
+        Returns
+        -------
+        dict
+        """
+        tails = {t.name: t.tail for t in self.tops}
+        return {name: p for name, p in tails.items() if p < CONFLICTING}
 
     def flat(self, name: str) -> Floats:
         """Draws of one variable, chains one after the other.
@@ -249,6 +350,8 @@ def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: 
     Draws
     """
     posterior = trace["posterior"]
+    likelihood = np.asarray(posterior[LOG_LIKELIHOOD].values, np.float64) if LOG_LIKELIHOOD in posterior else None
     values = {name: np.asarray(posterior[name].values, np.float64) for name in labels}
     diverging = trace["sample_stats"]["diverging"].values
-    return Draws(values, dict(labels), int(np.asarray(diverging).sum()), method)
+    diverged = int(np.asarray(diverging).sum())
+    return Draws(values, dict(labels), diverged, method, log_likelihood=likelihood)

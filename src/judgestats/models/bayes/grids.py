@@ -48,6 +48,9 @@ class Target:
     parameters : callable
         (S, P) coordinates and a generator -> (S, K) parameters.
     method : str
+    unweighted : callable, optional
+        (S, P) coordinates -> log prior and log Jacobian in them, without constants: what `value` has beside the
+        likelihood.
     """
 
     names: tuple[str, ...]
@@ -57,6 +60,7 @@ class Target:
     guess: Floats
     parameters: Callable[[Floats, np.random.Generator], Floats]
     method: str
+    unweighted: Callable[[Floats], Floats] | None = None
 
 
 def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: int = 1000, seed: int = 0) -> Draws:
@@ -133,10 +137,13 @@ def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") ->
     if not np.isfinite(found.value) or not np.isfinite(found.x).all():
         raise FitError(f"{what} has no mode. Give tighter priors, or see what the data carry by fit(...).check().")
     rng = np.random.default_rng(seed)
-    points, log_weights = _weighted(target, found.x, _spread(found.hessian), draws, rng)
+    points, log_posterior, log_weights = _weighted(target, found.x, _spread(found.hessian), draws, rng)
     weights, k = smoothed(log_weights)
     chosen = rng.permutation(_systematic(weights, draws - draws % 4, rng))
     values = target.parameters(points[chosen], rng).reshape(4, -1, len(target.names))
+    likelihood = None
+    if target.unweighted is not None:
+        likelihood = (log_posterior[chosen] - target.unweighted(points[chosen])).reshape(4, -1)
     return Draws(
         {name: values[..., i] for i, name in enumerate(target.names)},
         dict.fromkeys(target.names, ()),
@@ -144,6 +151,7 @@ def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") ->
         f"posterior, {target.method}, importance sampling of {draws}",
         pareto_k=k,
         importance_ess=float(1 / (weights**2).sum()),
+        log_likelihood=likelihood,
     )
 
 
@@ -271,9 +279,15 @@ def _linear(model: Model, priors: Mapping[str, Any]) -> Target:
         sigma = np.exp(points[:, -1:])
         return np.hstack([np.array(beta).reshape(-1, p), np.exp(points[:, :-1]) * sigma, sigma])
 
+    def unweighted(points: Floats) -> Floats:
+        sds = np.exp(np.hstack([points[:, :-1] + points[:, -1:], points[:, -1:]]))
+        logs = sum((c.log_density(sds[:, i]) for i, c in enumerate(chosen[p:])), np.zeros(len(points)))
+        return np.asarray(logs + points[:, :-1].sum(axis=1) + points.shape[1] * points[:, -1], np.float64)
+
     k = len(d.terms)
     start = np.append(np.zeros(k), np.log(scale / np.sqrt(1 + k)))
-    return Target(names, slope, lambda w: target.at(w)[0], start, np.eye(k + 1) * 0.1, parameters, "exact integration")
+    value = lambda w: target.at(w)[0]  # noqa: E731
+    return Target(names, slope, value, start, np.eye(k + 1) * 0.1, parameters, "exact integration", unweighted)
 
 
 def _chosen(
@@ -299,8 +313,8 @@ def _spread(curvature: Floats) -> Floats:
 
 def _weighted(
     target: Target, mode: Floats, factor: Floats, draws: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Points and log weights: pilot rounds from the mode on say where the bulk is; the last draws from both."""
+) -> tuple[Floats, Floats, Floats]:
+    """Points, log posterior and log weights: pilot rounds find the bulk; the last draws there and at the mode."""
     first = second = (mode, WIDER * factor)
     for _ in range(1 + (len(mode) > 4)):
         second = _moved(target, second, factor, rng)
@@ -309,7 +323,8 @@ def _weighted(
     proposed = np.logaddexp(
         np.log(half / draws) + _t_log(points, *first), np.log(1 - half / draws) + _t_log(points, *second)
     )
-    return points, -np.array([target.value(w) for w in points]) - proposed
+    log_posterior = -np.array([target.value(w) for w in points])
+    return points, log_posterior, log_posterior - proposed
 
 
 def _moved(

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from judgestats.errors import FitError
-from judgestats.models.bayes.draws import Draws, missing, read
+from judgestats.models.bayes.draws import LOG_LIKELIHOOD, Draws, missing, read
 
 
 def pymc() -> Any:
@@ -30,6 +30,18 @@ def pymc() -> Any:
     except ImportError as error:
         raise missing("PyMC") from error
     return module
+
+
+def likely(pm: Any, value: Any) -> None:
+    """Add a log likelihood to the PyMC model at hand, and keep it draw by draw.
+
+    Parameters
+    ----------
+    pm : module
+    value : scalar tensor
+    """
+    pm.Potential("likelihood", value)
+    pm.Deterministic(LOG_LIKELIHOOD, value)
 
 
 def sample(
@@ -125,7 +137,8 @@ def sample_each(
 
     with _told(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        compiled = nutpie.compile_pymc_model(model, var_names=[*labels])
+        likelihood = [LOG_LIKELIHOOD] if LOG_LIKELIHOOD in model.named_vars else []
+        compiled = nutpie.compile_pymc_model(model, var_names=[*labels, *likelihood])
         traces = [
             nutpie.sample(compiled.with_data(**own), seed=seed, progress_bar=progress, **options) for own in given
         ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtr, ndtri, stdtrit
+from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
 from judgestats.errors import DesignError
 
@@ -37,6 +37,20 @@ class Prior:
             return z * z / 2, z / self.scale
         more = (self.df + 1) / (self.df + z * z)
         return (self.df + 1) / 2 * float(np.log1p(z * z / self.df)), more * z / self.scale
+
+    def log_density(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log density of each value, without constant."""
+        z = np.asarray(values, np.float64) / self.scale
+        logs = -(z**2) / 2 if self.df is None else -(self.df + 1) / 2 * np.log1p(z**2 / self.df)
+        return np.asarray(logs, np.float64)
+
+    def place(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where in a standard normal each value stands that stands there in the prior."""
+        z = np.asarray(values, np.float64) / self.scale
+        upper = ndtr(-z) if self.df is None else stdtr(self.df, -z)
+        if not self.half and self.df is None:
+            return z
+        return -ndtri(np.clip(2 * upper if self.half else upper, 1e-300, 1 - 1e-16))
 
     def stretched(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Standard deviations whose place in this half-prior is that of `z` in a standard normal; the derivative."""

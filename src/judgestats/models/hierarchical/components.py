@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, confidence
-from judgestats.models.bayes.draws import Draws
+from judgestats.models.bayes.draws import Draws, Top
 from judgestats.models.bayes.grids import integrated
 from judgestats.models.bayes.replicates import spread_beside, spreads
 from judgestats.models.bayes.sampling import pymc
@@ -27,7 +27,15 @@ from judgestats.models.hierarchical.doubts import (
     PRIOR_DRIVEN,
     finding,
 )
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, row, tabled
+from judgestats.models.hierarchical.posteriors import (
+    Posterior,
+    convergence,
+    foreseen,
+    predictive,
+    prior_table,
+    row,
+    tabled,
+)
 from judgestats.models.hierarchical.score_tables import MEANINGS, read
 from judgestats.models.ml import Model
 from judgestats.results import CONSTANT, FEW_RATERS, flags
@@ -148,7 +156,7 @@ def agreement(
         _row(name, v**2, conf_level, count[name], found, flags(*doubts, PRIOR_DRIVEN if driven[name] else ""))
         for name, v in own.items()
     ]
-    checks = convergence(found, _told(chosen))
+    checks = [*convergence(found, _told(chosen)), *foreseen(found)]
     if not facets:
         alone = Scores(data.y, {"subject": data.codes["subject"]}, data.centre)
         one = posterior(alone, chosen, draws=draws, seed=seed)
@@ -214,9 +222,9 @@ def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, s
     found = integrated(Model(coded, "gaussian", "identity"), asked, draws=draws, seed=seed)
     order = ["level", *data.codes, "residual"]
     values = {names[k]: v for k, v in found.values.items()}
-    return Draws(
-        {k: values[k] for k in order}, dict.fromkeys(order, ()), 0, found.method, found.pareto_k, found.importance_ess
-    )
+    # the level integrates out of the likelihood: the sds alone stand at the top
+    tops = tuple(Top(k, values[k], priors[k]) for k in order[1:])
+    return replace(found, values={k: values[k] for k in order}, labels=dict.fromkeys(order, ()), tops=tops)
 
 
 def model(data: Scores, priors: Mapping[str, Prior]) -> Any:
@@ -317,9 +325,8 @@ def _empty(data: Scores, priors: Mapping[str, Prior], why: str) -> Posterior:
 
 def _row(term: str, values: Floats, conf_level: float, n: float, found: Draws, flag: str) -> dict[str, Any]:
     told = flags(flag, *weight_flags(found))
-    made = row(
-        term, values, conf_level=conf_level, n=n, method=found.method, flag=told, chains=np.isnan(found.pareto_k)
-    )
+    chains = np.isnan(found.pareto_k)
+    made = row(term, values, conf_level=conf_level, n=n, method=found.method, flag=told, chains=chains, against=found)
     return {**made, "median": float(np.median(values))}
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from judgestats.models.bayes.draws import FEW_EFFECTIVE, HEAVY, LEAST_ESS, MOST_PARETO, Draws
+from judgestats.models.bayes.draws import FEW_EFFECTIVE, HEAVY, LEAST_ESS, MOST_PARETO, Draws, Top
 from judgestats.models.bayes.grids import Target, drawn
 from judgestats.models.bayes.sampling import pymc
 from judgestats.models.bayes.scales import Prior
@@ -31,11 +31,28 @@ EFFECTS: dict[str, tuple[float, str]] = {
     "system_shift": (0.5, "sd of its change with the condition"),
     "taste": (0.5, "sd of judge-by-system interaction"),
     "taste_shift": (0.5, "sd of its change with the condition"),
-    "mean_self": (0.5, "mean self-preference"),
-    "mean_self_shift": (0.5, "how it moves with the condition"),
-    "self": (0.5, "sd of self-preference over judges"),
+    "mean_self": (2.5, "mean self-preference"),
+    "mean_self_shift": (1.0, "how it moves with the condition"),
+    "self": (0.4, "sd of self-preference over judges"),
     "self_shift": (0.5, "sd of its change with the condition"),
 }
+
+
+def default_priors(names: Iterable[str], unit: float) -> dict[str, Prior]:
+    """The stated priors of effects.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Effects.
+    unit : float
+        The sd of the mean scores.
+
+    Returns
+    -------
+    dict
+    """
+    return {n: Prior(EFFECTS[n][0] * unit, None, n not in FIXED) for n in names}
 
 
 @dataclass(frozen=True)
@@ -232,6 +249,42 @@ def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = 
         sd = {n: flat[n][part] if n in flat else np.full(part.stop - first, priors[n].scale) for n in data.groups}
         _conditional(data, base, sd, found, part, rng)
     return {name: value.reshape(chains, length, -1) for name, value in found.items()}
+
+
+def weighed(data: Panel, priors: Mapping[str, Prior], draws: Draws, found: Mapping[str, Floats]) -> Draws:
+    """The draws of the sds with their log likelihood, the effects of :data:`FIXED` given too.
+
+    Parameters
+    ----------
+    data : Panel
+    priors : mapping
+    draws : Draws
+        Of the sds.
+    found : mapping
+        Effects.
+
+    Returns
+    -------
+    Draws
+    """
+    shape = draws.values["taste"].shape
+    sds = {name: draws.flat(name) for name in data.sds}
+    fixed = {name: found[name].reshape(shape[0] * shape[1], -1) for name in data.groups if name in FIXED}
+    number = shape[0] * shape[1]
+    tops = tuple(Top(n, v.reshape(*shape, -1), priors[n]) for n, v in (sds | fixed).items())
+    rest = np.repeat(data.y[None], number, axis=0)
+    for name, value in fixed.items():
+        code = data.groups[name][0]
+        rest -= np.where(code >= 0, value[:, code], 0.0)
+    likelihood = np.empty(number)
+    alone = np.diag(data.noise + 1e-6 * priors["taste"].scale ** 2)
+    for first in range(0, number, 256):
+        part = slice(first, first + 256)
+        covariance = alone + sum(sds[n][part, None, None] ** 2 * data.grams[n] for n in sds)
+        factor = np.linalg.cholesky(covariance)
+        z = np.linalg.solve(factor, rest[part, :, None])[..., 0]
+        likelihood[part] = -(z**2).sum(axis=1) / 2 - np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+    return replace(draws, tops=tops, log_likelihood=likelihood.reshape(shape))
 
 
 def _conditional(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from judgestats.models.bayes.draws import Draws
 from judgestats.models.hierarchical.doubts import FEW_JUDGES, NOT_TOLD, PRIOR_DRIVEN
 from judgestats.models.hierarchical.outcomes import Outcomes
 from judgestats.models.hierarchical.posteriors import row
@@ -107,7 +108,8 @@ class Probed:
     shares : (chains, draws, J or J + 1, S, P, K) float array
         Last of several judges: one more of their kind.
     conf_level : float
-    method : str
+    draws : Draws
+        Those that the shares come from.
     """
 
     data: Outcomes
@@ -115,7 +117,7 @@ class Probed:
     favoured: str
     shares: Floats
     conf_level: float
-    method: str
+    draws: Draws
 
     def rows(self, compared: list[tuple[int, int]]) -> Rows:
         """Movement under each scheme, then one scheme against another."""
@@ -152,9 +154,10 @@ class Probed:
     def _row(self, term: str, values: Floats, n: float, flag: str, key: dict[str, Any]) -> dict[str, Any]:
         """One row of the mean over the places of the last axis; NaN where there are none."""
         if not values.shape[-1] or np.isnan(values).any():
-            return {**key, "term": term, "estimate": math.nan, "n": n, "method": self.method, "flag": flag}
+            return {**key, "term": term, "estimate": math.nan, "n": n, "method": self.draws.method, "flag": flag}
         own = values.mean(axis=-1)
-        made = row(term, own, conf_level=self.conf_level, n=n, method=self.method, flag=flag, **key)
+        more: dict[str, Any] = {"n": n, "method": self.draws.method, "flag": flag, "against": self.draws}
+        made = row(term, own, conf_level=self.conf_level, **more, **key)
         if made["conf_low"] < made["conf_high"]:
             return made
         return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(flag, AGREE)}
@@ -191,7 +194,7 @@ class Probed:
                 sure["probability_helps_all"] = (lds[0] < lds[1]).all(axis=-1)
             for name, held in sure.items():
                 value = float(held.mean())
-                yield {**key, "term": name, "estimate": value, "n": n, "method": self.method, "flag": flag}
+                yield {**key, "term": name, "estimate": value, "n": n, "method": self.draws.method, "flag": flag}
 
 
 def _holds_0(made: dict[str, Any]) -> bool:

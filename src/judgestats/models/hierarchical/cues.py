@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import confidence
+from judgestats.models.bayes.draws import Top
 from judgestats.models.bayes.replicates import beside
-from judgestats.models.bayes.sampling import pymc, sample
+from judgestats.models.bayes.sampling import likely, pymc, sample
+from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical.cue_effects import Probed
 from judgestats.models.hierarchical.doubts import FEW_JUDGES, PRIOR_DRIVEN, finding
 from judgestats.models.hierarchical.outcomes import Favoured, Outcomes, favoured_sides, outcomes
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, scales, tabled
+from judgestats.models.hierarchical.posteriors import (
+    Posterior,
+    convergence,
+    foreseen,
+    predictive,
+    prior_table,
+    scales,
+    tabled,
+)
 
 Floats = NDArray[np.float64]
 Terms = dict[str, Floats]
@@ -117,17 +128,23 @@ def susceptibility(
     found = sample(
         model(data, wanted), names, draws=draws, tune=tune, chains=chains, seed=seed, progress=progress
     )  # fmt: skip
+    found = replace(found, tops=tuple(Top(k, v, _law(k, wanted[k])) for k, v in found.values.items() if k in wanted))
     rng = np.random.default_rng(seed)
     shares = _with_another(found, data, rng)
     rows = [
         r
         for p, probe in enumerate(data.probes[1:], 1)
-        for r in Probed(data, p, sides[probe], shares, conf_level, found.method).rows(compared)
+        for r in Probed(data, p, sides[probe], shares, conf_level, found).rows(compared)
     ]
     seen = data.counts.sum(axis=-1) > 0
     again = _replicated(found.flat("shares"), data, seen, rng)
     stated = prior_table({name: (f"{_MEANING[name][0]}(0, {v:g})", _MEANING[name][1]) for name, v in wanted.items()})
-    checks = [*convergence(found, stated), *predictive("counts", data.counts[seen].ravel(), again), *_doubts(data)]
+    checks = [
+        *convergence(found, stated),
+        *foreseen(found),
+        *predictive("counts", data.counts[seen].ravel(), again),
+        *_doubts(data),
+    ]
     table = tabled(rows, ["judge", "scheme", "against", "probe"], ("favoured",))
     before = np.stack([prior_draw(data, wanted, rng)[1][seen].ravel() for _ in range(len(again))])
     n = data.counts.sum(axis=-1)[seen].repeat(len(data.outcomes))
@@ -170,7 +187,7 @@ def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
         whole = pt.concatenate([pt.zeros((J, S, P, 1)), odds], axis=3)
         logs = whole - pt.logsumexp(whole, axis=3, keepdims=True)
         pm.Deterministic("shares", pt.exp(logs))
-        pm.Potential("likelihood", pt.sum(counts * logs))
+        likely(pm, pt.sum(counts * logs))
     return built
 
 
@@ -213,6 +230,10 @@ def prior_draw(
                 shares[j, s, p] = np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()
     drawn["shares"] = shares
     return drawn, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), shares)
+
+
+def _law(name: str, scale: float) -> Prior:
+    return Prior(scale, None, name.startswith("sd_"))
 
 
 def _labels(data: Outcomes) -> dict[str, tuple[tuple[str, ...], ...]]:

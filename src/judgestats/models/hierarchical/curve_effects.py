@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from judgestats.models.bayes.draws import Draws
 from judgestats.models.hierarchical.cue_effects import MEAN
-from judgestats.models.hierarchical.doubts import BETWEEN, PRIOR_DRIVEN, SLOTS_UNKNOWN
+from judgestats.models.hierarchical.doubts import BETWEEN, PRIOR_DRIVEN, SLOTS_UNKNOWN, merged, of_prior
 from judgestats.models.hierarchical.ladders import Ladder, threshold
 from judgestats.models.hierarchical.posteriors import row
-from judgestats.results import LEFT_CENSORED, RIGHT_CENSORED, SMALL_N, flags
+from judgestats.results import LEFT_CENSORED, RIGHT_CENSORED, SMALL_N, flags, incomplete_ladder
 
 Floats = NDArray[np.float64]
 Fits = Mapping[tuple[str, str], "Fitted"]
@@ -142,10 +142,12 @@ def _of_curve(
         second = None if wide is None else wide.values[term][..., j, g]
         doubt = PRIOR_DRIVEN if _prior_decides(term, first.values[term][..., j, g], prior, second) else ""
         if term == "threshold":
+            doubt = merged(of_prior(own, fitted.draws), doubt)
             yield _threshold_row(own, data, here, conf_level, flag, doubt, common)
             continue
         unknown = SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
-        yield row(term, own, conf_level=conf_level, flag=flags(flag, unknown, doubt), **common)
+        told = flags(flag, unknown, doubt)
+        yield row(term, own, conf_level=conf_level, flag=told, against=fitted.draws, **common)
     if data.folded:
         yield {**common, "term": "slot_bias_sign", "estimate": 0.5, "flag": flags(flag, SLOTS_UNKNOWN, PRIOR_DRIVEN)}
 
@@ -162,14 +164,15 @@ def _threshold_row(
     low, middle, high = (float(v) for v in np.quantile(own, [tail, 0.5, 1 - tail], method="inverted_cdf"))
     last, least = float(steps.max()), float(steps.min())
     ends = {"conf_low": low if low <= last else math.inf, "conf_high": high if high <= last else math.inf}
+    lacking = incomplete_ladder(np.unique(steps)) if np.array_equal(steps, np.round(steps)) else ""
     if middle > last:
-        return {**made, **ends, "flag": flags(flag, RIGHT_CENSORED, doubt)}
+        return {**made, **ends, "flag": merged(flag, lacking, RIGHT_CENSORED, doubt)}
     under = float(steps[steps <= middle].max(initial=math.nan if middle < least else least))
     over = float(steps[steps >= middle].min(initial=last))
     far = over > 2 * under and not ((steps >= low) & (steps <= high)).any()
     below = (LEFT_CENSORED, PRIOR_DRIVEN) if middle < least else (doubt, BETWEEN if far else "")
     error = float(own.std(ddof=1)) if np.isfinite(own).all() and high <= last else math.nan
-    return {**made, **ends, "estimate": middle, "std_error": error, "flag": flags(flag, *below)}
+    return {**made, **ends, "estimate": middle, "std_error": error, "flag": merged(flag, lacking, *below)}
 
 
 def _of_change(
@@ -194,6 +197,7 @@ def _of_change(
         second = None if wide is None else ratio(wide.draws.values, name)
         led = _prior_decides(term, ratio(first.draws.values, name), ratio(first.prior, name), second)
         doubts.append(PRIOR_DRIVEN if led else "")
-        yield row(term, moved[-1], conf_level=conf_level, flag=flags(flag, doubts[-1]), **common)
+        told = flags(flag, doubts[-1])
+        yield row(term, moved[-1], conf_level=conf_level, flag=told, against=fitted.draws, **common)
     more = float((np.abs(moved[0]) > np.abs(moved[1])).mean())
     yield {**common, "term": "probability_criterion_moved_more", "estimate": more, "flag": flags(flag, *doubts)}

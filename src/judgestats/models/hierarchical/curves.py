@@ -11,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, confidence
-from judgestats.models.bayes.draws import Draws
+from judgestats.models.bayes.draws import Draws, Top
 from judgestats.models.bayes.replicates import beside
-from judgestats.models.bayes.sampling import pymc, sample_each
+from judgestats.models.bayes.sampling import likely, pymc, sample_each
+from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical.curve_effects import Fitted, consequences, curve_rows
 from judgestats.models.hierarchical.ladders import (
     LAPSE_CENTRE,
@@ -25,7 +26,15 @@ from judgestats.models.hierarchical.ladders import (
     ladder,
     shares,
 )
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, scales, tabled
+from judgestats.models.hierarchical.posteriors import (
+    Posterior,
+    convergence,
+    foreseen,
+    predictive,
+    prior_table,
+    scales,
+    tabled,
+)
 from judgestats.models.hierarchical.predictors import ROWS, predictor
 
 Floats = NDArray[np.float64]
@@ -133,8 +142,13 @@ def psychometric(
     widths = (("stated", stated), ("wider", {k: WIDER * v for k, v in stated.items()}))[: 1 + wider]
     models = {(link, name): (replace(base, link=link), scale) for link in asked for name, scale in widths}
     found = sample_each(
-        model(base, stated), _labels(base), [given(*own) for own in models.values()], target_accept=ACCEPT, **settings
+        model(base, stated),
+        _labels(base) | _standard(base, stated),
+        [given(*own) for own in models.values()],
+        target_accept=ACCEPT,
+        **settings,
     )
+    found = [_topped(base, drawn, stated) for drawn in found]
     fits = {
         key: Fitted(own, drawn, consequences(own, drawn.values, level), _prior(own, scale, seed))
         for (key, (own, scale)), drawn in zip(models.items(), found, strict=True)
@@ -149,7 +163,12 @@ def psychometric(
     )
     again = {k: _replicated(f, seed) for k, f in fits.items()}
     priors_ = prior_table({k: (f"{MEANING[k][0]}(0, {v:g})", MEANING[k][1]) for k, v in stated.items()})
-    checks = [*convergence(whole, priors_), *(c for k, f in fits.items() for c in _predicted(k, f.data, again[k]))]
+    doubts = (c for k, f in fits.items() for c in foreseen(f.draws, ", ".join(k)))
+    checks = [
+        *convergence(whole, priors_),
+        *doubts,
+        *(c for k, f in fits.items() for c in _predicted(k, f.data, again[k])),
+    ]
     predicted = [_beside(k, f, again[k], models[k][1], by, seed) for k, f in fits.items()]
     table = tabled(rows, ["judge", *([by] if by else []), "link", "prior"])
     return Posterior("What does each judge resolve, and where is its criterion?", table, priors_, pd.DataFrame(checks),
@@ -194,7 +213,7 @@ def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
         cell = np.eye(J * G)[data.judge * G + data.condition]  # sums, not dot: a library of linear algebra may lack
         each = ((cell * v).sum(axis=1) for v in (slope, criterion, bias, lapse))
         logs = _log_shares(data, own["probit"], *each)
-        pm.Potential("likelihood", sum(pt.sum(own["counts"][:, k] * v) for k, v in enumerate(logs)))
+        likely(pm, sum(pt.sum(own["counts"][:, k] * v) for k, v in enumerate(logs)))
     return built
 
 
@@ -291,6 +310,27 @@ def drawn_counts(data: Ladder, p: Floats, rng: np.random.Generator) -> Floats:
 
 def _labels(data: Ladder) -> dict[str, tuple[tuple[str, ...], ...]]:
     return {**dict.fromkeys(NAMES, (data.judges, data.conditions)), "lapse": (data.judges,)}
+
+
+def _standard(data: Ladder, scale: Mapping[str, float]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The standard normal variables that all else is made of."""
+    design = predictor(data, scale)
+    names: dict[str, tuple[tuple[str, ...], ...]] = {"z": (design.names,)}
+    return names | ({"spread": (design.spreads,)} if len(data.judges) > 1 else {})
+
+
+def _topped(data: Ladder, drawn: Draws, scale: Mapping[str, float]) -> Draws:
+    """The draws with those variables apart that stand at the top; the sign of a spread says nothing."""
+    design, values = predictor(data, scale), dict(drawn.values)
+    z, spread = values.pop("z"), values.pop("spread", None)
+    alone = np.array(design.names)[design.fixed == 1]
+    z = z[..., design.fixed == 1]
+    tops = [Top(name, z[..., alone == name], Prior(1.0, None, False)) for name in dict.fromkeys(alone.tolist())]
+    if spread is not None:
+        tops += [
+            Top(f"spread of {n}", np.abs(spread[..., k]), Prior(1.0, None, True)) for k, n in enumerate(design.spreads)
+        ]
+    return replace(drawn, values=values, labels={k: drawn.labels[k] for k in values}, tops=tuple(tops))
 
 
 def _prior(data: Ladder, scale: Mapping[str, float], seed: int, size: int = 1000) -> dict[str, Floats]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from judgestats.models.bayes.draws import DIVERGENT, FEW_EFFECTIVE, HEAVY, NOT_MIXED
+from judgestats.models.bayes.draws import DIVERGENT, FEW_EFFECTIVE, HEAVY, NOT_MIXED, Draws
 from judgestats.results import (
     CONSTANT,
     FEW_RATERS,
+    INCOMPLETE_LADDER,
     LEFT_CENSORED,
     NO_DATA,
     NOT_INDEPENDENT,
@@ -21,6 +24,10 @@ from judgestats.results import (
 )
 
 PRIOR_DRIVEN = "prior-driven"
+#: Data that the prior of some parameter did not foresee, and an estimate that it moves.
+CONFLICT = "prior and data disagree"
+#: Power-scaling sensitivity from which on a prior, or a likelihood, matters (Kallioinen et al. 2024).
+SENSITIVE = 0.05
 #: Of scores.
 ZERO_SD = "sds of zero replaced by the pooled sd"
 ALL_ZERO = "sds of zero throughout: noise taken as 0, not told from taste"
@@ -55,6 +62,7 @@ CURES = {
     DIVERGENT: "Sample longer (tune=2000), or give tighter priors= on the spreads.",
     HEAVY: "Draw more (draws=), or give tighter priors=; severity also takes sampled=True.",
     PRIOR_DRIVEN: "Fit again with other scales in priors=, and report both; more data are the only real cure.",
+    CONFLICT: "See the units of the data, and predictive('prior'); widen that prior by priors=, and report both.",
     ZERO_SD: "Were the runs really equal, or is the temperature 0? Leave 'sd' out if it is not known.",
     ALL_ZERO: "If the runs were not really equal, give their sd; else give raw scores of several items.",
     POOLED_SD: "Give 'sd' and 'runs' of every mean, or raw scores.",
@@ -81,6 +89,7 @@ CURES = {
     FEW_JUDGES: "'another judge' leans on the prior: vary sd_blind and sd_probe in priors=.",
     SLOTS_UNKNOWN: "Give preferences, with first, second and choice.",
     BETWEEN: "Ask at steps near the threshold, or compare links.",
+    INCOMPLETE_LADDER: "Ask at every step: between the steps that were asked the form of the curve decides.",
     LEFT_CENSORED: "Ask at smaller differences of quality.",
     RIGHT_CENSORED: "Ask at larger differences of quality.",
     NOT_INDEPENDENT: "Intervals are too short: aggregate() repeated calls first.",
@@ -104,6 +113,26 @@ def cure(flag: str) -> str:
 def finding(what: str, value: float, flag: str = "", todo: str = "") -> dict[str, Any]:
     """One row of ``checks``: a cure stands only beside a flag, by default that of the flag."""
     return {"what": what, "value": value, "flag": flag, "cure": (todo or cure(flag)) if flag else ""}
+
+
+def of_prior(values: NDArray[np.float64], draws: Draws) -> str:
+    """Flag of an estimate that the priors move: by power-scaling, which is told from a conflict by tail areas.
+
+    Parameters
+    ----------
+    values : (chains, draws) float array
+        Of the estimate, draw by draw.
+    draws : Draws
+
+    Returns
+    -------
+    str
+        Empty where a change of the priors would hardly be seen.
+    """
+    prior, _ = draws.sensitivity(values)
+    if not prior >= SENSITIVE:
+        return ""
+    return flags(CONFLICT if draws.conflicts() else "", PRIOR_DRIVEN)
 
 
 def merged(*told: str | None) -> str:

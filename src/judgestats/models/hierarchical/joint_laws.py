@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from judgestats.errors import DesignError
-from judgestats.models.bayes.sampling import pymc
+from judgestats.models.bayes.draws import Draws, Top
+from judgestats.models.bayes.sampling import likely, pymc
+from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical.arms import Arms, crossed
 
 Floats = NDArray[np.float64]
@@ -27,6 +29,8 @@ PRIORS = {
     "link": 1.0,
     "sd_link": 0.5,
 }
+#: Centres of those that are not about 0.
+CENTRES = {"association": 3.0, "link": -0.5}
 #: Laws with a log odds ratio of their own; 10 and -10 stand for the extremes.
 FIXED = {"independent": 0.0, "extreme positive": 10.0, "extreme negative": -10.0}
 #: Log weight of a table that cannot be, and the least probability that is told from 0.
@@ -98,16 +102,16 @@ def model(arms: Arms, priors: Mapping[str, float]) -> Any:
             beta = beta + spread * pm.Normal("raw_effect", shape=(J, S - 1))
         logit = pm.Deterministic("logit", pm.math.concatenate([alpha, alpha + beta], axis=1))
         if arms.law == "items":
-            pm.Potential("counts", _of_items(pm, given, logit, _varying(pm, "link", -0.5, (J, S), priors)))
+            likely(pm, _of_items(pm, given, logit, _varying(pm, "link", -0.5, (J, S), priors)))
         else:
             soft = pm.math.log1pexp
-            alone = -(given["k"] * soft(-logit) + (given["n"] - given["k"]) * soft(logit)).sum()
-            pm.Potential("margins", alone)
+            parts = [-(given["k"] * soft(-logit) + (given["n"] - given["k"]) * soft(logit)).sum()]
             odds = given.get("odds")
             if odds is None:
                 odds = _varying(pm, "association", 3.0, (J, S - 1), priors)
-                pm.Potential("unknown tables", _of_others(pm, given, odds))
-            pm.Potential("tables", _of_tables(pm, given, pm.math.sigmoid(logit), pm.math.exp(odds)))
+                parts.append(_of_others(pm, given, odds))
+            parts.append(_of_tables(pm, given, pm.math.sigmoid(logit), pm.math.exp(odds)))
+            likely(pm, sum(parts))
     return made
 
 
@@ -181,6 +185,15 @@ def labels(arms: Arms) -> dict[str, tuple[tuple[str, ...], ...]]:
         if arms.law == law:
             kept |= {name: (), f"sd_{name}": (), f"each_{name}": (J, others)}
     return kept
+
+
+def tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
+    """Parameters that have priors of their own."""
+    return tuple(
+        Top(k, v, Prior(priors[k], None, k.startswith("sd_")), CENTRES.get(k, 0.0))
+        for k, v in drawn.values.items()
+        if k in priors
+    )
 
 
 def joint(arms: Arms, values: Mapping[str, Floats]) -> tuple[Floats, Floats]:

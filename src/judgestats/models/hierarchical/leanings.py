@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from judgestats.errors import DesignError, confidence
-from judgestats.models.bayes.draws import Draws, diagnostics
+from judgestats.models.bayes.draws import Draws, Top, diagnostics
 from judgestats.models.bayes.replicates import beside
-from judgestats.models.bayes.sampling import pymc, sample
+from judgestats.models.bayes.sampling import likely, pymc, sample
+from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical.doubts import NET_ONLY, ONE_CALL, PRIOR_DRIVEN
 from judgestats.models.hierarchical.leaning_counts import Cells, read
 from judgestats.models.hierarchical.posteriors import (
     Posterior,
     convergence,
+    foreseen,
     predictive,
     prior_table,
     row,
@@ -127,6 +129,7 @@ def bias(
     drawn = sample(
         model(found, known), labels(found), draws=draws, tune=tune, chains=chains, seed=seed, progress=progress
     )
+    drawn = replace(drawn, tops=_tops(drawn, known))
     rows = _rows(found, drawn, known, margin, conf_level, seed)
     question = "How far does each judge lean to the target, and how often does it decide?"
     table = tabled(rows, [*found.keys, "judge"])
@@ -168,7 +171,7 @@ def model(cells: Cells, priors: Mapping[str, float]) -> Any:
         soft = pm.math.log1pexp
         s, d = (log_odds[half] + np.zeros(len(cells.n)) for half in _HALVES)
         logp = tensor.stack([-soft(-d) - soft(-s), -soft(-d) - soft(s), -soft(d)], axis=-1)
-        pm.Potential("counts", tensor.logsumexp(weight + (split * logp[:, None, :]).sum(axis=-1), axis=-1).sum())
+        likely(pm, tensor.logsumexp(weight + (split * logp[:, None, :]).sum(axis=-1), axis=-1).sum())
     return made
 
 
@@ -193,6 +196,17 @@ def prior_draw(cells: Cells, priors: Mapping[str, float], rng: np.random.Generat
             drawn[f"{term}_{half}"] = rng.normal(0, drawn[f"sd_{term}_{half}"], size)
     counts = rng.multinomial(cells.n.astype(int), _probabilities(cells, drawn)).astype(float)
     return drawn, replace(cells, counts=_netted(cells, counts))
+
+
+def _tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
+    """Means and spreads, which have priors of their own."""
+    made = []
+    for name, values in drawn.values.items():
+        kind, half = name.split("_")[0], name.split("_")[-1]
+        if kind in ("mean", "sd"):
+            law = Prior(priors[f"{kind}_{half}"], None, kind == "sd")
+            made.append(Top(name, values, law, DECISIVE if name == "mean_decisive" else 0.0))
+    return tuple(made)
 
 
 def _netted(cells: Cells, counts: Floats) -> Floats:
@@ -237,7 +251,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     p, rng = _probabilities(cells, drawn.values), np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
-    shared = {"conf_level": conf_level, "method": drawn.method}
+    shared = {"conf_level": conf_level, "method": drawn.method, "against": drawn}
     unseen = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY
     for c, condition in enumerate(cells.conditions):
         key, here, each = dict(zip(cells.keys, condition, strict=True)), cells.condition == c, []
@@ -276,7 +290,7 @@ def _lean(p: Floats, net: str, margin: float, more: dict[str, Any]) -> list[dict
 
 def chance(term: str, values: Floats, **more: Any) -> dict[str, Any]:
     """Row of a probability: a mean of draws, with the sampler's own error and no interval."""
-    made = row(term, values, **more)
+    made = row(term, values, **{k: v for k, v in more.items() if k != "against"})
     ess = float(diagnostics(values[..., None])[1][0]) if values.std() > 0 else np.nan
     error = float(values.std(ddof=1) / np.sqrt(ess)) if ess > 0 else np.nan
     return {**made, "std_error": error, "conf_low": np.nan, "conf_high": np.nan, "flag": more.get("flag", "")}
@@ -296,7 +310,7 @@ def _told(cells: Cells) -> list[tuple[str, int, NDArray[np.bool_]]]:
 
 
 def _checks(cells: Cells, drawn: Draws, again: Floats, priors: pd.DataFrame) -> list[dict[str, Any]]:
-    checks = convergence(drawn, priors)
+    checks = [*convergence(drawn, priors), *foreseen(drawn)]
     for what, k, here in _told(cells):
         if here.any():
             checks += predictive(what, cells.counts[here, k], again[:, here, k])

@@ -22,7 +22,7 @@ from judgestats.models.bayes.draws import (
     doubt,
 )
 from judgestats.models.bayes.replicates import Kind, of_kind
-from judgestats.models.hierarchical.doubts import OUTSIDE, finding, flagged, merged
+from judgestats.models.hierarchical.doubts import CONFLICT, OUTSIDE, finding, flagged, merged, of_prior
 from judgestats.models.hierarchical.summaries import summary
 from judgestats.results import estimates
 
@@ -119,6 +119,7 @@ def row(
     method: str,
     flag: str = "",
     chains: bool = True,
+    against: Draws | None = None,
     **more: Any,
 ) -> dict[str, Any]:
     """One row of estimates from draws of a scalar.
@@ -134,13 +135,16 @@ def row(
     flag : str
     chains : bool
         False for draws by importance, which are no chains: their weights are judged instead.
+    against : Draws, optional
+        The draws that `values` come from: the row is then flagged where the priors move it.
     **more
         Condition columns.
 
     Returns
     -------
     dict
-        Posterior mean, sd, equal-tailed interval; flagged where the draws do not mix.
+        Posterior mean, sd, equal-tailed interval; flagged where the draws do not mix, and where the prior decides or is
+        in conflict with the data.
     """
     tail = (1 - conf_level) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
@@ -152,7 +156,7 @@ def row(
         "conf_low": float(low),
         "conf_high": float(high),
         "method": method,
-        "flag": merged(flag, doubt(rhat, min(bulk, end))),
+        "flag": merged(flag, "" if against is None else of_prior(values, against), doubt(rhat, min(bulk, end))),
     }
 
 
@@ -219,6 +223,28 @@ def _weights(draws: Draws, of: str) -> list[dict[str, Any]]:
         finding(f"Pareto k of the importance weights{told}", k, HEAVY if k > MOST_PARETO else ""),
         finding(f"importance ESS{told}", ess, FEW_EFFECTIVE if ess < LEAST_ESS else ""),
     ]
+
+
+def foreseen(draws: Draws, of: str = "") -> list[dict[str, Any]]:
+    """Rows of ``checks`` on parameters whose prior did not foresee such data.
+
+    Parameters
+    ----------
+    draws : Draws
+    of : str
+        Which of several fits.
+
+    Returns
+    -------
+    list of dict
+        One for each of them; a single one, without a flag, where there is none.
+    """
+    told = f" ({of})" if of else ""
+    rows = [
+        finding(f"prior-predictive tail area of {name}{told}", p, CONFLICT) for name, p in draws.conflicts().items()
+    ]
+    least = min((t.tail for t in draws.tops), default=float("nan"))
+    return rows or [finding(f"smallest prior-predictive tail area{told}", least)]
 
 
 def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str, Any]]:

@@ -27,11 +27,17 @@ class Predictor:
         1 for a variable that stands alone, 0 for one that is multiplied by a spread.
     shared : (K, M) float array
         1 where a variable is multiplied by a spread.
+    names : (K,) tuple of str
+        What each variable moves.
+    spreads : (M,) tuple of str
+        What each spread is of.
     """
 
     weights: Floats
     fixed: Floats
     shared: Floats
+    names: tuple[str, ...] = ()
+    spreads: tuple[str, ...] = ()
 
 
 def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
@@ -50,7 +56,9 @@ def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
     columns = [*_alone(data, scale), *(_judges(data, scale) if len(data.judges) > 1 else ())]
     spreads = list(dict.fromkeys(spread for _, spread in columns if spread))
     shared = np.array([[float(spread == s) for s in spreads] for _, spread in columns]).reshape(len(columns), -1)
-    return Predictor(np.stack([w.ravel() for w, _ in columns], axis=1), 1 - shared.sum(axis=1), shared)
+    names = tuple(" and ".join(r for r, w in zip(ROWS, weight, strict=True) if w.any()) for weight, _ in columns)
+    weights = np.stack([w.ravel() for w, _ in columns], axis=1)
+    return Predictor(weights, 1 - shared.sum(axis=1), shared, names, tuple(spreads))
 
 
 def _alone(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:

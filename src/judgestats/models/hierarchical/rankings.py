@@ -29,8 +29,17 @@ from judgestats.models.hierarchical.joint_laws import (
     observed,
     prior_draw,
     simulated,
+    tops,
 )
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, scales, tabled
+from judgestats.models.hierarchical.posteriors import (
+    Posterior,
+    convergence,
+    foreseen,
+    predictive,
+    prior_table,
+    scales,
+    tabled,
+)
 from judgestats.results import flags
 from judgestats.schema.columns import By
 
@@ -154,12 +163,13 @@ def strategies(
         model(designs[0], known), labels(designs[0]), [observed(arms) for arms in designs], draws=draws, tune=tune,
         chains=chains, seed=seed, progress=progress,
     )  # fmt: skip
+    drawn = [replace(d, tops=tops(d, known)) for d in drawn]
     for law, arms, own_draws in zip(laws, designs, drawn, strict=True):
         flag = flags(why, SELECTED if partial else "")
         rows += choice_rows(arms, own_draws, known, margin, level, conf_level, flag)
         again, before = _replicated(arms, own_draws, known, seed)
         predicted.append(_beside(arms, again, before, own_draws.method))
-        own = [*convergence(own_draws, stated), *_predicted(arms, again)]
+        own = [*convergence(own_draws, stated), *foreseen(own_draws), *_predicted(arms, again)]
         checks += [{**c, "what": f"{c['what']} ({law})" if len(laws) > 1 else c["what"]} for c in own]
     if partial:
         checks.append(finding("comparisons", math.nan, SELECTED))

@@ -19,15 +19,17 @@ from judgestats.models.hierarchical.crossed import (
     EFFECTS,
     FIXED,
     Panel,
+    default_priors,
     effects,
     model,
     posterior,
     prior_draw,
     replicated,
+    weighed,
 )
 from judgestats.models.hierarchical.doubts import NOT_COMPARED, finding
 from judgestats.models.hierarchical.means import panel
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, predictive, prior_table, tabled
+from judgestats.models.hierarchical.posteriors import Posterior, convergence, foreseen, predictive, prior_table, tabled
 from judgestats.models.hierarchical.severity_rows import Rows
 from judgestats.schema.columns import By
 from judgestats.schema.splitting import as_runs, reference_as_runs
@@ -142,7 +144,7 @@ def severity(
         labels = dict.fromkeys(data.sds, ())
         sds = sample(model(data, chosen), labels, draws=draws, tune=tune, chains=chains, seed=seed, progress=progress)
     found = effects(data, chosen, sds, seed)
-    made = _derived(data, found, sds)
+    made = _derived(data, found, weighed(data, chosen, sds, found))
     rows = Rows(data, made, conf_level, doubts)
     table = [*rows.severities(), *rows.qualities(), *rows.selves(), *(rows.attenuations(*pair) if pair else [])]
     table += rows.spreads(chosen)
@@ -152,7 +154,7 @@ def severity(
     told = {n: (_spelled(chosen[n], n), EFFECTS[n][1]) for n in data.groups}
     kept = tabled(table, ["condition", "judge", "system"], ("probability",))
     stated = prior_table(told)
-    checks = [*convergence(made, stated), *inside, *(_not_compared(data) if pair is None else [])]
+    checks = [*convergence(made, stated), *foreseen(made), *inside, *(_not_compared(data) if pair is None else [])]
     predicted = _predicted(data, again, chosen, made.method, seed)
     return Posterior(question, kept, stated, pd.DataFrame(checks), made, predicted)
 
@@ -204,7 +206,8 @@ def _priors(data: Panel, given: Mapping[str, Any]) -> dict[str, Prior]:
             f"priors has {unknown[0]!r}, which is no parameter here. Parameters: {', '.join(data.groups)}."
         )
     unit = float(data.y.std(ddof=1)) or 1.0
-    found = {n: prior_of(given.get(n, EFFECTS[n][0] * unit), n, half=n not in FIXED) for n in data.groups}
+    found = default_priors(data.groups, unit)
+    found |= {n: prior_of(value, n, half=n not in FIXED) for n, value in given.items()}
     for name in FIXED:
         if name in found and (found[name].df is not None or np.isinf(found[name].scale)):
             raise DesignError(f"priors[{name!r}] is the scale of a normal. Give one finite number.")
