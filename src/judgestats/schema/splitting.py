@@ -64,6 +64,7 @@ def open_columns(schema: Mapping[str, Any], keys: Collection[str], kind: Kind) -
         name
         for name, dtype in schema.items()
         if name not in keys
+        and name != "replicate"
         and name not in outcome
         and not str(name).startswith("_")
         and not _says_what_came_of_it(str(name))
@@ -113,17 +114,34 @@ def splits_here(
         return []
     told = [c for c in found if c in CONDITIONS and kind == "ratings"]
     parts = [(told, unit, n_units)]
-    if "replicate" in data.columns and "replicate" not in keys and kind == "ratings":
-        run = column_codes(data["replicate"].to_pandas())
-        code, size = joint([(unit, n_units), run], rows)
-        unit, codes = compact(code, size)
-        n_units = codes.size
-    parts.append(([c for c in found if c not in told], unit, n_units))
+    others = [c for c in found if c not in told]
+    if others and "replicate" in data.columns and "replicate" not in keys:
+        unit, n_units = _with_runs(unit, n_units, data["replicate"].to_pandas())
+    parts.append((others, unit, n_units))
     result: dict[str, tuple[Ints, Ints]] = {}
     for columns, group, size in parts:
         if columns and size < rows:
             result |= _differing(data, columns, group, size, strict=strict)
     return _without_the_determined(result, data)
+
+
+def _with_runs(unit: Ints, n_units: int, runs: pd.Series[Any]) -> tuple[Ints, int]:
+    """Number of each row by unit and run, and how many there are; without a number each where no two rows share one."""
+    rows = len(unit)
+    if pd.api.types.is_integer_dtype(runs.dtype) and not runs.hasnans:
+        number = runs.to_numpy()
+        low = number.min()
+        run: tuple[Any, int] = (number - low, int(number.max() - low) + 1)
+    else:
+        run = column_codes(runs)
+    code, size = joint([(unit, n_units), run], rows)
+    if size <= 4 * rows + 10**6:
+        seen = np.zeros(size, dtype=bool)
+        seen[code] = True
+        if np.count_nonzero(seen) == rows:
+            return unit, rows
+    code, codes = compact(code, size)
+    return code, codes.size
 
 
 def _differing(
@@ -204,11 +222,11 @@ def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, stri
     if not found:
         return []
     told = [c for c in found if c in CONDITIONS and kind == "ratings"]
-    numbered = ["replicate"] if "replicate" in schema.names() and "replicate" not in keys and kind == "ratings" else []
-    differing = []
-    for columns, group in ((told, list(keys)), ([c for c in found if c not in told], [*keys, *numbered])):
-        if columns:
-            differing += _differing_there(data, columns, group)
+    numbered = ["replicate"] if "replicate" in schema.names() and "replicate" not in keys else []
+    differing = _differing_there(data, found, list(keys))
+    others = [c for c in differing if c not in told]
+    if others and numbered:
+        differing = [*(c for c in differing if c in told), *_differing_there(data, others, [*keys, *numbered])]
     if not differing:
         return []
     wanted = list(dict.fromkeys([*keys, *numbered, *(c for c in found if c in differing)]))
@@ -218,8 +236,10 @@ def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, stri
 
 
 def _differing_there(data: Any, columns: list[str], keys: list[str]) -> list[str]:
-    """Columns of a lazy frame that differ within a group, those without two rows of one value apart."""
-    text = {c: nw.col(c).cast(nw.String) for c in columns}
+    """Columns of a lazy frame that differ within a group."""
+    schema = data.collect_schema()
+    plain = [c for c in columns if schema[c] == nw.String or schema[c].is_numeric()]
+    text = {c: nw.col(c) if c in plain else nw.col(c).cast(nw.String) for c in columns}
     each_group = data.group_by(*keys).agg(
         nw.len().alias("_rows"),
         *(t.min().alias(f"_low_{i}") for i, t in enumerate(text.values())),
