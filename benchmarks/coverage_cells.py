@@ -8,9 +8,10 @@ from coverage_agreement import agreement
 from coverage_differences import differences
 from coverage_draws import Cell
 from coverage_proportions import proportions
+from coverage_shared import shared
 
 
 def cells() -> Iterator[Cell]:
     """All cells, in their order."""
-    for group in (proportions, differences, agreement):
+    for group in (proportions, differences, agreement, shared):
         yield from group()
