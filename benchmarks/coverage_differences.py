@@ -13,12 +13,12 @@ from scipy.special import expit, logit, ndtri
 
 def _lean(rng, names, shares, n, clusters=0):  # type: ignore[no-untyped-def]
     table = outcomes(rng, names, {"choice": ["first", "second", "tie"]}, np.array(shares), n, clusters)
-    return term_rows(measure("slot_lean")(table, cluster="item" if clusters else None), "lean")
+    return term_rows(measure("slot_lean")(table, cluster="item" if clusters else False), "lean")
 
 
 def _bias(rng, names, shares, n, clusters=0, interval="wilson"):  # type: ignore[no-untyped-def]
     table = outcomes(rng, names, {"outcome": ["target", "other", "tie"]}, np.array(shares), n, clusters)
-    cluster = "item" if clusters else None
+    cluster = "item" if clusters else False
     result = measure("bias_score")(table, interval=interval, cluster=cluster, n_resamples=RESAMPLES)
     return term_rows(result, "bias")
 
@@ -40,7 +40,7 @@ def _shift(rng, names, p, n, paired):  # type: ignore[no-untyped-def]
         table = pd.DataFrame({"judge": np.asarray(names)[rows[0]], "item": rows[1].astype(str)})
         table = table.assign(first="a", second="b", prompt=np.array(["base", "strict"])[rows[2]], **fixed)
         table["choice"] = np.where(tie.ravel(), "tie", "first")
-    return term_rows(measure("criterion_shift")(table, "base", "strict"), "criterion_shift")
+    return term_rows(measure("criterion_shift")(table, "base", "strict", cluster=False), "criterion_shift")
 
 
 _CLASSES = {
@@ -56,13 +56,13 @@ def _strategies(rng, names, joint, n):  # type: ignore[no-untyped-def]
     answers = ["correct", "wrong"]
     labels = {"baseline": np.repeat(answers, 2), "outcome": np.tile(answers, 2), "strategy": ["S"] * 4}
     table = counted(names, labels, rng.multinomial(n, np.ravel(joint), size=len(names)))
-    return term_rows(measure("compare_strategies")(table), "difference")
+    return term_rows(measure("compare_strategies")(table, cluster=False), "difference")
 
 
 def _delta0(rng, names, shares, n, terms, clusters=0, simultaneous=True):  # type: ignore[no-untyped-def]
     labels = {"forward": [f for f, _ in _CLASSES.values()], "reverse": [r for _, r in _CLASSES.values()]}
     table = outcomes(rng, names, labels, np.array(shares), n, clusters, unit="task")
-    result = measure("delta0")(table, simultaneous=simultaneous, cluster="task" if clusters else None)
+    result = measure("delta0")(table, simultaneous=simultaneous, cluster="task" if clusters else False)
     return pd.concat([term_rows(result, t) for t in terms])
 
 
@@ -73,7 +73,7 @@ def _d_prime(rng, names, hits, alarms, n):  # type: ignore[no-untyped-def]
         "delta": [1.0] * 4,
     }
     counts = [rng.multinomial(n // 2, [p, 1 - p], size=len(names)) for p in (hits, alarms)]
-    return term_rows(measure("d_prime")(counted(names, labels, np.hstack(counts))), "d_prime")
+    return term_rows(measure("d_prime")(counted(names, labels, np.hstack(counts)), cluster=False), "d_prime")
 
 
 _STEPS = np.arange(1.0, 6.0)

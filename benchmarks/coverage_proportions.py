@@ -14,7 +14,7 @@ _HIT = {"outcome": ["correct", "wrong"]}
 _CHANCES = (0.02, 0.1, 0.5, 0.9, 0.98)
 
 
-def _accuracy(rng, names, p, n, clusters=0, cluster=None, calls=False):  # type: ignore[no-untyped-def]
+def _accuracy(rng, names, p, n, clusters=0, cluster=False, calls=False):  # type: ignore[no-untyped-def]
     table = outcomes(rng, names, _HIT, np.array([p, 1 - p]), n, clusters)
     table = calls_of(table) if calls else table
     return term_rows(measure("gold_agreement")(table, cluster=cluster), "accuracy")
@@ -24,7 +24,7 @@ def _win_rate(rng, names, p, n, clusters=0, interval="percentile"):  # type: ign
     table = outcomes(
         rng, names, {"outcome": ["win", "loss"], "candidate": ["x", "x"]}, np.array([p, 1 - p]), n, clusters
     )
-    cluster = "item" if clusters else None
+    cluster = "item" if clusters else False
     result = measure("preference_rate")(table, interval=interval, cluster=cluster, n_resamples=RESAMPLES)
     return term_rows(result, "win_rate")
 

@@ -28,6 +28,8 @@ NO_DATA = "no data"
 FEW_CLUSTERS = "fewer than 10 clusters"
 #: A bootstrap of clusters needs more of them: docs/coverage.csv.
 FEW_DRAWN = "fewer than 30 clusters"
+#: Intervals by pair where items are too few to be the clusters.
+PAIRS_OF_AN_ITEM = "pairs of an item not independent"
 #: A judge that stands in one table with another that judged none of its items.
 NOTHING_IN_COMMON = "no item shared with another judge"
 FORCED_CHOICE = "forced choice"

@@ -90,7 +90,7 @@ def test_decomposition_of_pairs():
     ],
 )
 def test_missing_policies_and_units(missing, unit, k, n):
-    result = consistency(calls_of(), missing=missing, unit=unit)
+    result = consistency(calls_of(), missing=missing, unit=unit, cluster=False)
     first = result.iloc[0]
     assert first["term"] == "consistency"
     assert (first["estimate"] * first["n"], first["n"]) == (pytest.approx(k), n)
@@ -126,8 +126,8 @@ def test_a_tally_in_place_of_the_frame():
 
 def test_clusters():
     calls = pd.concat([calls_of(PAIRS[:9]).assign(replicate=r) for r in range(3)])
-    plain = consistency(calls).iloc[0]
-    clustered = consistency(calls, cluster="item").iloc[0]
+    plain = consistency(calls, cluster=False).iloc[0]
+    clustered = consistency(calls).iloc[0]
     assert clustered["estimate"] == plain["estimate"]
     assert clustered["method"] == "Wilson, clustered by item (G = 9)"
     # three equal replicates are worth no more than one
@@ -254,7 +254,7 @@ def test_repeats_that_cannot_be_told():
 
 
 def test_slot_lean():
-    result = slot_lean(calls_of())
+    result = slot_lean(calls_of(), cluster=False)
     assert result["term"].tolist() == ["first", "second", "tie", "invalid", "lean", "first_share_nontie"]
     # 9 first, 5 second, 6 ties (one an abstention), 4 invalid
     assert pick(result) == pytest.approx(
@@ -409,7 +409,8 @@ def test_gold_needs_no_order():
     result = gold_agreement(aggregate(calls))
     assert result["estimate"].iloc[0] == pytest.approx(2 / 3)
     assert NOT_INDEPENDENT not in result["flag"].iloc[0]
-    assert NOT_INDEPENDENT in gold_agreement(calls)["flag"].iloc[0]
+    assert NOT_INDEPENDENT in gold_agreement(calls, cluster=False)["flag"].iloc[0]
+    assert "clustered by item" in gold_agreement(calls)["method"].iloc[0]
 
 
 def test_calls_without_gold_are_set_aside_and_said():
@@ -475,7 +476,7 @@ def random_calls(answers: list[str | None]) -> pd.DataFrame:
     random_answers,
     st.sampled_from(["consistency", "slot_lean", "gold_agreement"]),
     st.sampled_from([(), "strategy"]),
-    st.sampled_from([None, "item"]),
+    st.sampled_from([False, "item"]),
 )
 def test_a_frame_and_its_tally_are_equal(answers, measure, by, cluster):
     calls = random_calls(answers)

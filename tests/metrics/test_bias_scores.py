@@ -257,7 +257,7 @@ def test_mean_over_topics_is_plain():
     assert result.loc[result["term"] == "mean", "topic"].isna().all()
     weighted = pick(bias_score(calls))
     assert abs(weighted["g"] - pick(result, "mean")["g"]) > 1e-4, "topics of unequal size"
-    one = bias_score(calls.assign(topic="a"), over="topic")
+    one = bias_score(calls.assign(topic="a"), over="topic", cluster=False)
     mean, alone = (one[one["term"] == t][NUMBERS].to_numpy() for t in ("mean", "bias"))
     np.testing.assert_allclose(mean, alone)
 
@@ -294,7 +294,7 @@ def test_clusters_of_copies_are_worth_no_more_than_one():
     thrice = pd.concat([calls.assign(replicate=r) for r in range(3)])
     one, three = (bias_score(c, cluster="item").query("term == 'bias'") for c in (calls, thrice))
     np.testing.assert_allclose(three["std_error"], one["std_error"])
-    assert (bias_score(thrice).query("term == 'bias'")["flag"].str.contains(NOT_INDEPENDENT)).all()
+    assert (bias_score(thrice, cluster=False).query("term == 'bias'")["flag"].str.contains(NOT_INDEPENDENT)).all()
     mirrored = np.zeros((10, 2, 3))
     mirrored[np.arange(10), 0, np.arange(10) % 3] = 1
     mirrored[np.arange(10), 1, np.arange(10) % 3] = 1  # the second half repeats the first
@@ -459,7 +459,7 @@ def outcome_of(choice: str, first: str) -> float:
 
 def test_changes_by_brute_force():
     calls = calls_of(strategies=("B0", "S1", "S5"), items=30)
-    result = bias_change(calls)
+    result = bias_change(calls, cluster=False)
     score = calls.assign(y=[outcome_of(c, f) for c, f in zip(calls["choice"], calls["first"], strict=True)])
     wide = score.pivot(index=["judge", "item", "first"], columns="strategy", values="y")
     magnitudes = {}
@@ -481,7 +481,7 @@ def test_changes_by_brute_force():
     means = result[result["judge"].isna() & (result["term"] == "mean_change")].set_index("strategy")["estimate"]
     for strategy in ("S1", "S5"):
         assert means[strategy] == pytest.approx((magnitudes["g", strategy] + magnitudes["h", strategy]) / 2)
-    one = bias_change(calls, judges=["h"])
+    one = bias_change(calls, judges=["h"], cluster=False)
     mean = one[one["term"] == "mean_change"].set_index("strategy")
     alone = one[(one["term"] == "magnitude_change") & (one["judge"] == "h")].set_index("strategy")
     np.testing.assert_allclose(mean[NUMBERS], alone[NUMBERS])
@@ -507,7 +507,7 @@ def test_pairing_tells_more_than_two_samples():
     calls = pd.concat([base, base.assign(strategy="S5", choice=changed)])
     paired = bias_change(calls).set_index("term")
     apart = bias_change(tally(calls, "bias_score", "strategy")).set_index("term")
-    assert apart.loc["change", "method"] == "MOVER, independent"
+    assert apart.loc["change", "method"].startswith("MOVER, independent, clustered by item")
     valid = calls[calls["choice"] != "invalid"]
     scores = pick(bias_score(valid, by="strategy").query("strategy == 'S5'"))
     assert apart.loc["bias", "estimate"] == pytest.approx(scores["g"])
@@ -567,7 +567,7 @@ def test_a_map_of_biases_by_strategies():
     calls = pd.concat(
         [calls_of(seed=s, strategies=("B0", "S1", "S5")).assign(bias=b) for s, b in enumerate(["length", "style"])]
     )
-    result = bias_change(calls)
+    result = bias_change(calls, cluster=False)
     cells = result[result["term"] == "mean_change"]
     assert cells[["bias", "strategy"]].to_numpy().tolist() == [
         ["length", "S1"],
@@ -634,8 +634,8 @@ def test_refusals_of_tables_and_comparisons():
         bias_change(counts)
     with pytest.raises(DesignError, match="judges= names 'z'"):
         bias_change(calls, judges=["z"])
-    with pytest.raises(DesignError, match="is what a bootstrap draws"):
-        bias_change(calls, cluster="item")
+    with pytest.raises(DesignError, match="two clusters needs interval='percentile'"):
+        bias_change(calls, cluster=["item", "first"])
     with pytest.raises(DesignError, match=r"expansion='expansion' is not in 'bias'\. It has: length"):
         length_reading(calls.assign(bias="length"))
     with pytest.raises(DesignError, match="no column 'bias'"):

@@ -107,14 +107,19 @@ def test_what_is_missing_is_told():
 
 
 def test_several_systems_of_an_item_are_a_cluster():
-    """A copy of every score adds nothing: the bias keeps its standard error, and the correlation says it cannot."""
+    """A copy of every score adds nothing to any of the four."""
     table = scored()
     copies = pd.concat([table, table.assign(system="t")])
     one, two = terms(score_error(table)), terms(score_error(copies))
     assert two.loc["bias", "std_error"] == pytest.approx(one.loc["bias", "std_error"], rel=1e-9)
     assert two.loc["rmse", "std_error"] == pytest.approx(one.loc["rmse", "std_error"], rel=0.1)
-    assert NOT_INDEPENDENT in two.loc["pearson", "flag"]
-    assert NOT_INDEPENDENT not in one.loc["pearson", "flag"]
+    assert two.loc["pearson", "conf_high"] - two.loc["pearson", "conf_low"] == pytest.approx(
+        one.loc["pearson", "conf_high"] - one.loc["pearson", "conf_low"], rel=0.35
+    )
+    assert "clustered by item" in two.loc["pearson", "method"]
+    apart = terms(score_error(copies, cluster=False))
+    assert apart["flag"].str.contains(NOT_INDEPENDENT).all()
+    assert apart.loc["bias", "std_error"] < 0.8 * one.loc["bias", "std_error"]
 
 
 def test_criteria_apart_and_constant_scores():

@@ -84,9 +84,9 @@ def test_nothing_to_tell_apart():
 
 
 def test_few_discordant_pairs_are_flagged_for_the_chi_square_only():
-    assert compare_strategies(counted(60, 8, 16, 20))["flag"].item() == FEW_DISCORDANT
-    assert compare_strategies(counted(60, 8, 17, 20))["flag"].item() == ""
-    assert compare_strategies(counted(60, 8, 16, 20), method="mid-p")["flag"].item() == ""
+    assert compare_strategies(counted(60, 8, 16, 20), cluster=False)["flag"].item() == FEW_DISCORDANT
+    assert compare_strategies(counted(60, 8, 17, 20), cluster=False)["flag"].item() == ""
+    assert compare_strategies(counted(60, 8, 16, 20), method="mid-p", cluster=False)["flag"].item() == ""
 
 
 # ---------------------------------------------------------------- the frame
@@ -146,7 +146,7 @@ def test_counts_and_repeats():
     once, thrice = compare_strategies(calls), compare_strategies(calls.assign(n_identical=3))
     np.testing.assert_allclose(thrice["baseline_only"], 3 * once["baseline_only"])
     repeats = pd.concat([calls.assign(replicate=r) for r in range(2)])
-    assert compare_strategies(repeats)["flag"].str.contains(NOT_INDEPENDENT).all()
+    assert compare_strategies(repeats, cluster=False)["flag"].str.contains(NOT_INDEPENDENT).all()
     with pytest.raises(DesignError, match="judged twice"):
         compare_strategies(pd.concat([calls, calls]))
 
@@ -217,7 +217,7 @@ def test_a_baseline_that_does_not_occur():
 
 def test_discordant_pairs_give_the_test_and_with_their_total_the_difference():
     counts = counted(0, 23, 69, 0).iloc[1:3]
-    row = compare_strategies(counts).iloc[0]
+    row = compare_strategies(counts, cluster=False).iloc[0]
     assert round(row["statistic"], 2) == 22.01
     assert row[["estimate", "conf_low", "n", "accuracy_baseline"]].isna().all()
     assert row["flag"] == DISCORDANT_ONLY
@@ -300,7 +300,7 @@ TABLE = pd.concat(
 
 
 def test_advice_is_the_largest_supported_gain_within_the_budget():
-    free = recommend(TABLE).set_index("judge")
+    free = recommend(TABLE, cluster=False).set_index("judge")
     assert free["advice"].to_dict() == {"Claude": "S5", "Flash": "S1", "Pro": "B0"}
     assert free.loc["Claude", "because"] == "S5 vs B0: +11.8 pp, holm p < .001, n = 400"
     assert free.loc["Claude", "cost"] == 1

@@ -93,9 +93,10 @@ def rates(
             "flag": flags(flag, dependent, size_flag(total[g])),
         }
         if (cluster is not None or together) and total[g]:
-            row.update(_clustered(table, codes.code == g, hits, trials, cluster, conf_level, flag, total[g]))
+            told = flags(flag, dependence(table))
+            row.update(_clustered(table, codes.code == g, hits, trials, cluster, conf_level, told, total[g]))
         if bootstrap is not None and 0 < k[g] < total[g]:
-            clustered = flag if bootstrap.cluster else flags(flag, dependent)
+            clustered = flags(flag, dependence(table) if bootstrap.cluster else dependent)
             row.update(_resampled(table, codes.code == g, hits, trials, bootstrap, key))
             row["flag"] = flags(clustered, row["flag"], size_flag(total[g]))
         rows.append(row)

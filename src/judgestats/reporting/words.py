@@ -22,6 +22,7 @@ from judgestats.results import (
     NOT_INDEPENDENT,
     NOTHING_IN_COMMON,
     ONE_UNIT,
+    PAIRS_OF_AN_ITEM,
     RESAMPLES_AGREE,
     RIGHT_CENSORED,
     SIGN_CHANGED,
@@ -205,6 +206,8 @@ FLAGS = {
     FEW_RATERS: "Raters are drawn too: with few of them the interval of ICC(2,.) is too narrow, the more so with many "
     "subjects.",
     ONE_UNIT: "One cluster: nothing tells how much clusters differ.",
+    PAIRS_OF_AN_ITEM: "There are fewer than thirty items, so that the pairs are the clusters. Pairs of one item may be "
+    'alike too, and the interval is then too narrow; cluster="item" allows for it, and is wide.',
     NOTHING_IN_COMMON: "Another judge of this table judged none of the same items: the difference between the two may "
     "be that of the items.",
     FORCED_CHOICE: "The judge could not answer tie.",

@@ -67,6 +67,11 @@ def count_changes(
     found = auto_cluster(
         nw.from_native(table[[*candidates]], eager_only=True), apart, pattern.cluster, float(table["n"].sum())
     )
+    if not found.column and pattern.pooled:  # what the levels of a mean share
+        rest = [c for c in apart if c not in pattern.pooled]
+        found = auto_cluster(
+            nw.from_native(table[[*candidates]], eager_only=True), rest, pattern.cluster, float(table["n"].sum())
+        )
     kept = ((found.column,) if found.column else ()) if clusters is None else clusters
     if "pair" in kept and "pair" not in groups:
         low, high = (table[c].astype(str) for c in ("_low", "_high"))

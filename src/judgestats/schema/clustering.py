@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
-from judgestats.results import CLUSTERING_UNKNOWN, NOT_INDEPENDENT
+from judgestats.results import CLUSTERING_UNKNOWN, NOT_INDEPENDENT, PAIRS_OF_AN_ITEM
 from judgestats.schema.coding import Codes, column_codes, combine, each
 from judgestats.schema.pairing import candidates as candidate_codes
 
@@ -38,10 +38,13 @@ class Sharing(NamedTuple):
         The column that ``"auto"`` chooses; empty where none is to be chosen.
     shared : bool
         Whether calls share something all the same: one item that all of them are about.
+    items : bool
+        Whether the levels of the column share an item in their turn, of which there are too few to be clusters.
     """
 
     column: str
     shared: bool
+    items: bool = False
 
 
 def clusters(cluster: Any) -> tuple[str, ...] | None:
@@ -116,7 +119,9 @@ def auto_cluster(data: Any, groups: Iterable[str], declared: str, n_units: float
             levels[name] = middle
     if not levels:
         return Sharing("", shared)
-    return Sharing(_chosen(levels, declared, counted), True)
+    column = _chosen(levels, declared, counted)
+    above = {"item", declared} & set(levels) - {column}
+    return Sharing(column, True, any(levels[c] < levels[column] and counted.nested(column, c) for c in above))
 
 
 def _chosen(levels: dict[str, float], declared: str, counted: _Here | _There) -> str:
@@ -218,6 +223,7 @@ def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], 
         "columns": list(columns),
         "known": found is not None,
         "shared": bool(found and found.shared),
+        "items": bool(found and found.items and asked),
         "groups": sorted(set(groups)),
         "auto": asked,
     }
@@ -262,7 +268,7 @@ def dependence(table: pd.DataFrame) -> str:
 def doubt(note: Mapping[str, Any]) -> str:
     """Flag of an interval that goes by a note of :func:`noted`."""
     if note["columns"]:
-        return ""
+        return PAIRS_OF_AN_ITEM if note["items"] and note["known"] else ""
     if not note["known"]:
         return CLUSTERING_UNKNOWN if note["auto"] else ""
     return NOT_INDEPENDENT if note["shared"] else ""

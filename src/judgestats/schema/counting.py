@@ -146,8 +146,7 @@ def tally(
 def _apart(by: By, pattern: Pattern, present: Sequence[str]) -> list[str]:
     """Columns that tell two estimates apart: calls in different ones need not be independent."""
     own = (c for c in pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other"))
-    apart = dict.fromkeys([*(c for c in names(by) if c in present), "judge", *own])
-    return [c for c in apart if c not in pattern.pooled]
+    return list(dict.fromkeys([*(c for c in names(by) if c in present), "judge", *own]))
 
 
 def shared_counts(frame: Any, pattern: Pattern, apart: list[str]) -> Sharing | None:
@@ -156,14 +155,20 @@ def shared_counts(frame: Any, pattern: Pattern, apart: list[str]) -> Sharing | N
     present = data.collect_schema().names()
     own = {*pattern.columns, *pattern.optional, *apart}
     beside = [c for c in CANDIDATES if c in present and c not in own]
+    about = getattr(frame, "attrs", {}).get(CLUSTERING, {})
     if beside:
         there = data.lazy().select(*dict.fromkeys([*apart, *(c for c in CANDIDATES if c in present), "n"]))
         table = there.collect(backend="pandas").to_native()
         n = call_counts(table["n"])
-        found = auto_cluster(nw.from_native(table[n > 0], eager_only=True), apart, pattern.cluster, float(n.sum()))
+        counts = nw.from_native(table[n > 0], eager_only=True)
+        found = auto_cluster(counts, apart, pattern.cluster, float(n.sum()))
+        if not found.column and pattern.pooled:
+            rest = [c for c in apart if c not in pattern.pooled]
+            found = auto_cluster(counts, rest, pattern.cluster, float(n.sum()))
+        if found.column and about.get("columns") == [found.column]:  # an item that the tally does not carry
+            found = found._replace(items=found.items or bool(about["items"]))
         if found.column or {"pair", "item"} & set(beside):
             return found
-    about = getattr(frame, "attrs", {}).get(CLUSTERING, {})
     known = about.get("known") and not about.get("columns") and about.get("groups") == sorted(set(apart))
     return Sharing("", bool(about["shared"])) if known else None
 

@@ -99,7 +99,7 @@ def score_error(
     if kind_of(present) != "ratings":
         raise SchemaError(f"score_error needs ratings, with 'system' and a score. Columns: {', '.join(present)}.")
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    column, shared = ("", False) if columns or "item" not in present else _shared(ratings, groups)
+    column, shared, _ = Sharing("", False) if columns or "item" not in present else _shared(ratings, groups)
     if columns is None:
         columns = (column or "item",)
     extra = [c for c in dict.fromkeys([*names(by), *columns]) if c not in ("judge", "item")]

@@ -183,7 +183,7 @@ def _instrument_sections(
         yield from _if_possible("ladder", lambda: target_sensitivity(data, **clustered))
         named: dict[str, Any] = {} if clustered["cluster"] == "auto" else {"cluster": clustered["cluster"] or None}
         yield from _if_possible(
-            "threshold", lambda: detection_threshold(data, n_resamples=n_resamples, seed=seed, **level, **named)
+            "threshold", lambda: detection_threshold(data, n_resamples=n_resamples, seed=seed, **(level | named))
         )
         yield from _if_possible("d'", lambda: d_prime(data, **clustered))
     if "target" in present:
