@@ -107,6 +107,13 @@ def test_what_things_share():
         clustered_by(ONE, [], None)
 
 
+def test_correlations_over_systems_keep_fisher():
+    rows = js.correlation(ONE, level="system", pairs="each")
+    assert rows["method"].str.startswith("Fisher").sum() + rows["flag"].str.contains("perfect|few").sum() >= len(rows)
+    drawn = js.correlation(ONE, level="system", pairs="each", cluster="task", n_resamples=50)
+    assert drawn["method"].str.contains("bootstrap of task").all()
+
+
 def test_rank_correlation_with_the_truth_knows_tasks():
     table = ONE[ONE["judge"] == "a"].groupby(["judge", "task", "item"], as_index=False)["score"].mean()
     truth = ONE.groupby("item", as_index=False)["score"].mean().rename(columns={"score": "value"})

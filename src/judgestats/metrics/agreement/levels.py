@@ -142,7 +142,8 @@ def correlation(
     choose(method, METHODS, "method")
     named = _cell_columns(ratings, by, cell) if level == "cell" else []
     drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
-    alone = pairs == "each" and drawn.column == "item"
+    of_systems = level == "system" and cluster in ("auto", False)  # what items share does not matter to Fisher's z
+    alone = pairs == "each" and (drawn.column == "item" or of_systems)
     interval = ("fisher" if alone else "t") if interval is None else interval
     choose(interval, ("fisher", "t"), "interval")
     if interval == "fisher" and not alone:
