@@ -113,8 +113,8 @@ def _count_frame(
     data: Any, pattern: Pattern, measure: str, groups: list[str], stimulus: str | None, baseline: str | None
 ) -> tuple[pd.DataFrame, bool]:
     """Count a preferences frame; and whether two counts share a pair."""
-    counted(data, groups)
-    data = chosen(data, pattern, measure, stimulus)
+    every, data = data, chosen(data, pattern, measure, stimulus)
+    counted(every, groups)
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
         data = data.drop("stimulus")  # one value is left: nothing to tell apart
     if pattern.ordered:
