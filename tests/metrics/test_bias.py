@@ -206,12 +206,12 @@ def test_repeats_from_counts():
             "first": "x",
             "second": "y",
             "choice": ["first", "tie", "second"],
-            "n": [4, 2, 3],
+            "n_identical": [4, 2, 3],
         }
     )
     result = consistency(counts, over="replicate")
     assert result["estimate"].iloc[0] == pytest.approx((4 * 3 + 2 * 1 + 3 * 2) / (6 * 5 + 3 * 2))
-    singly = counts.loc[counts.index.repeat(counts["n"])].drop(columns="n").reset_index(drop=True)
+    singly = counts.loc[counts.index.repeat(counts["n_identical"])].drop(columns="n_identical").reset_index(drop=True)
     singly["replicate"] = range(len(singly))
     again = consistency(singly, over="replicate")
     pd.testing.assert_frame_equal(result, again)

@@ -185,6 +185,8 @@ def test_text_in_the_column_of_pairs():
 @pytest.mark.parametrize("method", ["exact", "mid-p"])
 def test_exact_tests_take_whole_counts_only(method):
     with pytest.raises(DesignError, match=rf"method='{method}' counts whole pairs, and there are 2\.5 and 8"):
+        mcnemar_test(2.5, 8, method)
+    with pytest.raises(SchemaError, match="'n' counts identical rows: it is not whole in 1 of 2 rows"):
         compare_strategies(discordant([2.5, 8]), method=method)
     assert mcnemar_test(2.5, 8, "asymptotic")[0] == pytest.approx(5.5**2 / 10.5)
     assert 0 < mcnemar_test(2.0, 8.0, method)[1] < 1

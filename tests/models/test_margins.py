@@ -175,7 +175,7 @@ def test_a_tally_and_its_calls_give_the_same() -> None:
     right = "temp + contact + (1|judge)"
     tables = [
         fit(f"high ~ {right}", calls).margins(),
-        fit(f"high ~ {right}", tally).margins(),
+        fit(f"high ~ {right}", tally, counts="n").margins(),
         fit(f"cbind(sum, size - sum) ~ {right}", trials).margins(),
     ]
     for other in tables[1:]:

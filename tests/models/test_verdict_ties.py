@@ -225,7 +225,11 @@ def test_invalid_calls_of_a_tally_are_counted():
 
 def test_the_order_of_rows_and_counts_do_not_matter(r_calls):
     counted = r_calls.drop(columns="replicate")
-    counted = counted.groupby(list(counted.columns), dropna=False, as_index=False).size().rename(columns={"size": "n"})
+    counted = (
+        counted.groupby(list(counted.columns), dropna=False, as_index=False)
+        .size()
+        .rename(columns={"size": "n_identical"})
+    )
     one = tie_model(r_calls, links="probit", baseline="base")
     two = tie_model(counted.sample(frac=1, random_state=1), links="probit", baseline="base")
     pd.testing.assert_frame_equal(one.table, two.table, rtol=1e-6)

@@ -80,7 +80,7 @@ class Fit(Fitted):
         --------
         >>> import judgestats as js
         >>> counts = pd.DataFrame({"strategy": ["B0", "S8"] * 2, "correct": [0, 0, 1, 1], "n": [40, 20, 60, 80]})
-        >>> fit = js.fit("correct ~ strategy", counts)
+        >>> fit = js.fit("correct ~ strategy", counts, counts="n")
         >>> fit.update("correct ~ 1")
         Fit of correct ~ 1: binomial (logit), engine ml, ML, loglik -122.17, n 200
         >>> fit.update(link="probit").coef().round(3)

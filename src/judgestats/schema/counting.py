@@ -125,8 +125,8 @@ def tally(
         result, shared = count_raters(data.to_native(), by, [*kept, *names(beside)], baseline)
         found = Sharing(found.column, shared or found.shared)
     else:
-        counted(data, [*names(by), *names(beside), *(columns or ())])
-        data = chosen(data, pattern, measure, stimulus)
+        every, data = data, chosen(data, pattern, measure, stimulus)
+        counted(every, [*names(by), *names(beside), *(columns or ())])
         if pattern.unit == "change":
             data = with_outcome(data, pattern)
         if pattern.ordered or pattern.unit == "pair":

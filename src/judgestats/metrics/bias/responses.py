@@ -188,7 +188,7 @@ def _items(table: pd.DataFrame, right: str | None, gold: str, beside: list[str])
 
 def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Aside]:
     """One row per item and judge, with what became of it; and how many were set aside in each group."""
-    apart = [c for c in items.columns if c not in ("system", "mean", "sd", "runs", "n", "n_missing", "right")]
+    apart = [c for c in items.columns if c not in ("system", "mean", "sd", "runs", "n_missing", "right")]
     codes = codes_of(items, apart)
     code, _ = compact(codes.code, codes.size)
     mean, right = items["mean"].to_numpy(float), items["right"].to_numpy(bool)

@@ -87,7 +87,7 @@ def _mean_score(here: pd.DataFrame, value: float, conf_level: float, averaged: s
 
 def _missing(here: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
     gone = float(here["n_missing"].sum())
-    asked = pd.DataFrame({"n": [float(here["n"].sum()) - gone, gone], "gone": [False, True], "all": ""})
+    asked = pd.DataFrame({"n": [float(here["runs"].sum()), gone], "gone": [False, True], "all": ""})
     rows = rates(asked, ["all"], "missing", asked["gone"], conf_level=conf_level)
     return [{k: v for k, v in row.items() if k != "all"} for row in rows]
 

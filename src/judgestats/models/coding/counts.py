@@ -32,7 +32,7 @@ def first_row(frame: pd.DataFrame, wrong: NDArray[np.bool_]) -> str:
     return ", ".join(f"{name}={label(value)}" for name, value in row.items())
 
 
-def counted_by(data: Any, own: Iterable[str], who: str) -> str | None:
+def counted_by(data: Any, own: Iterable[str], who: str, beside: Iterable[str] = ()) -> str | None:
     """Name of the column by which the rows of a table are counted, None where each row is one.
 
     Parameters
@@ -43,11 +43,13 @@ def counted_by(data: Any, own: Iterable[str], who: str) -> str | None:
         Columns that the model reads.
     who : str
         Who asks, for messages.
+    beside : iterable of str
+        Further columns that a table of counts may have.
 
     Returns
     -------
     str or None
-        The column of declared counts; or ``n``, where beside `own` the table has nothing but it and columns that
+        The column of declared counts; or ``n``, where the table has nothing else but `own`, `beside` and columns that
         calls can share.
 
     Raises
@@ -59,7 +61,7 @@ def counted_by(data: Any, own: Iterable[str], who: str) -> str | None:
     present, own = columns(data), [*own]
     if COUNTS in present or N not in present or N in own or {"choice", "score"} & {*present}:
         return counted(table, own)
-    further = [c for c in present if c not in (*own, *CANDIDATES, N)]
+    further = [c for c in present if c not in (*own, *beside, *CANDIDATES, N)]
     if further and not whole_numbers(table, N):
         return None
     if further:

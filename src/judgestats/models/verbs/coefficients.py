@@ -28,7 +28,7 @@ def coef(fit: Fitted) -> pd.Series[float]:
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> js.fit("correct ~ strategy", counts).coef().round(4)
+    >>> js.fit("correct ~ strategy", counts, counts="n").coef().round(4)
     Intercept       0.4055
     strategy[S8]    0.9808
     Name: estimate, dtype: float64
@@ -57,7 +57,7 @@ def vcov(fit: Fitted, *, full: bool = False) -> pd.DataFrame:
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> js.fit("correct ~ strategy", counts).vcov().round(4)
+    >>> js.fit("correct ~ strategy", counts, counts="n").vcov().round(4)
                   Intercept  strategy[S8]
     Intercept        0.0417       -0.0417
     strategy[S8]    -0.0417        0.1042
@@ -88,7 +88,7 @@ def draws(fit: Fitted) -> pd.DataFrame:
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"correct": [0, 1], "n": [40, 60]})
-    >>> js.fit("correct ~ 1", counts).draws()
+    >>> js.fit("correct ~ 1", counts, counts="n").draws()
     Traceback (most recent call last):
         ...
     judgestats.errors.FitError: engine='ml' has no posterior draws. Use simulate(), confint(method='bootstrap'), or \

@@ -81,7 +81,7 @@ def means(
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts)
+    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
     >>> fit.means("strategy", scale="response")[["strategy", "estimate", "conf_low", "conf_high"]].round(3)
       strategy  estimate  conf_low  conf_high
     0       B0       0.6     0.501      0.691
@@ -182,7 +182,7 @@ def contrasts(
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts)
+    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
     >>> fit.contrasts("strategy", method="baseline", scale="odds ratio")[["term", "estimate", "p_value"]].round(4)
                               term  estimate  p_value
     0  strategy[S8] - strategy[B0]    2.6667   0.0024

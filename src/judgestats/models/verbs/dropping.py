@@ -52,7 +52,7 @@ def drop1(fit: Fitted) -> pd.DataFrame:
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> js.fit("correct ~ strategy", counts).drop1().round(4)
+    >>> js.fit("correct ~ strategy", counts, counts="n").drop1().round(4)
            term  df    loglik       aic  statistic  p_value flag
     0    <none>   0 -117.3414  238.6828        NaN      NaN
     1  strategy   1 -122.1729  246.3457     9.6629   0.0019

@@ -83,7 +83,7 @@ def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: flo
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts)
+    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
     >>> fit.margins()[["term", "estimate", "std_error", "unit"]].round(3)
                               term  estimate  std_error               unit
     0  strategy[S8] - strategy[B0]      20.0      6.325  percentage points

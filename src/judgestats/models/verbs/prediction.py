@@ -141,7 +141,7 @@ def augment(fit: Fitted, data: Any = None) -> pd.DataFrame:
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts)
+    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
     >>> fit.augment()[["strategy", "correct", "n", "fitted", "residual", "pearson"]].round(3)
       strategy  correct     n  fitted  residual  pearson
     0       B0        0  40.0     0.6      -0.6   -1.225

@@ -43,7 +43,7 @@ def summary(fit: Fitted) -> str:
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
-    >>> print(js.fit("y ~ x", counts).summary())  # doctest: +ELLIPSIS
+    >>> print(js.fit("y ~ x", counts, counts="n").summary())  # doctest: +ELLIPSIS
     Generalized linear model fit by maximum likelihood [engine ml]
      Family: binomial (logit)
     Formula: y ~ x

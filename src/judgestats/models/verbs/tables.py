@@ -87,7 +87,8 @@ def tidy(
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
-    >>> js.fit("y ~ x", counts).tidy(exponentiate=True)[["term", "estimate", "conf_low", "conf_high", "scale"]].round(3)
+    >>> odds = js.fit("y ~ x", counts, counts="n").tidy(exponentiate=True)
+    >>> odds[["term", "estimate", "conf_low", "conf_high", "scale"]].round(3)
             term  estimate  conf_low  conf_high       scale
     0  Intercept     0.333     0.163      0.682        odds
     1          x     3.000     1.164      7.732  odds ratio
@@ -250,7 +251,7 @@ def glance(fit: Fitted) -> pd.DataFrame:
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
-    >>> js.fit("y ~ x", counts).glance()[["loglik", "aic", "n", "n_rows", "counts"]].round(3)
+    >>> js.fit("y ~ x", counts, counts="n").glance()[["loglik", "aic", "n", "n_rows", "counts"]].round(3)
        loglik      aic     n  n_rows counts
     0 -50.219  104.439  80.0       4      n
     """

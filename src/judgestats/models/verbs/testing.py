@@ -64,7 +64,7 @@ def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts)
+    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
     >>> fit.tests().round(4)
            term  statistic  df  df_error  p_value method flag
     0  strategy     9.2354   1       inf   0.0024     χ²
@@ -218,7 +218,7 @@ def anova(*fits: Fitted) -> pd.DataFrame:
     --------
     >>> import judgestats as js
     >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> small, large = js.fit("correct ~ 1", counts), js.fit("correct ~ strategy", counts)
+    >>> small, large = js.fit("correct ~ 1", counts, counts="n"), js.fit("correct ~ strategy", counts, counts="n")
     >>> js.anova(small, large)[["formula", "df", "statistic", "p_value"]].round(4)
                   formula  df  statistic  p_value
     0         correct ~ 1   1        NaN      NaN

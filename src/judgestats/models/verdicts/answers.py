@@ -77,7 +77,7 @@ def _folded(data: Any, present: Sequence[str], by: str | None) -> Calls:
     counts = COUNTS if COUNTS in present else N
     require(present, ["judge", "delta", "outcome", counts, *([by] if by else [])], who)
     frame = nw.from_native(data).with_columns(nw.col("delta").cast(nw.Float64).fill_null(0.0).fill_nan(0.0))
-    found = rows(frame.to_native(), ["judge", "delta", "outcome", *([by] if by else [])], who)
+    found = rows(frame.to_native(), ["judge", "delta", "outcome", *([by] if by else [])], who, ["stimulus"])
     table = found.table
     outcome = table["outcome"].astype(object).astype(str)
     for name in sorted({*outcome} - {"correct", "wrong", "tie", "preference", "invalid"}):

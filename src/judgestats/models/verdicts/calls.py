@@ -67,7 +67,7 @@ def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
         )
 
 
-def rows(data: Any, names: Sequence[str], who: str) -> Calls:
+def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) -> Calls:
     """Distinct rows of some columns with their counts, in any engine; rows with a missing value are set aside.
 
     Parameters
@@ -76,12 +76,14 @@ def rows(data: Any, names: Sequence[str], who: str) -> Calls:
     names : sequence of str
     who : str
         Who asks, for messages.
+    beside : sequence of str
+        Further columns that a table of counts may have; they are added over.
 
     Returns
     -------
     Calls
     """
-    found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who))
+    found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, beside))
     return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
 
 
@@ -146,7 +148,7 @@ def scored(
                 f"Columns: {', '.join(present)}.{suggestion(outcome, present)}"
             )
         source = "outcome"
-    found = rows(data, [*columns, source], who)
+    found = rows(data, [*columns, source], who, PATTERNS["gold_agreement"].beside)
     values = found.table.pop(source)
     hit, kept, asides = _hits(values, found.table[judge], found.table["n"].to_numpy(), source, ties, invalid)
     result = Calls(recount(found.table.assign(correct=hit)[kept]), (*without, *found.asides, *asides))
