@@ -85,7 +85,7 @@ def test_what_is_counted():
     assert "2 units without an answer" in alpha(scores_of(THREE))["flag"].iloc[0]
     # 26 of Wikipedia's 45 cells are in units with two answers or more
     assert alpha(scores_of(THREE))["values"].iloc[0] == 26
-    assert 1 - row["observed"] / row["expected"] == pytest.approx(row["estimate"], rel=1e-12)
+    assert 1 - row["observed_disagreement"] / row["expected_disagreement"] == pytest.approx(row["estimate"], rel=1e-12)
 
 
 def test_the_bootstrap_is_near_that_of_evalica():
@@ -184,7 +184,7 @@ def test_rows_engines_and_categories_do_not_matter(level):
     table = pd.concat([scores_of(noisy(seed=k), topic=t) for k, t in enumerate("ba")], ignore_index=True)
     expected = alpha(table, level=level, by="topic", n_resamples=300)
     assert list(expected["topic"]) == ["a", "b"]
-    assert tuple(expected.columns) == ("topic", *COLUMNS, "observed", "expected", "values")
+    assert tuple(expected.columns) == ("topic", *COLUMNS, "observed_disagreement", "expected_disagreement", "values")
     text = dict.fromkeys(["judge", "item", "system", "topic"], "category")
     for other in (
         table.sample(frac=1, random_state=1),
@@ -267,7 +267,7 @@ def test_a_row_may_carry_a_count():
 def test_not_a_number_where_nothing_can_be_said(level):
     same = alpha(scores_of(np.full((3, 40), 0.1)), level=level).iloc[0]
     assert same[["estimate", "std_error", "conf_low"]].isna().all()
-    assert (same["observed"], same["flag"]) == (0, "one label only")
+    assert (same["observed_disagreement"], same["flag"]) == (0, "one label only")
     apart = alpha(scores_of([[1, NAN, NAN], [NAN, 2, 3]]), level=level).iloc[0]
     assert (apart["n"], apart["values"]) == (0, 0)
     assert apart["flag"] == "no unit with two answers; 3 units rated once"

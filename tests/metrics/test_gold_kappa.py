@@ -10,6 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.contingency import cohen_kappa
+from judgestats.metrics.agreement import ac1, kappa
 from judgestats.metrics.bias import gold_agreement
 from judgestats.metrics.bias.gold import BY_CHANCE, NO_SPREAD
 from judgestats.schema.counting import tally
@@ -155,3 +156,40 @@ def test_percentile_of_a_share_is_the_binomial():
     counts = pd.DataFrame({"judge": "g", "outcome": ["correct", "wrong"], "n": [264, 136]})
     row = gold_agreement(counts, interval="percentile").iloc[0]
     assert (row["conf_low"], row["conf_high"]) == (0.6125, 0.705)
+
+
+def test_kappa_against_gold_has_one_definition():
+    """Slots, as in the paper's Table 6; candidates by another name."""
+    table = verdicts()
+    known = table[~table["choice"].isin(["invalid"])]
+    by_slot = kappa(known, against="gold").set_index("judge")["estimate"]
+    by_candidate = kappa(known, against="gold_candidate").set_index("judge")["estimate"]
+    of_gold = gold_agreement(known)
+    for judge in ("g", "h"):
+        assert by_slot[judge] == pytest.approx(kappa_row(of_gold, judge)["estimate"], rel=1e-12)
+        here = known[known["judge"] == judge]
+        won = np.where(
+            here["choice"] == "first", here["first"], np.where(here["choice"] == "second", here["second"], "tie")
+        )
+        assert by_candidate[judge] == pytest.approx(cohen_kappa_score(won, here["gold"]), rel=1e-12)
+        assert abs(by_candidate[judge] - by_slot[judge]) > 1e-4
+
+
+def test_ac1_beside_a_reference_is_ac1_of_the_two():
+    table = verdicts().query("choice != 'invalid'")
+    table = table[
+        table.groupby("item")["judge"].transform("size") == 2
+    ]  # what only one answered counts for one of them
+    for reference in ("gold_candidate", "h"):
+        found = ac1(table, against=reference).set_index("judge").loc["g"]
+        here = table[table["judge"] == "g"]
+        other = (
+            here.assign(judge="gold", choice=lambda t: t["slot"])
+            if reference == "gold_candidate"
+            else table[table["judge"] == "h"]
+        )
+        together = ac1(pd.concat([here, other]), labels=["low", "tie", "high"]).iloc[0]
+        assert found["estimate"] == pytest.approx(together["estimate"], rel=1e-12)
+        assert found["std_error"] == pytest.approx(together["std_error"], rel=1e-9)
+        assert (found["conf_low"], found["conf_high"]) == pytest.approx((together["conf_low"], together["conf_high"]))
+    assert set(ac1(table, against="gold")["judge"]) == {"g", "h"}

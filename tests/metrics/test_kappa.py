@@ -468,9 +468,16 @@ def test_against_gold(verdicts):
     table = turned(verdicts.assign(gold=np.tile(gold, 3)), np.arange(len(verdicts)) % 3 == 0)
     result = kappa(table, against="gold").set_index("judge")
     answer = {"first": "x", "second": "y", "tie": "tie"}
+    by_candidate = kappa(table, against="gold_candidate").set_index("judge")["estimate"]
+    slots = table.assign(
+        slot=np.select([table["gold"] == table["first"], table["gold"] == table["second"]], ["first", "second"], "tie")
+    )
     for judge, part in verdicts.assign(gold=np.tile(gold, 3)).groupby("judge"):
         kept = part[part["choice"] != "invalid"]
         expected = cohen_kappa_score(kept["choice"].map(answer), kept["gold"])
+        assert by_candidate[judge] == pytest.approx(expected, rel=1e-12)
+        shown = slots[(slots["judge"] == judge) & (slots["choice"] != "invalid")]
+        expected = cohen_kappa_score(shown["choice"].replace("abstain", "tie"), shown["slot"])
         assert result.loc[judge, "estimate"] == pytest.approx(expected, rel=1e-12)
         assert result.loc[judge, "n"] == len(kept)
         aside = 60 - len(kept)

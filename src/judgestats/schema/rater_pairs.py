@@ -14,9 +14,22 @@ from judgestats.schema.coding import Coded, codes_of, combine, count, tidy
 from judgestats.schema.columns import COUNTS, By, Kind, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.pairing import candidates
-from judgestats.schema.raters import ABOUT, FURTHER, INVALID, Labels, answers_of, collected, labels_of, refusal
+from judgestats.schema.raters import (
+    ABOUT,
+    FURTHER,
+    INVALID,
+    SIDES,
+    SLOTS,
+    Labels,
+    answers_of,
+    collected,
+    labels_of,
+    refusal,
+)
 from judgestats.schema.splitting import refuse_splits, splits_of
 
+#: The right answers as a rater, by the slot in which the right candidate was shown, or by the candidate itself.
+GOLD, GOLD_CANDIDATE = "gold", "gold_candidate"
 #: Columns of a pair of judges.
 RATERS = ("judge", "other", "answer", "other_answer")
 
@@ -30,9 +43,10 @@ def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: An
         As in :func:`labels_of`.
     by, cluster : str or sequence of str
         Columns that split the counts; the answers of two judges are matched within them.
-    against : None, 'gold', judge or frame
-        None counts every pair of judges, the lower name first. Else each judge is counted beside the column ``gold``,
-        one judge, or the judges of another frame; what the other has not answered is counted as an answer that is none.
+    against : None, 'gold', 'gold_candidate', judge or frame
+        None counts every pair of judges, the lower name first. Else each judge is counted beside the column ``gold``
+        (of preferences by slot, or by candidate), one judge, or the judges of another frame; what the other has not
+        answered is counted as an answer that is none.
 
     Returns
     -------
@@ -50,8 +64,8 @@ def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: An
     groups = list(dict.fromkeys([*names(by), *(names(cluster) if cluster else [])]))
     if against is None:
         counts, shared = _every_pair(labels_of(frame, groups), groups)
-    elif isinstance(against, str) and against == "gold":
-        counts, shared = _beside_gold(frame, groups)
+    elif isinstance(against, str) and against in (GOLD, GOLD_CANDIDATE):
+        counts, shared = _beside_gold(frame, groups, against)
     else:
         counts, shared = _beside_reference(frame, groups, against)
     if not len(counts):
@@ -100,13 +114,27 @@ def _canonical(frame: Any, groups: list[str], keep: Sequence[str] = ()) -> tuple
     return table, kind
 
 
-def _beside_gold(frame: Any, groups: list[str]) -> tuple[pd.DataFrame, bool]:
+def _beside_gold(frame: Any, groups: list[str], against: str) -> tuple[pd.DataFrame, bool]:
     table, kind = _canonical(frame, groups)
     if "gold" not in table.columns:
-        raise DesignError("against='gold' needs a column 'gold'. Name a judge, or pass a frame of people's answers.")
+        raise DesignError(
+            f"against={against!r} needs a column 'gold'. Name a judge, or pass a frame of people's answers."
+        )
     code, labels = answers_of(table, kind, table.get("_order"), "gold")
     table = table.assign(other="gold", other_answer=_shown(labels, kind)[code])
+    if kind == "preferences" and against == GOLD:
+        by_slot = {c: _slots(table[c], table["_order"]) for c in ("answer", "other_answer")}
+        table = table.assign(**by_slot)
     return _counted(table, kind, groups)
+
+
+def _slots(answers: pd.Series[Any], reverse: pd.Series[Any]) -> Any:
+    """Answers for the candidate with the lower or the higher id as the slots in which these were shown."""
+    code = answers.map({side: i for i, side in enumerate(SIDES)}).to_numpy(dtype=float, na_value=np.nan)
+    turned = np.where(reverse, 2 - code, code)
+    return np.where(
+        np.isnan(turned), INVALID, np.array([*SLOTS, INVALID], object)[np.nan_to_num(turned, nan=3).astype(int)]
+    )
 
 
 def _counted(table: pd.DataFrame, kind: Kind, groups: list[str]) -> tuple[pd.DataFrame, bool]:

@@ -23,6 +23,8 @@ Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
 #: What a verdict says, whatever the order shown: for the candidate with the lower id, neither, for the other.
 LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
+#: What it says about the order shown: the slot of the candidate chosen, or neither.
+SLOTS = ("first", "tie", "second")
 #: An answer that is none; in a tally of ratings it is NaN.
 INVALID = "invalid"
 #: What is judged, besides the two candidates of a preference.

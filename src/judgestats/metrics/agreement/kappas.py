@@ -26,7 +26,16 @@ from judgestats.metrics.agreement.labels import (
     is_answer,
     positions,
 )
-from judgestats.metrics.agreement.panels import EXTRA, drawn, in_words, mean_intervals, panel, plain, planned_or_none
+from judgestats.metrics.agreement.panels import (
+    EXTRA,
+    beside,
+    drawn,
+    in_words,
+    mean_intervals,
+    panel,
+    plain,
+    planned_or_none,
+)
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import BY_STRUCTURE, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import Cluster, column_of, columns_of, dependence
@@ -66,8 +75,10 @@ def kappa(
         the things are system, item and criterion; the answer is the score. Where a judge answered several times on one
         thing, its calls are matched by what tells them apart: replicate, condition, ..., and last the order shown. Or
         a tally: ``judge, other, answer, other_answer, n`` (a published table of two raters, say).
-    against : None, 'gold', judge or frame
-        None: every pair of judges. ``'gold'``: the column ``gold``. A judge's name, or a frame with the answers of
+    against : None, 'gold', 'gold_candidate', judge or frame
+        None: every pair of judges. ``'gold'``: the column ``gold``; of preferences both answers are then slots (first,
+        second, tie), as in the paper and in :func:`gold_agreement`. ``'gold_candidate'``: the same with the answers as
+        candidates, as between judges, who may have seen other orders. A judge's name, or a frame with the answers of
         others (without a column ``judge``, of one reference), matched on the columns it has.
     weights : {None, 'linear', 'quadratic'}
         How answers that differ agree in part, by the distance of their values (scores), or of their places (lower id,
@@ -161,6 +172,7 @@ def kappa(
 def ac1(
     data: Any,
     *,
+    against: Any = None,
     weights: Weights | None = None,
     labels: Sequence[Any] | None = None,
     by: By = (),
@@ -177,6 +189,9 @@ def ac1(
     ----------
     data : frame
         Preferences or ratings, as :func:`kappa` takes them; answers may be missing.
+    against : None, 'gold', 'gold_candidate', judge or frame
+        None: all judges together. Else each judge beside this reference, as in :func:`kappa`: a row per ``judge`` and
+        ``other``.
     weights : {None, 'linear', 'quadratic'}
         AC1, or AC2 with these weights.
     labels : sequence, optional
@@ -215,6 +230,9 @@ def ac1(
     data = as_runs(data, average_over, by)
     choose(interval, INTERVALS, "interval")
     term = "ac1" if weights is None else "ac2"
+    if against is not None:
+        table = _pair_counts(data, by, cluster, reference_as_runs(against, average_over))
+        return beside(table, term, weights, labels, by, (interval, n_resamples, seed, conf_level))
     return panel(data, term, "gwet", weights, labels, by, cluster, (interval, n_resamples, seed, conf_level))
 
 

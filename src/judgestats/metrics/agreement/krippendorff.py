@@ -79,9 +79,10 @@ def alpha(
     Returns
     -------
     pandas.DataFrame
-        Term ``alpha``; ``n`` counts the things with two answers or more, ``values`` the answers in them; ``observed``
-        and ``expected`` are the mean disagreements whose ratio alpha is 1 minus. Things rated once cannot be paired:
-        they are counted in the flag. NaN, flagged, where all answers are one, and where nothing can be paired.
+        Term ``alpha``; ``n`` counts the things with two answers or more, ``values`` the answers in them;
+        ``observed_disagreement`` and ``expected_disagreement`` are the means whose ratio alpha is 1 minus. Things rated
+        once cannot be paired: they are counted in the flag. NaN, flagged, where all answers are one, and where nothing
+        can be paired.
 
     Raises
     ------
@@ -105,9 +106,10 @@ def alpha(
     >>> import pandas as pd
     >>> scores = pd.DataFrame({"judge": list("aaabbb"), "system": "s", "item": list("xyzxyz"),
     ...                        "score": [1, 2, 3, 1, 2, 4]})
-    >>> alpha(scores, level="interval", interval=None)[["term", "estimate", "observed", "expected", "n"]].round(4)
-        term  estimate  observed  expected    n
-    0  alpha     0.878    0.3333    2.7333  3.0
+    >>> found = alpha(scores, level="interval", interval=None)
+    >>> found[["estimate", "observed_disagreement", "expected_disagreement"]].round(4)
+       estimate  observed_disagreement  expected_disagreement
+    0     0.878                 0.3333                 2.7333
     """
     data = as_runs(data, average_over, by)
     choose(level, LEVELS, "level")
@@ -122,14 +124,15 @@ def alpha(
     for group in groups:
         fit = krippendorff(group.units, group.n[None, :], values, level)
         cells: dict[str, Any] = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
-        cells |= {"observed": fit.observed[0], "expected": fit.expected[0], "values": fit.values[0]}
+        cells |= {"observed_disagreement": fit.observed[0], "expected_disagreement": fit.expected[0]}
+        cells["values"] = fit.values[0]
         if np.isnan(fit.alpha[0]):
             cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
         elif interval is not None:
             cells |= _resampled(group, float(fit.alpha[0]), values, level, plan)
             cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
         rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)})
-    return estimates(rows, list(dict.fromkeys(names(by))), ["observed", "expected", "values"])
+    return estimates(rows, list(dict.fromkeys(names(by))), ["observed_disagreement", "expected_disagreement", "values"])
 
 
 def _refuse_unfit(values: Floats, level: Level, kind: str) -> None:

@@ -17,7 +17,7 @@ from judgestats.results import FEW_DISAGREEMENTS, NOT_INDEPENDENT
 from judgestats.schema.clustering import Cluster, auto_cluster, clusters, with_pair
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
-from judgestats.schema.raters import INVALID, SIDES, Labels, labels_of
+from judgestats.schema.raters import INVALID, SIDES, SLOTS, Labels, labels_of
 
 Floats = NDArray[np.float64]
 #: How answers that differ agree in part.
@@ -235,8 +235,9 @@ def positions(answers: Any) -> tuple[Floats, Any]:
     numbers = pd.to_numeric(pd.Series(labels.astype(object)), errors="coerce").to_numpy(dtype=float)
     if labels.size and not np.isnan(numbers).any():
         return numbers, labels
-    if set(labels) <= set(SIDES):
-        return np.array([SIDES.index(x) for x in labels], dtype=float), labels
+    for order in (SIDES, SLOTS):
+        if set(labels) <= set(order):
+            return np.array([order.index(x) for x in labels], dtype=float), labels
     return np.full(labels.size, np.nan), labels
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -19,18 +20,20 @@ from judgestats.metrics.agreement.labels import (
     NO_PAIRS,
     ONE_LABEL,
     PERFECT,
+    Group,
     Weights,
     agreement_weights,
     answer_matrices,
     declared,
     few_disagreements,
+    is_answer,
     positions,
     rated,
     resolved,
 )
 from judgestats.metrics.resampled import Bootstrap, Statistic, planned, resampled
 from judgestats.results import ONE_UNIT, SMALL_N, estimates, few_clusters, flags
-from judgestats.schema.clustering import Cluster
+from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 
@@ -132,26 +135,80 @@ def panel(
     w = agreement_weights(positions(answers)[0], weights)
     rows = []
     for group in groups:
-        units = group.units._replace(code=code[group.units.code])
-        fit = chance_corrected(units, group.n, w, coefficient)
-        unit = codes_of(group.table, [column]) if column else None
-        cells: dict[str, Any] = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": in_words(plan)}
-        cells |= {"observed": fit.observed, "expected": fit.expected if group.paired else math.nan}
-        if np.isnan(fit.estimate):
-            cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
-        elif plan is None:
-            cells |= _student(fit, group.n, None if unit is None else unit.code, conf_level)
-            cells["method"] = f"linearised, clustered by {column} (G = {unit.size})" if unit else cells["method"]
-        else:
-            agreement, shares = agreement_parts(units, w)
-            counts = np.column_stack([units.judges >= 2, agreement, shares]) * group.n[:, None]
-            cells |= drawn(group.table, counts, lambda t: _corrected(t, w, coefficient), plan, group.key)
-        cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
-        if coefficient == "fleiss":
-            cells |= {"z": math.nan, "p_value": math.nan} if unit else _fleiss_test(units, group.n, fit, w)
-        rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)})
+        group = replace(group, units=group.units._replace(code=code[group.units.code]))
+        rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     extra = EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"]
     return estimates(rows, list(dict.fromkeys(names(by))), extra)
+
+
+def beside(
+    table: pd.DataFrame,
+    term: str,
+    weights: Weights | None,
+    labels: Sequence[Any] | None,
+    by: By,
+    drawing: tuple[str, int, int | np.random.Generator | None, float],
+) -> pd.DataFrame:
+    """Gwet's coefficient of each judge beside a reference, from the tally of their answers."""
+    interval, n_resamples, seed, conf_level = drawing
+    column = column_of(table)
+    plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
+    known = (
+        table["answer"].where(is_answer(table["answer"])),
+        table["other_answer"].where(is_answer(table["other_answer"])),
+    )
+    found, answers = pd.factorize(pd.concat(known, ignore_index=True).astype(object), sort=True)
+    answers, code = declared(answers, labels)
+    w = agreement_weights(positions(answers)[0], weights)
+    both = np.where(found < 0, -1, code[found]).reshape(2, -1).T
+    keys = [*dict.fromkeys(names(by)), "judge", "other"]
+    dependent = dependence(table)
+    rows = []
+    for key, part in table.reset_index(drop=True).groupby(keys, dropna=False, sort=True):
+        named = dict(zip(keys, key, strict=True))
+        pair, n = both[part.index], part["n"].to_numpy(dtype=float)
+        answered = pair >= 0
+        alike = (pair[:, 0] == pair[:, 1]) & answered[:, 0]
+        size = np.where(alike, 1, answered.sum(axis=1))
+        some = size > 0
+        values = [[p[0]] if a else [v for v in p if v >= 0] for p, a in zip(pair[some], alike[some], strict=True)]
+        times = np.repeat(np.where(alike[some], 2.0, 1.0), size[some])
+        start = np.concatenate([[0], np.cumsum(size[some])]).astype(np.int64)
+        units = Units(start, np.array([v for vs in values for v in vs], dtype=np.int64), times)
+        group = Group(named, units, n[some], part[some].reset_index(drop=True), float(n[~some].sum()))
+        rows.append(_row(group, term, "gwet", w, column, plan, conf_level, dependent))
+    return estimates(rows, keys, [c for c in EXTRA if c != "z"])
+
+
+def _row(
+    group: Group,
+    term: str,
+    coefficient: str,
+    w: Floats,
+    column: str | None,
+    plan: Bootstrap | None,
+    conf_level: float,
+    dependent: str,
+) -> dict[str, Any]:
+    """A coefficient of one group of units, with its interval."""
+    units = group.units
+    fit = chance_corrected(units, group.n, w, coefficient)
+    unit = codes_of(group.table, [column]) if column else None
+    cells: dict[str, Any] = {"term": term, "estimate": fit.estimate, "n": group.paired, "method": in_words(plan)}
+    cells |= {"observed": fit.observed, "expected": fit.expected if group.paired else math.nan}
+    if np.isnan(fit.estimate):
+        cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
+    elif plan is None:
+        cells |= _student(fit, group.n, None if unit is None else unit.code, conf_level)
+        cells["method"] = f"linearised, clustered by {column} (G = {unit.size})" if unit else cells["method"]
+    else:
+        agreement, shares = agreement_parts(units, w)
+        counts = np.column_stack([units.judges >= 2, agreement, shares]) * group.n[:, None]
+        cells |= drawn(group.table, counts, lambda t: _corrected(t, w, coefficient), plan, group.key)
+    cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
+    if coefficient == "fleiss":
+        cells |= {"z": math.nan, "p_value": math.nan} if unit else _fleiss_test(units, group.n, fit, w)
+    return {**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)}
 
 
 def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Prior:
         z = np.asarray(values, np.float64) / self.scale
         upper = ndtr(-z) if self.df is None else stdtr(self.df, -z)
         if not self.half and self.df is None:
-            return z
+            return np.asarray(z, np.float64)
         return -ndtri(np.clip(2 * upper if self.half else upper, 1e-300, 1 - 1e-16))
 
     def stretched(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
