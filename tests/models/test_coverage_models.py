@@ -97,3 +97,17 @@ def test_laplace_with_few_calls_makes_a_standard_deviation_too_small_and_quadrat
     assert np.all(np.diff(laplace) > 0)
     assert laplace[0] < -0.2
     assert np.abs(quadrature).max() < 0.04
+
+
+def test_degrees_of_freedom_make_up_for_few_levels(table):
+    own = table[table["method"].str.startswith("wald, df=")]
+    assert set(own["design"]) == {name for name, cell in CELLS.items() if cell.by}
+    z = table[table["method"] == "wald"].set_index(["design", "parameter"])["coverage"]
+    for row in own.itertuples():
+        assert row.coverage + 2 * row.coverage_error > 0.93
+        if row.parameter != "x":  # which varies within levels
+            assert row.coverage > z[row.design, row.parameter] + 0.03
+        else:
+            assert row.coverage == z[row.design, row.parameter]
+    by_reml = table[is_fixed(table) & table["design"].str.startswith("Gaussian") & table["design"].str.endswith("REML")]
+    assert by_reml["coverage"].min() > 0.93

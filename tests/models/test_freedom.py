@@ -304,6 +304,14 @@ def test_the_advice_below_ten_judges_names_the_option():
     assert not taken["cure"].str.contains("df='judge'").any()
 
 
+def test_the_advice_of_a_linear_model_is_reml():
+    own = table("scores")
+    by_ml = js.fit("score ~ strategy + (1|judge)", own, family="gaussian").check()["cure"]
+    assert by_ml.str.contains("Pass reml=True").any()
+    by_reml = js.fit("score ~ strategy + (1|judge)", own, family="gaussian", reml=True).check()["cure"]
+    assert by_reml.str.contains("fixed effects (t, Satterthwaite) hold", regex=False).any()
+
+
 def test_rules():
     assert freedom.rule(fitted("slopes", "ML")) == freedom.SATTERTHWAITE
     assert freedom.rule(js.fit("correct ~ 1 + (1|judge)", table("scores"))) == freedom.NORMAL
@@ -311,6 +319,7 @@ def test_rules():
     assert lpm.tidy(effects="fixed")["method"].eq("t, Satterthwaite").all()
 
 
+@pytest.mark.slow
 def test_t_covers_what_varies_between_eight_judges_where_z_does_not():
     rng = np.random.default_rng(8)
     seen = [(f"j{j}", f"i{i}", j % 2) for j in range(8) for i in range(30)]

@@ -467,15 +467,13 @@ def _linear_variances(
     inner, sound = _covariance(curvature, np.append(boundary, False))
     turn = np.diag(np.append(np.full(len(theta), sigma), sigma))  # by the absolute scale
     turn[:-1, -1] = theta * sigma
-    found = turn @ inner @ turn.T
     if sound:
-        return found, True, found
-    size, axes = np.linalg.eigh(
-        np.where(np.append(boundary, False)[:, None] | np.append(boundary, False), 0.0, curvature)
-    )
-    told = axes[:, size > 1e-7 * max(float(size[-1]), 0.0)]
-    part = told / size[size > 1e-7 * max(float(size[-1]), 0.0)]
-    return found, False, turn @ (part @ told.T) @ turn.T
+        return turn @ inner @ turn.T, True, turn @ inner @ turn.T
+    held = np.append(boundary, False)
+    size, axes = np.linalg.eigh(np.where(held[:, None] | held, 0.0, curvature))
+    told = size > 1e-7 * size[-1]
+    part = axes[:, told] / np.sqrt(size[told])
+    return turn @ inner @ turn.T, False, turn @ part @ part.T @ turn.T
 
 
 def _sensitivity(target: LinearObjective, turn: Floats, at: Floats, spread: Floats) -> tuple[Floats, Floats] | None:

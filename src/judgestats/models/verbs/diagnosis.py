@@ -224,7 +224,9 @@ def _few_levels(fit: Fitted, short: Shortage) -> str:
     if own == short.factor:
         return f"Intervals of {what} are of t, as asked for; that of its sd is too short."
     if own == freedom.SATTERTHWAITE:
-        return f"Intervals of {what} are somewhat too short, and so is that of its sd."
+        if fit.method == "REML":
+            return "Intervals of the fixed effects (t, Satterthwaite) hold; the profile of its sd is too short."
+        return f"Intervals of {what} are somewhat too short, and so is the profile of its sd. Pass reml=True."
     within = "effects that vary within them do not suffer"
     advice = f" Pass fit(..., df={short.factor!r}): t in place of z." if short.seen < FEW_FOR_Z else ""
     return f"Intervals of {what} are too short, and so is that of its sd; {within}.{advice}"
