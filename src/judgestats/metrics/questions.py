@@ -332,7 +332,9 @@ PREFERENCE_TRIALS: dict[str, Trial] = {
     ),
     "bias_change": Trial("which way of asking makes the judge lean less?", _change(bias.bias_change)),
     "judge_against_people": Trial("do the judges agree with people as people do with each other?", _with_people),
-    "preference_gap": Trial("do judges and people prefer the same?", _gap_to_people),
+    "preference_gap": Trial(
+        "do judges prefer the target more than people do? (what people prefer too is no bias)", _gap_to_people
+    ),
     "kappa": Trial("do two judges give the same verdicts, beyond chance?", _agreeing(agreement.kappa)),
     "alpha": Trial(
         "do all judges together give the same verdicts?", lambda d, o: agreement.alpha(d, level="nominal", **o.drawn)
