@@ -182,7 +182,7 @@ def test_what_is_no_facet_is_averaged_and_told():
     assert (variance_components(data, facets=["judge", "system", "item"])["flag"] != "").all()
     counted = pd.concat([data, data])
     pd.testing.assert_frame_equal(
-        variance_components(data.assign(n=2), facets=["judge", "item"])[["estimate", "df"]],
+        variance_components(data.assign(n_identical=2), facets=["judge", "item"])[["estimate", "df"]],
         variance_components(counted, facets=["judge", "item"])[["estimate", "df"]],
     )
 
