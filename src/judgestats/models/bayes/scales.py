@@ -50,7 +50,7 @@ class Prior:
         upper = ndtr(-z) if self.df is None else stdtr(self.df, -z)
         if not self.half and self.df is None:
             return z
-        return -ndtri(np.clip(2 * upper if self.half else upper, 1e-300, 1 - 1e-16))
+        return np.asarray(-ndtri(np.clip(2 * upper if self.half else upper, 1e-300, 1 - 1e-16)), np.float64)
 
     def stretched(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Standard deviations whose place in this half-prior is that of `z` in a standard normal; the derivative."""
