@@ -92,3 +92,24 @@ def two_way_totals(row, column, counts, rng, n_resamples):
             for c in columns[b]:
                 totals[b] += counts[(row == r) & (column == c)].sum(axis=0)
     return totals
+
+
+def tango(b, c, n, z):
+    """Ends of the differences whose constrained score test is within z, found on the likelihood itself."""
+    from scipy.optimize import brentq, minimize_scalar
+
+    def score(delta):
+        low, high = max(0.0, -delta), min(1.0, (1 - delta) / 2)  # p21, so that p12 = p21 + delta and the rest fit
+
+        def loss(p):
+            parts = ((b, p + delta), (c, p), (n - b - c, 1 - 2 * p - delta))
+            return -sum(k * math.log(max(q, 1e-300)) for k, q in parts if k > 0)
+
+        p = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-13}).x
+        variance = n * (2 * p + delta - delta**2)
+        return (b - c - n * delta) / math.sqrt(max(variance, 1e-300))
+
+    d = (b - c) / n
+    low = -1.0 if score(-1 + 1e-9) < z else brentq(lambda x: score(x) - z, -1 + 1e-9, d, xtol=1e-12)
+    high = 1.0 if score(1 - 1e-9) > -z else brentq(lambda x: score(x) + z, d, 1 - 1e-9, xtol=1e-12)
+    return low, high

@@ -118,3 +118,80 @@ def test_goodman_is_wilson_at_a_shared_level():
     level = 1 - 0.05 / 7
     want = [proportion_confint(k, 467, 1 - level, "wilson") for k in (56, 72, 73, 59, 62, 87, 58)]
     np.testing.assert_allclose(np.column_stack([low, high]), want, atol=1e-12)
+
+
+# ---------------------------------------------------------------- Tango
+
+
+def test_tango_is_the_published_interval():
+    # airway hyper-responsiveness: 1 and 7 discordant of 21 (Fagerland, Lydersen, Laake 2014)
+    assert kernel.tango(1, 7, 21) == (pytest.approx(-0.517, abs=5e-4), pytest.approx(-0.026, abs=5e-4))
+
+
+@pytest.mark.parametrize("n", [1, 21, 350])
+def test_tango_without_discordant_pairs_has_a_closed_form(n):
+    z = kernel.normal_quantile(0.95)
+    assert kernel.tango(0, 0, n) == (pytest.approx(-(z**2) / (n + z**2)), pytest.approx(z**2 / (n + z**2)))
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "n"), [(1, 7, 21), (6, 16, 161), (0, 5, 40), (12, 12, 30), (3, 0, 8), (2.5, 1.25, 9)]
+)
+@pytest.mark.parametrize("level", [0.9, 0.99])
+def test_tango_equals_its_twin(b, c, n, level):
+    want = twins.tango(b, c, n, kernel.normal_quantile(level))
+    assert kernel.tango(b, c, n, level) == pytest.approx(want, abs=2e-5)
+
+
+def test_tango_leaves_out_0_where_mcnemar_rejects():
+    for b in range(0, 30, 3):
+        for c in range(0, 30, 4):
+            low, high = kernel.tango(b, c, 80)
+            rejected = b + c > 0 and (b - c) ** 2 / (b + c) > kernel.normal_quantile(0.95) ** 2
+            assert (low > 0 or high < 0) == rejected
+            assert low <= (b - c) / 80 <= high
+            assert kernel.tango(c, b, 80) == pytest.approx((-high, -low))
+
+
+def clusters_of(rng, clusters=60, size=5):
+    share = rng.dirichlet([0.6, 1.2, 3], clusters)
+    drawn = np.array([rng.multinomial(size, s) for s in share], dtype=float)
+    return drawn[:, 0], drawn[:, 1], drawn.sum(axis=1)
+
+
+def test_a_pair_a_cluster_is_mcnemar_and_tango_but_for_one_degree_of_freedom():
+    b, c = np.repeat([1.0, 0, 0], [9, 21, 70]), np.repeat([0.0, 1, 0], [9, 21, 70])
+    found = kernel.clustered_tango(b, c, np.ones(100))
+    assert found.statistic == pytest.approx(144 / 30 * 99 / 100)
+    assert (found.low, found.high) == pytest.approx(kernel.tango(9, 21, 100), abs=0.003)
+    assert found.clusters == 100
+
+
+def test_copies_of_a_pair_are_worth_one():
+    rng = np.random.default_rng(3)
+    b, c, n = clusters_of(rng, size=1)
+    one, five = kernel.clustered_tango(b, c, n), kernel.clustered_tango(5 * b, 5 * c, 5 * n)
+    assert five == pytest.approx(one)
+
+
+def test_interval_and_test_tell_one_story():
+    rng = np.random.default_rng(4)
+    rejected = 0
+    for _ in range(300):
+        found = kernel.clustered_tango(*clusters_of(rng, int(rng.integers(2, 60)), int(rng.integers(1, 6))))
+        assert (found.p_value < 0.05) == (found.low > 0 or found.high < 0)
+        rejected += found.p_value < 0.05
+    assert 30 < rejected < 270
+
+
+def test_clusters_in_which_the_pairs_cancel_have_the_interval_of_no_discordance():
+    found = kernel.clustered_tango(np.ones(350), np.ones(350), np.full(350, 2.0))
+    assert (found.low, found.high) == (pytest.approx(-0.01093, abs=1e-5), pytest.approx(0.01093, abs=1e-5))
+    assert found.p_value == 1
+
+
+def test_alike_clusters_counted_are_those_clusters():
+    k, n = np.array([0.0, 1, 2]), np.array([2.0, 2, 1])
+    times = np.array([3, 4, 2])
+    want = kernel.clustered_wilson(np.repeat(k, times), np.repeat(n, times))
+    assert kernel.clustered_wilson(k, n, alike=times.astype(float)) == pytest.approx(want)

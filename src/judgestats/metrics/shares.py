@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.special import stdtrit
 
-from judgestats.kernels.proportions import ROUNDING, newcombe_paired, normal_quantile, tango, wilson
+from judgestats.kernels.proportions import ROUNDING, clustered_tango, newcombe_paired, normal_quantile, wilson
 from judgestats.metrics.rates import rates
 from judgestats.metrics.resampled import Bootstrap, resampled
 from judgestats.results import NOT_INDEPENDENT, flags
@@ -19,6 +19,8 @@ from judgestats.schema.coding import codes_of
 
 Floats = NDArray[np.float64]
 _METHOD = "Newcombe, two shares of one sample"
+#: Method of :func:`clustered_difference`.
+CLUSTERED = "Tango, two shares of one sample"
 
 
 def leans(
@@ -50,7 +52,7 @@ def leans(
     conf_level : float
         Coverage of the interval.
     cluster : str, optional
-        Newcombe's interval of the n that the clusters are worth, with t on G - 1.
+        Tango's interval of the n that the clusters are worth, with t on G - 1.
     bootstrap : Bootstrap, optional
         A bootstrap interval in place of Newcombe's. Where all calls answer alike, Newcombe's stays.
     flag : str
@@ -66,7 +68,7 @@ def leans(
     Notes
     -----
     The interval is Newcombe's for the difference of two shares of one sample, built of Wilson's for each: it stays in
-    [-1, 1] and never has zero width.
+    [-1, 1] and never has zero width. So does Tango's, which a clustered one is.
     """
     shape = len(table)
     trial = np.broadcast_to(np.asarray(trial, dtype=bool), shape)
@@ -83,11 +85,8 @@ def leans(
         else:
             unit = codes_of(table[here], [cluster])
             sizes = [np.bincount(unit.code, weights=c, minlength=unit.size).astype(np.float64) for c in counts.T]
-            row["method"] = row["method"].replace("Wilson", _METHOD)
-            found = clustered_difference(np.column_stack(sizes), conf_level)
-            if "method" in found:
-                found["method"] = row["method"].replace(_METHOD, found["method"])
-            row.update(found)
+            row.update(clustered_difference(np.column_stack(sizes), conf_level))
+            row["method"] = row["method"].replace("Wilson", CLUSTERED)
         if bootstrap is not None and (counts.sum(axis=0) > 0).sum() > 1:
             key = {name: row[name] for name in groups}
             drawn = resampled(table[here], counts, _lean_of, bootstrap, key)
@@ -134,33 +133,25 @@ def spread(counts: Floats) -> float:
 
 
 def clustered_difference(counts: Floats, conf_level: float = 0.95) -> dict[str, Any]:
-    """The same from (G, 3) counts: n is what the clusters are worth, with t on G - 1, as for a clustered Wilson."""
+    """The same from (G, 3) counts, by cluster.
+
+    Tango's interval of the n that the clusters are worth, with t on G - 1, what cancels within a cluster counting on
+    neither side: two orders of a pair with the same verdict lean to no slot, and without a cluster that leans the
+    interval is that of no discordant pair.
+    """
     counts = counts[counts.sum(axis=1) > 0]
     clusters, total, sums = len(counts), counts.sum(), counts.sum(axis=0)
     lean = (sums[0] - sums[1]) / total
     if clusters < 2:
         return {"estimate": lean, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
-    residual = counts[:, 0] - counts[:, 1] - lean * counts.sum(axis=1)
-    variance = clusters / (clusters - 1) * float((residual**2).sum()) / total**2
-    variance = 0.0 if variance <= ROUNDING else variance
-    alike = spread(sums)
-    if variance == 0 and lean == 0:  # no cluster leans: none is discordant
-        low, high = tango(0.0, 0.0, clusters, _level(clusters, conf_level))
-        return {"estimate": lean, "std_error": 0.0, "conf_low": low, "conf_high": high, "method": "Tango, paired"}
-    if variance == 0 and alike > 0:  # every cluster leans alike: what may hide is a cluster that does not
+    size, net = counts.sum(axis=1), counts[:, 0] - counts[:, 1]
+    variance = float(((net - lean * size) ** 2).sum())
+    if variance / total**2 <= ROUNDING and 0 < abs(lean) < 1:  # all lean alike: what may hide is one that does not
         unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(lean))
         low, high = max(lean - unlike, -1.0), min(lean + unlike, 1.0)
         return {"estimate": lean, "std_error": 0.0, "conf_low": low, "conf_high": high}
-    effective = float(clusters) if alike == 0 else alike / variance
-    level = _level(clusters, conf_level)
-    first, second, tie = sums / total * effective
-    low, high = newcombe_paired(0.0, first, second, tie, level)
-    return {"estimate": lean, "std_error": math.sqrt(variance), "conf_low": low, "conf_high": high}
-
-
-def _level(clusters: int, conf_level: float) -> float:
-    """The level at which a normal quantile is Student's t on the clusters minus 1."""
-    return 2 * float(ndtr(stdtrit(clusters - 1, 0.5 + conf_level / 2))) - 1
+    found = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level)
+    return {"estimate": lean, "std_error": found.std_error, "conf_low": found.low, "conf_high": found.high}
 
 
 def cell_mean(counts: Floats, weight: Floats, conf_level: float = 0.95) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from judgestats.metrics.bias.attributes import targeted
 from judgestats.metrics.bias.leanings import InvalidHere, Settings
 from judgestats.metrics.bias.samples import STRATUM, Sample, samples_of
 from judgestats.metrics.resampled import Bootstrap, Floats, Interval, planned, resampled
-from judgestats.metrics.shares import clustered_difference, difference, folded
+from judgestats.metrics.shares import CLUSTERED, clustered_difference, difference, folded
 from judgestats.results import NO_DATA, NOT_INDEPENDENT, SIGN_CHANGED, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
@@ -184,8 +184,7 @@ def _composed(sample: Sample, settings: Settings) -> dict[str, dict[str, Any]]:
             for cells, side in zip((base, score), clustered.sides(sample), strict=True)
         )
         for cells in (base, score):
-            name = "Tango, paired" if cells["method"].startswith("Tango") else "Newcombe, two shares of one sample"
-            cells["method"] = f"{name}, clustered by {settings.cluster} (G = {clustered.size})"
+            cells["method"] = f"{CLUSTERED}, clustered by {settings.cluster} (G = {clustered.size})"
     result = {"baseline_bias": base, "bias": score}
     if clustered is not None:
         base, score = (difference(side, conf_level) for side in (one, two))
