@@ -109,7 +109,7 @@ def test_a_count_is_so_many_calls():
     once = frame(40, 1)
     assert tally(once, "answer_rates").attrs[CLUSTERING]["columns"] == []
     for engine in ENGINES.values():
-        assert columns_of(tally(engine(once.assign(n=2)), "answer_rates")) == ("item",)
+        assert columns_of(tally(engine(once.assign(n_identical=2)), "answer_rates")) == ("item",)
 
 
 def test_a_pair_in_two_orders_is_two_calls_and_one_pair():
@@ -131,8 +131,8 @@ def test_sides_share_what_their_candidate_meets_again():
 def test_strategies_share_the_item():
     one = frame(40, 2).assign(gold="y", strategy="B0")
     calls = pd.concat([one, one.assign(strategy="S8", choice="first")])
-    assert columns_of(tally(calls, "compare_strategies")) == ("item",)
-    assert columns_of(tally(calls[calls["first"] == "x0"], "compare_strategies")) == ()
+    assert columns_of(tally(calls, "compare_strategies", baseline="B0")) == ("item",)
+    assert columns_of(tally(calls[calls["first"] == "x0"], "compare_strategies", baseline="B0")) == ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -157,7 +157,7 @@ def test_every_engine_refuses_with_the_same_words(engine):
 
 
 def test_counts_of_a_lazy_frame_do_not_hide_what_splits():
-    table = pl.from_pandas(scaled().assign(score=3.0, n=2)).lazy()
+    table = pl.from_pandas(scaled().assign(score=3.0, n_identical=2)).lazy()
     with pytest.raises(DesignError, match="'scale' splits ratings"):
         cells(table)
 
