@@ -181,7 +181,7 @@ NEUTRAL = {
 FLAGS = {
     NOT_INDEPENDENT: "Some calls share an item or a pair, and the interval takes the calls as independent. It is too "
     "narrow where such calls agree, and too wide for a difference of slots when both orders of each pair were judged; "
-    "the default, cluster=\"auto\", allows for it.",
+    'the default, cluster="auto", allows for it.',
     CLUSTERING_UNKNOWN: "These are counts that do not say which calls share an item: the interval takes the calls as "
     "independent, and is too narrow where they are not.",
     SMALL_N: "Fewer than 30 in the denominator: the interval is wide for a reason.",
