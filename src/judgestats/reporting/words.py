@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from judgestats.metrics.consensus.scores import ASIDE, GAP, SD_UNKNOWN, UNEQUAL_CRITERIA, UNEQUAL_RUNS
 from judgestats.results import (
+    BIASED,
     BY_STRUCTURE,
     CEILING,
     CLUSTERING_UNKNOWN,
@@ -202,6 +203,7 @@ FLAGS = {
     RIGHT_CENSORED: "Not reached at the last step: the true value is larger. Read “above”.",
     CEILING: "No call was wrong: the number depends on how many calls there were, and on nothing else.",
     FEW_CLUSTERS: "Fewer than ten clusters: an interval by cluster is rough.",
+    BIASED: "Resamples lie to one side of the estimate, which is biased; the interval allows for what they show of it.",
     FEW_DRAWN: "Fewer than thirty clusters: a bootstrap of them is somewhat too narrow.",
     FEW_RATERS: "Raters are drawn too: with few of them the interval of ICC(2,.) is too narrow, the more so with many "
     "subjects.",
