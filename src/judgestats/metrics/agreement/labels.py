@@ -16,7 +16,7 @@ from judgestats.kernels.coincidence import Units
 from judgestats.results import FEW_DISAGREEMENTS, NOT_INDEPENDENT
 from judgestats.schema.clustering import Cluster, auto_cluster, clusters, with_pair
 from judgestats.schema.coding import compact, joint
-from judgestats.schema.columns import By, names
+from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.raters import INVALID, SIDES, SLOTS, Labels, labels_of
 
 Floats = NDArray[np.float64]
@@ -94,8 +94,9 @@ def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Any, str | None, str]
     present = frame.collect_schema().names()
     flag = ""
     if not columns and "judge" in present and "item" in present:
-        calls = frame.select(nw.col("n").sum() if "n" in present else nw.len().alias("n")).lazy()
-        n = float(calls.collect(backend="pandas").to_native()["n"].iloc[0] or 0)
+        total = nw.col(COUNTS).sum() if COUNTS in present else nw.len()
+        calls = frame.select(total.alias(N)).lazy().collect(backend="pandas")
+        n = float(calls.to_native()[N].iloc[0] or 0)
         found = auto_cluster(frame, [*(c for c in names(by) if c in present), "judge"], "item", n)
         columns = (found.column,) if columns is None and found.column else ()
         flag = NOT_INDEPENDENT if found.shared and not columns else ""
