@@ -13,6 +13,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics import psychometrics as js
 from judgestats.metrics.datasheets import compare_datasheets, datasheet, profile
 from judgestats.metrics.psychometrics.threshold import crossing
+from judgestats.schema import tally
 
 
 @pytest.fixture(scope="module")
@@ -320,7 +321,7 @@ def test_the_two_calls_of_a_pair_are_clustered_by_it(calls):
     assert found[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx(
         named[["std_error", "conf_low", "conf_high"]].tolist()
     )
-    counted = js.delta0(js.tally(pairs, "delta0")).set_index("term").loc["raw_false_preference"]
+    counted = js.delta0(tally(pairs, "delta0")).set_index("term").loc["raw_false_preference"]
     assert counted.to_dict() == found.to_dict()
 
 
