@@ -173,10 +173,12 @@ def differences() -> Iterator[Cell]:
         for shares in ((0.4, 0.3, 0.3), (0.9, 0.06, 0.04)):
             truth, drawn = round(shares[0] - shares[1], 10), {"shares": shares, "n": n, "clusters": clusters}
             put = partial(Cell, design="clustered", n=n, truth=truth, clusters=clusters)
-            yield put("slot_lean", "lean: clustered Newcombe", intervals=partial(_lean, **drawn))
+            yield put("slot_lean", "lean: clustered Tango", intervals=partial(_lean, **drawn))
             for interval in ("wilson", "percentile", "bca"):
                 yield put(
-                    "bias_score", f"bias: clustered {interval}", intervals=partial(_bias, **drawn, interval=interval)
+                    "bias_score",
+                    f"bias: clustered {'Tango' if interval == 'wilson' else interval}",
+                    intervals=partial(_bias, **drawn, interval=interval),
                 )
         shares = (0.1, 0.2, 0.3, 0.4)
         yield Cell(

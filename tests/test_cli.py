@@ -378,3 +378,20 @@ def test_the_notes_of_a_proposal_are_said_as_options(tmp_path):
     path.write_text("rater,model,item,score\ng,x,1,3\ng,y,1,4\n")
     text = plain(run.invoke(app, ["check", str(path)]))
     assert "On the command line: --off-scale missing; --scale LOW,HIGH" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "clustered"), [([], "item"), (["--cluster", "topic"], "topic"), (["--no-cluster"], None)]
+)
+def test_report_clusters_by_what_is_shared_or_named(options, clustered, tmp_path):
+    calls = pd.DataFrame([(f"i{i}", p, i % 3) for i in range(40) for p in range(2)], columns=["item", "p", "topic"])
+    calls = calls.assign(
+        judge="g", first="x" + calls["p"].astype(str), second="y", topic="t" + calls["topic"].astype(str)
+    )
+    calls["choice"] = ["first", "second", "tie", "first", "first"] * 16
+    calls.drop(columns="p").to_csv(tmp_path / "calls.csv", index=False)
+    result = run.invoke(app, ["report", str(tmp_path / "calls.csv"), "--out", str(tmp_path / "page.html"), *options])
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "page.html").read_text("utf-8")
+    found = set(re.findall(r"clustered by (\w+)", page))
+    assert found == ({clustered} if clustered else set())

@@ -436,16 +436,17 @@ def test_clusters_are_drawn_together():
     frame = calls(n=40, judges=("a",), invalid=0)
     again = pd.concat([frame.assign(replicate=k) for k in range(10)])
     alone = anchoring(frame, favoured=FAVOURED, interval="percentile", n_resamples=4000)
-    wide_ones = anchoring(again, favoured=FAVOURED, cluster="item", n_resamples=4000)
-    naive = anchoring(again, favoured=FAVOURED, n_resamples=5)
+    wide_ones = anchoring(again, favoured=FAVOURED, n_resamples=4000)
+    naive = anchoring(again, favoured=FAVOURED, cluster=False, n_resamples=5)
     one, ten, bad = (cell(r, "shift_favoured", probe="truth") for r in (alone, wide_ones, naive))
     assert ten["std_error"] == pytest.approx(one["std_error"], rel=0.06)
     assert bad["std_error"] == pytest.approx(one["std_error"] / math.sqrt(10), rel=0.1)
     assert "not independent" in bad["flag"]
     assert "not independent" not in ten["flag"]
     variation = cell(wide_ones, "total_variation", probe="truth")
-    assert math.isnan(variation["p_value"])
-    assert "no test of clustered items" in variation["flag"]
+    plain = cell(anchoring(frame, favoured=FAVOURED, n_resamples=5), "total_variation", probe="truth")
+    assert variation["p_value"] == pytest.approx(plain["p_value"], rel=0.5), "copies test no better than one"
+    assert "Wald by cluster, F on 2 and 38 df" in variation["method"]
     assert cell(wide_ones, "equality_detection")["method"] == "Wilson, clustered by item (G = 40)"
 
 
@@ -453,7 +454,7 @@ def test_tallies_of_repeated_items_say_so_too():
     frame = calls(n=40, judges=("a",), invalid=0)
     again = pd.concat([frame.assign(replicate=k) for k in range(3)])
     for data in (again, tally(again, "revision", baseline="blind"), tally(again, "anchoring")):
-        result = anchoring(data, favoured=FAVOURED, n_resamples=5)
+        result = anchoring(data, favoured=FAVOURED, cluster=False, n_resamples=5)
         assert result["flag"].str.contains("not independent").all()
 
 
@@ -478,7 +479,7 @@ def test_lao_of_hardly_any_movement_is_flagged():
     assert small["estimate"] == pytest.approx(5 / 12)
     assert "movement not told from none" in small["flag"]
     assert small["conf_high"] - small["conf_low"] > 0.5
-    large = cell(anchoring(margins([97, 63, 840], [680, 105, 215]), favoured="llm"), "lao")
+    large = cell(anchoring(margins([97, 63, 840], [680, 105, 215]), favoured="llm", cluster=False), "lao")
     assert large["flag"] == ""
     assert large["estimate"] == pytest.approx(0.583 / 0.625)
     assert large["conf_low"] < large["estimate"] < large["conf_high"]
@@ -491,7 +492,7 @@ def test_lao_of_hardly_any_movement_is_flagged():
 
 
 def test_no_movement_has_no_lao():
-    result = anchoring(margins([30, 20, 50], [60, 40, 100]), favoured="llm", n_resamples=5)
+    result = anchoring(margins([30, 20, 50], [60, 40, 100]), favoured="llm", cluster=False, n_resamples=5)
     row = cell(result, "lao")
     assert math.isnan(row["estimate"])
     assert row["flag"] == "no movement"

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.proportions import clustered_wilson, wilson
-from judgestats.metrics.bias import consistency, gold_agreement, slot_lean
+from judgestats.kernels.proportions import clustered_wilson, tango, wilson
+from judgestats.metrics.bias import answer_rates, consistency, gold_agreement, slot_lean
 from judgestats.results import COLUMNS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema import tally
 from judgestats.verdicts import aggregate
@@ -309,9 +309,9 @@ def test_the_lean_without_ties_is_twice_a_share():
     result = slot_lean(calls, cluster="item").set_index("term")
     lean, share = result.loc["lean"], result.loc["first_share_nontie"]
     assert share["method"] == "Wilson, clustered by item (G = 12)"
-    assert lean[["estimate", "conf_low", "conf_high"]].tolist() == pytest.approx(
-        [2 * share[c] - 1 for c in ("estimate", "conf_low", "conf_high")]
-    )
+    assert lean["estimate"] == pytest.approx(2 * share["estimate"] - 1)
+    ends = [2 * share[c] - 1 for c in ("conf_low", "conf_high")]
+    assert lean[["conf_low", "conf_high"]].tolist() == pytest.approx(ends, abs=0.03), "Tango's and Wilson's"
 
 
 def test_clustered_lean():
@@ -327,7 +327,7 @@ def test_clustered_lean():
     plain = slot_lean(calls).set_index("term").loc["lean"]
     valid = int(plain["n"])
     assert once["std_error"] == pytest.approx(plain["std_error"] * math.sqrt(valid / (valid - 1)))
-    assert once["method"] == f"Newcombe, two shares of one sample, clustered by item (G = {valid})"
+    assert once["method"] == f"Tango, two shares of one sample, clustered by item (G = {valid})"
     one = slot_lean(calls.assign(item="1", replicate=range(40)), cluster="item").set_index("term").loc["lean"]
     assert math.isnan(one["conf_low"])
     assert "one unit" in one["flag"]
@@ -620,3 +620,61 @@ def test_the_steadiest_judge_has_the_narrowest_clustered_lean():
     assert steady["estimate"] == 0
     assert 0 < steady["conf_high"] < 0.03
     assert nearly["conf_high"] - nearly["conf_low"] < 0.06
+
+
+# ---------------------------------------------------------------- what calls share
+
+
+def both_orders(pairs: int, unstable: int = 0) -> pd.DataFrame:
+    """A judge with one verdict in both orders of every pair, but for some, where it takes the first slot twice."""
+    one = pd.DataFrame({"judge": "g", "item": [f"i{k}" for k in range(pairs)], "first": "x", "second": "y"})
+    one["choice"] = np.where(np.arange(pairs) % 2, "second", "first")
+    two = one.assign(first="y", second="x", choice=one["choice"].map({"first": "second", "second": "first"}))
+    for table in (one, two):
+        table.loc[table.index[:unstable], "choice"] = "first"
+    return pd.concat([one, two], ignore_index=True)
+
+
+def test_a_judge_without_a_discordant_pair_has_tangos_interval():
+    calls = both_orders(350)
+    found, apart = (slot_lean(calls, **o).set_index("term").loc["lean"] for o in ({}, {"cluster": False}))
+    assert found["estimate"] == 0
+    assert (found["conf_low"], found["conf_high"]) == (pytest.approx(-0.011, abs=5e-4), pytest.approx(0.011, abs=5e-4))
+    assert found["method"] == "Tango, two shares of one sample, clustered by item (G = 350)"
+    assert apart["conf_high"] == pytest.approx(0.074, abs=5e-4)
+    assert apart["flag"] == "calls not independent"
+    counted = slot_lean(tally(calls, "slot_lean")).set_index("term").loc["lean"]
+    assert counted.equals(found)
+
+
+def test_discordant_pairs_are_what_the_interval_of_a_lean_is_about():
+    """Each pair is a unit: first twice in 4 of 350 is Tango's interval of 4 and 0 discordant pairs."""
+    found = slot_lean(both_orders(350, 4)).set_index("term").loc["lean"]
+    assert found["estimate"] == pytest.approx(4 / 350)
+    assert (found["conf_low"], found["conf_high"]) == pytest.approx(tango(4, 0, 350), abs=2e-4)
+
+
+@pytest.mark.parametrize("name", ["gold_agreement", "slot_lean", "answer_rates"])
+def test_rates_name_the_column_they_are_clustered_by(name):
+    calls = both_orders(60, 10).assign(gold="x")
+    measure = {"gold_agreement": gold_agreement, "slot_lean": slot_lean, "answer_rates": answer_rates}[name]
+    assert measure(calls)["method"].str.contains("clustered by item").all()
+    plain = measure(calls, cluster=False)
+    assert not plain["method"].str.contains("clustered").any()
+    assert plain["flag"].str.contains("calls not independent").all()
+    printed = tally(calls, name, cluster=False)
+    printed.attrs.clear()
+    unknown = measure(printed)
+    assert unknown["flag"].str.contains("clustering unknown").all()
+    pd.testing.assert_frame_equal(unknown.drop(columns="flag"), plain.drop(columns="flag"))
+
+
+def test_pairs_of_too_few_items_are_clusters_and_say_so():
+    one = both_orders(20, 5)
+    calls = pd.concat([one.assign(first=one["first"] + str(k), second=one["second"] + str(k)) for k in range(3)])
+    calls = calls.assign(gold=np.minimum(calls["first"], calls["second"]))
+    result = gold_agreement(calls)
+    assert result["method"].str.contains("clustered by pair").all()
+    assert result["flag"].str.contains("pairs of an item not independent").all()
+    pd.testing.assert_frame_equal(gold_agreement(tally(calls, "gold_agreement")), result)
+    assert not gold_agreement(calls, cluster="item")["flag"].str.contains("pairs of").any()

@@ -506,8 +506,8 @@ def test_pairing_tells_more_than_two_samples():
     changed = base["choice"].where(rng.random(len(base)) < 0.9, "tie")
     calls = pd.concat([base, base.assign(strategy="S5", choice=changed)])
     paired = bias_change(calls).set_index("term")
-    apart = bias_change(tally(calls, "bias_score", "strategy")).set_index("term")
-    assert apart.loc["change", "method"].startswith("MOVER, independent, clustered by item")
+    apart = bias_change(tally(calls, "bias_score", "strategy", cluster=False), cluster=False).set_index("term")
+    assert apart.loc["change", "method"] == "MOVER, independent"
     valid = calls[calls["choice"] != "invalid"]
     scores = pick(bias_score(valid, by="strategy").query("strategy == 'S5'"))
     assert apart.loc["bias", "estimate"] == pytest.approx(scores["g"])
@@ -660,3 +660,29 @@ def test_shares_match_their_kernels():
     se, low, high = clustered_wilson(units.sum().to_numpy(float), units.size().to_numpy(float))
     assert clustered[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx([se, low, high])
     assert norm.ppf(0.975) < (high - low) / se / 2 * 1.2
+
+
+def test_changes_of_copies_are_worth_those_of_one():
+    calls = calls_of(strategies=("B0", "S5"), items=60)
+    calls = calls[calls["choice"] != "invalid"]
+    copies = pd.concat([calls.assign(replicate=r) for r in range(3)])
+    one, three = (bias_change(c, cluster="item").set_index(["judge", "term"]) for c in (calls, copies))
+    np.testing.assert_allclose(three["std_error"], one["std_error"])
+    width = {n: (t["conf_high"] - t["conf_low"]).droplevel(0)["change"] for n, t in (("one", one), ("three", three))}
+    np.testing.assert_allclose(width["three"], width["one"], rtol=0.06)
+    plain = bias_change(copies, cluster=False)
+    assert plain["flag"].str.contains(NOT_INDEPENDENT).all()
+    narrow = plain.set_index(["judge", "term"])
+    assert (narrow["std_error"] < 0.75 * one["std_error"]).all()
+
+
+def test_a_mean_of_judges_of_the_same_items_is_clustered_by_them():
+    calls = calls_of(strategies=("B0", "S5"), items=60)
+    twin = pd.concat([calls[calls["judge"] == "g"], calls[calls["judge"] == "g"].assign(judge="h")])
+    means = bias_change(twin).query("term == 'mean_signed_change'").iloc[0]
+    alone = bias_change(twin).query("term == 'change' and judge == 'g'").iloc[0]
+    assert "clustered by item" in means["method"]
+    assert means["std_error"] == pytest.approx(alone["std_error"]), "a second judge that answers alike adds nothing"
+    apart = bias_change(twin, cluster=False).query("term == 'mean_signed_change'").iloc[0]
+    assert NOT_INDEPENDENT in apart["flag"]
+    assert apart["std_error"] < 0.8 * alone["std_error"]

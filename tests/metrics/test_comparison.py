@@ -2,6 +2,7 @@
 
 import io
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,11 @@ import pytest
 from design import instrument_calls
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe, newcombe_paired
-from judgestats.metrics.datasheets import compare_datasheets, datasheet
+from judgestats.metrics import datasheets
+
+#: Calls as independent, but where a test is about what they share.
+compare_datasheets = partial(datasheets.compare_datasheets, cluster=False)
+datasheet = partial(datasheets.datasheet, cluster=False)
 
 
 @pytest.fixture(scope="module")
@@ -202,8 +207,8 @@ def mover(r1, r2):
 
 def test_clustered_intervals_are_combined_by_mover():
     one, two = repeats("g", 1), repeats("h", 2)
-    got = row(compare_datasheets(one, two), "repeats", "repeat_consistency")
-    own = [row(datasheet(t, n_resamples=50), "repeats", "repeat_consistency") for t in (one, two)]
+    got = row(datasheets.compare_datasheets(one, two), "repeats", "repeat_consistency")
+    own = [row(datasheets.datasheet(t, n_resamples=50), "repeats", "repeat_consistency") for t in (one, two)]
     assert got["method"] == "MOVER, from both intervals"
     assert (got["conf_low"], got["conf_high"]) == pytest.approx(mover(*own))
     assert got["std_error"] == pytest.approx(math.hypot(own[0]["std_error"], own[1]["std_error"]))
@@ -328,3 +333,39 @@ def test_a_condition_that_is_nowhere_named_is_the_whole():
     assert set(vacuum["detail"]) == {"all", ""}
     assert (vacuum["method"] == "Newcombe, paired").all()
     assert (vacuum["n"] == 60).all()
+
+
+def test_stimuli_that_share_an_item_widen_a_paired_difference():
+    """Copies of every call say nothing new."""
+    one, two = (instrument_calls(judge=j, seed=s).drop(columns="task") for j, s in (("g", 0), ("h", 9)))
+    again = [pd.concat([t.assign(replicate=k) for k in range(4)], ignore_index=True) for t in (one, two)]
+    alone, copies = (
+        row(datasheets.compare_datasheets(*sides), "Δ0", "positional_false_preference") for sides in ((one, two), again)
+    )
+    naive = row(compare_datasheets(*again), "Δ0", "positional_false_preference")
+    assert alone["method"] == "Newcombe, paired"
+    assert copies["method"] == "Tango, paired, clustered by item (G = 60)"
+    assert naive["method"] == "Newcombe, paired"
+    widths = [r["conf_high"] - r["conf_low"] for r in (alone, copies, naive)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.12)
+    assert widths[2] < 0.6 * widths[0]
+
+
+def test_the_two_calls_of_a_pair_are_one_cluster_of_a_difference():
+    one, two = (instrument_calls(judge=j, seed=s).drop(columns="task") for j, s in (("g", 0), ("h", 9)))
+    got = row(datasheets.compare_datasheets(one, two), "Δ0", "raw_false_preference")
+    assert got["method"] == "Tango, paired, clustered by pair (G = 60)"
+    assert got["n"] == 120
+
+
+def test_judges_without_a_stimulus_in_common_are_told_apart():
+    one = instrument_calls(judge="g").drop(columns="task")
+    other = instrument_calls(judge="h", seed=9).drop(columns="task")
+    other["item"] = "other " + other["item"]
+    got = row(datasheets.compare_datasheets(one, other), "Δ0", "positional_false_preference")
+    assert got["method"] == "Newcombe, independent"
+    assert "not paired: no stimulus shared" in got["flag"]
+    both = datasheets.datasheet(pd.concat([one, other], ignore_index=True), n_resamples=50)
+    assert both["flag"].str.contains("no item shared with another judge").all()
+    alike = datasheets.datasheet(pd.concat([one, one.assign(judge="h")], ignore_index=True), n_resamples=50)
+    assert not alike["flag"].str.contains("no item shared").any()

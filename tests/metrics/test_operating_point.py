@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,12 @@ import pytest
 from scipy.stats import norm
 
 from judgestats.kernels.proportions import newcombe, newcombe_paired
-from judgestats.metrics.datasheets import datasheet
-from judgestats.metrics.psychometrics import criterion_shift
+from judgestats.metrics import datasheets, psychometrics
 from judgestats.schema import tally
+
+#: Calls as independent, but where a test is about what they share.
+criterion_shift = partial(psychometrics.criterion_shift, cluster=False)
+datasheet = partial(datasheets.datasheet, cluster=False)
 
 
 def arm(choices, prompt, **columns):

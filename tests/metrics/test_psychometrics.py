@@ -14,6 +14,7 @@ from judgestats.kernels.resampling import cluster_totals, percentile_interval
 from judgestats.metrics import psychometrics as js
 from judgestats.metrics.datasheets import compare_datasheets, datasheet, profile
 from judgestats.metrics.psychometrics.threshold import crossing
+from judgestats.schema import tally
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +53,9 @@ def test_an_invalid_vacuum_call_is_what_is_asked_for(invalid, rate, n):
     assert (row["estimate"], row["n"]) == (rate, n)
 
 
-def test_dark_current_of_calls_that_share_pairs_is_flagged_and_clusters_on_request(calls):
-    plain, clustered = js.dark_current(calls), js.dark_current(calls, cluster="task")
+def test_dark_current_of_calls_that_share_pairs_is_clustered_and_flagged_where_it_is_not(calls):
+    plain, clustered = js.dark_current(calls, cluster=False), js.dark_current(calls, cluster="task")
+    assert js.dark_current(calls)["method"].str.contains("clustered by item").all()
     assert plain["flag"].str.contains("calls not independent").all()
     assert not clustered["flag"].str.contains("calls not independent").any()
     assert clustered["method"].str.contains("G = 10").all()
@@ -201,7 +203,7 @@ def test_sensitivity_wrong_and_tie_add_up(calls):
 
 def test_accuracy_among_non_ties_of_ties_alone_is_no_number():
     counts = pd.DataFrame({"judge": "g", "delta": 1, "outcome": ["tie"], "n": [10]})
-    row = js.target_sensitivity(counts).set_index("term").loc["non_tie_accuracy"]
+    row = js.target_sensitivity(counts, cluster=False).set_index("term").loc["non_tie_accuracy"]
     assert math.isnan(row["estimate"])
     assert row["flag"] == "no data"
 
@@ -348,20 +350,66 @@ def test_a_missing_group_is_a_group_of_its_own(calls):
 
 def test_repeats_of_a_pair_are_not_independent(calls):
     again = pd.concat([calls.assign(replicate=r) for r in range(3)], ignore_index=True)
-    stable = js.delta0(again).set_index("term").loc["stable_cross_sensitivity"]
+    stable = js.delta0(again, cluster=False).set_index("term").loc["stable_cross_sensitivity"]
     assert stable["n"] == 180
     assert "calls not independent" in stable["flag"]
-    assert "calls not independent" not in js.delta0(calls).set_index("term").loc["stable_cross_sensitivity", "flag"]
-    assert "calls not independent" in js.delta0(calls).set_index("term").loc["raw_false_preference", "flag"]
+    once = js.delta0(calls.drop(columns="task"), cluster=False).set_index("term")
+    assert "calls not independent" not in once.loc["stable_cross_sensitivity", "flag"]
+    assert "calls not independent" in once.loc["raw_false_preference", "flag"]
+
+
+def test_the_two_calls_of_a_pair_are_clustered_by_it(calls):
+    """Where pairs share nothing, the interval is that of a frame clustered by a column that numbers the pairs."""
+    pairs = calls[calls["stimulus"] == "same_subset"].drop(columns="task")
+    found = js.delta0(pairs).set_index("term").loc["raw_false_preference"]
+    assert found["method"] == "Wilson, clustered by pair (G = 60)"
+    assert found["flag"] == ""
+    named = js.delta0(pairs, cluster="item").set_index("term").loc["raw_false_preference"]
+    assert found[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx(
+        named[["std_error", "conf_low", "conf_high"]].tolist()
+    )
+    counted = js.delta0(tally(pairs, "delta0")).set_index("term").loc["raw_false_preference"]
+    assert counted.to_dict() == found.to_dict()
+
+
+def test_four_classes_hold_together_by_cluster_too(calls):
+    again = pd.concat([calls.assign(replicate=r) for r in range(3)], ignore_index=True)
+    once, thrice = (js.delta0(c.drop(columns="task")).set_index("term") for c in (calls, again))
+    for term in ("stable_cross_sensitivity", "no_preference"):
+        assert once.loc[term, "method"] == "Goodman, 4 classes"
+        assert thrice.loc[term, "method"] == "Goodman, 4 classes, clustered by item (G = 60)"
+        widths = [t.loc[term, "conf_high"] - t.loc[term, "conf_low"] for t in (once, thrice)]
+        assert widths[1] == pytest.approx(widths[0], rel=0.05), "copies are worth no more than one"
+
+
+def test_d_prime_of_copies_is_that_of_one(calls):
+    ladder = calls[calls["delta"].notna()].drop(columns="task")
+    again = pd.concat([ladder.assign(replicate=r) for r in range(4)], ignore_index=True)
+    one, four = (js.d_prime(c).query("delta == 1").set_index("term") for c in (ladder, again))
+    assert four.loc["d_prime", "method"].startswith("log-linear, Gourevitch-Galanter, clustered by item (G = ")
+    widths = [t.loc["d_prime", "conf_high"] - t.loc["d_prime", "conf_low"] for t in (one, four)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.15)
+    apart = js.d_prime(again, cluster=False).query("delta == 1").set_index("term")
+    assert apart.loc["d_prime", "conf_high"] - apart.loc["d_prime", "conf_low"] < 0.75 * widths[1]
+    assert "calls not independent" in apart.loc["d_prime", "flag"]
+
+
+def test_filler_preference_clusters_what_is_shared(calls):
+    again = pd.concat([calls.assign(replicate=r) for r in range(4)], ignore_index=True).drop(columns="task")
+    found, apart = js.filler_preference(again).iloc[0], js.filler_preference(again, cluster=False).iloc[0]
+    assert found["method"].startswith("Tango, two shares of one sample, clustered by item")
+    assert apart["method"] == "Newcombe, two shares of one sample"
+    assert found["conf_high"] - found["conf_low"] > 1.5 * (apart["conf_high"] - apart["conf_low"])
 
 
 def test_pooled_prompts_and_counted_rows_are_not_independent(calls):
     vacuum = calls[(calls["stimulus"] == "vacuum")].drop_duplicates("item")
-    assert not js.dark_current(vacuum)["flag"].str.contains("not independent").any()
+    vacuum = vacuum.drop(columns="task")
+    assert not js.dark_current(vacuum, cluster=False)["flag"].str.contains("not independent").any()
     both = pd.concat([vacuum, vacuum.assign(prompt="strict")])
-    assert js.dark_current(both)["flag"].str.contains("not independent").all()
-    assert not js.dark_current(both, by="prompt")["flag"].str.contains("not independent").any()
-    assert js.dark_current(vacuum.assign(n_identical=50))["flag"].str.contains("not independent").all()
+    assert js.dark_current(both, cluster=False)["flag"].str.contains("not independent").all()
+    assert not js.dark_current(both, by="prompt", cluster=False)["flag"].str.contains("not independent").any()
+    assert js.dark_current(vacuum.assign(n_identical=50), cluster=False)["flag"].str.contains("not independent").all()
 
 
 def test_d_prime_at_ceiling_is_the_printed_number_and_flagged():
@@ -401,7 +449,7 @@ def test_d_prime_of_a_judge_with_one_slot_is_no_number_and_spares_the_others():
             "n": [40, 40, 40, 40],
         }
     )
-    got = js.d_prime(counts)
+    got = js.d_prime(counts, cluster=False)
     got = got[got["term"] == "d_prime"].set_index("judge")
     assert math.isnan(got.loc["g", "estimate"])
     assert got.loc["g", "flag"] == "target in one slot only"
@@ -419,7 +467,7 @@ def test_d_prime_refuses_an_unknown_order(calls):
 
 def test_criterion_shift_pairs_the_calls_that_both_prompts_judged(calls):
     strict = instrument_calls(prompt="strict", criterion=0.9)
-    got = js.criterion_shift(pd.concat([calls, strict]), "base", "strict")
+    got = js.criterion_shift(pd.concat([calls, strict]), "base", "strict", cluster=False)
     shift = got[got["term"] == "criterion_shift"]
     assert (shift["method"] == "Newcombe, paired").all()
     equal = shift[shift["stimulus"] == "same_subset"].iloc[0]
@@ -531,27 +579,28 @@ def test_datasheet_of_two_prompts_has_the_criterion_section(calls):
 
 def test_datasheets_of_two_judges_are_paired_where_stimuli_are_shared(calls):
     other = instrument_calls(judge="h", seed=9)
-    got = compare_datasheets(calls, other)
+    got = compare_datasheets(calls, other, cluster=False)
     row = got[(got["section"] == "Δ0") & (got["term"] == "positional_false_preference")].iloc[0]
     assert row["method"] == "Newcombe, paired"
     assert row["n"] == 60
     one, two = (value(js.delta0(c), "positional_false_preference") for c in (calls, other))
     assert (row["first"], row["second"]) == (one, two)
     assert row["estimate"] == pytest.approx(two - one)
-    flipped = compare_datasheets(other, calls)
+    flipped = compare_datasheets(other, calls, cluster=False)
     again = flipped[(flipped["section"] == "Δ0") & (flipped["term"] == "positional_false_preference")].iloc[0]
     assert again["estimate"] == pytest.approx(-row["estimate"])
     assert again["conf_low"] == pytest.approx(-row["conf_high"])
 
 
 def test_every_paired_difference_is_the_difference_of_the_two_sheets(calls):
-    got = compare_datasheets(calls, instrument_calls(judge="h", seed=9))
+    got = compare_datasheets(calls, instrument_calls(judge="h", seed=9), cluster=False)
     assert (got["method"] == "Newcombe, paired").sum() >= 15
     np.testing.assert_allclose(got["estimate"], got["second"] - got["first"], atol=1e-12, equal_nan=True)
 
 
 def test_two_datasheets_without_calls_are_independent_samples(calls):
-    sheets = datasheet(calls, n_resamples=50), datasheet(instrument_calls(judge="h", seed=9), n_resamples=50)
+    options = {"n_resamples": 50, "cluster": False}
+    sheets = datasheet(calls, **options), datasheet(instrument_calls(judge="h", seed=9), **options)
     got = compare_datasheets(*sheets)
     assert (got["method"] == "Newcombe, independent").all()
     assert {"Δ0", "ladder", "dark current"} <= set(got["section"])

@@ -230,7 +230,7 @@ def test_a_part_that_no_resample_changes_is_told():
 # rationales
 
 
-def test_rates_of_explanations_to_one_pair_are_flagged_as_dependent():
+def test_rates_of_explanations_to_one_pair_are_clustered():
     twice = pd.concat([calls(40, replicate=r, choice="first") for r in (0, 1)])
     alone = calls(40, choice="first")
     for measure in (
@@ -238,8 +238,9 @@ def test_rates_of_explanations_to_one_pair_are_flagged_as_dependent():
         lambda d: rows(rationale_alignment(d, favoured_text="so", opposed_text="it", n_resamples=20), "cue_aligned"),
         lambda d: rows(rationale_check(d[d["probe"] == "blind"]), "label_mentioned"),
     ):
-        assert NOT_INDEPENDENT in measure(twice)["flag"].iloc[0]
-        assert NOT_INDEPENDENT not in measure(alone)["flag"].iloc[0]
+        assert "clustered by item" in measure(twice)["method"].iloc[0]
+        assert measure(alone)["method"].iloc[0] == "Wilson"
+        assert NOT_INDEPENDENT not in measure(twice)["flag"].iloc[0] + measure(alone)["flag"].iloc[0]
 
 
 def test_explanations_set_aside_are_counted_for_every_term():

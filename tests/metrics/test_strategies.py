@@ -373,3 +373,56 @@ def test_advice_goes_by_the_baseline_of_the_comparisons():
     assert set(recommend(compared, baseline="S1")["advice"]) <= {"S1", "S8", "B0"}
     with pytest.raises(DesignError, match="m is for calls"):
         recommend(compare_strategies(TABLE), m=20)
+
+
+# ---------------------------------------------------------------- clusters
+
+
+def of_items(rng, items=80, size=5, joint=(0.5, 0.1, 0.1, 0.3)):
+    """Pairs of each item right under B0 and S8, the four joint answers alike within an item."""
+    rows = []
+    for i in range(items):
+        shares = rng.dirichlet(np.array(joint) * 7 / 3)
+        for k, cell in enumerate(rng.choice(4, size, p=shares)):
+            for strategy, right in (("B0", cell in (0, 1)), ("S8", cell in (0, 2))):
+                rows.append(("g", f"i{i}", "x", f"y{k}", "first" if right else "second", "x", strategy))
+    return pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice", "gold", "strategy"])
+
+
+def test_pairs_of_an_item_are_clustered_without_being_asked():
+    calls = of_items(np.random.default_rng(1))
+    found, apart = compare_strategies(calls).iloc[0], compare_strategies(calls, cluster=False).iloc[0]
+    assert found["method"] == "Tango, paired, clustered by item (G = 80)"
+    assert apart["method"] == "Newcombe, paired"
+    assert "calls not independent" in apart["flag"]
+    assert found["conf_high"] - found["conf_low"] > 1.2 * (apart["conf_high"] - apart["conf_low"])
+    assert found["p_value"] > apart["p_value"]
+    assert compare_strategies(tally(calls, "compare_strategies", baseline="B0")).iloc[0].equals(found)
+    sums = calls.assign(right=calls["choice"] == "first").pivot_table("right", "item", "strategy", "sum")
+    gap = (sums["S8"] - sums["B0"]) / 5
+    assert found["estimate"] == pytest.approx(gap.mean())
+    assert found["std_error"] == pytest.approx(gap.sem())
+
+
+def test_the_interval_leaves_out_0_where_the_clustered_test_rejects():
+    rng = np.random.default_rng(2)
+    rejected = 0
+    for _ in range(40):
+        row = compare_strategies(of_items(rng, 30, 3, joint=(0.4, 0.08, 0.22, 0.3))).iloc[0]
+        assert (row["p_value"] < 0.05) == (row["conf_low"] > 0 or row["conf_high"] < 0)
+        rejected += row["p_value"] < 0.05
+    assert 3 < rejected < 37
+
+
+def test_tests_that_count_pairs_one_by_one_know_no_clusters():
+    calls = of_items(np.random.default_rng(3))
+    row = compare_strategies(calls, method="exact").iloc[0]
+    assert row["method"] == "Newcombe, paired"
+    assert "calls not independent" in row["flag"]
+    with pytest.raises(DesignError, match="counts pairs one by one and knows no clusters"):
+        compare_strategies(calls, method="exact", cluster="item")
+
+
+def test_a_table_of_counts_is_unknown():
+    assert "clustering unknown" in compare_strategies(counted(209, 23, 69, 99))["flag"].item()
+    assert compare_strategies(counted(209, 23, 69, 99), cluster=False)["flag"].item() == ""

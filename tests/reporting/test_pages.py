@@ -334,3 +334,56 @@ def test_nothing_to_estimate_is_said_in_one_sentence(tmp_path):
         {"judge": "g", "system": "s", "item": ["1", "2"], "criterion": "overall", "score": [None, None]}
     )
     assert "No number can be estimated from these data" in Page(made(ratings.astype({"score": float}), tmp_path)).text
+
+
+def shared_verdicts():
+    """Two judges on three pairs of each of 40 items, in both orders and twice, with gold."""
+    rows = [
+        (j, f"i{i}", a, b, r, ("first", "second", "tie", "first")[(i * 7 + p * (3 + len(a)) + r * i + ord(j)) % 4])
+        for j in "gh"
+        for i in range(40)
+        for p in range(3)
+        for a, b in ((f"x{p}", f"y{p}"), (f"y{p}", f"x{p}"))
+        for r in range(2)
+    ]
+    table = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "replicate", "choice"])
+    return table.assign(gold=table[["first", "second"]].min(axis=1), topic="t" + table["item"].str[-1])
+
+
+@pytest.mark.parametrize("cluster", ["auto", "topic"])
+def test_the_cluster_reaches_every_row(cluster, tmp_path):
+    data = shared_verdicts()
+    sheet = datasheet(data, cluster=cluster, n_resamples=50)
+    assert {"validity", "swap", "slots", "repeats", "gold"} <= set(sheet["section"])
+    named = "item" if cluster == "auto" else "topic"
+    asked = sheet[sheet["n"] > 0]
+    assert asked["method"].str.contains(f"clustered by {named}").all(), asked[["section", "term", "method"]].to_string()
+    apart = datasheet(data, cluster=False, n_resamples=50)
+    assert not apart["method"].str.contains("clustered").any()
+    assert apart["flag"].str.contains("calls not independent").all()
+    pd.testing.assert_series_equal(apart["estimate"], sheet["estimate"])
+    pages = [
+        report(data, tmp_path / f"{c}.html", cluster=c, n_resamples=20).read_text("utf-8") for c in (cluster, False)
+    ]
+    assert [p.count(f"clustered by {named}") > 10 for p in pages] == [True, False]
+
+
+def test_repeats_of_a_call_make_no_interval_narrower():
+    data = shared_verdicts().query("replicate == 0")
+    again = pd.concat([data.assign(replicate=r) for r in range(5)])
+    one, five = (datasheet(t, n_resamples=50).query("section != 'repeats'") for t in (data, again))
+    kept = one.merge(five, on=["judge", "section", "term"], suffixes=("_1", "_5")).query(
+        "estimate_1 < 1 and estimate_1 > 0"
+    )
+    widths = [(kept[f"conf_high_{k}"] - kept[f"conf_low_{k}"]).to_numpy() for k in (1, 5)]
+    assert len(kept) > 15
+    assert (widths[1] > 0.97 * widths[0]).all()
+
+
+def test_a_page_of_judges_without_an_item_in_common_says_so(tmp_path):
+    data = shared_verdicts()
+    apart = data.assign(item=data["item"].where(data["judge"] == "g", "other " + data["item"]))
+    page = report(apart, tmp_path / "apart.html", n_resamples=20).read_text("utf-8")
+    assert "no item shared with another judge" in page
+    assert "none of the same items" in page
+    assert "no item shared" not in report(data, tmp_path / "same.html", n_resamples=20).read_text("utf-8")

@@ -101,8 +101,9 @@ def clustered_wilson(
     -------
     std_error, low, high : float
         The linearised standard error of the ratio, and the Wilson interval with
-        ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the number of clusters; the number of calls where all clusters
-        have the same share) and t on G - 1. All NaN for G < 2.
+        ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the number of clusters) and t on G - 1. Where fewer than 10
+        clusters have another share than the most frequent one, n_eff is at most the number of calls: their variance
+        is not known well enough to say that calls of a cluster make up for each other. All NaN for G < 2.
     """
     alike = (np.ones(n.size) if alike is None else alike)[n > 0]
     k, n = k[n > 0], n[n > 0]
@@ -117,6 +118,9 @@ def clustered_wilson(
         effective = clusters
     else:
         effective = p * (1 - p) / variance if variance > 0 else total
+        _, share = np.unique(np.round(k / n, 12), return_inverse=True)
+        if clusters - np.bincount(share, weights=alike).max() < 10:
+            effective = min(effective, total)
     low, high = wilson(p * effective, effective, conf_level, df=clusters - 1)
     return math.sqrt(variance), float(low), float(high)
 

@@ -202,6 +202,7 @@ def _count_frame(
         raise DesignError(f"by='choice' is the answer, which {measure} counts by candidate: leave it out.")
     present = list(data.collect_schema().names())
     if pattern.unit == "side":
+        _refuse_nameless(data)
         found = auto_cluster(_sides(data, apart), apart, pattern.cluster, 2 * _calls(data))
     else:
         units_there = number_of_pairs(data, groups) if pattern.unit == "pair" else _calls(data)
@@ -246,6 +247,17 @@ def _calls(data: Any) -> float:
     else:
         rows = data.select(nw.col(COUNTS).sum().alias(N))
     return float(rows.collect(backend="pandas").to_native()[N].iloc[0] or 0)
+
+
+def _refuse_nameless(data: Any) -> None:
+    """Raise where a candidate is missing: a count by candidate would have one without a name."""
+    missing = nw.col("first").is_null() | nw.col("second").is_null()
+    without = data.select(missing.cast(nw.Int64).sum().alias("without"), nw.len().alias("rows")).lazy()
+    found = without.collect(backend="pandas").to_native().fillna(0).iloc[0]
+    if found["without"]:
+        raise SchemaError(
+            f"'first' or 'second' is missing in {found['without']:,.0f} of {found['rows']:,.0f} rows. Name both."
+        )
 
 
 def _sides(data: Any, apart: list[str]) -> Any:

@@ -240,9 +240,8 @@ def _kappas(
         if not here.any():
             continue
         row = _kappa(table[here], counts[here], cell[here], key, conf_level, cluster, bootstrap)
-        clustered = cluster is not None or (bootstrap is not None and bool(bootstrap.cluster))
         size = SMALL_N if row["n"] < 30 else ""
-        rows.append({**key, "term": "kappa", **row, "flag": flags("" if clustered else dependent, row["flag"], size)})
+        rows.append({**key, "term": "kappa", **row, "flag": flags(dependent, row["flag"], size)})
     return rows
 
 

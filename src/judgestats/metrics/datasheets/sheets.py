@@ -160,7 +160,7 @@ def judges_apart(data: Any) -> set[Any]:
     if not {"judge", "item"} <= set(frame.collect_schema().names()):
         return set()
     seen = frame.lazy().select("judge", "item").unique().collect(backend="pandas").to_native()
-    judge, names = pd.factorize(seen["judge"])
+    judge, names = pd.factorize(seen["judge"], use_na_sentinel=False)
     item = pd.factorize(seen["item"], use_na_sentinel=False)[0]
     there = csr_array((np.ones(len(seen)), (judge, item)))
     shared = (there @ there.T).toarray() > 0

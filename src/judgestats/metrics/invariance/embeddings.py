@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
 from judgestats.metrics.invariance.roles import Study, matched_rows, outcomes_of, refuse_no_probe, study
+from judgestats.schema.clustering import CLUSTERING
 from judgestats.schema.columns import By
 
 Floats = NDArray[np.float64]
@@ -120,7 +121,7 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
     DesignError
         If there are no explanations, or no such probe.
     """
-    found = study(calls, by, False, measure)
+    found = study(calls, by, "auto", measure)
     if found.kind != "calls" or "rationale" not in found.table:
         raise DesignError(
             f"{measure} reads explanations: it needs a preferences frame with a column 'rationale'. Columns: "
@@ -131,7 +132,7 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
         refuse_no_probe(found, probe, "probe")
         kept = found.table[found.table["probe"].isin([blind, probe])].reset_index(drop=True)
         found = Study(kept, found.kind, found.groups, found.clusters, found.note)
-    pairs = matched_rows(found, blind)
+    pairs = matched_rows(found, blind, found.clusters)
     outcome = outcomes_of(found.table).astype(str).to_numpy(dtype=object)
     text = texts_of(found.table["rationale"])
     base, row = (pairs[c].to_numpy(dtype=int) for c in ("_base", "_row"))
@@ -145,6 +146,7 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
         same=valid & (outcome[base] == outcome[row]),
     )
     pairs = pairs[row_groups(pairs, [*found.groups, "probe"])].reset_index(drop=True)
+    pairs.attrs[CLUSTERING] = found.note
     return found, pairs
 
 

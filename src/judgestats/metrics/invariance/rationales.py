@@ -15,6 +15,7 @@ from judgestats.metrics.invariance.sides import key_of
 from judgestats.metrics.rates import rates
 from judgestats.metrics.resampled import Bootstrap, ratio, resampled
 from judgestats.results import NO_DATA, SMALL_N, estimates, flags
+from judgestats.schema.clustering import column_of
 from judgestats.schema.columns import By
 
 NO_SAME = "no item with the same decision"
@@ -96,6 +97,7 @@ def rationale_shift(
     scale = 0.5 if distance == "half" else 1.0
     columns = [*found.groups, "probe"]
     plan = Bootstrap("percentile", ("item",), None, n_resamples, seed, conf_level)
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(pairs)}
     inside = pairs["same"] if same_decision else pairs["valid"]
     rows = []
     for name, function in embedders(embed).items():
@@ -104,7 +106,7 @@ def rationale_shift(
         means = _means(table, columns, "drift", plan)
         if threshold is not None:
             known = table["_inside"] & table["_value"].notna()
-            means += rates(table, columns, "drift_rate", table["_value"] > threshold, known, conf_level=conf_level)
+            means += rates(table, columns, "drift_rate", table["_value"] > threshold, known, **options)
         rows += _described(means, table, columns, name, same_decision)
     return estimates(rows, columns, _EXTRA)
 
@@ -179,6 +181,7 @@ def rationale_alignment(
     texts = [*pairs["text_blind"], *pairs["text"], *fav, *opp]
     columns = [*found.groups, "probe"]
     plan = Bootstrap("percentile", ("item",), None, n_resamples, seed, conf_level)
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(pairs)}
     inside = pairs["same"] if same_decision else pairs["valid"]
     rows = []
     for name, function in embedders(embed).items():
@@ -190,7 +193,7 @@ def rationale_alignment(
         here = _means(table, columns, "alignment", plan)
         for term, values in (("cue_aligned", score), ("cue_aligned_blind", base)):
             known = pairs["valid"] & np.isfinite(values)
-            here += rates(table, columns, term, values == 1, known, conf_level=conf_level)
+            here += rates(table, columns, term, values == 1, known, **options)
         rows += _described(here, table.assign(_blind=base), columns, name, same_decision)
     return estimates(rows, columns, _EXTRA)
 
