@@ -124,7 +124,7 @@ def shift_heterogeneity(
     rows: list[dict[str, Any]] = []
     for block in data.blocks:
         both = matched(_apart(block, split), method, plan)
-        told = both.told(plan.cluster[0])
+        told = flags(both.told(plan.cluster[0]), data.told)
         rows += [{**row, "flag": flags(row["flag"], told)} for row in _compared(both, split, plan)]
     return estimates(rows, [*data.groups, "subgroup", "other"], ["df", "p_value"], sort=False)
 

@@ -94,6 +94,6 @@ def rubric_share(
         elif not from_draws(float(high), draws[:, 1], block.n_units, plan)["conf_low"] > 0:
             cells |= dict.fromkeys(_INTERVAL, math.nan) | {"flag": UNBOUNDED}
         cells |= {"method": words(both.paired, plan), "n": block.n_units, "term": "rubric_share"}
-        cells["flag"] = flags(cells["flag"], both.told(plan.cluster[0]))
+        cells["flag"] = flags(cells["flag"], both.told(plan.cluster[0]), data.told)
         rows.append({**block.key, **cells, "free": float(low), "shared": float(high)})
     return estimates(rows, data.groups, ["free", "shared"])

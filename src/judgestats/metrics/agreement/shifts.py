@@ -135,7 +135,7 @@ def agreement_shift(
     for block in data.blocks:
         rows += _shift_rows(matched(block, method, plan), pairs, flag_at, plan)
     for row in rows:
-        row["unit"] = unit
+        row |= {"unit": unit, "flag": flags(row["flag"], data.told)}
     columns = [*data.groups, *(["judge", "other"] if pairs == "each" else [])]
     extra = ["before", "after", "relative", "correlations", "unit"]
     return estimates(rows, columns, extra)
