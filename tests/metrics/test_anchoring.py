@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chi2, chi2_contingency
+from scipy.stats import chi2, chi2_contingency, f
 from statsmodels.stats.contingency_tables import SquareTable
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
-from judgestats.metrics.invariance import anchoring, protocol_difference
+from judgestats.metrics.invariance import anchoring, movements, protocol_difference
 from judgestats.metrics.invariance.movements import stuart_maxwell
 from judgestats.schema.counting import tally
 
@@ -698,3 +698,39 @@ def test_an_unknown_scheme_is_refused():
         protocol_difference(protocols(), one="PBB", favoured=FAVOURED)
     with pytest.raises(DesignError, match="nothing"):
         protocol_difference(calls(), favoured=FAVOURED)
+
+
+# ---------------------------------------------------------------- the joint test by cluster
+
+
+def test_an_item_a_cluster_is_bhapkars_test():
+    """Wald's statistic of singletons is Stuart and Maxwell's over 1 - it / n (Bhapkar 1966), times (n - 1) / n."""
+    rng = np.random.default_rng(8)
+    joint = np.array([[30.0, 8, 4], [15, 22, 6], [9, 3, 13]])
+    n = joint.sum()
+    cells = np.repeat(np.arange(9), joint.astype(int).ravel())
+    counts = np.zeros((cells.size, 6))
+    counts[np.arange(cells.size), cells // 3] = 1
+    counts[np.arange(cells.size), 3 + cells % 3] = 1
+    order = rng.permutation(cells.size)
+    p, words = movements.clustered_test(counts[order], np.arange(cells.size))
+    statistic, df = movements.stuart_maxwell(joint)
+    bhapkar = statistic / (1 - statistic / n) * (n - 1) / n
+    assert p == pytest.approx(f.sf(bhapkar * (n - df) / (df * (n - 1)), df, n - df))
+    assert words == f"Wald by cluster, F on {df} and {n - df:.0f} df"
+
+
+def test_the_joint_test_by_cluster_holds_its_level():
+    rng = np.random.default_rng(9)
+    rejected = 0
+    for _ in range(600):
+        share = rng.dirichlet([2, 2, 3], 40)
+        counts = np.hstack([[rng.multinomial(4, s) for s in share] for _ in range(2)]).astype(float)
+        rejected += movements.clustered_test(counts, np.arange(40))[0] < 0.05
+    assert 0.02 < rejected / 600 < 0.085
+
+
+def test_the_joint_test_of_clusters_that_do_not_move():
+    still = np.tile([1.0, 2, 0, 1, 2, 0], (12, 1))
+    assert movements.clustered_test(still, np.arange(12)) == (1.0, "Wald, 0 df")
+    assert math.isnan(movements.clustered_test(np.array([[1.0, 0, 0, 0, 1, 0]]), np.zeros(1, dtype=int))[0])

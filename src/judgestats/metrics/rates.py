@@ -15,7 +15,7 @@ from judgestats.metrics.differences import size_flag
 from judgestats.metrics.resampled import Bootstrap, ratio, resampled
 from judgestats.results import NOT_INDEPENDENT, few_clusters, flags
 from judgestats.schema.clustering import dependence, independent
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import Coded, codes_of, column_codes, combine
 
 
 def rates(
@@ -77,6 +77,7 @@ def rates(
     together = of_pairs and independent(table)
     dependent = flags(NOT_INDEPENDENT if (of_pairs and not together) or crossed else "", dependence(table))
     low, high = wilson(k, total, conf_level)
+    unit = None if cluster is None else column_codes(table[cluster])
     rows = []
     for g, key in enumerate(keys):
         p = k[g] / total[g] if total[g] else math.nan
@@ -94,7 +95,7 @@ def rates(
         }
         if (cluster is not None or together) and total[g]:
             told = flags(flag, dependence(table))
-            row.update(_clustered(table, codes.code == g, hits, trials, cluster, conf_level, told, total[g]))
+            row.update(_clustered(table, codes.code == g, hits, trials, cluster, unit, conf_level, told, total[g]))
         if bootstrap is not None and 0 < k[g] < total[g]:
             clustered = flags(flag, dependence(table) if bootstrap.cluster else dependent)
             row.update(_resampled(table, codes.code == g, hits, trials, bootstrap, key))
@@ -109,17 +110,18 @@ def _clustered(
     hits: Any,
     trials: Any,
     cluster: str | None,
+    unit: Coded | None,
     conf_level: float,
     flag: str,
     total: float,
 ) -> dict[str, Any]:
     """Interval by cluster; without one each count of the table is a cluster, a pair."""
-    if cluster is None:
+    if unit is None:
         pairs = table["n"].to_numpy(dtype=float)[mask]
         times = np.where(pairs > 0, pairs, 1.0)
         k, n, alike = hits[mask] / times, trials[mask] / times, pairs
     else:
-        codes = codes_of(table[mask], [cluster])
+        codes = combine([(unit[0][mask], unit[1])], int(np.count_nonzero(mask)))
         k, n = (np.bincount(codes.code, x[mask], codes.size).astype(np.float64) for x in (hits, trials))
         alike = np.ones(codes.size)
     se, low, high = clustered_wilson(k, n, conf_level, alike)

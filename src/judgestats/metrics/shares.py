@@ -15,7 +15,7 @@ from judgestats.kernels.proportions import ROUNDING, clustered_tango, newcombe_p
 from judgestats.metrics.rates import rates
 from judgestats.metrics.resampled import Bootstrap, resampled
 from judgestats.results import NOT_INDEPENDENT, flags
-from judgestats.schema.coding import codes_of
+from judgestats.schema.coding import codes_of, column_codes, combine
 
 Floats = NDArray[np.float64]
 _METHOD = "Newcombe, two shares of one sample"
@@ -77,13 +77,14 @@ def leans(
     codes = codes_of(table, list(groups))
     n = table["n"].to_numpy(dtype=float)
     marks = np.column_stack([one, other, trial & ~one & ~other]) * n[:, None]
+    column = None if cluster is None else column_codes(table[cluster])
     for g, row in enumerate(rows):
         here = codes.code == g
         counts = marks[here]
-        if cluster is None or not row["n"]:
+        if column is None or not row["n"]:
             row.update(difference(counts.sum(axis=0), conf_level))
         else:
-            unit = codes_of(table[here], [cluster])
+            unit = combine([(column[0][here], column[1])], len(counts))
             sizes = [np.bincount(unit.code, weights=c, minlength=unit.size).astype(np.float64) for c in counts.T]
             row.update(clustered_difference(np.column_stack(sizes), conf_level))
             row["method"] = row["method"].replace("Wilson", CLUSTERED)

@@ -23,6 +23,7 @@ MISSING = "missing"
 def count_changes(
     data: Any,
     pattern: Pattern,
+    split: list[str],
     groups: list[str],
     apart: list[str],
     clusters: tuple[str, ...] | None,
@@ -36,8 +37,8 @@ def count_changes(
         Calls with the column ``outcome``.
     pattern : Pattern
         Of the unit ``change``.
-    groups : list of str
-        Columns that split the counts.
+    split, groups : list of str
+        Columns that are to come first, and all that split the counts.
     apart : list of str
         Columns that tell two estimates apart.
     clusters : tuple of str or None
@@ -76,7 +77,7 @@ def count_changes(
     if "pair" in kept and "pair" not in groups:
         low, high = (table[c].astype(str) for c in ("_low", "_high"))
         table = table.assign(pair=table["item"].astype(str) + "|" + low + "|" + high)
-    columns = list(dict.fromkeys([*groups, *kept, pattern.across, "baseline", "outcome"]))
+    columns = list(dict.fromkeys([*split, *kept, *groups, pattern.across, "baseline", "outcome"]))
     return count(table, columns, "n"), found, kept
 
 

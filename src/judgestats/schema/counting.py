@@ -131,12 +131,9 @@ def tally(
             data = with_outcome(data, pattern)
         if pattern.ordered or pattern.unit == "pair":
             refuse_unknown_order(data, present)
-        split = [*names(by), *names(beside)]
+        split = grouping([*names(by), *names(beside)], present, "frame")
         groups = _groups(split, columns or (), present, pattern, "frame")
-        result, found, kept = _count_frame(data, pattern, measure, groups, apart, columns, stimulus, baseline)
-        if columns is None:  # as where the column is named
-            order = list(dict.fromkeys([*split, *kept, *groups, *result.columns]))
-            result = tidy(result[order], order[:-1])
+        result, found, kept = _count_frame(data, pattern, measure, split, groups, apart, columns, stimulus, baseline)
     _refuse_unknown_values(result, pattern)
     result.attrs[CLUSTERING] = noted(kept, found, apart, columns is None)
     result.attrs[SHARED_PAIRS] = bool(found and found.shared)
@@ -185,6 +182,7 @@ def _count_frame(
     data: Any,
     pattern: Pattern,
     measure: str,
+    split: list[str],
     groups: list[str],
     apart: list[str],
     columns: tuple[str, ...] | None,
@@ -197,7 +195,7 @@ def _count_frame(
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
         data = data.drop("stimulus")  # one value is left: nothing to tell apart
     if pattern.unit == "change":
-        return count_changes(data, pattern, groups, apart, columns, baseline)
+        return count_changes(data, pattern, split, groups, apart, columns, baseline)
     if pattern.unit == "side" and "choice" in groups:
         raise DesignError(f"by='choice' is the answer, which {measure} counts by candidate: leave it out.")
     present = list(data.collect_schema().names())
@@ -211,7 +209,7 @@ def _count_frame(
     kept = ((found.column,) if found.column else ()) if columns is None else columns
     if "pair" in kept and "pair" not in present:
         data = with_pair(data)
-    groups = list(dict.fromkeys([*groups, *kept]))
+    groups = list(dict.fromkeys([*split, *kept, *groups]))
     result = count_pairs(data, groups) if pattern.unit == "pair" else _count_calls(data, groups, pattern)
     return result, found, kept
 

@@ -61,7 +61,7 @@ class Aside:
     def with_empty(self, table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
         """Keep a row, counting nothing, for a group none of whose calls has a target."""
         groups = [g for g in groups if g in self.table]
-        there = {_key(key) for key in table[groups].itertuples(index=False)}
+        there = {_key(key) for key in table[groups].drop_duplicates().itertuples(index=False)}
         empty = self.table[groups].drop_duplicates()
         empty = empty[[_key(key) not in there for key in empty.itertuples(index=False)]]
         if not len(empty):

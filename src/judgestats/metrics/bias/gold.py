@@ -223,7 +223,9 @@ def _kappas(
 ) -> list[dict[str, Any]]:
     """Rows of the term ``kappa``: answer by gold, as slots, on the calls scored."""
     number = {"abstain": 2} | {name: i for i, name in enumerate(_CLASSES)}
-    answer, gold = (np.array([number.get(v, -1) for v in table[c]], np.int64) for c in ("answer", "gold_answer"))
+    answer, gold = (
+        table[c].map(number).fillna(-1).to_numpy(dtype=np.int64, copy=True) for c in ("answer", "gold_answer")
+    )
     n = table["n"].to_numpy(dtype=float)
     _refuse_unknown_slots(table, (answer < 0) | (gold < 0) | (gold == 3), n)
     answer[(answer == 3) & (gold != 2) & (invalid == "tie")] = 2  # never right, as for accuracy
