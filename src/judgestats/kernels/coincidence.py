@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from judgestats.kernels.compiling import njit
 from judgestats.kernels.resampling import multinomial_totals
 
 Floats = NDArray[np.float64]

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from judgestats.kernels.compiling import njit
 
 #: Codes of a slot answer; the order of ``judgestats.schema.patterns.SLOT_ANSWERS``.
 FIRST, SECOND, TIE, INVALID, MISSING = 0, 1, 2, 3, 4

@@ -2,9 +2,11 @@
 
 Columns come in elimination order, the factor with most levels first. The leading columns are eliminated one by one
 with a sparse LDL' (the largest factor is a diagonal block; a factor in which it is nested is diagonal again after it);
-what is left at the end is nearly dense and goes to LAPACK. One flat array holds the matrix, then its factor, then the
-entries of its inverse: first the entries of the leading columns below the diagonal, then their diagonal, then the dense
-tail by rows.
+what is left at the end is nearly dense and goes to LAPACK. Where only the largest factor is worth eliminating, and its
+columns do not touch each other, what they share with the rest is kept as a full block: the system is then an arrow, and
+all of it is BLAS and LAPACK. The leading columns of other systems go through compiled loops. One flat array holds the
+matrix, then its factor, then the entries of its inverse: first the entries of the leading columns below the diagonal,
+then their diagonal, then the dense tail by rows.
 """
 
 from __future__ import annotations
@@ -13,14 +15,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from judgestats.kernels.compiling import njit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Dense arithmetic is so many times faster than sparse.
 DENSE_SPEED = 4.0
+#: Products of a BLAS are so many times faster than sparse arithmetic, and so many of them are cheap in any case.
+BLAS_SPEED, CHEAP = 16.0, 5e6
+#: Entries of a full block beside the leading columns that are affordable.
+_MOST_ENTRIES = 2**25
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,8 @@ class Structure:
         Flat position of each pair of them, (0, 0), (1, 0), (1, 1), (2, 0), ...
     size : int
         Length of the flat array.
+    arrow : bool
+        Whether the leading columns do not touch each other and touch all of the others, as far as `rows` goes.
     """
 
     q: int
@@ -49,9 +59,20 @@ class Structure:
     cols: Ints
     place: NDArray[np.int32]
     size: int
+    arrow: bool = False
+
+    @property
+    def entries(self) -> int:
+        """Entries below the diagonal of the leading columns."""
+        return int(self.start[self.s])
+
+    def parts(self, flat: Floats) -> tuple[Floats, Floats, Floats]:
+        """Views of an arrow: its (s, q - s) block beside the diagonal, its diagonal, its (q - s, q - s) tail."""
+        tail, end = self.q - self.s, self.entries
+        return flat[:end].reshape(self.s, tail), flat[end : end + self.s], flat[end + self.s :].reshape(tail, tail)
 
 
-def structure(cols: Ints, blocks: Ints, dense_speed: float = DENSE_SPEED) -> Structure:
+def structure(cols: Ints, blocks: Ints, dense_speed: float = DENSE_SPEED, blas_speed: float = BLAS_SPEED) -> Structure:
     """Find the pattern of the factor and how far to go on sparsely.
 
     Parameters
@@ -62,12 +83,16 @@ def structure(cols: Ints, blocks: Ints, dense_speed: float = DENSE_SPEED) -> Str
         First column of each factor, and the number of columns.
     dense_speed : float
         How many times faster than sparse arithmetic dense arithmetic is taken to be.
+    blas_speed : float
+        The same of products of a BLAS; 0 for no arrow.
 
     Returns
     -------
     Structure
     """
     q = int(blocks[-1])
+    if _is_arrow(cols, blocks, blas_speed):
+        return _arrow(cols, int(blocks[min(1, len(blocks) - 1)]), q)
     first, below = _pattern(cols, q)
     start, s, room = np.zeros(q + 1, np.int64), -1, len(below) + q
     while s < 0:
@@ -79,6 +104,38 @@ def structure(cols: Ints, blocks: Ints, dense_speed: float = DENSE_SPEED) -> Str
     rows = np.sort(column * q + rows) - column * q
     place = _places(cols, start, rows, s, q)
     return Structure(q, s, start.copy(), rows, cols, place, int(start[-1]) + s + (q - s) ** 2)
+
+
+def _is_arrow(cols: Ints, blocks: Ints, speed: float) -> bool:
+    """Whether columns of the first factor do not touch each other, and a full block beside them costs no more."""
+    s, q = int(blocks[min(1, len(blocks) - 1)]), int(blocks[-1])
+    tail = q - s
+    if speed == 0 or s * tail > _MOST_ENTRIES or ((cols < s).sum(axis=1) > 1).any():
+        return False
+    cost = float(s) * tail**2
+    if cost <= CHEAP:
+        return True
+    touched = np.zeros(s * tail, bool)
+    for own in cols.T:
+        for other in cols.T:
+            pairs = (own < s) & (other >= s)
+            touched[own[pairs] * tail + other[pairs] - s] = True
+    sparse = float((touched.reshape(s, tail).sum(axis=1, dtype=np.float64) ** 2).sum())
+    return cost <= speed * sparse
+
+
+def _arrow(cols: Ints, s: int, q: int) -> Structure:
+    tail = q - s
+    place = np.empty((cols.shape[1] * (cols.shape[1] + 1) // 2, len(cols)), np.int64)
+    p = 0
+    for a in range(cols.shape[1]):
+        for b in range(a + 1):
+            j, k = np.minimum(cols[:, a], cols[:, b]), np.maximum(cols[:, a], cols[:, b])
+            beside = np.where(j == k, s * tail + j, j * tail + k - s)
+            place[p] = np.where(j >= s, s * tail + s + (k - s) * tail + j - s, beside)
+            p += 1
+    start, rows = np.arange(s + 1) * tail, np.tile(np.arange(s, q), s)
+    return Structure(q, s, start, rows, cols, place.T, s * tail + s + tail**2, arrow=True)
 
 
 @njit(cache=True)
@@ -183,25 +240,40 @@ def _places(cols: Ints, start: Ints, rows: Ints, s: int, q: int) -> NDArray[np.i
     return place
 
 
-@njit(cache=True)
-def gather(place: NDArray[np.int32], zl: Floats, w: Floats, entries: int, s: int, q: int, flat: Floats) -> None:
+def gather(layout: Structure, zl: Floats, w: Floats, flat: Floats) -> None:
     """Write I + Σ w_i z_i z_i' into the flat array.
 
     Parameters
     ----------
-    place : (N, K (K + 1) / 2) int32 array
-        From :class:`Structure`.
+    layout : Structure
     zl : (N, K) float array
         Values of each row of data in its columns.
     w : (N,) float array
         Weights.
-    entries, s, q : int
-        Entries below the diagonal of the leading columns, leading columns, columns.
     flat : float array
         Overwritten.
     """
+    if not layout.arrow:
+        _gather(layout.place, zl, w, layout.entries, layout.s, layout.q, flat)
+        return
     flat[:] = 0.0
-    flat[entries : entries + s] = 1.0
+    p = 0
+    for a in range(zl.shape[1]):
+        wa = w * zl[:, a]
+        for b in range(a + 1):
+            flat += np.bincount(layout.place[:, p], wa * zl[:, b], minlength=layout.size)
+            p += 1
+    _, diagonal, tail = layout.parts(flat)
+    diagonal += 1.0
+    tail.ravel()[:: len(tail) + 1] += 1.0
+
+
+@njit(cache=True)
+def _gather(place: NDArray[np.int32], zl: Floats, w: Floats, entries: int, s: int, q: int, flat: Floats) -> None:
+    for j in range(len(flat)):
+        flat[j] = 0.0
+    for j in range(entries, entries + s):
+        flat[j] = 1.0
     tail = q - s
     for j in range(tail):
         flat[entries + s + j * (tail + 1)] = 1.0
@@ -214,14 +286,12 @@ def gather(place: NDArray[np.int32], zl: Floats, w: Floats, entries: int, s: int
                 p += 1
 
 
-@njit(cache=True)
-def factorise(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> bool:
+def factorise(layout: Structure, flat: Floats) -> bool:
     """Factorise in place: L D L' of the leading columns, Cholesky of the tail.
 
     Parameters
     ----------
-    start, rows, s, q
-        From :class:`Structure`.
+    layout : Structure
     flat : float array
         The matrix; overwritten by its factor.
 
@@ -230,6 +300,29 @@ def factorise(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> bool:
     bool
         False where the matrix is not positive definite.
     """
+    s, end = layout.s, layout.entries
+    tail = flat[end + s :].reshape(layout.q - s, layout.q - s)
+    if layout.arrow:
+        beside, diagonal, _ = layout.parts(flat)
+        if not (diagonal > 0.0).all():
+            return False
+        half = beside / np.sqrt(diagonal)[:, None]
+        tail -= half.T @ half
+        beside /= diagonal[:, None]
+    elif not _eliminate(layout.start, layout.rows, s, layout.q, flat):
+        return False
+    if not np.isfinite(np.diagonal(tail)).all():
+        return False
+    if len(tail):
+        factor, wrong = lapack.dpotrf(tail.T, lower=0, clean=1, overwrite_a=1)
+        tail[:] = factor.T  # it is there already where LAPACK took the array as it is
+        return bool(wrong == 0)
+    return True
+
+
+@njit(cache=True)
+def _eliminate(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> bool:
+    """L D L' of the leading columns, and what they leave of the tail."""
     entries, tail = start[s], q - s
     x = np.zeros(q)
     head, following = np.full(s + 1, -1, np.int64), np.full(s + 1, -1, np.int64)
@@ -276,37 +369,15 @@ def factorise(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> bool:
             else:
                 for i in range(begin, e + 1):
                     flat[own + rows[i] - s] -= scaled * flat[i]
-    return bool(_cholesky(tail, first, flat))
-
-
-@njit(cache=True, fastmath={"reassoc", "contract"})
-def _cholesky(n: int, first: int, flat: Floats) -> bool:
-    """Lower Cholesky factor in place, row by row, from flat[first] on; the upper triangle becomes 0."""
-    for i in range(n):
-        own = first + i * n
-        for j in range(i + 1):
-            total, other = 0.0, first + j * n
-            for k in range(j):
-                total += flat[own + k] * flat[other + k]
-            rest = flat[own + j] - total
-            if j < i:
-                flat[own + j] = rest / flat[other + j]
-            elif rest > 0.0:
-                flat[own + j] = np.sqrt(rest)
-            else:
-                return False
-        for j in range(i + 1, n):
-            flat[own + j] = 0.0
     return True
 
 
-@njit(cache=True)
-def log_determinant(entries: int, s: int, q: int, flat: Floats, times: Floats) -> float:
+def log_determinant(layout: Structure, flat: Floats, times: Floats) -> float:
     """Log determinant of the factorised matrix.
 
     Parameters
     ----------
-    entries, s, q : int
+    layout : Structure
     flat : float array
         The factor.
     times : (q,) float array
@@ -316,80 +387,74 @@ def log_determinant(entries: int, s: int, q: int, flat: Floats, times: Floats) -
     -------
     float
     """
-    total, tail = 0.0, q - s
-    for j in range(s):
-        total += times[j] * np.log(flat[entries + j])
-    for j in range(tail):
-        total += 2 * times[s + j] * np.log(flat[entries + s + j * (tail + 1)])
-    return total
+    end, s = layout.entries, layout.s
+    tail = flat[end + s :][:: layout.q - s + 1]
+    return float(times[:s] @ np.log(flat[end : end + s]) + 2 * times[s:] @ np.log(tail))
 
 
-@njit(cache=True)
-def solve(start: Ints, rows: Ints, s: int, q: int, flat: Floats, x: Floats) -> None:
-    """Solve in place for one right-hand side.
+def solve_many(layout: Structure, flat: Floats, B: Floats) -> Floats:
+    """Solve for one or several right-hand sides.
 
     Parameters
     ----------
-    start, rows, s, q
-        From :class:`Structure`.
+    layout : Structure
     flat : float array
         The factor.
-    x : (q,) float array
-        Right-hand side; overwritten by the solution.
-    """
-    entries, tail = start[s], q - s
-    for k in range(s):
-        for e in range(start[k], start[k + 1]):
-            x[rows[e]] -= flat[e] * x[k]
-    if tail:
-        for i in range(tail):
-            total, own = x[s + i], entries + s + i * tail
-            for j in range(i):
-                total -= flat[own + j] * x[s + j]
-            x[s + i] = total / flat[own + i]
-        for i in range(tail - 1, -1, -1):
-            own = entries + s + i * tail
-            x[s + i] /= flat[own + i]
-            for j in range(i):
-                x[s + j] -= flat[own + j] * x[s + i]
-    for k in range(s - 1, -1, -1):
-        total = x[k] / flat[entries + k]
-        for e in range(start[k], start[k + 1]):
-            total -= flat[e] * x[rows[e]]
-        x[k] = total
-
-
-@njit(cache=True)
-def solve_many(start: Ints, rows: Ints, s: int, q: int, flat: Floats, B: Floats) -> Floats:
-    """Solve for several right-hand sides.
-
-    Parameters
-    ----------
-    start, rows, s, q
-        From :class:`Structure`.
-    flat : float array
-        The factor.
-    B : (q, p) float array
+    B : (q,) or (q, p) float array
 
     Returns
     -------
-    (q, p) float array
+    float array
+        Shaped as `B`.
     """
-    result = np.empty_like(B)
-    for c in range(B.shape[1]):
-        x = B[:, c].copy()
-        solve(start, rows, s, q, flat, x)
-        result[:, c] = x
+    s, size = layout.s, layout.q - layout.s
+    corner = flat[layout.entries + s :].reshape(size, size)
+    result = np.array(B, dtype=np.float64, order="C")
+    if not result.size:
+        return result
+    x = result if result.ndim == 2 else result[:, None]
+    given = (layout.start, layout.rows, s, flat, x)
+    if layout.arrow:
+        beside, diagonal, _ = layout.parts(flat)
+        x[s:] -= beside.T @ x[:s]
+    else:
+        _forward(*given)
+    if size:
+        x[s:] = lapack.dpotrs(corner.T, x[s:], lower=0)[0]
+    if layout.arrow:
+        x[:s] /= diagonal[:, None]
+        x[:s] -= beside @ x[s:]
+    else:
+        _backward(*given)
     return result
 
 
-def invert(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> Floats:
+@njit(cache=True)
+def _forward(start: Ints, rows: Ints, s: int, flat: Floats, x: Floats) -> None:
+    """Solve with L of the leading columns, in place."""
+    for k in range(s):
+        for e in range(start[k], start[k + 1]):
+            for c in range(x.shape[1]):
+                x[rows[e], c] -= flat[e] * x[k, c]
+
+
+@njit(cache=True)
+def _backward(start: Ints, rows: Ints, s: int, flat: Floats, x: Floats) -> None:
+    """Solve with D L' of the leading columns, in place."""
+    for k in range(s - 1, -1, -1):
+        for c in range(x.shape[1]):
+            x[k, c] /= flat[start[s] + k]
+        for e in range(start[k], start[k + 1]):
+            for c in range(x.shape[1]):
+                x[k, c] -= flat[e] * x[rows[e], c]
+
+
+def invert(layout: Structure, flat: Floats) -> Floats:
     """Entries of the inverse on the pattern of the factor (Takahashi's recurrence), in the same flat places.
 
     Parameters
     ----------
-    start, rows, s, q
-        From :class:`Structure`.
+    layout : Structure
     flat : float array
         The factor.
 
@@ -398,11 +463,18 @@ def invert(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> Floats:
     float array
         Flat, as the matrix was; both triangles of the tail are filled.
     """
-    Z, tail = np.zeros_like(flat), q - s
-    if tail:
-        half = np.linalg.inv(flat[start[s] + s :].reshape(tail, tail))
-        Z[start[s] + s :] = (half.T @ half).ravel()
-    _recur(start, rows, s, q, flat, Z)
+    Z, s, size = np.zeros_like(flat), layout.s, layout.q - layout.s
+    corner = flat[layout.entries + s :].reshape(size, size)
+    if size:
+        upper = lapack.dpotri(corner.T, lower=0)[0]  # its other triangle is 0
+        Z[layout.entries + s :] = (upper + np.triu(upper, 1).T).ravel()
+    if not layout.arrow:
+        _recur(layout.start, layout.rows, s, layout.q, flat, Z)
+        return Z
+    (beside, diagonal, _), (moved, own, inverse) = layout.parts(flat), layout.parts(Z)
+    np.matmul(beside, inverse, out=moved)
+    own[:] = 1.0 / diagonal + np.einsum("ij,ij->i", beside, moved)
+    np.negative(moved, out=moved)
     return Z
 
 

@@ -10,21 +10,12 @@ where û minimises the first two terms and W holds the observed second derivativ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from judgestats.kernels.elimination import (
-    Structure,
-    factorise,
-    gather,
-    invert,
-    log_determinant,
-    solve,
-)
-from judgestats.kernels.likelihoods import CUMULATIVE_LOGIT, loss, threshold_loss
+from judgestats.kernels.elimination import Structure, factorise, gather, invert, log_determinant, solve_many
+from judgestats.kernels.likelihoods import FAMILIES, derivatives, has_thresholds, losses, threshold_derivatives
 
 Floats = NDArray[np.float64]
 
@@ -80,104 +71,6 @@ class Adjoint:
     lo: Floats
 
 
-@njit(cache=True)
-def _penalised(
-    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, cols: Any, u: Floats, w: Floats
-) -> tuple[float, Floats, Floats]:
-    """Penalised loss at u; second derivatives into w, gradient by u."""
-    total, gradient, eta = 0.0, u.copy(), np.empty(len(y))
-    for j in range(len(u)):
-        total += 0.5 * u[j] * u[j]
-    for i in range(len(y)):
-        e = eta0[i]
-        for a in range(zl.shape[1]):
-            e += zl[i, a] * u[cols[i, a]]
-        eta[i] = e
-        value, r, w[i], _ = loss(kind, y[i], m[i], e, hi[i], lo[i])
-        total += value
-        for a in range(zl.shape[1]):
-            gradient[cols[i, a]] += zl[i, a] * r
-    return total, gradient, eta
-
-
-@njit(cache=True)
-def _mode(
-    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, cols: Any, place: Any,
-    start: Any, rows: Any, s: int, q: int, flat: Floats, u: Floats, most: int,
-) -> tuple[bool, Floats, float]:  # fmt: skip
-    """Newton's method for û, which u becomes; the factor of H at û is left in flat."""
-    w = np.empty(len(y))
-    total, gradient, eta = _penalised(kind, y, m, eta0, hi, lo, zl, cols, u, w)
-    settled = False
-    for _ in range(most):
-        gather(place, zl, w, start[s], s, q, flat)
-        if not factorise(start, rows, s, q, flat):
-            return False, eta, total
-        if settled:
-            return True, eta, total
-        step = gradient.copy()
-        solve(start, rows, s, q, flat, step)
-        gain = 0.0
-        for j in range(q):
-            gain += step[j] * gradient[j]
-        if not np.isfinite(gain):
-            return False, eta, total
-        if gain < 1e-18 * (1.0 + abs(total)):
-            return True, eta, total
-        size, before = 1.0, total
-        for _ in range(30):
-            trial = u - size * step
-            total, gradient, eta = _penalised(kind, y, m, eta0, hi, lo, zl, cols, trial, w)
-            if total <= before + 1e-10 * (1.0 + abs(before)):
-                break
-            size *= 0.5
-        u[:] = trial
-        # a Newton step from so near lands within rounding of the mode
-        settled = gain < 1e-9 and size == 1.0
-    return True, eta, total
-
-
-@njit(cache=True)
-def _adjoint(
-    kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats, zl: Floats, cols: Any, place: Any,
-    start: Any, rows: Any, s: int, q: int, flat: Floats, inverse: Floats, u: Floats, times: Floats,
-) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
-    N, K = zl.shape
-    spread, pull = np.zeros((N, K)), np.zeros(q)
-    leverage, bend, r, w = np.zeros(N), np.empty(N), np.empty(N), np.empty(N)
-    for i in range(N):
-        p = 0
-        for a in range(K):
-            for b in range(a + 1):
-                entry = inverse[place[i, p]]
-                spread[i, a] += entry * zl[i, b]
-                if b < a:
-                    spread[i, b] += entry * zl[i, a]
-                p += 1
-        for a in range(K):
-            leverage[i] += spread[i, a] * zl[i, a]
-        _, r[i], w[i], w1 = loss(kind, y[i], m[i], eta[i], hi[i], lo[i])
-        bend[i] = 0.5 * leverage[i] * w1
-        for a in range(K):
-            pull[cols[i, a]] += zl[i, a] * bend[i]
-    solve(start, rows, s, q, flat, pull)
-    by_eta, by_hi, by_lo = np.empty(N), np.zeros(N), np.zeros(N)
-    for i in range(N):
-        moved = 0.0
-        for a in range(K):
-            moved += zl[i, a] * pull[cols[i, a]]
-        if kind >= CUMULATIVE_LOGIT:
-            L_hi, r_hi, w_hi, L_lo, r_lo, w_lo = threshold_loss(kind, m[i], hi[i] - eta[i], lo[i] - eta[i])
-            by_hi[i] = times[i] * (L_hi + 0.5 * leverage[i] * w_hi - moved * r_hi)
-            by_lo[i] = times[i] * (L_lo + 0.5 * leverage[i] * w_lo - moved * r_lo)
-        slope = r[i] + bend[i] - w[i] * moved
-        for a in range(K):
-            j = cols[i, a]
-            spread[i, a] = times[i] * (w[i] * spread[i, a] + slope * u[j] - r[i] * pull[j])
-        by_eta[i] = times[i] * slope
-    return by_eta, spread, by_hi, by_lo
-
-
 @dataclass
 class Laplace:
     """The objective, its workspace and the mode it starts from.
@@ -192,6 +85,8 @@ class Laplace:
         The mode found last: the next search starts there.
     flat : float array
         Factor of H at it.
+    cols : (K, N) int array
+        Columns that each row touches, side by side in memory.
     collapsed : bool
         Whether any column counts more than once.
     """
@@ -201,6 +96,7 @@ class Laplace:
     times: Floats
     u: Floats
     flat: Floats
+    cols: NDArray[np.int64]
     collapsed: bool
 
     @classmethod
@@ -217,7 +113,60 @@ class Laplace:
         -------
         Laplace
         """
-        return cls(data, layout, times, np.zeros(layout.q), np.empty(layout.size), bool((times != 1).any()))
+        cols = np.ascontiguousarray(layout.cols.T)
+        return cls(data, layout, times, np.zeros(layout.q), np.empty(layout.size), cols, bool((times != 1).any()))
+
+    def _spread(self, zl: Floats, u: Floats) -> Floats:
+        """ZΛu; zl here and below with its rows and columns exchanged, (K, N)."""
+        result = np.zeros(len(self.data.y))
+        for own, c in zip(zl, self.cols, strict=True):
+            result += own * u[c]
+        return result
+
+    def _sum(self, zl: Floats, by_row: Floats) -> Floats:
+        """Λ'Z' times a value of each row."""
+        result = np.zeros(self.layout.q)
+        for own, c in zip(zl, self.cols, strict=True):
+            result += np.bincount(c, own * by_row, minlength=self.layout.q)
+        return result
+
+    def _penalised(
+        self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats, u: Floats
+    ) -> tuple[float, Floats, Floats, Floats]:
+        """Penalised loss at u, its gradient by u, the linear predictor, and second derivatives of the rows."""
+        d = self.data
+        eta = eta0 + self._spread(zl, u)
+        value, r, w = losses(d.kind, d.y, d.m, eta, hi, lo)
+        return float(value.sum() + 0.5 * (u @ u)), u + self._sum(zl, r), eta, w
+
+    def _mode(
+        self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats, u: Floats, most: int = 100
+    ) -> tuple[bool, Floats, Floats, float]:
+        """Newton's method for û, which is returned; the factor of H at û is left in flat."""
+        total, gradient, eta, w = self._penalised(eta0, zl, hi, lo, u)
+        settled = False
+        for _ in range(most):
+            gather(self.layout, zl.T, w, self.flat)
+            if not factorise(self.layout, self.flat):
+                return False, u, eta, total
+            if settled:
+                break
+            step = solve_many(self.layout, self.flat, gradient)
+            gain = float(step @ gradient)
+            if not np.isfinite(gain):
+                return False, u, eta, total
+            if gain < 1e-18 * (1.0 + abs(total)):
+                break
+            size, before, start = 1.0, total, u
+            for _ in range(30):
+                u = start - size * step
+                total, gradient, eta, w = self._penalised(eta0, zl, hi, lo, u)
+                if total <= before + 1e-10 * (1.0 + abs(before)):
+                    break
+                size *= 0.5
+            # a Newton step from so near lands within rounding of the mode
+            settled = gain < 1e-9 and size == 1.0
+        return True, u, eta, total
 
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """Find the mode and evaluate the objective there.
@@ -239,14 +188,14 @@ class Laplace:
             Linear predictor at the mode.
         """
         d, t = self.data, self.layout
-        for u in (self.u.copy(), np.zeros(t.q)):
-            rest = (t.cols, t.place, t.start, t.rows, t.s, t.q, self.flat, u, 100)
-            found, eta, total = _mode(d.kind, d.y, d.m, eta0, hi, lo, zl, *rest)
+        turned = np.ascontiguousarray(zl.T)
+        for start in (self.u, np.zeros(t.q)):
+            found, u, eta, total = self._mode(eta0, turned, hi, lo, start)
             if found:
                 self.u = u
                 if self.collapsed:
-                    total = _total(d.kind, d.y, d.m, eta, hi, lo, d.times, u, self.times)
-                return total + 0.5 * log_determinant(int(t.start[t.s]), t.s, t.q, self.flat, self.times), eta
+                    total = float(d.times @ losses(d.kind, d.y, d.m, eta, hi, lo)[0] + 0.5 * (self.times @ u**2))
+                return total + 0.5 * log_determinant(t, self.flat, self.times), eta
         return np.inf, eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
@@ -261,19 +210,30 @@ class Laplace:
         -------
         Adjoint
         """
-        d, t = self.data, self.layout
-        inverse = invert(t.start, t.rows, t.s, t.q, self.flat)
-        rest = (t.cols, t.place, t.start, t.rows, t.s, t.q, self.flat, inverse, self.u, d.times)
-        return Adjoint(*_adjoint(d.kind, d.y, d.m, eta, hi, lo, zl, *rest))
-
-
-@njit(cache=True)
-def _total(
-    kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats, times: Floats, u: Floats, often: Floats
-) -> float:
-    total = 0.0
-    for j in range(len(u)):
-        total += 0.5 * often[j] * u[j] * u[j]
-    for i in range(len(y)):
-        total += times[i] * loss(kind, y[i], m[i], eta[i], hi[i], lo[i])[0]
-    return total
+        d, t, u = self.data, self.layout, self.u
+        turned = np.ascontiguousarray(zl.T)
+        inverse, spread, p = invert(t, self.flat), np.zeros_like(turned), 0
+        for a in range(len(turned)):
+            for b in range(a + 1):
+                entry = inverse[t.place[:, p]]
+                spread[a] += entry * turned[b]
+                if b < a:
+                    spread[b] += entry * turned[a]
+                p += 1
+        leverage = np.einsum("an,an->n", spread, turned)
+        _, r, w, w1 = derivatives(d.kind, d.y, d.m, eta, hi, lo)
+        bend = 0.5 * leverage * w1
+        pull = solve_many(t, self.flat, self._sum(turned, bend))
+        moved = self._spread(turned, pull)
+        by_hi = by_lo = np.zeros(len(d.y))
+        if has_thresholds(FAMILIES[d.kind]):
+            L_hi, r_hi, w_hi, L_lo, r_lo, w_lo = threshold_derivatives(d.kind, d.m, hi - eta, lo - eta)
+            by_hi = d.times * (L_hi + 0.5 * leverage * w_hi - moved * r_hi)
+            by_lo = d.times * (L_lo + 0.5 * leverage * w_lo - moved * r_lo)
+        slope = r + bend - w * moved
+        for own, c in zip(spread, self.cols, strict=True):
+            own *= w
+            own += slope * u[c]
+            own -= r * pull[c]
+            own *= d.times
+        return Adjoint(d.times * slope, spread.T, by_hi, by_lo)

@@ -10,13 +10,25 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+from numba.extending import overload
 from numpy.typing import NDArray
+
+from judgestats.kernels.compiling import njit
 
 Floats = NDArray[np.float64]
 
 #: Families and links, as the kernels number them.
 BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT = range(5)
+
+#: A family as compiled code takes it, a tuple with one place more than the family's number: the length is part of the
+#: type, so that a model compiles its own family and no other.
+Family = tuple[int, ...]
+FAMILIES: tuple[Family, ...] = tuple((0,) * (kind + 1) for kind in range(5))
+Derivatives = tuple[float, float, float, float]
+ByThresholds = tuple[float, float, float, float, float, float]
+
+#: Rows that NumPy takes at once: what is between stays in the cache of the processor.
+_AT_ONCE = 2**13
 
 _ROOT_2PI = math.sqrt(2 * math.pi)
 _ROOT_2 = math.sqrt(2.0)
@@ -127,13 +139,62 @@ def _category(kind: int, a: float, b: float) -> tuple[float, float, float, float
 
 
 @njit(cache=True)
-def loss(kind: int, y: float, m: float, eta: float, hi: float, lo: float) -> tuple[float, float, float, float]:
+def _logit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
+    t = math.exp(-abs(eta))
+    s = 1.0 / (1.0 + t)
+    p = s if eta > 0 else t * s
+    w = m * t * s * s
+    return m * (max(eta, 0.0) + math.log(1.0 + t)) - y * eta, m * p - y, w, w * (1 - 2 * p)
+
+
+@njit(cache=True)
+def _probit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
+    up, down = _probit_loss(eta), _probit_loss(-eta)
+    k = m - y
+    return (
+        y * up[0] + k * down[0],
+        y * up[1] - k * down[1],
+        y * up[2] + k * down[2],
+        y * up[3] - k * down[3],
+    )
+
+
+@njit(cache=True)
+def _poisson_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
+    mean = m * math.exp(min(eta, 500.0))
+    return mean - y * eta, mean - y, mean, mean
+
+
+@njit(cache=True)
+def _category_row(kind: int, m: float, eta: float, hi: float, lo: float) -> Derivatives:
+    area, qa, qa1, qa2, qb, qb1, qb2 = _category(kind, hi - eta, lo - eta)
+    rate, bend = qa - qb, qa1 - qb1
+    w = rate * rate - bend
+    return -m * area, m * rate, m * w, m * (2 * rate * w + (qa2 - qb2) - bend * rate)
+
+
+@njit(cache=True)
+def _cumulative_logit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
+    result: Derivatives = _category_row(CUMULATIVE_LOGIT, m, eta, hi, lo)
+    return result
+
+
+@njit(cache=True)
+def _cumulative_probit_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
+    result: Derivatives = _category_row(CUMULATIVE_PROBIT, m, eta, hi, lo)
+    return result
+
+
+_ROWS = (_logit_row, _probit_row, _poisson_row, _cumulative_logit_row, _cumulative_probit_row)
+
+
+def loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:
     """Loss of one row and its three derivatives by η.
 
     Parameters
     ----------
-    kind : int
-        Family and link.
+    family : tuple
+        From :data:`FAMILIES`.
     y : float
         Successes, or the sum of counts; not used by cumulative models.
     m : float
@@ -147,47 +208,30 @@ def loss(kind: int, y: float, m: float, eta: float, hi: float, lo: float) -> tup
     -------
     loss, r, w, w1 : float
     """
-    if kind == BINOMIAL_LOGIT:
-        t = math.exp(-abs(eta))
-        s = 1.0 / (1.0 + t)
-        p = s if eta > 0 else t * s
-        w = m * t * s * s
-        return m * (max(eta, 0.0) + math.log(1.0 + t)) - y * eta, m * p - y, w, w * (1 - 2 * p)
-    if kind == BINOMIAL_PROBIT:
-        up, down = _probit_loss(eta), _probit_loss(-eta)
-        k = m - y
-        return (
-            y * up[0] + k * down[0],
-            y * up[1] - k * down[1],
-            y * up[2] + k * down[2],
-            y * up[3] - k * down[3],
-        )
-    if kind == POISSON_LOG:
-        mean = m * math.exp(min(eta, 500.0))
-        return mean - y * eta, mean - y, mean, mean
-    area, qa, qa1, qa2, qb, qb1, qb2 = _category(kind, hi - eta, lo - eta)
-    rate, bend = qa - qb, qa1 - qb1
-    w = rate * rate - bend
-    return -m * area, m * rate, m * w, m * (2 * rate * w + (qa2 - qb2) - bend * rate)
+    result: Derivatives = _ROWS[len(family) - 1](y, m, eta, hi, lo)
+    return result
+
+
+@overload(loss)
+def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    own = _ROWS[len(family) - 1]
+    return lambda family, y, m, eta, hi, lo: own(y, m, eta, hi, lo)  # noqa: ARG005
+
+
+def has_thresholds(family: Family) -> bool:
+    """Whether a family is cumulative; compiled code has the answer as a constant."""
+    return len(family) - 1 >= CUMULATIVE_LOGIT
+
+
+@overload(has_thresholds)
+def _(family):  # type: ignore[no-untyped-def]
+    if len(family) - 1 >= CUMULATIVE_LOGIT:
+        return lambda family: True  # noqa: ARG005
+    return lambda family: False  # noqa: ARG005
 
 
 @njit(cache=True)
-def threshold_loss(kind: int, m: float, a: float, b: float) -> tuple[float, float, float, float, float, float]:
-    """Derivatives of a cumulative row's loss, r and w by its upper and its lower threshold.
-
-    Parameters
-    ----------
-    kind : int
-        ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
-    m : float
-        Rows.
-    a, b : float
-        Upper and lower threshold minus η.
-
-    Returns
-    -------
-    loss_hi, r_hi, w_hi, loss_lo, r_lo, w_lo : float
-    """
+def _threshold_row(kind: int, m: float, a: float, b: float) -> ByThresholds:
     _, qa, qa1, qa2, qb, qb1, qb2 = _category(kind, a, b)
     rate, bend = qa - qb, qa1 - qb1
     r_hi, r_lo = qa1 - rate * qa, rate * qb - qb1
@@ -197,6 +241,48 @@ def threshold_loss(kind: int, m: float, a: float, b: float) -> tuple[float, floa
 
 
 @njit(cache=True)
+def _logit_threshold(m: float, a: float, b: float) -> ByThresholds:
+    result: ByThresholds = _threshold_row(CUMULATIVE_LOGIT, m, a, b)
+    return result
+
+
+@njit(cache=True)
+def _probit_threshold(m: float, a: float, b: float) -> ByThresholds:
+    result: ByThresholds = _threshold_row(CUMULATIVE_PROBIT, m, a, b)
+    return result
+
+
+def threshold_loss(family: Family, m: float, a: float, b: float) -> ByThresholds:
+    """Derivatives of a cumulative row's loss, r and w by its upper and its lower threshold.
+
+    Parameters
+    ----------
+    family : tuple
+        From :data:`FAMILIES`; of others than cumulative models all are 0.
+    m : float
+        Rows.
+    a, b : float
+        Upper and lower threshold minus η.
+
+    Returns
+    -------
+    loss_hi, r_hi, w_hi, loss_lo, r_lo, w_lo : float
+    """
+    if not has_thresholds(family):
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    own = _logit_threshold if len(family) - 1 == CUMULATIVE_LOGIT else _probit_threshold
+    result: ByThresholds = own(m, a, b)
+    return result
+
+
+@overload(threshold_loss)
+def _(family, m, a, b):  # type: ignore[no-untyped-def]  # noqa: ARG001
+    if len(family) - 1 < CUMULATIVE_LOGIT:
+        return lambda family, m, a, b: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # noqa: ARG005
+    own = _logit_threshold if len(family) - 1 == CUMULATIVE_LOGIT else _probit_threshold
+    return lambda family, m, a, b: own(m, a, b)  # noqa: ARG005
+
+
 def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats, Floats]:
     """Loss of every row and its first two derivatives by η.
 
@@ -211,7 +297,84 @@ def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats)
     -------
     loss, r, w : (N,) float arrays
     """
-    value, r, w = np.empty(len(y)), np.empty(len(y)), np.empty(len(y))
-    for i in range(len(y)):
-        value[i], r[i], w[i], _ = loss(kind, y[i], m[i], eta[i], hi[i], lo[i])
+    value, r, w, _ = derivatives(kind, y, m, eta, hi, lo)
     return value, r, w
+
+
+def derivatives(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> NDArray[np.float64]:
+    """Loss of every row and its first three derivatives by η.
+
+    Parameters
+    ----------
+    kind : int
+        Family and link.
+    y, m, eta, hi, lo : (N,) float arrays
+        As in :func:`loss`.
+
+    Returns
+    -------
+    (4, N) float array
+        NumPy computes those of the logit and of Poisson's family, compiled code the others.
+    """
+    result = np.empty((4, len(y)))
+    if kind not in (BINOMIAL_LOGIT, POISSON_LOG):
+        _derivatives(FAMILIES[kind], y, m, eta, hi, lo, result)
+        return result
+    fill = _logit if kind == BINOMIAL_LOGIT else _poisson
+    for first in range(0, len(y), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        fill(y[part], m[part], eta[part], result[:, part])
+    return result
+
+
+def _logit(y: Floats, m: Floats, eta: Floats, out: Floats) -> None:
+    t = np.exp(-np.abs(eta))
+    s = 1.0 / (1.0 + t)
+    w = t * s
+    p = np.where(eta > 0, s, w)
+    w *= s
+    w *= m
+    np.log1p(t, out=t)
+    t += np.maximum(eta, 0.0)
+    t *= m
+    t -= y * eta
+    out[0], out[2] = t, w
+    np.subtract(m * p, y, out=out[1])
+    np.multiply(w, 1.0 - 2.0 * p, out=out[3])
+
+
+def _poisson(y: Floats, m: Floats, eta: Floats, out: Floats) -> None:
+    mean = m * np.exp(np.minimum(eta, 500.0))
+    out[0], out[1], out[2], out[3] = mean - y * eta, mean - y, mean, mean
+
+
+@njit(cache=True)
+def _derivatives(family: Family, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats, out: Floats) -> None:
+    for i in range(len(y)):
+        out[0, i], out[1, i], out[2, i], out[3, i] = loss(family, y[i], m[i], eta[i], hi[i], lo[i])
+
+
+def threshold_derivatives(kind: int, m: Floats, a: Floats, b: Floats) -> Floats:
+    """What :func:`threshold_loss` gives, for every row of a cumulative model.
+
+    Parameters
+    ----------
+    kind : int
+        ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
+    m, a, b : (N,) float arrays
+
+    Returns
+    -------
+    (6, N) float array
+    """
+    result = np.empty((6, len(m)))
+    _thresholds(FAMILIES[kind], m, a, b, result)
+    return result
+
+
+@njit(cache=True)
+def _thresholds(family: Family, m: Floats, a: Floats, b: Floats, out: Floats) -> None:
+    for i in range(len(m)):
+        own = threshold_loss(family, m[i], a[i], b[i])
+        for k in range(6):
+            out[k, i] = own[k]

@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from judgestats.kernels.compiling import njit
 from judgestats.kernels.elimination import Structure, factorise, gather, invert, log_determinant, solve_many
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,6 @@ class Profile:
     flat: Floats
 
 
-@njit(cache=True)
 def cross(zl: Floats, weight: Floats, cols: Any, given: Floats, q: int) -> Floats:
     """Λ'Z'W times a matrix.
 
@@ -110,11 +109,10 @@ def cross(zl: Floats, weight: Floats, cols: Any, given: Floats, q: int) -> Float
     (q, p) float array
     """
     B = np.zeros((q, given.shape[1]))
-    for i in range(zl.shape[0]):
-        for a in range(zl.shape[1]):
-            scaled, own = weight[i] * zl[i, a], B[cols[i, a]]
-            for c in range(given.shape[1]):
-                own[c] += scaled * given[i, c]
+    for own, c in zip(zl.T, cols.T, strict=True):
+        scaled, touched = weight * own, np.ascontiguousarray(c)
+        for column, values in enumerate(given.T):
+            B[:, column] += np.bincount(touched, scaled * values, minlength=q)
     return B
 
 
@@ -174,12 +172,12 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     """
     t, p = layout, data.X.shape[1]
     flat = np.empty(t.size)
-    gather(t.place, zl, data.weight, int(t.start[t.s]), t.s, t.q, flat)
-    if not factorise(t.start, t.rows, t.s, t.q, flat):
+    gather(t, zl, data.weight, flat)
+    if not factorise(t, flat):
         return Profile(np.inf, zl, np.zeros(p), np.zeros(t.q), np.nan, np.eye(p), flat)
     given, first, G, rest = data.centred
     B = cross(zl, data.weight, t.cols, given, t.q)
-    solution = solve_many(t.start, t.rows, t.s, t.q, flat, B)
+    solution = solve_many(t, flat, B)
     M = G - B[:, :p].T @ solution[:, :p]
     more = np.linalg.solve(M, rest - B[:, :p].T @ solution[:, p])
     u = solution[:, p] - solution[:, :p] @ more
@@ -187,13 +185,13 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     error = left @ np.append(-more, 1.0)
     squares = (data.weight * error**2).sum() + u @ u + data.within
     df = data.n - p if reml else data.n
-    log_det = log_determinant(int(t.start[t.s]), t.s, t.q, flat, np.ones(t.q))
+    log_det = log_determinant(t, flat, np.ones(t.q))
     twice = log_det + df * (1 + np.log(2 * np.pi * squares / df)) - data.log_weight
     pull = np.zeros((t.q, 0))
     if reml and p:
         twice += np.linalg.slogdet(M)[1]
         pull = solution[:, :p] @ np.linalg.inv(M)
-    inverse = invert(t.start, t.rows, t.s, t.q, flat)
+    inverse = invert(t, flat)
     scaled = error * df / squares
     scale = _by_scale(zl, data.weight, t.cols, t.place, inverse, scaled, u, np.ascontiguousarray(left[:, :p]), pull)
     beta = np.asarray(first + more, np.float64)

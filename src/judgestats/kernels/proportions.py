@@ -6,9 +6,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc, ndtr, ndtri, stdtrit
+
+from judgestats.kernels.compiling import njit
 
 #: A variance between clusters up to this is rounding: that of counts is above n**-4, and 0 where all are alike.
 ROUNDING = 1e-30

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from judgestats.kernels.compiling import njit
 from judgestats.kernels.laplace import Adjoint, Rows
-from judgestats.kernels.likelihoods import CUMULATIVE_LOGIT, loss, threshold_loss
+from judgestats.kernels.likelihoods import FAMILIES, Family, has_thresholds, loss, threshold_loss
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,15 +42,15 @@ EXACT, NEAR = 1e-11, 1e-3
 
 @njit(cache=True)
 def _mode(
-    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int, u: float,
-    close: float,
+    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
+    u: float, close: float,
 ) -> tuple[bool, float, float]:  # fmt: skip
     """Mode of one group and the curvature there."""
     before, step, h = np.inf, 0.0, 1.0
     for _ in range(200):
         total, slope, h = 0.5 * u * u, u, 1.0
         for i in range(first, last):
-            value, r, w, _ = loss(kind, y[i], m[i], eta0[i] + zl[i] * u, hi[i], lo[i])
+            value, r, w, _ = loss(family, y[i], m[i], eta0[i] + zl[i] * u, hi[i], lo[i])
             total += value
             slope += zl[i] * r
             h += zl[i] * zl[i] * w
@@ -68,13 +69,13 @@ def _mode(
 
 @njit(cache=True)
 def _value(
-    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
+    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
     node: Floats, log_weight: Floats, u: Floats, h: Floats, share: Floats, slope: Floats,
 ) -> float:  # fmt: skip
     """Minus the log likelihood; modes, curvatures, the nodes' shares and the rows' slopes are left in the last four."""
     total = 0.0
     for g in range(len(u)):
-        found, u[g], h[g] = _mode(kind, y, m, eta0, hi, lo, zl, start[g], start[g + 1], u[g], EXACT)
+        found, u[g], h[g] = _mode(family, y, m, eta0, hi, lo, zl, start[g], start[g + 1], u[g], EXACT)
         if not found:
             u[g] = 0.0
             return np.inf
@@ -83,7 +84,7 @@ def _value(
             at = u[g] + node[k] / np.sqrt(h[g])
             value = log_weight[k] - 0.5 * at * at
             for i in range(start[g], start[g + 1]):
-                own, slope[i, k], _, _ = loss(kind, y[i], m[i], eta0[i] + zl[i] * at, hi[i], lo[i])
+                own, slope[i, k], _, _ = loss(family, y[i], m[i], eta0[i] + zl[i] * at, hi[i], lo[i])
                 value -= own
             share[g, k] = value
             top = max(top, value)
@@ -99,7 +100,7 @@ def _value(
 
 @njit(cache=True)
 def _adjoint(
-    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
+    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
     node: Floats, u: Floats, h: Floats, share: Floats, slope: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats]:  # fmt: skip
     """Derivatives by η, by zl and by the thresholds of every row."""
@@ -116,8 +117,8 @@ def _adjoint(
                 total += zl[i] * r
                 by_eta[i] += share[g, k] * r
                 by_zl[i] += share[g, k] * r * at
-                if kind >= CUMULATIVE_LOGIT:
-                    direct = threshold_loss(kind, m[i], hi[i] - eta, lo[i] - eta)
+                if has_thresholds(family):
+                    direct = threshold_loss(family, m[i], hi[i] - eta, lo[i] - eta)
                     by_hi[i] += share[g, k] * direct[0]
                     by_lo[i] += share[g, k] * direct[3]
             push += share[g, k] * total
@@ -126,16 +127,16 @@ def _adjoint(
         by_h = 0.5 / h[g] - 0.5 * stretch * root / h[g]
         drift = 0.0  # of h by u
         for i in range(start[g], start[g + 1]):
-            drift += zl[i] ** 3 * loss(kind, y[i], m[i], eta0[i] + zl[i] * u[g], hi[i], lo[i])[3]
+            drift += zl[i] ** 3 * loss(family, y[i], m[i], eta0[i] + zl[i] * u[g], hi[i], lo[i])[3]
         move = -(push + by_h * drift) / h[g]  # by the slope at the mode, which stays 0
         for i in range(start[g], start[g + 1]):
             eta, z = eta0[i] + zl[i] * u[g], zl[i]
-            _, r, w, w1 = loss(kind, y[i], m[i], eta, hi[i], lo[i])
+            _, r, w, w1 = loss(family, y[i], m[i], eta, hi[i], lo[i])
             chain = by_h * z * z * w1 + move * z * w
             by_eta[i] += chain
             by_zl[i] += chain * u[g] + by_h * 2 * z * w + move * r
-            if kind >= CUMULATIVE_LOGIT:
-                _, r_hi, w_hi, _, r_lo, w_lo = threshold_loss(kind, m[i], hi[i] - eta, lo[i] - eta)
+            if has_thresholds(family):
+                _, r_hi, w_hi, _, r_lo, w_lo = threshold_loss(family, m[i], hi[i] - eta, lo[i] - eta)
                 by_hi[i] += by_h * z * z * w_hi + move * z * r_hi
                 by_lo[i] += by_h * z * z * w_lo + move * z * r_lo
             by_eta[i] *= often[g]
@@ -147,12 +148,13 @@ def _adjoint(
 
 @njit(cache=True)
 def _fall(
-    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int, at: float
-) -> tuple[float, float]:
+    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
+    at: float,
+) -> tuple[float, float]:  # fmt: skip
     """Minus the log of one group's integrand, and its slope."""
     total, slope = 0.5 * at * at, at
     for i in range(first, last):
-        own, r, _, _ = loss(kind, y[i], m[i], eta0[i] + zl[i] * at, hi[i], lo[i])
+        own, r, _, _ = loss(family, y[i], m[i], eta0[i] + zl[i] * at, hi[i], lo[i])
         total += own
         slope += zl[i] * r
     return total, slope
@@ -160,13 +162,13 @@ def _fall(
 
 @njit(cache=True)
 def _reach(
-    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
+    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
     u: float, base: float, side: float, reach: float,
 ) -> float:  # fmt: skip
     """How far from the mode u, on one side, the integrand has fallen by DROP; Newton's method, from a guess."""
     goal, most = np.sqrt(DROP + 1.0), np.sqrt(2.0 * (DROP + 1.0))  # the prior alone falls so far by `most`
     for _ in range(60):
-        value, slope = _fall(kind, y, m, eta0, hi, lo, zl, first, last, u + side * reach)
+        value, slope = _fall(family, y, m, eta0, hi, lo, zl, first, last, u + side * reach)
         fall = value - base
         if DROP <= fall <= DROP + 2.0:
             break
@@ -181,7 +183,7 @@ def _reach(
 
 @njit(cache=True)
 def _sweep(
-    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
+    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, first: int, last: int,
     base: float, at: float, step: float, count: int, slope: Floats,
     by_eta: Floats, by_zl: Floats, by_hi: Floats, by_lo: Floats,
 ) -> float:  # fmt: skip
@@ -191,17 +193,17 @@ def _sweep(
         u = at + k * step
         value = 0.5 * u * u
         for i in range(first, last):
-            own, slope[i], _, _ = loss(kind, y[i], m[i], eta0[i] + zl[i] * u, hi[i], lo[i])
+            own, slope[i], _, _ = loss(family, y[i], m[i], eta0[i] + zl[i] * u, hi[i], lo[i])
             value += own
         share = np.exp(base - value)
         area += share
         for i in range(first, last):
             by_eta[i] += share * slope[i]
             by_zl[i] += share * slope[i] * u
-        if kind >= CUMULATIVE_LOGIT:
+        if has_thresholds(family):
             for i in range(first, last):
                 eta = eta0[i] + zl[i] * u
-                direct = threshold_loss(kind, m[i], hi[i] - eta, lo[i] - eta)
+                direct = threshold_loss(family, m[i], hi[i] - eta, lo[i] - eta)
                 by_hi[i] += share * direct[0]
                 by_lo[i] += share * direct[3]
     return area
@@ -209,7 +211,7 @@ def _sweep(
 
 @njit(cache=True)
 def _trapezoid(
-    kind: int, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
+    family: Family, y: Floats, m: Floats, eta0: Floats, hi: Floats, lo: Floats, zl: Floats, start: Ints, often: Floats,
     same: float, extra: int, u: Floats, left: Floats, right: Floats, intervals: Ints, slope: Floats,
     by_eta: Floats, by_zl: Floats, by_hi: Floats, by_lo: Floats,
 ) -> float:  # fmt: skip
@@ -218,22 +220,22 @@ def _trapezoid(
     total = 0.0
     for g in range(len(u)):
         first, last = start[g], start[g + 1]
-        found, u[g], h = _mode(kind, y, m, eta0, hi, lo, zl, first, last, u[g], NEAR)
+        found, u[g], h = _mode(family, y, m, eta0, hi, lo, zl, first, last, u[g], NEAR)
         if not found:
             u[g] = left[g] = right[g] = 0.0
             return np.inf
         if left[g] == 0.0:
             left[g] = right[g] = np.sqrt(2.0 * (DROP + 1.0) / h)
-        base = _fall(kind, y, m, eta0, hi, lo, zl, first, last, u[g])[0]
-        left[g] = _reach(kind, y, m, eta0, hi, lo, zl, first, last, u[g], base, -1.0, left[g])
-        right[g] = _reach(kind, y, m, eta0, hi, lo, zl, first, last, u[g], base, 1.0, right[g])
+        base = _fall(family, y, m, eta0, hi, lo, zl, first, last, u[g])[0]
+        left[g] = _reach(family, y, m, eta0, hi, lo, zl, first, last, u[g], base, -1.0, left[g])
+        right[g] = _reach(family, y, m, eta0, hi, lo, zl, first, last, u[g], base, 1.0, right[g])
         low, width = u[g] - left[g], left[g] + right[g]
         area, n, count, gap, at = 0.0, FIRST, FIRST - 1, width / FIRST, u[g] - left[g] + width / FIRST
         more, settled, expected = extra, False, 0.0
         while True:
             before = area
             area += _sweep(
-                kind, y, m, eta0, hi, lo, zl, first, last, base, at, gap, count, slope, by_eta, by_zl, by_hi, by_lo
+                family, y, m, eta0, hi, lo, zl, first, last, base, at, gap, count, slope, by_eta, by_zl, by_hi, by_lo
             )
             if n > FIRST:
                 change = abs(area - 2.0 * before) / area
@@ -327,7 +329,7 @@ class Quadrature:
             `eta0`, for :meth:`adjoint`.
         """
         d, own = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (d.kind, d.y, d.m, eta0, hi, lo, own, self.start, self.often)
+        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, own, self.start, self.often)
         return _value(*given, self.node, self.log_weight, self.u, self.h, self.share, self.slope), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
@@ -343,7 +345,7 @@ class Quadrature:
         Adjoint
         """
         d, own = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (d.kind, d.y, d.m, eta, hi, lo, own, self.start, self.often)
+        given = (FAMILIES[d.kind], d.y, d.m, eta, hi, lo, own, self.start, self.often)
         by_eta, by_zl, by_hi, by_lo = _adjoint(*given, self.node, self.u, self.h, self.share, self.slope)
         return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
 
@@ -425,7 +427,7 @@ class Trapezoid:
             `eta0`, for :meth:`adjoint`.
         """
         d, own = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (d.kind, d.y, d.m, eta0, hi, lo, own, self.start, self.often, self.same, self.extra)
+        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, own, self.start, self.often, self.same, self.extra)
         return _trapezoid(*given, self.u, self.left, self.right, self.intervals, self.slope, *self.by), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:  # noqa: ARG002
@@ -444,6 +446,7 @@ class Trapezoid:
         return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
 
 
+@cache
 def rule(n: int) -> tuple[Floats, Floats]:
     """Gauss-Hermite nodes for the standard normal density.
 
@@ -465,4 +468,7 @@ def rule(n: int) -> tuple[Floats, Floats]:
     3.0
     """
     node, weight = np.polynomial.hermite_e.hermegauss(n)
-    return node, np.log(weight / np.sqrt(2 * np.pi)) + 0.5 * node**2
+    log_weight = np.log(weight / np.sqrt(2 * np.pi)) + 0.5 * node**2
+    for values in (node, log_weight):
+        values.setflags(write=False)
+    return node, log_weight

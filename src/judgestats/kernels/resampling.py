@@ -6,9 +6,10 @@ import math
 import zlib
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrik, ndtr, ndtri, stdtrit
+
+from judgestats.kernels.compiling import njit
 
 #: Draws held in memory at a time.
 _DRAWS = 2**22

@@ -402,7 +402,7 @@ def _posterior(model: Model, params: Floats, covariance: Floats) -> Posterior | 
 def _pull(layout: Structure, flat: Floats, zl: Floats, w: Floats, X: Floats) -> Floats:
     """H⁻¹ Λ'Z'WX."""
     B = cross(zl, w, layout.cols, X, layout.q)
-    pull: Floats = solve_many(layout.start, layout.rows, layout.s, layout.q, flat, B)
+    pull: Floats = solve_many(layout, flat, B)
     return pull
 
 

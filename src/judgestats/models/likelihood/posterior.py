@@ -54,7 +54,7 @@ class Posterior:
     def spreads(self) -> tuple[Floats, ...]:
         """For each term (levels, k, k): conditional covariance given the parameters."""
         s = self.layout
-        inverse = invert(s.start, s.rows, s.s, s.q, self.flat)
+        inverse = invert(s, self.flat)
         result = []
         for t, L in enumerate(self.factors):
             own = self._own(t)
@@ -105,7 +105,7 @@ class Posterior:
                     np.add.at(load, (own[:, c], known), zl[known, c])
                 result[part] += np.where(code < 0, (zl**2).sum(axis=1), 0.0)
             s = self.layout
-            spread = (load * solve_many(s.start, s.rows, s.s, s.q, self.flat, load)).sum(axis=0)
+            spread = (load * solve_many(s, self.flat, load)).sum(axis=0)
             moved = X[part] - load.T @ self.pull
             result[part] += spread + np.einsum("mi,ij,mj->m", moved, self.beta_covariance, moved)
         return result

@@ -216,11 +216,11 @@ def first_guess(objective: GeneralisedObjective, table: Compressed, params: Floa
     _, _, w = losses(d.kind, d.y, d.m, eta, hi, lo)
     layout = objective.kernel.layout if isinstance(objective.kernel, Laplace) else layout_of(table.columns)
     flat = np.empty(layout.size)
-    gather(layout.place, zl, w, int(layout.start[layout.s]), layout.s, layout.q, flat)
-    factorise(layout.start, layout.rows, layout.s, layout.q, flat)
+    gather(layout, zl, w, flat)
+    factorise(layout, flat)
     B = cross(zl, w, layout.cols, d.X, layout.q)
     left = B * table.often[:, None]
-    taken = left.T @ solve_many(layout.start, layout.rows, layout.s, layout.q, flat, B)
+    taken = left.T @ solve_many(layout, flat, B)
     result = np.zeros((len(params), len(params)))
     result[:p, :p] = np.linalg.pinv((d.X * (w * d.times)[:, None]).T @ d.X - taken)
     n = max(float((d.m * d.times).sum()), 1.0)
@@ -235,7 +235,7 @@ def first_guess(objective: GeneralisedObjective, table: Compressed, params: Floa
 
 def _told(table: Compressed, layout: Structure, flat: Floats) -> tuple[list[Any], list[Floats]]:
     """For each column of z: its columns in H, and the share of each one's variance that the data explain."""
-    inverse = invert(layout.start, layout.rows, layout.s, layout.q, flat)
+    inverse = invert(layout, flat)
     entries, tail = int(layout.start[layout.s]), layout.q - layout.s
     diagonal = np.append(inverse[entries : entries + layout.s], inverse[entries + layout.s :][:: tail + 1])
     own = [table.columns.of(t, c) for t, size in enumerate(table.columns.sizes) for c in range(size)]

@@ -252,7 +252,7 @@ def _with_cuts(fit: Fitted, effects: Any) -> Any:
     for a in range(zl.shape[1]):
         np.add.at(load, own.cols[:, a], zl[:, a, None] * by_tau)
     # the modes move by -pull: x'β + z'b moves by (x - load'pull)'dβ
-    pull = np.concatenate([effects.pull, solve_many(t.start, t.rows, t.s, t.q, effects.flat, load)], axis=1)
+    pull = np.concatenate([effects.pull, solve_many(t, effects.flat, load)], axis=1)
     location = fit.n_location
     return replace(effects, pull=pull, beta_covariance=fit.covariance[:location, :location])
 
