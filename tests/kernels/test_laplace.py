@@ -67,6 +67,19 @@ def test_gradient_is_exact(kind):
     assert gradient_of(rows, kernel, PARAMS)[1] == pytest.approx(plain, abs=3e-5)
 
 
+@pytest.mark.parametrize("kind", range(5))
+def test_an_arrow_and_a_sparse_system_give_the_same_objective_and_gradient(kind):
+    rows, cols, blocks = problem(kind)
+    loops = [structure(cols, blocks, speed, blas_speed=0) for speed in (4.0, 1e9, 1e-9)]
+    systems = [structure(cols, blocks), *loops]
+    assert [t.arrow for t in systems] == [True, False, False, False]
+    assert len({t.s for t in loops}) > 1
+    arrow, *others = (gradient_of(rows, Laplace.of(rows, t, np.ones(t.q)), PARAMS) for t in systems)
+    for value, gradient in others:
+        assert value == pytest.approx(arrow[0], abs=1e-9)
+        assert gradient == pytest.approx(arrow[1], abs=1e-8)
+
+
 def test_no_mode_is_an_infinite_objective():
     rows, cols, blocks = problem(0)
     t = structure(cols, blocks)

@@ -65,9 +65,36 @@ def test_between_does_not_cancel_in_the_upper_tail():
     assert lk.between(3, 40.0, 39.0) == pytest.approx(logistic.sf(39) - logistic.sf(40), rel=1e-12)
 
 
-def test_losses_of_many_rows_are_those_of_each():
-    rng = np.random.default_rng(0)
-    y, m, eta = rng.integers(0, 3, 20).astype(float), np.full(20, 3.0), rng.normal(size=20)
-    value, r, w = lk.losses(0, y, m, eta, eta, eta)
-    each = np.array([lk.loss(lk.FAMILIES[0], *row) for row in zip(y, m, eta, eta, eta, strict=True)])
-    assert np.column_stack([value, r, w]) == pytest.approx(each[:, :3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_derivatives_of_many_rows_are_those_of_each(kind):
+    rng, N = np.random.default_rng(0), lk._AT_ONCE + 50  # more than one chunk
+    y, m, eta = rng.integers(0, 3, N).astype(float), np.full(N, 3.0), rng.normal(0, 4, N)
+    lo = rng.normal(size=N)
+    hi = lo + rng.random(N) + 0.1
+    got = lk.derivatives(kind, y, m, eta, hi, lo)
+    some = np.r_[:20, N - 20 : N]
+    each = np.array([lk.loss(lk.FAMILIES[kind], y[i], m[i], eta[i], hi[i], lo[i]) for i in some])
+    assert got[:, some] == pytest.approx(each.T, rel=1e-12, abs=1e-12)
+    assert np.array(lk.losses(kind, y, m, eta, hi, lo)) == pytest.approx(got[:3])
+
+
+def test_the_logit_does_not_overflow():
+    far = np.array([-800.0, 800.0])
+    value, r, w, w1 = lk.derivatives(0, np.array([1.0, 1.0]), np.ones(2), far, far, far)
+    assert value == pytest.approx([800.0, 0.0])
+    assert r == pytest.approx([-1.0, 0.0])
+    assert w == pytest.approx([0.0, 0.0])
+    assert w1 == pytest.approx([0.0, 0.0])
+
+
+@pytest.mark.parametrize("kind", [3, 4])
+def test_threshold_derivatives_of_many_rows_are_those_of_each(kind):
+    b = np.array([-1.0, 0.2, 3.0])
+    got = lk.threshold_derivatives(kind, np.full(3, 2.0), b + 0.7, b)
+    each = [lk.threshold_loss(lk.FAMILIES[kind], 2.0, x + 0.7, x) for x in b]
+    assert got == pytest.approx(np.array(each).T, rel=1e-14)
+
+
+def test_other_families_have_no_thresholds():
+    assert [lk.has_thresholds(f) for f in lk.FAMILIES] == [False, False, False, True, True]
+    assert lk.threshold_loss(lk.FAMILIES[0], 1.0, 1.0, 0.0) == (0.0,) * 6
