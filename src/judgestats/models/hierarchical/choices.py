@@ -79,7 +79,7 @@ def choice_rows(
     accuracy, both = joint(arms, drawn.values)
     odds, there = drawn.values["logit"], arms.there
     rows: list[dict[str, Any]] = []
-    shared = {"conf_level": conf_level, "method": drawn.method, "dependence": arms.law, "against": drawn}
+    shared = {"conf_level": conf_level, "method": drawn.method, "dependence": arms.law, "draws": drawn}
     for j, name in enumerate(arms.judges):
         own = np.flatnonzero(there[j])
         whole = flags(flag, arms.aside.get(name), SMALL_N if np.nanmax(arms.n[j, own]) < 30 else "")

@@ -326,7 +326,7 @@ def _empty(data: Scores, priors: Mapping[str, Prior], why: str) -> Posterior:
 def _row(term: str, values: Floats, conf_level: float, n: float, found: Draws, flag: str) -> dict[str, Any]:
     told = flags(flag, *weight_flags(found))
     chains = np.isnan(found.pareto_k)
-    made = row(term, values, conf_level=conf_level, n=n, method=found.method, flag=told, chains=chains, against=found)
+    made = row(term, values, conf_level=conf_level, n=n, method=found.method, flag=told, chains=chains, draws=found)
     return {**made, "median": float(np.median(values))}
 
 

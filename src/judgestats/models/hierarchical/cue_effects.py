@@ -156,7 +156,7 @@ class Probed:
         if not values.shape[-1] or np.isnan(values).any():
             return {**key, "term": term, "estimate": math.nan, "n": n, "method": self.draws.method, "flag": flag}
         own = values.mean(axis=-1)
-        more: dict[str, Any] = {"n": n, "method": self.draws.method, "flag": flag, "against": self.draws}
+        more: dict[str, Any] = {"n": n, "method": self.draws.method, "flag": flag, "draws": self.draws}
         made = row(term, own, conf_level=self.conf_level, **more, **key)
         if made["conf_low"] < made["conf_high"]:
             return made

@@ -147,7 +147,7 @@ def _of_curve(
             continue
         unknown = SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
         told = flags(flag, unknown, doubt)
-        yield row(term, own, conf_level=conf_level, flag=told, against=fitted.draws, **common)
+        yield row(term, own, conf_level=conf_level, flag=told, draws=fitted.draws, **common)
     if data.folded:
         yield {**common, "term": "slot_bias_sign", "estimate": 0.5, "flag": flags(flag, SLOTS_UNKNOWN, PRIOR_DRIVEN)}
 
@@ -198,6 +198,6 @@ def _of_change(
         led = _prior_decides(term, ratio(first.draws.values, name), ratio(first.prior, name), second)
         doubts.append(PRIOR_DRIVEN if led else "")
         told = flags(flag, doubts[-1])
-        yield row(term, moved[-1], conf_level=conf_level, flag=told, against=fitted.draws, **common)
+        yield row(term, moved[-1], conf_level=conf_level, flag=told, draws=fitted.draws, **common)
     more = float((np.abs(moved[0]) > np.abs(moved[1])).mean())
     yield {**common, "term": "probability_criterion_moved_more", "estimate": more, "flag": flags(flag, *doubts)}

@@ -251,7 +251,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     p, rng = _probabilities(cells, drawn.values), np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
-    shared = {"conf_level": conf_level, "method": drawn.method, "against": drawn}
+    shared = {"conf_level": conf_level, "method": drawn.method, "draws": drawn}
     unseen = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY
     for c, condition in enumerate(cells.conditions):
         key, here, each = dict(zip(cells.keys, condition, strict=True)), cells.condition == c, []
@@ -290,7 +290,7 @@ def _lean(p: Floats, net: str, margin: float, more: dict[str, Any]) -> list[dict
 
 def chance(term: str, values: Floats, **more: Any) -> dict[str, Any]:
     """Row of a probability: a mean of draws, with the sampler's own error and no interval."""
-    made = row(term, values, **{k: v for k, v in more.items() if k != "against"})
+    made = row(term, values, **{k: v for k, v in more.items() if k != "draws"})
     ess = float(diagnostics(values[..., None])[1][0]) if values.std() > 0 else np.nan
     error = float(values.std(ddof=1) / np.sqrt(ess)) if ess > 0 else np.nan
     return {**made, "std_error": error, "conf_low": np.nan, "conf_high": np.nan, "flag": more.get("flag", "")}

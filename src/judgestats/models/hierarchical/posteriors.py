@@ -119,7 +119,7 @@ def row(
     method: str,
     flag: str = "",
     chains: bool = True,
-    against: Draws | None = None,
+    draws: Draws | None = None,
     **more: Any,
 ) -> dict[str, Any]:
     """One row of estimates from draws of a scalar.
@@ -135,7 +135,7 @@ def row(
     flag : str
     chains : bool
         False for draws by importance, which are no chains: their weights are judged instead.
-    against : Draws, optional
+    draws : Draws, optional
         The draws that `values` come from: the row is then flagged where the priors move it.
     **more
         Condition columns.
@@ -156,7 +156,7 @@ def row(
         "conf_low": float(low),
         "conf_high": float(high),
         "method": method,
-        "flag": merged(flag, "" if against is None else of_prior(values, against), doubt(rhat, min(bulk, end))),
+        "flag": merged(flag, "" if draws is None else of_prior(values, draws), doubt(rhat, min(bulk, end))),
     }
 
 

@@ -37,7 +37,7 @@ class Rows:
             method=self.made.method,
             flag=told,
             chains=np.isnan(self.made.pareto_k),
-            against=self.made,
+            draws=self.made,
             **keys,
         )
         return {**made, "probability": float((values > 0).mean())}
