@@ -105,4 +105,7 @@ def test_misuse_is_kept_apart():
         "accuracy: Wilson on calls",
         "win_rate: percentile, items only",
         "raw_false_preference: Wilson on calls",
+        "accuracy: cluster=False",
+        "win_rate: cluster=False",
+        "difference: cluster=False",
     }

@@ -144,7 +144,7 @@ def test_a_score_of_booleans_or_words_is_a_verdict() -> None:
 def test_a_tally() -> None:
     frame = js.ratings(verdicts())
     counts = tally(frame, "accuracy")
-    assert counts.columns.tolist() == ["item", "judge", "outcome", "n"]
+    assert counts.columns.tolist() == ["judge", "item", "outcome", "n"]
     pd.testing.assert_frame_equal(js.accuracy(counts), js.accuracy(frame))
 
 

@@ -298,7 +298,7 @@ def test_fieller_covers_the_price():
 
 def test_nothing_is_drawn_at_random():
     assert not {"seed", "n_resamples"} & set(inspect.signature(criterion_shift).parameters)
-    sheets = [datasheet(paired_calls(), n_resamples=50, seed=s) for s in (1, 2)]
+    sheets = [datasheet(paired_calls(), baseline="base", n_resamples=50, seed=s) for s in (1, 2)]
     ends = [s.loc[s["term"] == "saved_per_lost", ["conf_low", "conf_high"]].to_numpy() for s in sheets]
     assert ends[0].size == 2
     np.testing.assert_array_equal(*ends)
