@@ -68,7 +68,7 @@ def test_a_judge_as_gold_is_the_same_as_its_answers_in_a_column():
     ann = table[table["judge"] == "Ann"].set_index("item")["choice"].map({"first": "x", "second": "y", "tie": "tie"})
     assert (found["gold"] == found["item"].map(ann)).all()
     by_hand = table[table["judge"] != "Ann"].assign(gold=lambda t: t["item"].map(ann))
-    pd.testing.assert_frame_equal(js.datasheet(table, gold="Ann", cluster=None), js.datasheet(by_hand, cluster=None))
+    pd.testing.assert_frame_equal(js.datasheet(table, gold="Ann", cluster=False), js.datasheet(by_hand, cluster=False))
 
 
 def test_a_judge_as_gold_who_differs_between_orders_has_no_preference():

@@ -159,7 +159,7 @@ def test_ordered_is_clm_and_our_likelihood(link: str) -> None:
 
 def test_ordered_takes_counts() -> None:
     housing = reference.data("housing").rename(columns={"Freq": "n"})
-    own = fit("Sat ~ Infl + Type + Cont", housing, family="cumulative", engine="ordered")
+    own = fit("Sat ~ Infl + Type + Cont", housing, family="cumulative", engine="ordered", counts="n")
     assert own.glance()["deviance"].iloc[0] == pytest.approx(3479.1493, abs=1e-3)
     given = reference.results("fits", model="housing", engine="clm", quantity="fixed")
     for row in given.to_dict("records"):

@@ -156,7 +156,7 @@ def test_a_tally_has_the_degrees_of_freedom_of_its_rows():
     tally = rounded.groupby(["score", "strategy", "judge"]).size().rename("n").reset_index()
     formula = "score ~ strategy + (1|judge)"
     raw = js.fit(formula, rounded[["score", "strategy", "judge"]], family="gaussian", reml=True).tidy(effects="fixed")
-    counted = js.fit(formula, tally, family="gaussian", reml=True).tidy(effects="fixed")
+    counted = js.fit(formula, tally, family="gaussian", reml=True, counts="n").tidy(effects="fixed")
     np.testing.assert_allclose(counted["df"], raw["df"], rtol=1e-8)
 
 
