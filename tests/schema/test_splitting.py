@@ -353,6 +353,7 @@ def test_pairs_judged_twice_in_one_order_are_told_in_the_same_words():
 
 def test_system_is_optional_where_one_thing_is_judged():
     table = scaled(systems="v").drop(columns=["system", "scale"]).assign(replicate=np.resize([0, 1, 2], 36 * 3))
+    table = pd.concat([table.assign(criterion=c, score=table["score"] + k) for k, c in enumerate(("style", "truth"))])
     ready = js.ratings(table)
     assert "system" not in ready
     for measure in ("score_matrix", "consensus_deviation", "icc", "alpha", "variance_components", "agreement_levels"):

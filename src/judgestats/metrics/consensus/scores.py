@@ -144,7 +144,7 @@ def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
     """Mean of the criteria of each run, or None where the runs of a cell are not told apart."""
     present = data.collect_schema().names()
     run = [c for c in ("replicate", COUNTS) if c in present and c not in by]
-    keys = [*by, "judge", "system", *(c for c in ("item",) if c in present), *run]
+    keys = [*by, "judge", *(c for c in ("system", "item") if c in present), *run]
     table = data.select(*dict.fromkeys([*keys, "criterion", "score"])).lazy().collect(backend="pandas").to_native()
     if table.duplicated([*dict.fromkeys([*keys, "criterion"])]).any():
         return None
