@@ -201,7 +201,7 @@ def test_a_row_may_carry_a_count(family):
     rng = np.random.default_rng(4)
     frame = pd.DataFrame({"g": rng.integers(0, 12, 400).astype(str), "x": rng.integers(0, 2, 400)})
     frame["y"] = rng.integers(0, 2 if family == "binomial" else 4, 400)
-    tally = frame.value_counts().rename("n").reset_index()
+    tally = frame.value_counts().rename("n_identical").reset_index()
     link = {"binomial": "logit", "gaussian": "identity", "poisson": "log", "cumulative": "probit"}[family]
     fits = []
     for data in (frame, tally):

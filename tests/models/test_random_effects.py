@@ -145,7 +145,7 @@ def test_a_tally_gives_what_its_rows_give():
     x = np.tile([0, 1], 120)
     eta = rng.normal(0, 1, 12)[item] + x * rng.normal(0, 1.5, 12)[item]
     calls = pd.DataFrame({"y": (rng.random(240) < 1 / (1 + np.exp(-eta))).astype(int), "item": item, "x": x})
-    tally = calls.groupby(["y", "item", "x"]).size().rename("n").reset_index()
+    tally = calls.groupby(["y", "item", "x"]).size().rename("n_identical").reset_index()
     whole, counted = (fitted("y ~ x + (x|item)", table) for table in (calls, tally))
     pd.testing.assert_frame_equal(random_effects(whole), random_effects(counted), rtol=1e-6)
     pd.testing.assert_frame_equal(variance_components(whole), variance_components(counted), rtol=1e-6)

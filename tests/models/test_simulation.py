@@ -96,7 +96,7 @@ def _calls(levels=10, each=30):
 
 def test_a_row_that_counts_is_as_many_calls():
     calls = _calls()
-    tally = calls.groupby(["y", "x", "item"]).size().rename("n").reset_index()
+    tally = calls.groupby(["y", "x", "item"]).size().rename("n_identical").reset_index()
     fit = fitted("y ~ x + (1|item)", tally)
     table = simulate(fit, 2000, seed=7)
     assert table["sim_trials"].sum() == len(calls)
@@ -106,7 +106,7 @@ def test_a_row_that_counts_is_as_many_calls():
     eta = fit.design.X @ fit.beta + fit.effects().modes[0][fit.design.terms[0].codes, 0]
     expected = fit.design.count * expit(eta) * expit(-eta)
     np.testing.assert_allclose(_sims(fixed).var(axis=1).sum(), expected.sum(), rtol=0.03)
-    graded = calls.groupby(["grade", "x", "item"]).size().rename("n").reset_index()
+    graded = calls.groupby(["grade", "x", "item"]).size().rename("n_identical").reset_index()
     other = simulate(fitted("grade ~ x + (1|item)", graded, "cumulative"), seed=7)
     assert len(other) == len(calls)
     assert other.groupby(["grade", "x", "item"], observed=True).size().tolist() == graded["n"].tolist()
@@ -115,7 +115,7 @@ def test_a_row_that_counts_is_as_many_calls():
 @pytest.mark.parametrize(("response", "family"), [("y", "binomial"), ("grade", "cumulative"), ("grade", "poisson")])
 def test_a_redesign_keeps_the_calls_and_fits_like_its_rows(response, family):
     calls = _calls()
-    tally = calls.groupby([response, "x", "item"]).size().rename("n").reset_index()
+    tally = calls.groupby([response, "x", "item"]).size().rename("n_identical").reset_index()
     fit = fitted(f"{response} ~ x + (1|item)", tally, family)
     rng = np.random.default_rng(9)
     drawn, index = redesign(fit, rng)
@@ -144,7 +144,7 @@ def test_refits_scatter_about_the_fit():
 def test_sets_of_thresholds_follow_their_rows():
     calls = _calls()
     calls["order"] = np.where(calls["x"] == 1, "ab", "ba")
-    tally = calls.groupby(["grade", "order", "item"]).size().rename("n").reset_index()
+    tally = calls.groupby(["grade", "order", "item"]).size().rename("n_identical").reset_index()
     coded = design(
         "grade ~ 1 + (1|item) + offset(order * 0)",
         tally.assign(order=(tally["order"] == "ab") * 1),
@@ -165,7 +165,7 @@ def test_sets_of_thresholds_follow_their_rows():
 
 def test_a_fit_by_the_front_door_is_refitted_with_its_counts():
     calls = _calls()
-    tally = calls.groupby(["y", "x", "item"]).size().rename("n").reset_index()
+    tally = calls.groupby(["y", "x", "item"]).size().rename("n_identical").reset_index()
     for options in ({"n_quadrature": "auto"}, {"n_quadrature": 9}, {"n_quadrature": 1}):
         fit = js.fit("y ~ x + (1|item)", tally, **options)
         drawn, index = redesign(fit, np.random.default_rng(12))
