@@ -127,15 +127,15 @@ def _text(column: str) -> Any:
     return nw.col(column).cast(nw.String)
 
 
-def _settled(decided: Any) -> Any:
+def _settled(decided: Any, tied: Any = None) -> Any:
     """What an answer comes to: `decided` where it is a side; an unknown label stays, and is refused when counted."""
     choice = _text("choice")
     return (
         nw.when(choice.is_null() | (choice == "invalid"))
         .then(nw.lit("invalid"))
-        .when((choice == "tie") | (choice == "abstain"))
-        .then(nw.lit("tie"))
-        .when((choice == "first") | (choice == "second"))
+        .when(choice.is_in(("tie", "abstain")))
+        .then(nw.lit("tie") if tied is None else tied)
+        .when(choice.is_in(("first", "second")))
         .then(decided)
         .otherwise(choice)
     )
@@ -163,11 +163,10 @@ def _against_if_known(present: list[str]) -> Any:
 
 def _against_gold() -> Any:
     """A tie is correct only where the gold is a tie; elsewhere it is a tie."""
-    outcome = _against("gold", "correct", "wrong")
-    answered_tie = nw.when(outcome == "tie").then(nw.lit("correct")).otherwise(outcome)
-    took_side = (_text("choice") == "first") | (_text("choice") == "second")
-    where_tie = nw.when(took_side).then(nw.lit("wrong")).otherwise(answered_tie)
-    return nw.when(_text("gold") == "tie").then(where_tie).otherwise(outcome)
+    tie = _text("gold") == "tie"
+    agree = ((_text("choice") == "first") == (_text("gold") == _text("first"))) & ~tie
+    decided = nw.when(agree).then(nw.lit("correct")).otherwise(nw.lit("wrong"))
+    return _settled(decided, nw.when(tie).then(nw.lit("correct")).otherwise(nw.lit("tie")))
 
 
 def _answer() -> Any:
