@@ -109,7 +109,7 @@ def test_a_row_that_counts_is_as_many_calls():
     graded = calls.groupby(["grade", "x", "item"]).size().rename("n_identical").reset_index()
     other = simulate(fitted("grade ~ x + (1|item)", graded, "cumulative"), seed=7)
     assert len(other) == len(calls)
-    assert other.groupby(["grade", "x", "item"], observed=True).size().tolist() == graded["n"].tolist()
+    assert other.groupby(["grade", "x", "item"], observed=True).size().tolist() == graded["n_identical"].tolist()
 
 
 @pytest.mark.parametrize(("response", "family"), [("y", "binomial"), ("grade", "cumulative"), ("grade", "poisson")])
