@@ -211,9 +211,9 @@ def test_a_measure_shown_without_a_number_is_listed(tmp_path):
 
 
 def test_the_legend_of_dependent_calls_takes_no_side(tmp_path):
-    page = Page(made(plain_verdicts(["a"]), tmp_path)).text
+    page = Page(made(plain_verdicts(["a"]), tmp_path, cluster=False)).text
     assert "likely too narrow" not in page
-    assert "too wide for a lean when both orders" in FLAGS[NOT_INDEPENDENT]
+    assert "wide for a difference of slots when both orders" in FLAGS[NOT_INDEPENDENT]
     assert FLAGS[NOT_INDEPENDENT] in page.split(NOT_SHOWN)[-1]
 
 
@@ -230,9 +230,12 @@ def test_both_orders_make_the_plain_interval_of_a_lean_too_wide():
         for i in range(40)
         for f, s in ("xy", "yx")
     ]
-    lean = slot_lean(preferences(pd.DataFrame(rows))).set_index("term").loc["lean"]
-    assert lean["estimate"] == 0
-    assert lean["conf_high"] - lean["conf_low"] > 0.3  # and yet every pair gives exactly 0
+    plain, own = (
+        slot_lean(preferences(pd.DataFrame(rows)), cluster=c).query("term == 'lean'").iloc[0] for c in (False, "auto")
+    )
+    assert plain["estimate"] == own["estimate"] == 0
+    assert plain["conf_high"] - plain["conf_low"] > 0.3  # and yet every pair gives exactly 0
+    assert 0 < own["conf_high"] - own["conf_low"] < 0.2
 
 
 def test_flags_of_the_score_matrix_and_of_mean_scores_are_on_the_page(tmp_path):
