@@ -142,7 +142,8 @@ def tally(
 
 def _apart(by: By, pattern: Pattern, present: Sequence[str]) -> list[str]:
     """Columns that tell two estimates apart: calls in different ones need not be independent."""
-    own = (c for c in pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other"))
+    own = [c for c in pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other")]
+    own += [c for c in pattern.optional if c == "scheme" and c in present]  # never pooled
     return list(dict.fromkeys([*(c for c in names(by) if c in present), "judge", *own]))
 
 

@@ -170,7 +170,8 @@ def _clustered(
         return data.to_native(), columns, note
     asked = clusters(cluster)
     grouping(asked or (), table.columns)
-    apart = [c for c in groups if c != "scheme"] + ["probe"]
+    there = nw.from_native(calls).collect_schema().names()
+    apart = [c for c in groups if c != "scheme" or c in there] + ["probe"]
     frame = table.copy(deep=False)
     frame.attrs = dict(getattr(calls, "attrs", {}))
     found = shared_counts(frame, PATTERNS["revision" if kind == "joint" else "anchoring"], apart)
