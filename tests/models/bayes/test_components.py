@@ -171,7 +171,7 @@ def test_a_prior_that_did_not_foresee_the_spread_of_judges() -> None:
     told = agreement(table, priors={"judge": 0.1}, draws=1000)
     assert "prior and data disagree" in named(told.tidy()).loc["judge", "flag"]
     assert "prior and data disagree" in named(told.tidy()).loc["ICC(2,1)", "flag"]
-    assert told.check().set_index("what").loc["prior-predictive tail area of judge", "value"] < 0.01
+    assert told.check().set_index("what").loc["tail area of judge under its prior", "value"] < 0.01
     assert not agreement(table, draws=1000).check()["flag"].str.contains("disagree").any()
 
 

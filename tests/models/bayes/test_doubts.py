@@ -97,7 +97,7 @@ def test_flags_of_a_prior():
     ]
     assert flags == ["", "prior-driven", "prior and data disagree; prior-driven"]
     told = foreseen(normal_draws(0.2, 3, 0.3))
-    assert told[0]["what"] == "prior-predictive tail area of x"
+    assert told[0]["what"] == "tail area of x under its prior"
     assert told[0]["flag"] == "prior and data disagree"
     assert "priors=" in told[0]["cure"]
     assert foreseen(normal_draws(10, 1, 0.3))[0]["flag"] == ""

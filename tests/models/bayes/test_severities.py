@@ -166,11 +166,11 @@ def test_a_prior_that_did_not_foresee_the_data_says_so() -> None:
     found = severity(five_judges(0, mean=2.0), draws=250, sampled=False, priors={"mean_self": 0.1})
     row = get(found.tidy(), "mean_self_preference")
     assert "prior and data disagree" in row["flag"]
-    check = found.check().set_index("what").loc["prior-predictive tail area of mean_self"]
+    check = found.check().set_index("what").loc["tail area of mean_self under its prior"]
     assert check["value"] < 0.01
     assert "priors=" in check["cure"]
     sound = severity(five_judges(0), draws=250, sampled=False).check().set_index("what")
-    assert sound.loc["smallest prior-predictive tail area", "flag"] == ""
+    assert sound.loc["smallest tail area under a prior", "flag"] == ""
 
 
 def test_conditional_effects_equal_the_normal_formula() -> None:

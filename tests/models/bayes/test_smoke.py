@@ -29,7 +29,7 @@ def looked_at(found, terms):
     assert not set(checks.index) & set(chains if by_importance else weights)
     assert (checks.loc[checks["flag"] == "", "cure"] == "").all()
     assert not checks["cure"].str.contains("target_accept").any()
-    tails = checks.loc[checks.index.str.contains("prior-predictive tail area"), "value"]
+    tails = checks.loc[checks.index.str.contains("^tail area|smallest tail area"), "value"]
     assert len(tails) >= 1
     assert tails.between(0, 1).all()
     assert set(parts(found.table["flag"])) <= set(checks["flag"])

@@ -241,10 +241,10 @@ def foreseen(draws: Draws, of: str = "") -> list[dict[str, Any]]:
     """
     told = f" ({of})" if of else ""
     rows = [
-        finding(f"prior-predictive tail area of {name}{told}", p, CONFLICT) for name, p in draws.conflicts().items()
+        finding(f"tail area of {name} under its prior{told}", p, CONFLICT) for name, p in draws.conflicts().items()
     ]
     least = min((t.tail for t in draws.tops), default=float("nan"))
-    return rows or [finding(f"smallest prior-predictive tail area{told}", least)]
+    return rows or [finding(f"smallest tail area under a prior{told}", least)]
 
 
 def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str, Any]]:
