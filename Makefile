@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 
-.PHONY: reproduce test test-full test-real bench sbc mutations counts notebooks-full coverage-study coverage-models lint clean
+.PHONY: reproduce test test-slow test-full test-real bench sbc mutations counts notebooks-full coverage-study coverage-models lint clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -22,12 +22,17 @@ $(READY_DEV): $(READY)
 reproduce: $(READY)
 	$(BIN)/judgestats reproduce --out build/report/index.html
 
-# Lint, types, the import contract, then the whole suite; the last lines say what was skipped and why. Bayesian models and
-# notebooks are sampled with few draws. DuckDB's binding writes to standard error when the interpreter ends; it is shown
-# where something failed.
+# Lint, types, the import contract, then the suite; the last lines say what was skipped and why. DuckDB's binding writes to
+# standard error when the interpreter ends; it is shown where something failed.
 test: $(READY_DEV) lint
 	@mkdir -p build
-	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "not full" \
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "not full and not slow" \
+		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
+
+# What takes more than a few seconds a test: sampled Bayesian models, notebooks (both with few draws), pages in a browser.
+test-slow: $(READY_DEV)
+	@mkdir -p build
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "slow and not full" \
 		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
 # The same with the proofs that take long, and the smoke test that other interpreters run.

@@ -137,7 +137,9 @@ def test_the_fraction_hides_that_pbp_hardly_moves(estimates):
     pbp = estimates[(estimates["scheme"] == "PBP") & (estimates["term"] == "lao")]
     assert pbp["flag"].str.contains("movement not told from none|no movement").all()
     still = pbp[pbp["estimate"].isna()]
-    assert still[["judge", "probe", "flag"]].to_numpy().tolist() == [["Zephyr-7B", "flip", "no movement"]]
+    assert still[["judge", "probe", "flag"]].to_numpy().tolist() == [
+        ["Zephyr-7B", "flip", "clustering unknown; no movement"]
+    ]
     others = estimates[(estimates["scheme"] == "SCoT") & (estimates["term"] == "lao")]
     assert not others["flag"].str.contains("not told").any()
 

@@ -7,7 +7,7 @@ import pytest
 from judgestats.reporting import report
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SCRIPT = "<script>document.title='pwned'</script>"
 IMAGE = '"><img src=x onerror="document.title=\'pwned\'">'

@@ -240,9 +240,7 @@ def foreseen(draws: Draws, of: str = "") -> list[dict[str, Any]]:
         One for each of them; a single one, without a flag, where there is none.
     """
     told = f" ({of})" if of else ""
-    rows = [
-        finding(f"tail area of {name} under its prior{told}", p, CONFLICT) for name, p in draws.conflicts().items()
-    ]
+    rows = [finding(f"tail area of {name} under its prior{told}", p, CONFLICT) for name, p in draws.conflicts().items()]
     least = min((t.tail for t in draws.tops), default=float("nan"))
     return rows or [finding(f"smallest tail area under a prior{told}", least)]
 
