@@ -118,14 +118,32 @@ def test_one_pair_of_rows_among_many_is_found():
     assert (columns(found), found[0].rows) == (["prompt"], 4)
 
 
+def test_the_id_of_a_response_does_not_hide_the_condition_under_which_it_was_written():
+    cell = pd.DataFrame(
+        list(itertools.product("ab", "xy", [str(i) for i in range(10)], "pqrst", ["long", "short"])),
+        columns=[*KEYS, "length"],
+    )
+    response = cell["system"] + cell["item"] + cell["length"]
+    cell = cell.assign(
+        call=cell["judge"] + response,
+        response=response,
+        certainty=np.arange(len(cell)) % 7,
+        score=np.arange(len(cell)) % 2,
+    )
+    for frame in (cell, cell[cell.columns[::-1]]):
+        (found,) = splits_of(frame, KEYS)
+        assert found.column == "length"
+        assert {"call", "response"} <= set(found.alike)
+    able = js.supported(js.ratings(cell)).set_index("measure")["supported"]
+    assert able["consensus_deviation"], "apart by length there are two judges of every cell; by the call there is one"
+
+
 def test_columns_that_split_alike_are_told_together():
     table = scaled().assign(temperature=lambda t: np.resize([0.0, 1.0, 0.0, 0.5, 0.5, 0.0, 1.0], len(t)))
     table = table.assign(top=table["scale"].map(SCALES), wide=table["scale"] == "0-100")
     found = splits_of(table, KEYS)
     assert [(s.column, s.alike) for s in found] == [("scale", ("top", "wide")), ("temperature", ())]
-    said = (
-        "'scale' (with 'top', 'wide', which goes with it) and 'temperature' split ratings: 540 rows are equal in judge"
-    )
+    said = "'scale' (with 'top', 'wide', which go with it) and 'temperature' split ratings: 540 rows are equal in judge"
     with pytest.raises(DesignError) as error:
         js.score_matrix(table)
     assert str(error.value).startswith(said)

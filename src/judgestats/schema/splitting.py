@@ -44,7 +44,7 @@ class Split:
     ----------
     column : str
     alike : tuple of str
-        Columns that split no further than it does.
+        Columns that split no more where it is named.
     values : tuple of str
         Its values in the cells that it splits, sorted.
     rows : int
@@ -104,7 +104,7 @@ def splits_here(
     Returns
     -------
     list of Split
-        None of them determined by another.
+        None of them splits where another is named.
     """
     rows = len(unit)
     if n_units == rows:
@@ -113,16 +113,15 @@ def splits_here(
     if not found:
         return []
     told = [c for c in found if c in CONDITIONS and kind == "ratings"]
-    parts = [(told, unit, n_units)]
     others = [c for c in found if c not in told]
+    call, n_calls = unit, n_units
     if others and "replicate" in data.columns and "replicate" not in keys:
-        unit, n_units = _with_runs(unit, n_units, data["replicate"].to_pandas())
-    parts.append((others, unit, n_units))
+        call, n_calls = _with_runs(unit, n_units, data["replicate"].to_pandas())
     result: dict[str, tuple[Ints, Ints]] = {}
-    for columns, group, size in parts:
+    for columns, group, size in ((told, unit, n_units), (others, call, n_calls)):
         if columns and size < rows:
             result |= _differing(data, columns, group, size, strict=strict)
-    return _without_the_determined(result, data)
+    return _without_the_determined(result, (call, n_calls), data)
 
 
 def _with_runs(unit: Ints, n_units: int, runs: pd.Series[Any]) -> tuple[Ints, int]:
@@ -189,25 +188,32 @@ def _belongs_to_rows(values: pd.Series[Any], rows: Ints, group: Ints, size: int,
     return float(values.iloc[rows[:1000]].astype(str).str.len().median()) > _LONG
 
 
-def _without_the_determined(found: dict[str, tuple[Ints, Ints]], data: nw.DataFrame[Any]) -> list[Split]:
-    """Leave the columns that no other one determines, each with those that it does."""
+def _without_the_determined(
+    found: dict[str, tuple[Ints, Ints]], calls: tuple[Ints, int], data: nw.DataFrame[Any]
+) -> list[Split]:
+    """Leave the columns whose naming stops the others from splitting, each with those that it stops.
+
+    Of two that tell the rows of a cell apart alike (a length of 4 values and the id of a response), the one with fewer
+    values. A condition is left out only where another column gives it in all cells alike.
+    """
     rows = np.unique(np.concatenate([r for r, _ in found.values()])) if found else np.zeros(0, np.int64)
     codes = {c: column_codes(data[c].to_pandas().iloc[rows]) for c in found}
-    sizes = {c: compact(*codes[c])[1].size for c in found}
-    order = sorted(found, key=lambda c: (-sizes[c], data.columns.index(c)))
+    cell, occurring = compact(calls[0][rows], calls[1])
+
+    def places(*columns: str, anywhere: bool = False) -> int:
+        code, size = joint([(cell, 1 if anywhere else occurring.size), *(codes[c] for c in columns)], rows.size)
+        return int(compact(code, size)[1].size)
+
+    finest = {c: (-places(c), places(c, anywhere=True), data.columns.index(c)) for c in found}
     heads: dict[str, list[str]] = {}
-    for column in order:
-        by = next((h for h in heads if _pairs(codes[h], codes[column], rows.size) == sizes[h]), None)
-        if by is None:
+    for column in sorted(found, key=finest.__getitem__):
+        anywhere = column in CONDITIONS
+        stop = (h for h in heads if places(h, column, anywhere=anywhere) == places(h, anywhere=anywhere))
+        if (by := next(stop, None)) is None:
             heads[column] = []
         else:
             heads[by].append(column)
     return [_split(c, heads[c], data[c].to_pandas().iloc[found[c][0]]) for c in data.columns if c in heads]
-
-
-def _pairs(one: tuple[Ints, int], two: tuple[Ints, int], rows: int) -> int:
-    code, size = joint([one, two], rows)
-    return int(compact(code, size)[1].size)
 
 
 def _split(column: str, alike: Sequence[str], values: pd.Series[Any]) -> Split:
@@ -303,7 +309,12 @@ def told(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ratings") -
     listed = [*(k for k in KEYS if k in listed), *(k for k in listed if k not in KEYS)]
     one = len(splits) == 1
     named = " and ".join(
-        repr(s.column) + (f" (with {', '.join(map(repr, s.alike))}, which goes with it)" if s.alike else "")
+        repr(s.column)
+        + (
+            f" (with {', '.join(map(repr, s.alike))}, which {'go' if s.alike[1:] else 'goes'} with it)"
+            if s.alike
+            else ""
+        )
         for s in splits
     )
     values = "; ".join(_few(s.values) for s in splits)

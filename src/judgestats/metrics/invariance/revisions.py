@@ -87,12 +87,15 @@ def revision(
     --------
     >>> counts = pd.DataFrame({"judge": "g", "probe": "reveal", "baseline": ["ml", "ml", "llm", "tie"],
     ...                        "outcome": ["llm", "ml", "ml", "missing"], "n": [30, 15, 5, 2]})
-    >>> revision(counts, favoured="llm")[["term", "estimate", "conf_low", "conf_high", "n", "flag"]].round(3)
-           term  estimate  conf_low  conf_high     n                       flag
-    0  revision       0.7     0.562      0.809  50.0  2 items not valid in both
-    1   towards       0.6     0.462      0.724  50.0  2 items not valid in both
-    2      away       0.1     0.043      0.214  50.0  2 items not valid in both
-    3       net       0.5     0.288      0.656  50.0  2 items not valid in both
+    >>> shares = revision(counts, favoured="llm")
+    >>> shares[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+           term  estimate  conf_low  conf_high     n
+    0  revision       0.7     0.562      0.809  50.0
+    1   towards       0.6     0.462      0.724  50.0
+    2      away       0.1     0.043      0.214  50.0
+    3       net       0.5     0.288      0.656  50.0
+    >>> shares["flag"][0]
+    'clustering unknown; 2 items not valid in both'
     """
     planned(interval, None, None, n_resamples, seed, conf_level)
     found = study(calls, by, cluster, "revision")
