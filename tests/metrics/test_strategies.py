@@ -404,6 +404,7 @@ def test_pairs_of_an_item_are_clustered_without_being_asked():
     assert found["std_error"] == pytest.approx(gap.sem())
 
 
+@pytest.mark.slow
 def test_the_interval_leaves_out_0_where_the_clustered_test_rejects():
     rng = np.random.default_rng(2)
     rejected = 0

@@ -27,6 +27,7 @@ def named(found: pd.DataFrame) -> pd.DataFrame:
     return found.set_index("term")
 
 
+@pytest.mark.slow
 def test_many_data_give_reml() -> None:
     table = scores(150, 25)
     found = named(agreement(table).tidy())
@@ -43,6 +44,7 @@ def test_many_data_give_reml() -> None:
     assert not found["flag"].str.contains("prior-driven").any()
 
 
+@pytest.mark.slow
 def test_incomplete_design() -> None:
     table = scores(120, 12, seed=4).sample(frac=0.5, random_state=2)
     found = named(agreement(table).tidy())
@@ -76,6 +78,7 @@ def test_of_sds() -> None:
     assert [float(v) for v in made.values()] == pytest.approx([4 / 6, 4 / 5, 4 / 5])
 
 
+@pytest.mark.slow
 def test_intervals_cover() -> None:
     """Calibration: truth drawn from the prior lies in the 80 % interval four times of five."""
     priors = {
