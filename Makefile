@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The tests fill the cores with processes; a pool of BLAS threads in each would only get in the others' way.
+export OMP_NUM_THREADS ?= 1
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 

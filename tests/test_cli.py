@@ -86,6 +86,7 @@ def test_the_proposed_options_work_as_printed(unknown):
     assert "4 rows in = 4 used + 0 set aside" in plain(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check", "report"])
 def test_counts_are_declared_on_the_command_line(tmp_path, command):
     path = tmp_path / "calls.csv"
@@ -217,6 +218,7 @@ def test_markup_in_the_data_is_text(tmp_path):
     assert "[red]g[/red]" in run.invoke(app, ["check", str(path)]).output
 
 
+@pytest.mark.slow
 def test_the_console_script_is_the_same(canonical):
     done = subprocess.run(
         [sys.executable, "-m", "judgestats.cli", "check", str(canonical)], capture_output=True, text=True
@@ -310,6 +312,7 @@ def test_identity_of_a_single_judge_and_of_pairs_is_checked(scores, canonical, t
     assert "these are pairwise verdicts" in plain(result)
 
 
+@pytest.mark.slow
 def test_a_path_that_cannot_be_written_is_one_message(canonical, tmp_path):
     folder = tmp_path / "emptydir"
     folder.mkdir()
@@ -342,6 +345,7 @@ def test_the_next_command_is_quoted_and_on_one_line(unknown, tmp_path):
     assert again.exit_code == 0, again.output
 
 
+@pytest.mark.slow
 def test_check_and_report_say_what_a_folder_leaves_unread(canonical, tmp_path):
     folder = tmp_path / "mixdir"
     folder.mkdir()
@@ -380,6 +384,7 @@ def test_the_notes_of_a_proposal_are_said_as_options(tmp_path):
     assert "On the command line: --off-scale missing; --scale LOW,HIGH" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "clustered"), [([], "item"), (["--cluster", "topic"], "topic"), (["--no-cluster"], None)]
 )

@@ -44,6 +44,7 @@ def by_thing(table, value="score"):
 # ---------------------------------------------------------------- the number
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(SCORES, st.fixed_dictionaries({c: st.floats(0.01, 9) for c in CRITERIA}))
 def test_mean_and_weighted_mean_equal_brute_force(values, weights):

@@ -115,6 +115,7 @@ def test_the_first_paragraph_names_where_to_begin(page, name):
     assert hasattr(js, name.removeprefix("js."))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: p.relative_to(DOCS).as_posix())
 def test_the_examples_run(path):
     done = run(path)

@@ -123,6 +123,7 @@ def test_what_counts_as_a_figure() -> None:
     assert _figures("The mean is 0.46, or −.3, that is 12 % or 5 points") == ["0.46", "−.3", "12 %", "5 points"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
@@ -138,11 +139,13 @@ def test_a_warning_fails_the_notebook(cell: str, words: str, tmp_path: Path, run
         run.execute(_written(tmp_path, cell))
 
 
+@pytest.mark.slow
 def test_standard_error_fails_the_notebook(tmp_path: Path, run: ModuleType) -> None:
     with pytest.raises(run.NotebookError, match="planted"):
         run.execute(_written(tmp_path, "import sys\nsys.stderr.write('planted')"))
 
 
+@pytest.mark.slow
 def test_draws_reach_the_notebook(tmp_path: Path, run: ModuleType) -> None:
     cell = f"import os\nprint(os.environ.get({run.DRAWS!r}, 'all'))"
     for draws, shown in ((FEW, str(FEW)), (None, "all")):
@@ -167,6 +170,7 @@ def test_unknown_name(run: ModuleType, capsys: pytest.CaptureFixture[str]) -> No
     assert "Notebooks: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_page_leaves_out_the_code_of_prose(tmp_path: Path, run: ModuleType) -> None:
     pytest.importorskip("nbconvert", reason="nbconvert is not installed (dependency group notebooks)")
     path = _written(tmp_path, "kept = 1 + 1")

@@ -99,6 +99,7 @@ def test_every_pattern_has_its_measure():
     assert set(PATTERNS) == {m.tally or n for n, m in MEASURES.items() if "tally" not in m.exempt}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURES)
 def test_the_data_exercise_the_measure(name):
     _, result = of_the_data(name)
@@ -112,12 +113,14 @@ def test_row_order_does_not_matter(name):
     pd.testing.assert_frame_equal(MEASURES[name].call(mixed), result, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", asked("again"))
 def test_the_same_arguments_give_the_same_numbers(name):
     data, result = of_the_data(name)
     pd.testing.assert_frame_equal(MEASURES[name].call(data), result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", asked("untouched"))
 def test_the_input_is_not_changed(name):
     data = MEASURES[name].data()
@@ -126,6 +129,7 @@ def test_the_input_is_not_changed(name):
     pd.testing.assert_frame_equal(data, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", asked("judges"))
 def test_judges_are_names(name):
     data, result = of_the_data(name)
@@ -136,6 +140,7 @@ def test_judges_are_names(name):
     same(with_pairs_in_order(of_estimates(got)), with_pairs_in_order(of_estimates(want)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", asked("items"))
 def test_items_are_names(name):
     data, result = of_the_data(name)
@@ -144,6 +149,7 @@ def test_items_are_names(name):
     same(of_estimates(got), of_estimates(renamed(result, names, ["item"])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", asked("candidates"))
 def test_candidates_are_names(name):
     data, result = of_the_data(name)
@@ -160,6 +166,7 @@ def test_candidates_are_names(name):
     same(with_pairs_in_order(of_estimates(got)), with_pairs_in_order(of_estimates(want)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", asked("slots"))
 def test_the_other_way_round(name):
     measure = MEASURES[name]
@@ -182,6 +189,7 @@ def test_the_other_way_round(name):
     same(got, want)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", asked("engine"))
 @pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
 def test_polars_gives_what_pandas_gives(name, lazy):
@@ -191,6 +199,7 @@ def test_polars_gives_what_pandas_gives(name, lazy):
     pd.testing.assert_frame_equal(got, result, check_dtype=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", asked("count"))
 def test_a_row_may_carry_a_count(name):
     data, result = of_the_data(name)

@@ -406,6 +406,7 @@ def test_rules_against_brute_force(answers, how, over, missing):
     assert found == brute_force(calls, how, over, missing)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(random_answers, st.sampled_from(list(RULES)), st.randoms(use_true_random=False))
 def test_rows_slots_and_names_do_not_matter(answers, how, random):

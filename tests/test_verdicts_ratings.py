@@ -131,6 +131,7 @@ def test_polars():
     assert result["score"].to_list() == aggregate(PANEL, "median", over="judge", exclude_own=True)["score"].tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.lists(st.integers(1, 10), min_size=1, max_size=7), min_size=1, max_size=4),

@@ -51,6 +51,7 @@ def wide_table(kind: str) -> pd.DataFrame:
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["booleans", "0 and 1", "words", "grades"])
 def test_no_judge_is_left_among_the_ids(kind: str, write: Write) -> None:
     table = wide_table(kind)
@@ -142,6 +143,7 @@ REAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.real
 @pytest.mark.parametrize("name", REAL)
 def test_real_wide_tables_lead_to_a_page(real_data: Path, tmp_path: Path, name: str) -> None:

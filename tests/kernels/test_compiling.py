@@ -40,6 +40,7 @@ def first_fit(temporary: Path, *writable: Path) -> float:
     return float(done.stdout)
 
 
+@pytest.mark.slow
 def test_where_nothing_is_writable_a_users_own_temporary_folder_is_the_cache(tmp_path):
     loglik = first_fit(tmp_path, tmp_path)
     (folder,) = tmp_path.glob("judgestats-numba*")
@@ -50,6 +51,7 @@ def test_where_nothing_is_writable_a_users_own_temporary_folder_is_the_cache(tmp
     assert {p: p.stat().st_mtime_ns for p in folder.rglob("quadrature*.nbc")} == before  # it was read
 
 
+@pytest.mark.slow
 def test_without_a_temporary_folder_there_is_no_cache_and_the_fit_is_the_same(tmp_path):
     assert first_fit(tmp_path) == pytest.approx(first_fit(tmp_path, tmp_path), abs=1e-12)
 
@@ -99,6 +101,7 @@ def compiled(code: str, folder: Path) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()) - {"likelihoods.<lambda>"}
 
 
+@pytest.mark.slow
 def test_a_logit_with_one_intercept_compiles_neither_probit_nor_thresholds(tmp_path):
     assert compiled(FIRST_FIT, tmp_path) == {
         "likelihoods._logit_row",

@@ -99,6 +99,7 @@ def one_term(rows, params):
     return eta0, params[2] * rows.z, hi, lo
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(5))
 def test_quadrature_is_the_integral(kind):
     rows, start = grouped(kind)
@@ -141,6 +142,7 @@ def test_quadrature_gradient_is_exact(kind, nodes):
     assert at(PARAMS)[1] == pytest.approx(np.array(plain), abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.3, 4.0, 15.0])
 @pytest.mark.parametrize("kind", range(5))
 def test_the_trapezoidal_rule_is_the_integral(kind, scale):

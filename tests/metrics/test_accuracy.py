@@ -40,6 +40,7 @@ SPELLINGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_one_frame_for_all(spelling: str) -> None:
     """As given or as ratings() makes it, without a cast or another name."""
@@ -156,6 +157,7 @@ def test_aggregation_and_composites_take_verdicts() -> None:
     assert (js.composite(js.ratings(parts))["score"] == 0.5).all()
 
 
+@pytest.mark.slow
 def test_from_a_file_to_the_page(tmp_path: Path) -> None:
     path = tmp_path / "verdicts.csv"
     verdicts(np.where(TRUE, "right", "wrong")).to_csv(path, index=False)

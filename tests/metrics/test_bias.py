@@ -487,6 +487,7 @@ def test_a_frame_and_its_tally_are_equal(answers, measure, by, cluster):
     pd.testing.assert_frame_equal(there[[*keys, *NUMBERS, "method"]], here[[*keys, *NUMBERS, "method"]])
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(random_answers, st.sampled_from(list(MEASURES)), st.randoms(use_true_random=False))
 def test_order_of_rows_and_names_of_judges_do_not_matter(answers, measure, random):
@@ -500,6 +501,7 @@ def test_order_of_rows_and_names_of_judges_do_not_matter(answers, measure, rando
     pd.testing.assert_frame_equal(renamed, expected.assign(judge=expected["judge"].map(names)))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(random_answers)
 def test_exchange_of_the_slots(answers):

@@ -103,6 +103,7 @@ def test_frame_tally_and_engines_agree(table):
     same(whole, consensus_deviation(table.drop(columns="replicate").assign(n_identical=1)))
 
 
+@pytest.mark.slow
 @given(unbalanced(), st.randoms(use_true_random=False))
 def test_row_order_and_names_do_not_matter(table, random):
     whole = consensus_deviation(table)
@@ -116,6 +117,7 @@ def test_row_order_and_names_do_not_matter(table, random):
     same(*(x.sort_values(keys, ignore_index=True) for x in (whole, back)))
 
 
+@pytest.mark.slow
 @given(unbalanced(("overall",)))
 def test_naive_is_smaller_by_the_share_of_the_judge(table):
     one = table[table["item"] == "1"]
@@ -129,6 +131,7 @@ def test_naive_is_smaller_by_the_share_of_the_judge(table):
     assert naive["method"].str.startswith("naive, includes the judge").all()
 
 
+@pytest.mark.slow
 @given(unbalanced())
 def test_counts_of_identical_rows_are_rows(table):
     twice = table.assign(n_identical=np.arange(len(table)) % 3 + 1)
@@ -188,6 +191,7 @@ def test_variance_from_runs_is_that_of_the_linear_form(exclude_self, reference):
     pd.testing.assert_series_equal(told, two, check_names=False)
 
 
+@pytest.mark.slow
 def test_coverage_of_the_interval_over_items():
     """400 designs of 12 items: the interval of the self-excess should hold its true value in about 95 of 100."""
     rng = np.random.default_rng(11)
@@ -203,6 +207,7 @@ def test_coverage_of_the_interval_over_items():
     assert 0.92 <= hits / 400 <= 0.975
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("runs", "normal"), [(2, 0.87), (3, 0.92), (5, 0.94)])
 def test_coverage_of_the_interval_from_few_runs(runs, normal):
     """One item, a few runs of each judge, sds that differ: Satterthwaite's t holds where a normal interval does not."""
@@ -617,6 +622,7 @@ def test_single_run_missing_scores_and_the_check_of_the_mean():
     assert criteria["estimate"]["a", "v"] == 6
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(unbalanced())
 def test_score_matrix_is_the_same_on_every_engine(table):

@@ -47,6 +47,7 @@ def test_a_missing_score_has_no_rank():
     assert got["n"].tolist() == [2, 2, 2]
 
 
+@pytest.mark.slow
 @given(matrices(4, 6))
 def test_w_is_friedmans_statistic(values):
     got = kendall_w(matrix(values)).iloc[0]
@@ -76,6 +77,7 @@ def test_w_needs_two_judges_and_complete_systems():
     assert holed["estimate"] == kendall_w(matrix([[1, 2, 3], [1, 3, 2]]))["estimate"].item()
 
 
+@pytest.mark.slow
 @given(matrices(3, 6))
 def test_correlation_with_peers_equals_scipy(values):
     values = np.array(values)
@@ -176,6 +178,7 @@ TRUTH = pd.DataFrame(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(1, 4), min_size=8, max_size=8))
 def test_against_the_truth(levels):
     assume(len(set(levels)) > 1)
@@ -220,6 +223,7 @@ def test_truth_that_cannot_be_used():
         rank_correlation(matrix([[1, 2], [2, 1]]), "people")
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(matrices(3, 5))
 def test_order_of_rows_and_names_of_judges_do_not_matter(values):

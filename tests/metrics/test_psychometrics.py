@@ -98,6 +98,7 @@ def brute_force_delta0(calls):
     return classes, commits
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(*[st.sampled_from(["first", "second", "tie", "abstain", "invalid", None])] * 2),

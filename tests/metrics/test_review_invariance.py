@@ -206,6 +206,7 @@ def test_a_difference_of_parts_far_from_their_border_is_bootstrapped_as_it_is():
     assert result.loc["lds", ["conf_low", "conf_high"]].astype(float).tolist() == pytest.approx(signed.tolist())
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_clipped_difference_covers_where_a_bootstrap_of_it_does_not():
     """One scheme moves by 0.4, the other not at all: the difference of total variation is 0.4."""
     rng, hits = np.random.default_rng(4), []

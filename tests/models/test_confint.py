@@ -190,6 +190,7 @@ def test_options_are_checked():
         confint(replace(fit, engine="gee"), method="bootstrap")
 
 
+@pytest.mark.slow
 def test_the_bootstrap_of_a_linear_model_has_its_known_ends():
     """Of a normal mean with n rows: percentiles of N(mean, sigma²/n), and of sigma sqrt(chi2(n-1)/n)."""
     from scipy.stats import chi2
@@ -206,6 +207,7 @@ def test_the_bootstrap_of_a_linear_model_has_its_known_ends():
     assert table.loc["sd(residual)", "conf_high"] == pytest.approx(high, abs=0.06)
 
 
+@pytest.mark.slow
 def test_the_bootstrap_repeats_by_its_seed_and_counts_failures():
     fit = example("cbpp")
     one, two, other = (confint(fit, method="bootstrap", n_resamples=60, seed=s) for s in (1, 1, 2))

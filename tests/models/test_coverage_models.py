@@ -22,6 +22,7 @@ def table():
     return pd.read_csv(TABLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

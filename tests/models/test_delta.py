@@ -50,6 +50,7 @@ def test_quantile() -> None:
         quantile(95)
 
 
+@pytest.mark.slow
 @given(st.floats(-8, 8), st.floats(0.01, 8))
 def test_the_average_of_a_logistic_is_its_integral(eta: float, sd: float) -> None:
     value, by_eta, by_variance = averaged("logit", np.array([eta]), np.array([sd**2]))

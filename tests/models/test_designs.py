@@ -146,6 +146,7 @@ values = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(values, min_size=12, max_size=40))
 @settings(max_examples=60)
 def test_a_frame_and_its_tally_are_equal(rows):

@@ -65,6 +65,7 @@ def test_tidy_is_lmertest(model, method):
     np.testing.assert_allclose(found["p_value"], expected["p_value"], rtol=2e-3, atol=1e-200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "method"), [c for c in CASES if c[0] not in ("uncorrelated slopes", "crossed")])
 def test_f_tests_are_lmertests(model, method):
     fit = fitted(model, method)

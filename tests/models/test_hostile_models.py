@@ -25,6 +25,7 @@ def slopes(seed: int = 2, N: int = 600, spread: tuple[float, float] = (1.0, 0.5)
     return table.assign(s=eta + rng.normal(size=N), k=rng.poisson(np.exp(0.5 * eta)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", ["(0 + x|g)", "(x|g)", "(x||g)"])
 @pytest.mark.parametrize(
     ("answer", "options"),

@@ -48,6 +48,7 @@ def _simulated(own: Any, params: np.ndarray, table: pd.DataFrame, noise: list[np
     return float(total.mean() / len(noise[0]))
 
 
+@pytest.mark.slow
 def test_effects_by_brute_force_with_random_slopes() -> None:
     rng = np.random.default_rng(4)
     table = pd.DataFrame(

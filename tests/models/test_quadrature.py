@@ -55,6 +55,7 @@ def faults(fit: Any) -> list[str]:
 # ---- the default is exact -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_default_is_the_integral_where_many_nodes_are_not() -> None:
     np.testing.assert_allclose(exact().x, [6.65, 6.08], atol=0.01)
     own = hard()

@@ -126,6 +126,7 @@ def test_every_class_is_full_and_every_design_has_a_result() -> None:
         assert {"loglik", "package"} <= set(rows["term"]) or "failed" in set(rows["term"]), id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("id", [id for id in generate.ids() if id.endswith("-q9")])
 def test_the_log_likelihoods_of_quadrature_keep_every_constant(id: str) -> None:
     # the integral over each group on a fine grid, at R's estimates: lme4 leaves out the saturated model's part

@@ -279,6 +279,7 @@ def panel():
     return js.simulate(pd.DataFrame(rows), judges, seed=4, replicates=2)
 
 
+@pytest.mark.slow
 def test_several_judges(panel):
     model = position_bias(panel, attribute="length", ties="model")
     pooled = model.table[model.table["judge"] == "all judges"]
@@ -449,6 +450,7 @@ def own_effects(tables, scale):
     return (pd.DataFrame([r[c] for r in rows]).reset_index(drop=True) for c in ("estimate", "std_error"))
 
 
+@pytest.mark.slow
 def test_without_system_by_item_the_preference_shrinks():
     tables = [self_preference(favouring(seed), without_worth=True).table for seed in range(8)]
     estimate, se = own_effects(tables, "log-odds")
@@ -481,6 +483,7 @@ def test_the_biased_model_of_preferences_is_shown_when_asked_for_and_flagged():
     )
 
 
+@pytest.mark.slow
 def test_without_system_by_item_the_standard_error_of_ratings_is_twice_too_large():
     tables = [self_preference(rated(seed)).table for seed in range(30)]
     estimate, se = own_effects(tables, "score")
@@ -628,6 +631,7 @@ def test_difficulty_from_gold_and_counts(facets):
         item_difficulty(calls, items="free")
 
 
+@pytest.mark.slow
 def test_self_preference_of_scores_has_the_degrees_of_freedom_of_its_fit() -> None:
     rng = np.random.default_rng(4)
     seen = [(j, s, i) for i in range(6) for j in "abc" for s in "abc"]

@@ -186,6 +186,7 @@ def planted():
     )  # 10 % would find what is not there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(PLANTED))
 def test_planted_moves_are_found(planted, name):
     moved, said = PLANTED[name]

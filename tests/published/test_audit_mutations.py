@@ -15,6 +15,7 @@ from judgestats.published.auditing import PAPERS, audited
 STUDY = Path(__file__).parents[2] / "docs" / "audit_mutations.csv"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_cells_that_others_bear_on_are_covered(paper):
     """The cells that no rule reads are settings and figures that stand alone; they are few."""

@@ -662,6 +662,7 @@ def test_an_expression_is_never_run(expression):
         js.audit(COUNTS, rules=[{"rule": "formula", "column": "a", "formula": expression}])
 
 
+@pytest.mark.slow
 def test_many_expressions_do_not_mix():
     """More of them than are kept parsed."""
     rules = [{"rule": "check", "table": "table", "holds": f"sum(table.a) + {i} == {394 + i}"} for i in range(4200)]

@@ -92,6 +92,7 @@ def test_net_gains_are_the_differences_of_table_1():
             assert row["estimate"] == pytest.approx((ks - k0) / 400, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_kappa_of_table_6_from_whole_tables():
     """Any table with the margins of Table 3 and the agreement of Table 1 has the kappa of Table 6."""
     table3 = published.load("debiasing/table3").set_index(["judge", "strategy"])[["a", "b", "tie"]].astype(int)

@@ -61,6 +61,7 @@ def findings():
     return published.audit("debiasing")
 
 
+@pytest.mark.slow
 def test_what_does_not_follow_by_name(findings):
     odd = findings[findings["verdict"] == "does not follow"]
     assert set(zip(odd["place"], odd["claim"], strict=True)) == DOES_NOT_FOLLOW

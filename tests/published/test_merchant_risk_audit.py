@@ -22,6 +22,7 @@ def _rows(found, **asked):
     return found
 
 
+@pytest.mark.slow
 def test_six_printed_numbers_do_not_follow(found):
     odd = found[found["verdict"] == "does not follow"]
     assert sorted(zip(odd["place"], odd["printed"], odd["recomputed"].astype(float).round(2), strict=True)) == [

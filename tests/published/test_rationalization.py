@@ -40,6 +40,7 @@ def test_the_counts_are_a_tally_of_sixty_rows_of_three():
     }
 
 
+@pytest.mark.slow
 def test_the_totals_that_are_not_1000_are_told(checks):
     totals = checks[checks["quantity"].str.endswith("total")]
     assert len(totals) == 60 + 5
@@ -64,6 +65,7 @@ def test_blind_rates_of_the_text(estimates, judge, scheme, term, printed):
     assert f"{cell(estimates, judge, scheme, 'blind', term)['estimate']:.3f}" == printed
 
 
+@pytest.mark.slow
 def test_neutrality_of_gemma_under_baseline_is_printed_as_0018_and_is_0080(checks):
     row = checks[checks["quantity"] == "Gemma-2-9B, ND, Baseline, Blind"].iloc[0]
     assert (row["printed"], row["shown"], row["verdict"]) == ("0.018", "0.080", "does not follow")

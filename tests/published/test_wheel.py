@@ -33,6 +33,7 @@ def loaded_from(folder, cwd):
     return done.stdout.split("\n")
 
 
+@pytest.mark.slow
 def test_the_wheel_finds_its_own_data(installed, tmp_path):
     module, data, count = loaded_from(installed, tmp_path)[:3]
     assert Path(module).is_relative_to(installed)
@@ -40,6 +41,7 @@ def test_the_wheel_finds_its_own_data(installed, tmp_path):
     assert int(count) == TABLES
 
 
+@pytest.mark.slow
 def test_the_source_tree_finds_the_same(tmp_path):
     module, data, count = loaded_from(ROOT / "src", tmp_path)[:3]
     assert Path(module).is_relative_to(ROOT / "src")

@@ -51,6 +51,7 @@ def test_the_sample_of_400_gives_the_gold_of_table_3(real_data):
     assert pd.Series(winner[drawn]).value_counts().to_dict() == {"model_a": 158, "model_b": 145, "tie": 97}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "file"),
     [("mt_bench", "published_table1_main_results.csv"), ("llmbar", "published_table_llmbar_with_ci.csv")],
@@ -149,6 +150,7 @@ def composo(real_data, file: str, which: str) -> pd.DataFrame:
     return table.astype({"score": float})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "which", "runs", "percent", "n"),
     [

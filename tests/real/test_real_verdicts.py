@@ -94,6 +94,7 @@ def test_the_default_drops_pairs_with_one_answer(mtbench: pd.DataFrame):
     assert sum(n for _, n in pooled.values()) == sum(n for _, n in TWO_VALID.values()) == 2564
 
 
+@pytest.mark.slow
 def test_repeats_of_three_runs(mtbench: pd.DataFrame):
     result = consistency(mtbench, over="replicate").set_index("judge")
     table = mtbench[mtbench["choice"] != "invalid"]
@@ -184,6 +185,7 @@ def cells(published: dict[str, dict[str, str]], figure: str) -> dict[object, tup
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("figure", "swapped"), [("correct_False", "0"), ("correct_True", "1")])
 def test_llmbar_accuracy_in_all_349_cells(llmbar: pd.DataFrame, llmbar_published, figure: str, swapped: str):
     one_order = llmbar[llmbar["swapped"] == swapped]
@@ -191,6 +193,7 @@ def test_llmbar_accuracy_in_all_349_cells(llmbar: pd.DataFrame, llmbar_published
     assert counts(result, "accuracy", ["subset", "judge", "strategy"]) == cells(llmbar_published, figure)
 
 
+@pytest.mark.slow
 def test_llmbar_accuracy_by_default_sets_absent_winners_aside(llmbar: pd.DataFrame):
     result = gold_agreement(llmbar, by=["subset", "strategy"])
     scored, everything = (result.loc[result["term"] == t, "n"].sum() for t in ("accuracy", "invalid"))

@@ -57,6 +57,7 @@ def pick(table, **keys):
     return here.iloc[0]
 
 
+@pytest.mark.slow
 def test_slots_of_mt_bench(mt_bench):
     position_bias(mt_bench[mt_bench["judge"].isin(["gpt-4-0613", "gemini-pro"])])  # compile
     start = time.perf_counter()
@@ -94,6 +95,7 @@ def test_ties_modelled_or_halved_say_the_same_of_the_direction(mt_bench):
     assert criterion["gpt-4-0125-preview"] > 10 * criterion["gpt-3.5-turbo-1106"]  # who says tie often, and who hardly
 
 
+@pytest.mark.slow
 def test_strategies_of_llmbar(llmbar):
     some = llmbar[llmbar["strategy"].isin(["Vanilla", "CoT", "Metrics", "Swap", "Reference"])]
     start = time.perf_counter()

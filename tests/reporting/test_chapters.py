@@ -38,6 +38,7 @@ def test_every_measure_that_is_tried_has_a_place_on_the_page():
     assert {*PREFERENCE_TRIALS, *RATING_TRIALS} - placed == set(elsewhere)
 
 
+@pytest.mark.slow
 def test_strategies_have_their_section_with_its_numbers(page):
     text = page("strategies")
     want = js.compare_strategies(registry.strategies())
@@ -46,6 +47,7 @@ def test_strategies_have_their_section_with_its_numbers(page):
     assert 'id="does-another-way-of-asking-help"' in text
 
 
+@pytest.mark.slow
 def test_ratings_have_agreement_and_variance(page):
     text = page("scores")
     icc = js.icc(registry.scores(), subjects=["system", "item"]).set_index("term").loc["ICC(2,1)", "estimate"]
@@ -54,6 +56,7 @@ def test_ratings_have_agreement_and_variance(page):
         assert title in text
 
 
+@pytest.mark.slow
 def test_what_cannot_be_measured_says_what_it_needs(page):
     text = page("scores")
     missing = text[text.index("What this page does not show") :]
@@ -61,6 +64,7 @@ def test_what_cannot_be_measured_says_what_it_needs(page):
     assert "score_matrix</code>" not in missing
 
 
+@pytest.mark.slow
 def test_a_measure_is_shown_or_absent_never_both(page):
     for name in ("strategies", "scores", "probes"):
         text = page(name)

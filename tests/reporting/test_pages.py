@@ -64,6 +64,7 @@ def instrument(tmp_path_factory):
     return made(dark_current_design(), tmp_path_factory.mktemp("report"), title="Three judges")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [dark_current_design(), plain_verdicts(["a", "b"], repeats=2), self_ratings()],
@@ -103,6 +104,7 @@ def test_account_of_a_check():
     assert found["rows in"] == found["rows used"] + found["rows set aside"] == len(calls)
 
 
+@pytest.mark.slow
 def test_the_page_stands_alone(instrument):
     page = Page(instrument)
     assert not page.names() & {"script", "link", "iframe", "object", "embed", "base", "img", "form"}
@@ -123,6 +125,7 @@ def test_links_and_references_lead_somewhere_and_ids_are_unique(instrument):
     assert wanted <= set(ids)
 
 
+@pytest.mark.slow
 def test_pictures_are_those_that_the_data_support(tmp_path):
     def captions(data, **options):
         pictures = made(data, tmp_path, **options).partition('id="pictures"')[2].partition("</section>")[0]
@@ -153,6 +156,7 @@ def test_data_without_a_known_order_get_a_page(tmp_path):
     assert "same verdict in both orders" not in Page(page).text.split("What this page does not show")[0]
 
 
+@pytest.mark.slow
 def test_the_sketch_is_a_description_with_its_thresholds(instrument):
     assert "Class B / Presentation-conflicted" in instrument
     assert "up to 0.05 is clean" in instrument
@@ -172,6 +176,7 @@ def test_by_gives_a_datasheet_for_each_group(tmp_path):
     assert {"a · CoT", "a · plain"} <= set(page.text.split("\n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["condition", "section", "detail"])
 def test_by_may_name_a_column_of_the_datasheet(name, tmp_path):
     data = pd.concat(
@@ -181,6 +186,7 @@ def test_by_may_name_a_column_of_the_datasheet(name, tmp_path):
     assert {"alpha · A", "alpha · B"} <= set(page.text.split("\n"))
 
 
+@pytest.mark.slow
 def test_censored_and_missing_numbers_are_said_in_words(tmp_path):
     page = Page(made(dark_current_design(), tmp_path)).text
     assert "≤ 1" in page
@@ -206,6 +212,7 @@ def test_every_flag_on_the_page_is_explained(instrument):
     assert all(f"<dt>{html.escape(f)}</dt>" in glossary for f in told)
 
 
+@pytest.mark.slow
 def test_sources_and_settings_are_on_the_page(tmp_path):
     files = pd.DataFrame({"name": ["calls.jsonl"], "bytes": [1234], "sha256": ["f" * 64], "rows": [80]})
     page = Page(
@@ -242,6 +249,7 @@ def test_same_input_same_bytes(tmp_path):
     assert one == two
 
 
+@pytest.mark.slow
 def test_row_order_does_not_matter_to_the_estimates(tmp_path):
     calls = plain_verdicts(["a", "b"])
     one, two = (
@@ -251,12 +259,14 @@ def test_row_order_does_not_matter_to_the_estimates(tmp_path):
     assert one == two
 
 
+@pytest.mark.slow
 def test_other_engines_give_the_same_page(tmp_path):
     calls = plain_verdicts(["a", "b"])
     assert made(pl.from_pandas(calls), tmp_path) == made(calls, tmp_path)
     assert made(pl.from_pandas(calls).lazy(), tmp_path) == made(calls, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_from_the_data_are_text_everywhere(name, tmp_path):
     plain = plain_verdicts(["judge"]).assign(judge=name, strategy=name)
@@ -286,6 +296,7 @@ def test_faults_are_refused(tmp_path):
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_pooling_is_said_and_strategies_are_not_pooled(tmp_path):
     calls = pd.concat([plain_verdicts(["a"]).assign(strategy=s) for s in ("swap", "plain")], ignore_index=True)
     assert "Each datasheet pools" not in Page(made(calls, tmp_path)).text
@@ -297,6 +308,7 @@ def test_pooling_is_said_and_strategies_are_not_pooled(tmp_path):
     assert "Each datasheet pools" not in Page(made(plain_verdicts(["a"]), tmp_path)).text
 
 
+@pytest.mark.slow
 def test_people_are_a_reference_on_the_page(tmp_path):
     from registry import people
 
@@ -311,6 +323,7 @@ def test_people_are_a_reference_on_the_page(tmp_path):
     assert "<summary>Ann" not in sheets
 
 
+@pytest.mark.slow
 def test_people_are_never_called_harsh(tmp_path):
     from registry import scores
 
@@ -322,6 +335,7 @@ def test_people_are_never_called_harsh(tmp_path):
     assert not re.search(r"\ba\b constant added", together)
 
 
+@pytest.mark.slow
 def test_one_judge_alone_is_told_what_to_add(tmp_path):
     calls = plain_verdicts(["a"]).drop(columns="gold", errors="ignore")
     lead = "There is one judge and nothing to hold it against"
@@ -350,6 +364,7 @@ def shared_verdicts():
     return table.assign(gold=table[["first", "second"]].min(axis=1), topic="t" + table["item"].str[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["auto", "topic"])
 def test_the_cluster_reaches_every_row(cluster, tmp_path):
     data = shared_verdicts()
@@ -380,6 +395,7 @@ def test_repeats_of_a_call_make_no_interval_narrower():
     assert (widths[1] > 0.97 * widths[0]).all()
 
 
+@pytest.mark.slow
 def test_a_page_of_judges_without_an_item_in_common_says_so(tmp_path):
     data = shared_verdicts()
     apart = data.assign(item=data["item"].where(data["judge"] == "g", "other " + data["item"]))

@@ -172,6 +172,7 @@ def test_operating_point_runs_from_the_base_to_the_strict_prompt():
     np.testing.assert_allclose(ends, [[rate["base"], right["base"]], [rate["strict"], right["strict"]]])
 
 
+@pytest.mark.slow
 def test_operating_point_is_the_same_from_a_datasheet():
     calls = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
     shift = criterion_shift(calls, "base", "strict")
@@ -343,6 +344,7 @@ def test_pictures_draw_on_the_axes_given(sheet):
     assert plots.decomposition(sheet, ax=ax) is ax
 
 
+@pytest.mark.slow
 def test_pictures_leave_pyplot_and_its_settings_alone():
     code = """
 import sys, matplotlib

@@ -239,6 +239,7 @@ def test_disagreement_has_shares_pairs_and_who_is_highest():
     assert [m[0] for m in marks(three)] == list(part["highest_alone"]["estimate"])
 
 
+@pytest.mark.slow
 def test_disagreement_of_many_judges_keeps_all_pairs_apart():
     base = scores().query("judge == 'a'")
     many = pd.concat([base.assign(judge=j, score=base["score"] + i % 3) for i, j in enumerate(LONG)])

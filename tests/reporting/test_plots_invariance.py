@@ -94,6 +94,7 @@ def test_anchoring_takes_one_row_and_says_what_is_not_available(anchored):
         plots.anchoring(anchored, ax=Figure().add_subplot())
 
 
+@pytest.mark.slow
 def test_anchoring_draws_the_published_counts():
     parts = []
     for table, probe in (("table2", "blind"), ("table3", "truth"), ("table4", "flip")):

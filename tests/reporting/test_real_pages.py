@@ -49,6 +49,7 @@ def verdicts(real_data, name):
     return read(real_data / SOURCES[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*SOURCES, "position bias", "hanna"])
 def test_the_account_adds_up_for_every_real_format(name, real_data, tmp_path):
     data = verdicts(real_data, name)
@@ -61,6 +62,7 @@ def test_the_account_adds_up_for_every_real_format(name, real_data, tmp_path):
     assert sum(int(n.replace("\u202f", "")) for n in reasons) == aside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["judgebench", "llmbar", "position bias"])
 def test_a_page_has_at_least_six_finite_rows(name, real_data, tmp_path):
     data = verdicts(real_data, name)

@@ -21,6 +21,7 @@ def audits():
     return audited()
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_the_audit(audits, page):
     for audit in audits:
         row = next(r for r in re.findall(r"<tr>.*?</tr>", page) if f'href="#{audit.paper.replace("_", "-")}"' in r)
@@ -94,6 +95,7 @@ def test_what_a_rule_is_about_is_red_and_its_inputs_are_not(tmp_path):
     assert "<td>4.74</td>" in page
 
 
+@pytest.mark.slow
 def test_same_bytes_twice(tmp_path):
     one, two = (reproduction_page(tmp_path / f"{i}.html", "dark_current").read_bytes() for i in (1, 2))
     assert one == two

@@ -48,6 +48,7 @@ def twice(column, values=("swap", "plain")):
 # ---------------------------------------------------------------- judges of whom some are systems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identity", [None, {"g": "g"}, {"y": "h"}])
 def test_a_page_of_judges_of_whom_some_are_systems(identity, tmp_path):
     page = made(scored(), tmp_path, identity=identity)
@@ -83,6 +84,7 @@ def test_a_forest_of_a_whole_datasheet_has_a_panel_for_each_section_of_a_term():
     assert_told_apart(panels)
 
 
+@pytest.mark.slow
 def test_a_forest_of_steps_has_a_panel_a_step():
     calls = dark_current_design()
     for estimates in (target_sensitivity(calls), datasheet(calls, n_resamples=50)):
@@ -165,6 +167,7 @@ def test_a_folder_is_refused_and_so_is_what_cannot_be_written(tmp_path):
 # ---------------------------------------------------------------- repeats
 
 
+@pytest.mark.slow
 def test_repeats_without_a_number_are_said(tmp_path):
     calls = twice("note")
     page = Page(made(calls, tmp_path)).text
@@ -175,6 +178,7 @@ def test_repeats_without_a_number_are_said(tmp_path):
     assert "Up to 2 repeats of a call." in Page(made(plain_verdicts(["a"], repeats=2), tmp_path)).text
 
 
+@pytest.mark.slow
 def test_repeats_that_only_by_tells_apart_are_said(tmp_path):
     page = Page(made(twice("note"), tmp_path, by="note")).text
     assert "Some calls repeat others, and only note tells them apart." in page
@@ -187,6 +191,7 @@ def test_rows_that_stand_for_several_calls_are_no_single_calls(tmp_path):
     assert "No call is repeated." not in page
 
 
+@pytest.mark.slow
 def test_what_the_page_shows_is_not_listed_as_not_shown(tmp_path):
     calls = twice("note")
     told = Page(made(calls, tmp_path, by="note")).text
@@ -238,6 +243,7 @@ def test_both_orders_make_the_plain_interval_of_a_lean_too_wide():
     assert 0 < own["conf_high"] - own["conf_low"] < 0.2
 
 
+@pytest.mark.slow
 def test_flags_of_the_score_matrix_and_of_mean_scores_are_on_the_page(tmp_path):
     data = scored(criteria=("style", "sense"))
     gone = (
@@ -252,6 +258,7 @@ def test_flags_of_the_score_matrix_and_of_mean_scores_are_on_the_page(tmp_path):
     assert "unequal criteria" not in made(data, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratings", [scored().iloc[3:], scored(criteria=("style", "final"))], ids=["uneven", "final"])
 def test_the_mean_score_is_the_mean_of_its_row_and_the_page_says_so(ratings, tmp_path):
     assert "A judge's mean score is the mean of its row." in Page(made(ratings, tmp_path)).text
@@ -263,6 +270,7 @@ def test_the_mean_score_is_the_mean_of_its_row_and_the_page_says_so(ratings, tmp
 # ---------------------------------------------------------------- how the data were read
 
 
+@pytest.mark.slow
 def test_how_the_data_were_read_is_on_the_page(tmp_path):
     table = tmp_path / "scores.csv"
     self_ratings(n_items=2).rename(columns={"judge": "rater"}).to_csv(table, index=False)

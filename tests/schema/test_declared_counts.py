@@ -67,6 +67,7 @@ def test_an_undeclared_whole_number_column_is_refused(engine, values):
         js.preferences(frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("values", [np.arange(8) / 4, "long", True, None])
 def test_what_is_no_whole_number_is_left_alone(engine, values):
@@ -82,6 +83,7 @@ def test_numbers_written_as_objects_or_text_are_whole_numbers_too(values):
         js.consistency(CALLS.assign(n=values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_declared_counts_count_in_every_engine(engine):
     n = [2, 2, 1, 1, 4, 4, 1, 1]
@@ -119,6 +121,7 @@ def test_filtering_concatenating_and_parquet_keep_declared_counts(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("wrong", [0.5, -1, None])
 def test_declared_counts_that_are_none_are_refused(engine, wrong):

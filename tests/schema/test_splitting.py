@@ -225,6 +225,7 @@ def suited(measure: str) -> pd.DataFrame:
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_measure_refuses_by_name_and_takes_both_cures(measure):
     take, options, table = getattr(js, measure), MEASURES[measure], suited(measure)
@@ -383,6 +384,7 @@ def test_system_is_optional_where_one_thing_is_judged():
     assert js.supported(ready).set_index("measure").loc["score_matrix", "supported"]
 
 
+@pytest.mark.slow
 def test_sheets_and_pages_show_the_values_apart(tmp_path):
     table = scaled(items=4, systems="xy")
     sheet = js.datasheet(table)

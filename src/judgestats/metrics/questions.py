@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -54,20 +55,13 @@ class Options:
     people: pd.DataFrame | None = None
     baseline: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def plain(self) -> dict[str, Any]:
-        """Groups and coverage."""
-        return {"by": list(self.by), "conf_level": self.conf_level}
-
-    @property
-    def clustered(self) -> dict[str, Any]:
-        """Groups, coverage and the cluster."""
-        return {**self.plain, "cluster": self.cluster}
-
-    @property
-    def drawn(self) -> dict[str, Any]:
-        """Groups, coverage and the bootstrap's."""
-        return {**self.plain, "n_resamples": self.n_resamples, "seed": self.seed}
+    def call(self, measure: Callable[..., Any], *data: Any, **arguments: Any) -> Any:
+        """A measure with those of the groups, the coverage, the cluster and the bootstrap that it takes."""
+        known = {"by": list(self.by), "conf_level": self.conf_level, "n_resamples": self.n_resamples, "seed": self.seed}
+        if self.cluster != "auto":  # "auto" is each measure's own default
+            known["cluster"] = self.cluster
+        taken = signature(measure).parameters
+        return measure(*data, **arguments, **{name: value for name, value in known.items() if name in taken})
 
 
 @dataclass(frozen=True)
@@ -109,7 +103,7 @@ def _both_orders(table: pd.DataFrame) -> pd.DataFrame | str:
 def _repeats(data: Any, options: Options) -> pd.DataFrame | str:
     if len(labels(data, "replicate")) < 2:
         return "no call is repeated: there is no second value in 'replicate'"
-    return bias.consistency(data, over="replicate", **options.clustered)
+    return options.call(bias.consistency, data, over="replicate")
 
 
 def _criterion(data: Any, options: Options) -> pd.DataFrame | str:
@@ -128,14 +122,13 @@ def _criterion(data: Any, options: Options) -> pd.DataFrame | str:
 
 def _bias_score(data: Any, options: Options) -> pd.DataFrame | str:
     present = columns_of(data)
-    plain = options.clustered
     if "target" in present:
         known = nw.from_native(data).filter(~nw.col("target").is_null()).to_native()
-        return bias.bias_score(known, **plain)
+        return options.call(bias.bias_score, known)
     attributes = numeric_attributes(data)
     if not attributes:
         return "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
-    parts = [bias.bias_score(data, attribute=a, **plain).assign(bias=a) for a in attributes]
+    parts = [options.call(bias.bias_score, data, attribute=a).assign(bias=a) for a in attributes]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -143,7 +136,7 @@ def _change(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options], pd
     def take(data: Any, options: Options) -> pd.DataFrame | str:
         if why := unnamed(data, "strategy", options):
             return why
-        return measure(data, baseline=options.baseline["strategy"], **options.clustered)
+        return options.call(measure, data, baseline=options.baseline["strategy"])
 
     return take
 
@@ -152,8 +145,7 @@ def _under_cues(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options]
     def take(data: Any, options: Options) -> pd.DataFrame | str:
         if why := unnamed(data, "probe", options):
             return why
-        given = options.drawn if measure is invariance.rationale_shift else options.clustered
-        return measure(data, blind=options.baseline["probe"], **given)
+        return options.call(measure, data, blind=options.baseline["probe"])
 
     return take
 
@@ -165,12 +157,12 @@ def _gap_to_people(data: Any, options: Options) -> pd.DataFrame | str:
     everybody = pd.concat([nw.from_native(data).lazy().collect(backend="pandas").to_native(), options.people])
     people = sorted(options.people["judge"].astype(str).unique())
     if "target" in everybody.columns:
-        return bias.preference_gap(everybody, people=people, **options.plain)
+        return options.call(bias.preference_gap, everybody, people=people)
     attributes = numeric_attributes(everybody)
     if not attributes:
         return "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
     parts = [
-        bias.preference_gap(everybody, people=people, attribute=a, **options.plain).assign(bias=a) for a in attributes
+        options.call(bias.preference_gap, everybody, people=people, attribute=a).assign(bias=a) for a in attributes
     ]
     return pd.concat(parts, ignore_index=True)
 
@@ -180,7 +172,7 @@ def _with_people(data: Any, options: Options) -> pd.DataFrame | str:
         return "does not know which judges are people: name them in humans="
     everybody = pd.concat([nw.from_native(data).lazy().collect(backend="pandas").to_native(), options.people])
     humans = sorted(options.people["judge"].astype(str).unique())
-    return agreement.judge_against_people(everybody, humans=humans, **options.drawn)
+    return options.call(agreement.judge_against_people, everybody, humans=humans)
 
 
 def _within_systems(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any, Options], Any]:
@@ -195,13 +187,16 @@ def _within_systems(measure: Callable[..., pd.DataFrame], **arguments: Any) -> C
 
 
 def _agreeing(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any, Options], pd.DataFrame | str]:
-    """A measure of agreement, where there are two judges or more, and not too many for every pair."""
+    """A measure of agreement, where there are two judges or more, and not too many for every pair.
+
+    An argument that is a function is what it says of the data.
+    """
 
     def take(data: Any, options: Options) -> pd.DataFrame | str:
         judges = labels(data, "judge")
         if not 2 <= len(judges) <= MANY:
             return "needs two judges" if len(judges) < 2 else f"{len(judges)} judges are too many for every pair"
-        return measure(data, **arguments, **options.plain)
+        return options.call(measure, data, **{k: v(data) if callable(v) else v for k, v in arguments.items()})
 
     return take
 
@@ -210,13 +205,13 @@ def _self_excess(data: Any, options: Options) -> pd.DataFrame | str:
     known = dict(options.identity)
     if not set(labels(data, "judge")) & {known.get(s, s) for s in labels(data, "system")}:
         return "no judge bears the name of a system: say which is which with identity={'system': 'judge'}"
-    table = consensus.consensus_deviation(data, identity=known, **options.plain)
+    table = options.call(consensus.consensus_deviation, data, identity=known)
     return table[table["term"] == "self_excess"]
 
 
 def _deviation(data: Any, options: Options) -> pd.DataFrame:
     reference = "peers" if options.people is None else options.people
-    table = consensus.consensus_deviation(data, reference=reference, identity=dict(options.identity), **options.plain)
+    table = options.call(consensus.consensus_deviation, data, reference=reference, identity=dict(options.identity))
     return table[table["term"] == "deviation"]
 
 
@@ -231,7 +226,7 @@ def _shift(data: Any, options: Options) -> pd.DataFrame | str:
         return why
     base = options.baseline["condition"]
     parts = [
-        agreement.agreement_shift(data, (base, other), **options.drawn).assign(condition=other)
+        options.call(agreement.agreement_shift, data, (base, other)).assign(condition=other)
         for other in labels(data, "condition")
         if other != base
     ]
@@ -242,12 +237,12 @@ def _slope(data: Any, options: Options) -> pd.DataFrame | str:
     found = labels(data, "temperature")
     if len(found) < 3:
         return f"needs three values in a column 'temperature', and finds {len(found)}"
-    return agreement.agreement_slope(data, **options.drawn)
+    return options.call(agreement.agreement_slope, data)
 
 
 def _calibration(data: Any, options: Options) -> pd.DataFrame | str:
     if options.people is not None:
-        return consensus.calibrate(data, reference=options.people, **options.plain)
+        return options.call(consensus.calibrate, data, reference=options.people)
     return _agreeing(consensus.calibrate)(data, options)
 
 
@@ -261,21 +256,21 @@ def _tiers(data: Any, _: Options) -> str:
 def _quality(data: Any, options: Options) -> pd.DataFrame | str:
     if len(labels(data, "system")) < 4:
         return "needs four systems or more"
-    return agreement.quality_agreement(data, **options.plain)
+    return options.call(agreement.quality_agreement, data)
 
 
 def _with_gold(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options], pd.DataFrame | str]:
     def take(data: Any, options: Options) -> pd.DataFrame | str:
         if "gold" not in columns_of(data):
             return "needs a column 'gold'"
-        return measure(data, **options.clustered)
+        return options.call(measure, data)
 
     return take
 
 
 def _components(data: Any, options: Options) -> pd.DataFrame:
     """Variance components, where they are quick: a large incomplete design is left to a call of its own."""
-    return agreement.variance_components(data, most_levels=QUICK, **options.plain)
+    return options.call(agreement.variance_components, data, most_levels=QUICK)
 
 
 def _run_sd(data: Any, options: Options) -> pd.DataFrame:
@@ -299,34 +294,34 @@ def _on_the_same_scale(data: Any) -> str:
 #: Measure of preferences -> how it is tried.
 PREFERENCE_TRIALS: dict[str, Trial] = {
     "consistency": Trial(
-        "does the judge say the same in both orders?", lambda d, o: _both_orders(bias.consistency(d, **o.clustered))
+        "does the judge say the same in both orders?", lambda d, o: _both_orders(o.call(bias.consistency, d))
     ),
     "consistency, over repeats": Trial("does the judge say the same when asked again?", _repeats),
     "slot_lean": Trial(
-        "does the judge lean to one slot; how often does it tie?", lambda d, o: bias.slot_lean(d, **o.clustered)
+        "does the judge lean to one slot; how often does it tie?", lambda d, o: o.call(bias.slot_lean, d)
     ),
-    "gold_agreement": Trial("how often is the judge right?", lambda d, o: bias.gold_agreement(d, **o.clustered)),
+    "gold_agreement": Trial("how often is the judge right?", lambda d, o: o.call(bias.gold_agreement, d)),
     "dark_current": Trial(
         "does the judge prefer where there is nothing to prefer?",
-        lambda d, o: psychometrics.dark_current(d, **o.clustered),
+        lambda d, o: o.call(psychometrics.dark_current, d),
     ),
     "delta0": Trial(
         "what is false preference between equals made of?",
-        lambda d, o: _both_orders(psychometrics.delta0(d, **o.clustered)),
+        lambda d, o: _both_orders(o.call(psychometrics.delta0, d)),
     ),
     "target_sensitivity": Trial(
-        "does the judge find a known difference?", lambda d, o: psychometrics.target_sensitivity(d, **o.clustered)
+        "does the judge find a known difference?", lambda d, o: o.call(psychometrics.target_sensitivity, d)
     ),
     "detection_threshold": Trial(
-        "how large must a difference be?", lambda d, o: psychometrics.detection_threshold(d, **o.drawn)
+        "how large must a difference be?", lambda d, o: o.call(psychometrics.detection_threshold, d)
     ),
-    "d_prime": Trial("how far apart are signal and no signal?", lambda d, o: psychometrics.d_prime(d, **o.clustered)),
+    "d_prime": Trial("how far apart are signal and no signal?", lambda d, o: o.call(psychometrics.d_prime, d)),
     "filler_preference": Trial(
-        "does the judge reward filler?", lambda d, o: psychometrics.filler_preference(d, **o.clustered)
+        "does the judge reward filler?", lambda d, o: o.call(psychometrics.filler_preference, d)
     ),
     "criterion_shift": Trial("does a prompt move the border between tie and preference?", _criterion),
     "bias_score": Trial("which way does the judge lean, whatever the slot?", _bias_score),
-    "preference_rate": Trial("which candidate wins how often?", lambda d, o: bias.preference_rate(d, **o.clustered)),
+    "preference_rate": Trial("which candidate wins how often?", lambda d, o: o.call(bias.preference_rate, d)),
     "compare_strategies": Trial(
         "which way of asking makes the judge more often right?", _change(bias.compare_strategies)
     ),
@@ -337,47 +332,45 @@ PREFERENCE_TRIALS: dict[str, Trial] = {
     ),
     "kappa": Trial("do two judges give the same verdicts, beyond chance?", _agreeing(agreement.kappa)),
     "alpha": Trial(
-        "do all judges together give the same verdicts?", lambda d, o: agreement.alpha(d, level="nominal", **o.drawn)
+        "do all judges together give the same verdicts?", lambda d, o: o.call(agreement.alpha, d, level="nominal")
     ),
     "anchoring": Trial("does a label move the verdicts?", _under_cues(invariance.anchoring)),
-    "revision": Trial(
-        "does the judge revise when the truth is revealed?", lambda d, o: invariance.revision(d, **o.clustered)
-    ),
+    "revision": Trial("does the judge revise when the truth is revealed?", lambda d, o: o.call(invariance.revision, d)),
     "rationale_shift": Trial(
         "does a label move the explanation of the same verdict?",
         _under_cues(invariance.rationale_shift),
     ),
     "rationale_check": Trial(
-        "does the explanation fit the verdict?", lambda d, o: invariance.rationale_check(d, **o.clustered)
+        "does the explanation fit the verdict?", lambda d, o: o.call(invariance.rationale_check, d)
     ),
 }
 #: Measure of ratings -> how it is tried.
 RATING_TRIALS: dict[str, Trial] = {
-    "accuracy": Trial("how often is the verdict right?", lambda d, o: bias.accuracy(d, cluster=o.cluster, **o.plain)),
+    "accuracy": Trial("how often is the verdict right?", lambda d, o: o.call(bias.accuracy, d)),
     "score_matrix": Trial(
-        "how does each judge score each system, and how steadily?", lambda d, o: consensus.score_matrix(d, **o.plain)
+        "how does each judge score each system, and how steadily?", lambda d, o: o.call(consensus.score_matrix, d)
     ),
     "judge_against_people": Trial("do the judges agree with people as people do with each other?", _with_people),
     "consensus_deviation": Trial("how far is each judge from its peers, or from people?", _deviation),
     "self_excess": Trial("does a judge favour itself?", _self_excess),
     "attenuation": Trial("does hiding the author shrink that?", _attenuation),
-    "rank_correlation": Trial("do two judges rank alike?", lambda d, o: consensus.rank_correlation(d, **o.plain)),
+    "rank_correlation": Trial("do two judges rank alike?", lambda d, o: o.call(consensus.rank_correlation, d)),
     "run_sd": Trial("does the judge repeat its score?", _run_sd),
     "score_distribution": Trial(
         "how are the scores spread, and how many are at the top?",
-        lambda d, o: agreement.score_distribution(d, **o.drawn),
+        lambda d, o: o.call(agreement.score_distribution, d),
     ),
     "agreement_levels": Trial(
         "do the judges agree on systems, on items, on the score itself?",
-        _within_systems(lambda d, **a: agreement.agreement_levels(d, **a)),
+        _within_systems(agreement.agreement_levels),
     ),
     "icc": Trial(
         "how reliable is one judge, and the panel?",
-        _agreeing(lambda d, **a: agreement.icc(d, **a)),
+        _agreeing(agreement.icc),
     ),
     "alpha": Trial(
         "do all judges together give the same scores?",
-        _agreeing(lambda d, **a: agreement.alpha(d, level=_on_the_same_scale(d), **a)),  # type: ignore[arg-type]
+        _agreeing(agreement.alpha, level=_on_the_same_scale),
     ),
     "correlation": Trial(
         "which judges agree with which, item by item?",

@@ -55,6 +55,7 @@ def test_incomplete_design() -> None:
     assert found.loc["residual", "n"] == len(table)
 
 
+@pytest.mark.slow
 def test_facets() -> None:
     parts = [
         scores(60, 8, seed=7).assign(criterion=c, shift=s)
@@ -126,6 +127,7 @@ def test_equals_the_sampled_model() -> None:
     assert (np.abs(theirs["estimate"] - ours["estimate"]) < 4 * error).all()
 
 
+@pytest.mark.slow
 def test_equals_the_closed_form_of_a_balanced_table() -> None:
     """Independent of the engine: mean squares are independent given the sds; the prior is weighted by their law."""
     codes = {"subject": np.repeat(np.arange(15), 4), "judge": np.tile(np.arange(4), 15)}
@@ -169,6 +171,7 @@ def test_prior_driven_and_priors_shown() -> None:
     assert "3 estimates: prior-driven" in set(told.check()["what"])
 
 
+@pytest.mark.slow
 def test_a_prior_that_did_not_foresee_the_spread_of_judges() -> None:
     table = scores(20, 12, sds=(1.0, 2.0, 0.5))
     told = agreement(table, priors={"judge": 0.1}, draws=1000)

@@ -34,6 +34,7 @@ def binomial(table: pd.DataFrame, formula: str = "cbind(k, m) ~ x + (1|g)") -> M
     return Model(design(formula, table, family="binomial"), "binomial", "logit")
 
 
+@pytest.mark.slow
 def test_equals_the_integral() -> None:
     """Intercept and sd of five groups: posterior means by brute force in two dimensions."""
     table = pd.DataFrame({"k": [3, 9, 6, 1, 8], "m": [7, 1, 4, 9, 2], "g": list("abcde")})
@@ -55,6 +56,7 @@ def test_equals_the_integral() -> None:
     assert found["estimate"].to_numpy() == pytest.approx([level / total, sd / total], abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["binomial", "cumulative", "poisson", "gaussian"])
 def test_flat_priors_and_many_data_give_maximum_likelihood(family: str) -> None:
     rng = np.random.default_rng(3)
@@ -80,6 +82,7 @@ def test_flat_priors_and_many_data_give_maximum_likelihood(family: str) -> None:
     assert found.pareto_k < 0.5
 
 
+@pytest.mark.slow
 def test_400_groups_in_two_seconds() -> None:
     model = binomial(counts(400, 5))
     integrated(model)  # compiled

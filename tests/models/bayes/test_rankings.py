@@ -201,6 +201,7 @@ def test_options():
 # --- The model's density ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["items", "discordant", "independent", "extreme negative"])
 def test_the_density_is_that_of_the_counts(law):
     """Potentials of the PyMC model against the likelihood written out."""

@@ -107,6 +107,7 @@ def test_taste_keeps_from_false_certainty() -> None:
     assert width[1] < 0.8 * width[0]
 
 
+@pytest.mark.slow
 def test_recovery() -> None:
     """A judge that is generous to all is not self-preferring; one that favours itself is."""
     rng = np.random.default_rng(1)
@@ -148,6 +149,7 @@ def contrast(table: pd.DataFrame) -> float:
     return float(np.diag(rest).mean() / (1 - 1 / len(grid)))
 
 
+@pytest.mark.slow
 def test_the_mean_self_preference_of_five_judges_is_not_shrunk() -> None:
     """Within 5 % of least squares; a prior of half the sd of the scores took a fifth of it, and says so where given."""
     tables = [five_judges(k) for k in range(12)]
@@ -202,6 +204,7 @@ def test_conditional_effects_equal_the_normal_formula() -> None:
     assert np.abs(np.cov(flat.T) - cov).max() < 0.06
 
 
+@pytest.mark.slow
 def test_calibration() -> None:
     """Truth drawn from the prior lies in the 80 % interval four times of five, sds and effects."""
     data, own, rng, inside = small(), priors(), np.random.default_rng(0), []

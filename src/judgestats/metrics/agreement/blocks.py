@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -25,6 +25,8 @@ Ints = NDArray[np.int64]
 #: What a point of a correlation is: an item (mean of its criteria), or a criterion of an item.
 Unit = Literal["item", "criterion"]
 UNITS: tuple[Unit, ...] = ("item", "criterion")
+#: Numbers of a bootstrap held at a time.
+HELD = 2**22
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,13 @@ class Block:
         first, second = np.triu_indices(len(self.judges), 1)
         return first.astype(np.int64), second.astype(np.int64)
 
-    def drawn(self, plan: Bootstrap, name: tuple[str, ...] = ()) -> Floats:
-        """How often each unit is in each resample, (B, O)."""
+    def drawn(self, plan: Bootstrap, name: tuple[str, ...] = ()) -> Iterator[Floats]:
+        """How often each unit is in each resample, (b, O), a few million numbers at a time."""
         rng = generator(plan.seed, (*map(str, self.key.values()), *name))
-        return multinomial_totals(np.ones(self.n_units), rng, plan.n_resamples, self.strata)
+        step = max(HELD // max(self.n_units, 1), 1)
+        for start in range(0, plan.n_resamples, step):
+            size = min(step, plan.n_resamples - start)
+            yield multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
 
     def common(self) -> NDArray[np.int64]:
         """Points that both judges of each pair rated, (R, P)."""
@@ -176,7 +181,8 @@ def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, sh
     total = np.bincount(flat, weights=mean, minlength=math.prod(shape)).reshape(shape)
     count = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
     thing = row * shape[2] + item
-    asked = np.unique(np.stack([thing, criterion]), axis=1)[0] if thing.size else thing
+    criteria = int(criterion.max(initial=0)) + 1
+    asked = np.unique(thing * criteria + criterion) // criteria
     wanted = np.bincount(asked, minlength=shape[0] * shape[2]).reshape(shape[0], 1, shape[2])
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((count == wanted) & (count > 0), total / count, np.nan)

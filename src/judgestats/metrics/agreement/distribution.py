@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError
-from judgestats.kernels.correlation import grouped, midrange, weighted_totals
-from judgestats.kernels.resampling import generator, multinomial_totals
+from judgestats.kernels.correlation import grouped, midrange
+from judgestats.kernels.resampling import cluster_totals, generator
 from judgestats.metrics.agreement.blocks import Floats, codes, some
 from judgestats.metrics.agreement.draws import from_draws, plan_of
 from judgestats.metrics.agreement.spread import share_cells
@@ -136,8 +136,7 @@ def _moments(
     powers = np.stack([(x - centre) ** k for k in range(4)], axis=-1)
     sums = grouped(powers, owner, len(labels))
     rng = generator(plan.seed, tuple(map(str, key.values())))
-    weights = multinomial_totals(np.ones(len(labels)), rng, plan.n_resamples)
-    values, draws = _shape(sums.sum(axis=0)[None]), _shape(weighted_totals(weights, sums))
+    values, draws = _shape(sums.sum(axis=0)[None]), _shape(cluster_totals(sums, rng, plan.n_resamples))
     rows = []
     for k, term in enumerate(("mean", "sd", "skew")):
         value = float(values[k][0]) + (centre if term == "mean" else 0.0)

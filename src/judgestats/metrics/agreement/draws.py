@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -35,6 +36,12 @@ _HELD = 2**23
 def whole(block: Block) -> Floats:
     """The weights of the data themselves, (1, O)."""
     return np.ones((1, block.n_units))
+
+
+def resampled(block: Block, plan: Bootstrap, *statistics: Callable[[Floats], Floats]) -> list[Floats]:
+    """Statistics of weights in the same resamples, each (B, ...)."""
+    parts = [[statistic(weights) for statistic in statistics] for weights in block.drawn(plan)]
+    return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 
 def pair_correlations(block: Block, method: Method, weights: Floats) -> Floats:

@@ -31,6 +31,7 @@ from judgestats.metrics.agreement.draws import (
     mean_defined,
     pair_correlations,
     plan_of,
+    resampled,
     whole,
 )
 from judgestats.metrics.agreement.shifts import Matched, matched, two_sides, words
@@ -343,7 +344,7 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str
     if np.unique(x[~np.isnan(x)]).size < 2 and not block.key:
         raise DesignError(f"A slope over {over!r} needs two values, got {x.size}.")
     each = mean_defined(pair_correlations(block, method, whole(block)))
-    drawn = mean_defined(pair_correlations(block, method, block.drawn(plan)))
+    (drawn,) = resampled(block, plan, lambda weights: mean_defined(pair_correlations(block, method, weights)))
     level, many = (np.stack([mean_defined(r[:, code == g]) for g in range(x.size)], axis=-1) for r in (each, drawn))
     used = ~(np.isnan(level[0]) | np.isnan(x))
     lost = flags(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -32,6 +33,7 @@ from judgestats.metrics.agreement.draws import (
     mean_defined,
     pair_correlations,
     plan_of,
+    resampled,
     row_icc,
     sd_defined,
     system_correlations,
@@ -180,7 +182,7 @@ def _rows(
     over_systems = level == "system"
     statistic = system_correlations if over_systems else pair_correlations
     r = statistic(block, method, whole(block))[0]
-    draws = None if fisher else statistic(block, method, block.drawn(plan))
+    draws = None if fisher else resampled(block, plan, lambda weights: statistic(block, method, weights))[0]
     if over_systems:
         rated_by: Any = (~np.isnan(block.scores)).any(axis=-1)
         one, two = block.sides
@@ -224,7 +226,8 @@ def _over_cells(
     block: Block, r: Floats, draws: Floats | None, method: Method, pairs: Pairs, plan: Bootstrap
 ) -> list[dict[str, Any]]:
     """Mean and sd over the cells, of the mean of the pairs or of each pair."""
-    draws = pair_correlations(block, method, block.drawn(plan)) if draws is None else draws
+    if draws is None:
+        (draws,) = resampled(block, plan, lambda weights: pair_correlations(block, method, weights))
     blank = {c: ("" if block.rows[c].dtype.kind not in "iuf" else math.nan) for c in block.rows.columns}
     blank = {c: v for c, v in blank.items() if c not in block.key}
     if pairs == "mean":
@@ -325,17 +328,16 @@ def agreement_levels(
 
 
 def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap) -> list[dict[str, Any]]:
-    drawn = items.drawn(plan)
-    values: list[tuple[float, Floats]] = []
-    doubts: list[str] = []
-    for statistic, block in ((system_correlations, items), (pair_correlations, units)):
-        method: Method = "spearman" if statistic is system_correlations else "pearson"
-        points = statistic(block, method, whole(block))[0]
-        values.append(_mean_of_means(points[None], statistic(block, method, drawn)))
-        doubts.append(some(int(np.isnan(points).sum()), "pair undefined", "pairs undefined"))
-    icc = row_icc(items, whole(items))
-    values.append((float(mean_defined(icc)[0]), mean_defined(row_icc(items, drawn))))
-    doubts.append(some(int(np.isnan(icc).sum()), "cell without an ICC", "cells without an ICC"))
+    statistics: tuple[Callable[[Floats], Floats], ...] = (
+        lambda weights: system_correlations(items, "spearman", weights),
+        lambda weights: pair_correlations(units, "pearson", weights),
+        lambda weights: row_icc(items, weights)[..., None],
+    )
+    points = [statistic(whole(items)) for statistic in statistics]
+    many = [_mean_of_means(values) for values in resampled(items, plan, *statistics)]
+    values = [(float(_mean_of_means(p)[0]), draws) for p, draws in zip(points, many, strict=True)]
+    gone = (("pair undefined", "pairs undefined"),) * 2 + (("cell without an ICC", "cells without an ICC"),)
+    doubts = [some(int(np.isnan(p).sum()), *words) for p, words in zip(points, gone, strict=True)]
     systems, n_cells = int(items.rows["system"].nunique()), len(items.rows)
     missing = flags(
         some(items.n_missing, "score missing", "scores missing"),
@@ -356,6 +358,6 @@ def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap) -> list[dic
     return rows
 
 
-def _mean_of_means(points: Floats, draws: Floats) -> tuple[float, Floats]:
-    """Mean over rows of the means over pairs, of the data and of the resamples."""
-    return float(mean_defined(mean_defined(points))[0]), mean_defined(mean_defined(draws))
+def _mean_of_means(values: Floats) -> Floats:
+    """Mean over rows of the means over pairs, (B,)."""
+    return mean_defined(mean_defined(values))

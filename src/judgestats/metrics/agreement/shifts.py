@@ -31,6 +31,7 @@ from judgestats.metrics.agreement.draws import (
     mean_defined,
     pair_correlations,
     plan_of,
+    resampled,
     whole,
 )
 from judgestats.metrics.agreement.levels import PAIRS, Pairs
@@ -256,7 +257,7 @@ def matched(block: Block, method: Method, plan: Bootstrap) -> Matched:
     numbered = block.rows.assign(_row=np.arange(len(block.rows)))
     wide = numbered.pivot(index=labels, columns=SIDE, values="_row").reindex(columns=[0, 1]).dropna().astype(int)
     r = pair_correlations(block, method, whole(block))[0]
-    draws = pair_correlations(block, method, block.drawn(plan))
+    (draws,) = resampled(block, plan, lambda weights: pair_correlations(block, method, weights))
     sides = wide.to_numpy().T
     value, many = r[sides], draws[:, sides]
     undefined = np.isnan(value).any(axis=0)

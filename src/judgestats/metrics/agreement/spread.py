@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, combinations, islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.correlation import grouped, weighted_totals
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.agreement.blocks import (
+    HELD,
     UNITS,
     Block,
     Floats,
@@ -24,7 +25,7 @@ from judgestats.metrics.agreement.blocks import (
     refuse_empty,
     some,
 )
-from judgestats.metrics.agreement.draws import from_draws, plan_of
+from judgestats.metrics.agreement.draws import from_draws, plan_of, resampled
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.resampled import Bootstrap
 from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
@@ -161,24 +162,26 @@ def _spread_rows(
     partly = some(int((judges < len(block.judges)).sum()), "not rated by all judges", "not rated by all judges")
     alone = some(int((n_judges == 1).sum()), "rated by one judge, left out", "rated by one judge, left out")
     told = flags(partly, alone, SMALL_N if 0 < n < 30 else "", NO_DATA if not n else "")
-    weights = block.drawn(plan)
-
-    def mean(values: Floats) -> dict[str, Any]:
-        return _ratio(values, ~np.isnan(values), owner, weights, plan)
+    best = np.abs(scores - high[:, None]) < 1e-9
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shared = np.where(np.isnan(scores), np.nan, best / best.sum(axis=1, keepdims=True))
+    pairs = list(combinations(range(len(block.judges)), 2))
+    means = iter(
+        _means(chain([spread], (np.abs(scores[:, i] - scores[:, j]) for i, j in pairs), shared.T), owner, block, plan)
+    )
 
     def share(hits: Any, of: Any) -> dict[str, Any]:
         found = share_cells(hits[of], owner[of], plan, clustered)
         return {**found, "flag": flags(told, found["flag"])}
 
-    spreads = mean(spread)
+    spreads = next(means)
     rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags(told, spreads["flag"])}]
     for t in thresholds:
         rows.append({"term": "share_above", "threshold": float(t), **share(spread > t + 1e-9, np.ones(n, bool))})
-    for (i, a), (j, b) in combinations(enumerate(block.judges), 2):
-        apart = mean(np.abs(scores[:, i] - scores[:, j]))
+    for i, j in pairs:
+        apart, a, b = next(means), block.judges[i], block.judges[j]
         small = flags(NO_DATA if not apart["n"] else SMALL_N if apart["n"] < 30 else "", apart["flag"])
         rows.append({"term": "mean_difference", "judge": a, "other": b, **apart, "flag": small})
-    best = np.abs(scores - high[:, None]) < 1e-9
     for i, judge in enumerate(block.judges):
         mine = ~np.isnan(scores[:, i])
         rows.append(
@@ -188,9 +191,7 @@ def _spread_rows(
                 **share(best[:, i] & (best.sum(axis=1) == 1), mine),
             }
         )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shared = np.where(mine, best[:, i] / best.sum(axis=1), np.nan)
-        cells_of = mean(shared)
+        cells_of = next(means)
         rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags(told, cells_of["flag"])})
     for k in np.lexsort((np.arange(n), -spread.round(9)))[:top]:
         thing = {"system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
@@ -198,15 +199,25 @@ def _spread_rows(
     return [{**block.key, **r} for r in rows]
 
 
-def _ratio(values: Floats, used: NDArray[np.bool_], owner: Any, weights: Floats, plan: Bootstrap) -> dict[str, Any]:
-    """Mean of values, with its draws."""
-    sums = np.stack([used.astype(float), np.where(used, values, 0.0)], axis=-1)
-    totals = weighted_totals(weights, grouped(sums, owner, weights.shape[1]))
-    n = int(used.sum())
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = totals[:, 1] / totals[:, 0]
-    value = float(sums[:, 1].sum() / n) if n else math.nan
-    return {**from_draws(value, drawn, weights.shape[1], plan), "n": n}
+def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) -> Iterator[dict[str, Any]]:
+    """Mean of each vector of values, NaN left out, with its draws; as many vectors at a time as memory allows."""
+    values = iter(values)
+    while held := list(islice(values, max(HELD // (2 * block.n_units), 1))):
+        used = [~np.isnan(v) for v in held]
+        sums = np.stack(
+            [
+                grouped(np.stack([u, np.where(u, v, 0.0)], axis=-1), owner, block.n_units)
+                for u, v in zip(used, held, strict=True)
+            ],
+            axis=1,
+        )
+        (totals,) = resampled(block, plan, partial(weighted_totals, sums=sums))
+        for k, (u, v) in enumerate(zip(used, held, strict=True)):
+            n = int(u.sum())
+            value = float(v[u].sum() / n) if n else math.nan
+            with np.errstate(divide="ignore", invalid="ignore"):
+                draws = totals[:, k, 1] / totals[:, k, 0]
+            yield {**from_draws(value, draws, block.n_units, plan), "n": n}
 
 
 def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) -> dict[str, Any]:
