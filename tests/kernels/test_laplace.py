@@ -122,6 +122,7 @@ def test_one_node_is_laplace(kind):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [1, 4, 15])
 @pytest.mark.parametrize("kind", range(5))
 def test_quadrature_gradient_is_exact(kind, nodes):

@@ -397,6 +397,7 @@ def test_clipped_parts_have_the_signed_interval_clipped():
     assert (deviation["conf_low"], deviation["conf_high"]) == (-lean["conf_high"], -lean["conf_low"])
 
 
+@pytest.mark.slow
 def test_intervals_cover():
     """150 judges whose answers are drawn alike, items paired: shifts, and the total variation conservatively."""
     rng = np.random.default_rng(11)

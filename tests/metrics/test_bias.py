@@ -471,6 +471,7 @@ def random_calls(answers: list[str | None]) -> pd.DataFrame:
     return calls[calls["choice"].notna()]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     random_answers,

@@ -335,6 +335,7 @@ def test_a_condition_that_is_nowhere_named_is_the_whole():
     assert (vacuum["n"] == 60).all()
 
 
+@pytest.mark.slow
 def test_stimuli_that_share_an_item_widen_a_paired_difference():
     """Copies of every call say nothing new."""
     one, two = (instrument_calls(judge=j, seed=s).drop(columns="task") for j, s in (("g", 0), ("h", 9)))

@@ -66,6 +66,7 @@ def same(left, right, tolerance=1e-12):
     pd.testing.assert_frame_equal(left, right, check_exact=False, rtol=0, atol=tolerance, check_dtype=False)
 
 
+@pytest.mark.slow
 @given(unbalanced())
 def test_deviation_equals_brute_force(table):
     result = consensus_deviation(table)
@@ -92,6 +93,7 @@ def test_deviation_equals_brute_force(table):
             assert excess == pytest.approx(np.mean(own) - np.mean(others), abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(unbalanced())
 def test_frame_tally_and_engines_agree(table):
@@ -479,6 +481,7 @@ def test_unknown_options_list_what_is_known():
 # cells
 
 
+@pytest.mark.slow
 @given(unbalanced(), st.sampled_from([0, 1, 2]))
 def test_cells_equal_pandas(table, ddof):
     got = cells(table, ddof=ddof)

@@ -30,6 +30,7 @@ def matrices(k, n):
     return st.lists(st.lists(SCORE, min_size=n, max_size=n), min_size=k, max_size=k)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(matrices(3, 5))
 def test_ranks_equal_pandas(values):

@@ -241,6 +241,7 @@ def test_clusters_widen_the_interval():
     pd.testing.assert_series_equal(kappa(table, interval="percentile").iloc[0], whole)  # by default
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
 def test_the_asymptotic_interval_knows_clusters(weights):
     """Linearised over items: as the jackknife of items has it, and where each item has one thing, nearly as published."""

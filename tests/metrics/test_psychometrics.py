@@ -578,6 +578,7 @@ def test_datasheet_of_two_prompts_has_the_criterion_section(calls):
         compare_datasheets(both, calls)
 
 
+@pytest.mark.slow
 def test_datasheets_of_two_judges_are_paired_where_stimuli_are_shared(calls):
     other = instrument_calls(judge="h", seed=9)
     got = compare_datasheets(calls, other, cluster=False)

@@ -415,6 +415,7 @@ def outside(result):
     return result[low | high]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_no_estimate_lies_outside_its_interval(name):
     """On parts of the registry's frames, down to a few rows: where a measure answers, the interval holds the answer."""

@@ -111,6 +111,7 @@ def test_a_budget_below_the_baseline_is_flagged():
     assert (cheap["advice"], cheap["flag"]) == ("S8", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "named"),
     [

@@ -114,6 +114,7 @@ def test_a_base_that_is_not_positive_has_no_relative_change():
         agreement_shift(table[["pair", "baseline"]])
 
 
+@pytest.mark.slow
 def test_the_bootstrap_of_the_shift_covers():
     """r falls from 1/(1 + 1) to 1/(1 + 4) by construction."""
     held = 0

@@ -92,6 +92,7 @@ def test_few_discordant_pairs_are_flagged_for_the_chi_square_only():
 # ---------------------------------------------------------------- the frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invalid", ["drop", "wrong", "tie"])
 @pytest.mark.parametrize("ties", ["exact", "drop"])
 def test_against_counting_by_hand(invalid, ties):
@@ -122,6 +123,7 @@ def test_against_counting_by_hand(invalid, ties):
     np.testing.assert_allclose(all_scored["accuracy_baseline"], one["g", "accuracy"])
 
 
+@pytest.mark.slow
 def test_frame_tally_engine_order():
     calls = verdicts().drop(index=[3, 100, 170])
     whole = compare_strategies(calls)
@@ -319,6 +321,7 @@ def test_advice_is_the_largest_supported_gain_within_the_budget():
     assert free.loc["Claude", "conf_low"] == best["conf_low"]
 
 
+@pytest.mark.slow
 def test_names_are_names_only():
     """Rename judges and strategies: the advice is renamed, and nothing else changes."""
     judges = {"Claude": "Pro", "Pro": "Flash", "Flash": "Claude"}
@@ -342,6 +345,7 @@ def test_costs_that_are_not_known_are_told_under_a_budget():
     assert got.loc["Flash", "advice"] == "S1"
 
 
+@pytest.mark.slow
 def test_tasks_and_judges():
     both = pd.concat([TABLE.assign(task="natural"), TABLE.assign(task="adversarial", n=TABLE["n"] // 8)])
     got = recommend(both)

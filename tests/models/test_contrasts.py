@@ -223,6 +223,7 @@ def test_unknown_covariance_is_nan_with_a_flag() -> None:
     assert found["flag"].eq("no standard errors").all()
 
 
+@pytest.mark.slow
 def test_dunnett_by_lattice_and_by_quadrature_agree_with_scipy() -> None:
     rng = np.random.default_rng(5)
     loads = rng.uniform(0.3, 0.9, 4)

@@ -107,6 +107,7 @@ def test_the_engine_agrees_with_r(name: str) -> None:
     assert not failures, f"{len(wrong)} of {len(ids)} designs of class {name}\n" + "\n".join(failures)
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_that_r_saw() -> None:
     wrong = []
     for id in generate.ids():

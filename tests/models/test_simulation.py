@@ -60,6 +60,7 @@ def test_gaussian_draws_have_the_covariance_of_the_model():
     assert draws.dtype == float
 
 
+@pytest.mark.slow
 def test_cumulative_draws_have_the_shares_of_the_model():
     fit = example("wine")
     table = simulate(fit, 3000, seed=4)
@@ -132,6 +133,7 @@ def test_a_redesign_keeps_the_calls_and_fits_like_its_rows(response, family):
     assert fit.refit(drawn, index).loglik == pytest.approx(again.loglik, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_refits_scatter_about_the_fit():
     fit = fitted("y ~ x + (1|item)", _calls(20, 40))
     rng = np.random.default_rng(10)

@@ -110,6 +110,7 @@ def test_percentage_points_are_averages_over_items(answered):
         assert points["conf_low"] < points["estimate"] < points["conf_high"]
 
 
+@pytest.mark.slow
 def test_pooled_with_a_benchmark(answered):
     model = strategy_effects(answered, baseline="B0", benchmark="task")
     pooled = model.table[model.table["judge"] == "all judges"]

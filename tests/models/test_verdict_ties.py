@@ -72,6 +72,7 @@ def test_at_five_percent_both_links_say_what_the_paper_says():
     assert last["flag"].tolist() == ["a resolution twice or half as large is not excluded"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_the_likelihood_ratio_against_brute_force(published, link):
     counts = paper_dark_current.criterion_counts()

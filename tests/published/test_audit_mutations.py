@@ -25,6 +25,7 @@ def test_cells_that_others_bear_on_are_covered(paper):
     assert sum(c in covered for c in cells) >= 0.95 * len(cells)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS)
 def test_an_altered_number_is_noticed(paper):
     """A small size of the study: three numbers a table, moved by ten units of their last digit."""
@@ -32,6 +33,7 @@ def test_an_altered_number_is_noticed(paper):
     assert found["noticed"].sum() >= 0.6 * (found["noticed"] / found["share"]).sum()
 
 
+@pytest.mark.slow
 def test_the_committed_study_is_of_these_tables():
     study = pd.read_csv(STUDY)
     now = {(p, t) for p in PAPERS for t in audited(p)[0].book.columns if t != "claims"}

@@ -106,6 +106,7 @@ def test_a_cell_by_hand(estimates):
     assert row["p_value"] == pytest.approx(test.pvalue)
 
 
+@pytest.mark.slow
 def test_seven_printed_rows_move_more_than_there_is(checks):
     values = measured._estimates(paper.FAVOURED)
     over = [

@@ -111,6 +111,7 @@ def test_an_attempt_is_estimates_or_a_reason():
     assert "probe" in taken["anchoring"]
 
 
+@pytest.mark.slow
 def test_labels_say_what_the_numbers_are(page):
     """A threshold stands in its label, whole numbers are whole, and a shift of scores is no shift of a correlation."""
     text = page("scores")

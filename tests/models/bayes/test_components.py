@@ -158,6 +158,7 @@ def test_equals_the_closed_form_of_a_balanced_table() -> None:
         assert np.quantile(found.flat(name), [0.1, 0.5, 0.9]) == pytest.approx(exact, rel=0.05, abs=0.03)
 
 
+@pytest.mark.slow
 def test_prior_driven_and_priors_shown() -> None:
     table = scores(40, 2, sds=(1.0, 0.0, 0.7))
     told = agreement(table, priors={"judge": 0.02}, draws=1000)

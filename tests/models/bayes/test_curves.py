@@ -233,6 +233,7 @@ def small(folded, link="logit"):
     return Ladder(("a", "b"), ("p", "q"), judge, condition, x, counts, folded, np.full((2, 3), 1 / 3), 1.0, link)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folded", [False, True])
 def test_prior_draw_is_the_prior_of_the_model(folded):
     """Quantiles of log slope, log criterion, bias and lapse, and of their change, by NumPy and by PyMC."""
