@@ -51,7 +51,7 @@ def folder(tmp_path):
         (["check", "{}/calls.csv", EVIL], 2),
         ([EVIL], 2),
         (["report", "{}/calls.csv", "--out", f"{{}}/{EVIL}.html"], 0),
-        (["report", "{}/calls.csv", f"--seed={EVIL}"], 2),
+        (["report", "{}/calls.csv", f"--by={EVIL}"], 2),
         (["audit", "{}/table.csv", "--rules", "{}/rules.toml", "--out", f"{{}}/{EVIL}.html"], 0),
         (["audit", EVIL], 2),
         (["reproduce", EVIL], 2),
