@@ -7,7 +7,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
@@ -15,13 +16,44 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 import pandas as pd
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperGroup
 
 from judgestats.errors import JudgestatsError, SchemaError
+from judgestats.terminal import sturdy_streams, visible
+
+#: What typer raises where an option is wrong.
+_UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+class _Commands(TyperGroup):
+    """The commands; nothing that is typed or read reaches a terminal as a command to it."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        with sturdy_streams():
+            return super().main(*args, **kwargs)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _visible_errors():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _visible_errors():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _visible_errors() -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        error.message = visible(error.message)
+        raise
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="Statistics for the verdicts of LLM judges. Begin with: judgestats check FILE",
     no_args_is_help=True,
     add_completion=False,
@@ -107,6 +139,11 @@ def _console() -> Console:
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 
 
+def _text(told: str) -> Text:
+    """What comes from the data is text: neither markup nor commands to the terminal."""
+    return Text(visible(told))
+
+
 def _readable(command: Callable[P, R]) -> Callable[P, R]:
     """One readable message and exit code 2 in place of a traceback: our own errors, and files that do not open."""
 
@@ -116,11 +153,9 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except JudgestatsError as error:
             told = f"{error}{_cures(str(error))}"
-        except BrokenPipeError:
-            raise
         except OSError as error:
             told = f"{error.filename or 'a file'}: {error.strerror or error}."
-        Console(stderr=True, highlight=False, soft_wrap=True).print(Text(f"judgestats: {told}"))
+        Console(stderr=True, highlight=False, soft_wrap=True).print(_text(f"judgestats: {told}"))
         raise typer.Exit(2)
 
     return run
@@ -162,7 +197,7 @@ def check(
     data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide)
     if found is not None:
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped by you"
-        console.print(Text(f"{source}: {found.format}{why}"))
+        console.print(_text(f"{source}: {found.format}{why}"))
     _show_unread(console, source, encoding)
     against = _against(humans, gold, baseline)
     _check_references(data, against)
@@ -223,7 +258,7 @@ def report(
         )
     _show_unread(console, source, encoding)
     _show_account(console, data)
-    console.print(Text(f"Report: {path}"))
+    console.print(_text(f"Report: {path}"))
 
 
 @app.command()
@@ -248,7 +283,7 @@ def reproduce(
     if out is not None:
         from judgestats.reporting import reproduction_page
 
-        typer.echo(f"Page: {reproduction_page(out, paper or None)}")
+        typer.echo(visible(f"Page: {reproduction_page(out, paper or None)}"))
 
 
 @app.command()
@@ -267,7 +302,7 @@ def audit(
     if out is not None:
         from judgestats.reporting import audit_page
 
-        typer.echo(f"Page: {audit_page(found, out)}")
+        typer.echo(visible(f"Page: {audit_page(found, out)}"))
     if strict and any(d.verdict == "does not follow" for a in found for d in a.decisions):
         raise typer.Exit(1)
 
@@ -277,7 +312,8 @@ def _show_audit(found: Any, paged: bool) -> None:
     from judgestats.published.briefing import counts, findings
 
     _print_table(_console(), f"Printed numbers and statements: {', '.join(a.paper for a in found)}", counts(found))
-    typer.echo("\n".join(findings(found, "on the page" if paged else "on the page that --out page.html writes")))
+    rest = "on the page" if paged else "on the page that --out page.html writes"
+    typer.echo(visible("\n".join(findings(found, rest))))
 
 
 def _declared(counts: str, no_counts: bool) -> str | Literal[False] | None:
@@ -401,7 +437,7 @@ def _show_unread(console: Console, source: str, encoding: str) -> None:
 
     told = resolve(source, encoding or None).told
     if told:
-        console.print(Text(told), soft_wrap=True)
+        console.print(_text(told), soft_wrap=True)
 
 
 def _show_proposal(console: Console, source: str, found: Any, encoding: str, given: str) -> None:
@@ -410,15 +446,17 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
     from judgestats.ingest.wide import melted
 
     proposal = found.proposal
-    console.print(Text(f"{source}: a table of unknown shape. Nothing has been computed."), soft_wrap=True)
+    console.print(_text(f"{source}: a table of unknown shape. Nothing has been computed."), soft_wrap=True)
     if found.unread:
-        console.print(Text(found.unread), soft_wrap=True)
-    console.print(Text(f"{proposal}{_cures(' '.join(proposal.notes))}"), soft_wrap=True)
+        console.print(_text(found.unread), soft_wrap=True)
+    console.print(_text(f"{proposal}{_cures(' '.join(proposal.notes))}"), soft_wrap=True)
     if proposal.complete:
         table = as_table(source, encoding or None)
         shown = preview(melted(table, proposal.wide) if proposal.wide else table, proposal.mapping, proposal.labels)
         _print_table(console, "Its first rows, as that mapping would read them", shown)
-        console.print(Text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True)
+        console.print(
+            _text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True
+        )
 
 
 def _show_design(console: Console, data: Any) -> None:
@@ -433,7 +471,7 @@ def _show_account(console: Console, data: Any) -> None:
     found = account(data)
     totals = found[found["level"] == "account"].set_index("what")["n"]
     console.print(
-        Text(f"{totals['rows in']:,} rows in = {totals['rows used']:,} used + {totals['rows set aside']:,} set aside")
+        _text(f"{totals['rows in']:,} rows in = {totals['rows used']:,} used + {totals['rows set aside']:,} set aside")
     )
     rest = found[found["level"] != "account"]
     if len(rest):
@@ -457,13 +495,13 @@ def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
 def _print_table(console: Console, title: str, frame: pd.DataFrame) -> None:
     """Print a frame; what comes from the data is text, never markup."""
     table = Table(
-        title=Text(title), title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
+        title=_text(title), title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False
     )
     for name in frame.columns:
         numeric = pd.api.types.is_numeric_dtype(frame[name]) and frame[name].dtype != bool
-        table.add_column(escape(str(name)), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(_text(str(name)), justify="right" if numeric else "left", overflow="fold")
     for row in frame.itertuples(index=False):
-        table.add_row(*(Text("" if v is None or v is pd.NA else str(v)) for v in row))
+        table.add_row(*(_text("" if v is None or v is pd.NA else str(v)) for v in row))
     console.print(table)
     console.print()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.files import text_of
+from judgestats.threads import Shared
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _CHUNK = 65536
@@ -44,7 +44,7 @@ def read_delimited(path: Path, container: str, encoding: str | None = None) -> p
         For a repeated column name, a row of another width (with its line), a quote that is never closed, a header
         without rows, another encoding, a truncated archive.
     """
-    with _large_fields(), text_of(path, encoding) as text:
+    with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
         rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
         try:
             header = next((row for row in rows if row), [])
@@ -62,7 +62,7 @@ def read_delimited(path: Path, container: str, encoding: str | None = None) -> p
 
 def header_of(path: Path, container: str, encoding: str | None = None) -> list[str]:
     """Column names of a CSV or TSV file, checked."""
-    with _large_fields(), text_of(path, encoding) as text:
+    with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
         try:
             rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
             return column_names(next((row for row in rows if row), []), path)
@@ -131,11 +131,10 @@ def _without_row_numbers(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-@contextmanager
-def _large_fields() -> Iterator[None]:
-    """Let one field hold a whole transcript; Python's own limit is 128 kB."""
+def _any_length(_: Any) -> Callable[[], Any]:
     before = csv.field_size_limit(_LARGEST_FIELD)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+    return lambda: csv.field_size_limit(before)
+
+
+#: Lets one field hold a whole transcript; Python's own limit is 128 kB, one for all threads.
+_LARGE_FIELDS = Shared(_any_length)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_
 from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import COUNTS, Kind, kind_of
+from judgestats.threads import warnings_ignored
 
 
 def read(
@@ -205,8 +205,7 @@ def _with_counts(columns: Mapped | None, counts: Any) -> dict[str, str | None]:
 
 def _query(query: str, connection: Any) -> pd.DataFrame:
     """Run a query; its text, whole numbers and gaps come back exactly."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "pandas only supports SQLAlchemy", UserWarning)
+    with warnings_ignored("pandas only supports SQLAlchemy", UserWarning):
         try:
             table = pd.read_sql_query(query, connection, coerce_float=True, dtype_backend="numpy_nullable")
         except Exception as problem:  # each database driver has its own root

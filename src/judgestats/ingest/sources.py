@@ -20,6 +20,8 @@ from judgestats.ingest.files import SUFFIXES, Container, container_of
 from judgestats.ingest.structured import Record, is_single_record, json_lines, json_records, parquet_table, table_of
 
 _WILD = "*?["
+#: Key in the ``attrs`` of :func:`source_info`: the paths of the files that are read.
+PATHS = "judgestats.paths"
 #: Unread files that are named.
 _MOST_UNREAD = 8
 
@@ -298,7 +300,7 @@ def source_info(source: Any, *, connection: Any = None, encoding: str | None = N
         packed or not), ``rows`` (rows or records in it, before any mapping), ``note`` (why a file of the folder was
         not read, else empty; its ``sha256`` is empty and its ``rows`` are missing). For a table or a query there is
         one row, its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is
-        lazy.
+        lazy. Its ``attrs`` have the paths of the files that were read; a page is not written over them.
 
     Raises
     ------
@@ -313,6 +315,7 @@ def source_info(source: Any, *, connection: Any = None, encoding: str | None = N
     0  DataFrame   <NA>            2
     """
     rows: list[tuple[str, int | None, str, int | None, str]]
+    paths: list[str] = []
     if connection is not None:
         rows = [(" ".join(str(source).split()), None, "", None, "")]
     elif is_table(source):
@@ -322,8 +325,11 @@ def source_info(source: Any, *, connection: Any = None, encoding: str | None = N
         files = resolve(source, encoding)
         rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f), "") for f in files.files]
         rows += [(name, None, "", None, f"not read: {why}") for name, why in files.unread]
+        paths = [str(f.path.absolute()) for f in files.files]
     table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows", "note"])
-    return table.astype({"bytes": "Int64", "rows": "Int64"})
+    table = table.astype({"bytes": "Int64", "rows": "Int64"})
+    table.attrs[PATHS] = paths
+    return table
 
 
 def _sha256(path: Path) -> str:

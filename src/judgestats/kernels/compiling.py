@@ -9,6 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
+
+from judgestats.threads import wait_for
+
+wait_for(global_compiler_lock)
 
 
 def njit(**options: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
@@ -287,7 +285,11 @@ def _labels(term: Any, spelling: Spelling, *, short: bool) -> tuple[str, list[st
 
 def _quietly(function: Any, *arguments: Any) -> Any:
     """Call formulae without what it prints and without warnings of logarithms of 0."""
-    with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="ignore"):
+    from formulae.terms import call, variable  # type: ignore[import-untyped]
+
+    for module in (call, variable):  # it prints before it raises; the standard output is every thread's
+        module.print = lambda *_: None
+    with np.errstate(all="ignore"):
         return function(*arguments)
 
 

@@ -89,11 +89,14 @@ class Audited:
     book : Book
         Its printed cells.
     decisions : tuple of Decision
+    files : tuple of Path
+        Those it was read from.
     """
 
     paper: str
     book: Book
     decisions: tuple[Decision, ...]
+    files: tuple[Path, ...] = ()
 
     def findings(self) -> pd.DataFrame:
         """A row per verdict: the columns of :func:`audit`."""
@@ -145,13 +148,14 @@ def audited(
         raise AuditError(f"{name!r} needs rules=, a file or a list. Papers, which need none: {', '.join(PAPERS)}.")
     own = book({**tables, **({CLAIMS: claims} if claims is not None else {})})
     made = statements(own, declared(rules)) + (claimed(own) if claims is not None else [])
-    return [Audited(name, own, tuple(decide(s, own) for s in made))]
+    files = tuple(Path(f) for f in (source, rules) if isinstance(f, str | Path))
+    return [Audited(name, own, tuple(decide(s, own) for s in made), files)]
 
 
 @lru_cache(maxsize=8)
 def _of_paper(paper: str) -> Audited:
     own, made = paper_statements(paper)
-    return Audited(paper, own, tuple(decide(s, own) for s in made))
+    return Audited(paper, own, tuple(decide(s, own) for s in made), tuple((data_folder() / paper).iterdir()))
 
 
 def paper_statements(paper: str) -> tuple[Book, tuple[Statement, ...]]:

@@ -13,7 +13,7 @@ from judgestats.published.printed import parse
 from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERDICTS, Decision, tallied
 from judgestats.reporting.account import head
 from judgestats.reporting.markup import Markup, anchor, document, join, row, table, tag
-from judgestats.reporting.pages import foot, write
+from judgestats.reporting.pages import foot, refuse_path, write
 from judgestats.reporting.words import count, noun
 
 #: Findings of one rule in one place that are shown before the rest is folded away.
@@ -59,6 +59,11 @@ def audit_page(
     pathlib.Path
         The file. The same audits give the same bytes.
 
+    Raises
+    ------
+    DesignError
+        If `path` is a folder, a file that was audited or holds its rules, or cannot be written.
+
     Examples
     --------
     >>> import tempfile
@@ -67,6 +72,7 @@ def audit_page(
     >>> "Table 6" in page.read_text(encoding="utf-8")
     True
     """
+    refuse_path(path, [file for a in audits for file in a.files])
     named = {a.paper: (titles or {}).get(a.paper, a.paper) for a in audits}
     total = sum(len(a.decisions) for a in audits)
     lead = (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pandas as pd
 
 from judgestats import __version__
 from judgestats.errors import DesignError
+from judgestats.ingest.sources import PATHS
 from judgestats.metrics.datasheets import datasheet, profile
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS
 from judgestats.metrics.references import Baseline, Humans, references
@@ -123,7 +126,8 @@ def report(
     SchemaError
         If `data` is no canonical frame, or has faults.
     DesignError
-        If `path` is a folder, or cannot be written; if a name in `humans`, `gold` or `baseline` does not occur.
+        If `path` is a folder, one of the files that `source` tells of, or cannot be written; if a name in `humans`,
+        `gold` or `baseline` does not occur.
 
     Examples
     --------
@@ -134,7 +138,7 @@ def report(
     >>> "same verdict in both orders" in page.read_text(encoding="utf-8")
     True
     """
-    refuse_folder(path)
+    refuse_path(path, _files(source))
     frame = nw.from_native(data).lazy().collect(backend="pandas").to_native()
     frame.attrs = dict(getattr(data, "attrs", {}))
     kind = kind_of(frame.columns)
@@ -201,21 +205,47 @@ def _apart(frame: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, list[s
 
 
 def write(path: str | os.PathLike[str], page: str) -> Path:
-    """Write a page, and make its folder."""
-    refuse_folder(path)
+    """Write a page whole or not at all, and make its folder: what was there stays until the new page is complete."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise DesignError(f"path={str(path)!r} cannot be written: {error.strerror or error}. Name another.") from None
+        target = path.resolve()  # a link stays a link
+        if target.exists() and not target.is_file():  # /dev/stdout, a pipe
+            path.write_text(page, encoding="utf-8")
+            return path
+        draft = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+        try:
+            with draft.open("x", encoding="utf-8") as file:
+                file.write(page)
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                shutil.copymode(target, draft)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+    except (OSError, RuntimeError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise DesignError(f"path={str(path)!r} cannot be written: {told}. Name another.") from None
     return path
 
 
-def refuse_folder(path: str | os.PathLike[str]) -> None:
-    """Refuse a folder in place of a file, before anything is measured."""
-    if Path(path).is_dir():
-        raise DesignError(f"path={str(path)!r} is a folder; name a file, such as {str(Path(path) / 'report.html')!r}.")
+def refuse_path(path: str | os.PathLike[str], read: Iterable[str | os.PathLike[str]] = ()) -> None:
+    """Refuse a folder in place of a file, and a file that was read, under any name, before anything is measured."""
+    path = Path(path)
+    if path.is_dir():
+        raise DesignError(f"path={str(path)!r} is a folder; name a file, such as {str(path / 'report.html')!r}.")
+    if any(path.exists() and os.path.exists(file) and path.samefile(file) for file in read):
+        raise DesignError(
+            f"path={str(path)!r} is a file that was read, and the page would take its place. Name another, such as "
+            f"{str(path.with_name('report.html'))!r}."
+        )
+
+
+def _files(source: Any) -> list[str]:
+    """Paths of the files that a source, as :func:`report` takes it, tells of."""
+    table = source.get("files") if isinstance(source, Mapping) else source
+    return list(getattr(table, "attrs", {}).get(PATHS, ()))
 
 
 def _contents(sections: Mapping[str, Markup]) -> Markup:

@@ -16,7 +16,7 @@ from judgestats.metrics.questions import Options
 from judgestats.reporting import plots
 from judgestats.reporting.markup import Markup, figure, join, tag
 from judgestats.reporting.plots.rows import step
-from judgestats.reporting.vectors import inline
+from judgestats.reporting.vectors import MATPLOTLIB, inline
 from judgestats.reporting.words import FLAGS, count, noun
 
 _Drawing = Callable[[], Any]
@@ -85,11 +85,13 @@ def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options) -> Mar
 
 def drawing(name: str, title: str, told: str, draw: _Drawing, *, wide: bool = False) -> Iterator[Markup]:
     """Draw a picture, unless its estimates are not there."""
-    try:
-        axes = draw()
-    except JudgestatsError:
-        return
-    yield figure(inline(axes, f"{title}. {told}", name), join([tag("b", f"{title}. "), told]), wide=wide)
+    with MATPLOTLIB:
+        try:
+            axes = draw()
+        except JudgestatsError:
+            return
+        picture = inline(axes, f"{title}. {told}", name)
+    yield figure(picture, join([tag("b", f"{title}. "), told]), wide=wide)
 
 
 def _of_instrument(sheet: pd.DataFrame) -> Iterator[Markup]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
+import threading
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from judgestats.reporting.markup import Markup, tag, text
+from judgestats.threads import wait_for, warnings_ignored
+
+#: Matplotlib's settings, fonts and parser are the process's: one thread draws at a time.
+MATPLOTLIB = threading.RLock()
+wait_for(MATPLOTLIB)
 
 
 def inline(axes: Any, described: str, name: str) -> Markup:
@@ -31,14 +36,19 @@ def inline(axes: Any, described: str, name: str) -> Markup:
     """
     figure: Figure = (axes[0] if isinstance(axes, list) else axes).figure
     buffer = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)  # the reader's fonts have it
-        figure.savefig(
-            buffer,
-            format="svg",
-            facecolor="none",
-            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
-        )
+    settings = {"svg.fonttype": "none", "svg.hashsalt": name}
+    with MATPLOTLIB, warnings_ignored("Glyph .* missing from", UserWarning):  # the reader's fonts have it
+        before = {setting: mpl.rcParams[setting] for setting in settings}
+        mpl.rcParams.update(settings)
+        try:
+            figure.savefig(
+                buffer,
+                format="svg",
+                facecolor="none",
+                metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+            )
+        finally:
+            mpl.rcParams.update(before)
     return _bare(buffer.getvalue(), described, name)
 
 

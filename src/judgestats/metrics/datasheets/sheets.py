@@ -237,7 +237,10 @@ def _ratings_sections(
 def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
     """Section, detail and glossary beside each row."""
     conditions = [c for c in ("vacuum_kind", "stimulus", "delta", "system") if c in table.columns and c not in groups]
-    table = table.assign(section=section, detail=[_detail(r) for r in table[conditions].to_dict("records")])
+    rows = (
+        table[conditions].to_dict("records") if conditions else [{}] * len(table)
+    )  # pandas 3.0 has no rows of no columns
+    table = table.assign(section=section, detail=[_detail(r) for r in rows])
     table["term"] = table["term"].where(
         ~((section == "repeats") & (table["term"] == "consistency")), "repeat_consistency"
     )

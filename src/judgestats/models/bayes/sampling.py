@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -11,6 +10,7 @@ from typing import Any
 
 from judgestats.errors import FitError
 from judgestats.models.bayes.draws import LOG_LIKELIHOOD, Draws, missing, read
+from judgestats.threads import warnings_ignored
 
 
 def pymc() -> Any:
@@ -86,8 +86,7 @@ def sample(
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
     options: dict[str, Any] = {} if cores is None else {"cores": cores}
     logging.getLogger("pymc").setLevel(logging.ERROR)  # what it says is in check()
-    with _told(), warnings.catch_warnings(), model:
-        warnings.simplefilter("ignore")
+    with _told(), warnings_ignored(), model:
         trace = pm.sample(
             draws=draws, tune=tune, chains=chains, random_seed=seed, nuts_sampler=sampler, progressbar=progress,
             target_accept=target_accept, compute_convergence_checks=False, **options,
@@ -135,8 +134,7 @@ def sample_each(
         return [sample(_set(model, own), labels, seed=seed, progress=progress, **options) for own in given]
     import nutpie
 
-    with _told(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _told(), warnings_ignored():
         likelihood = [LOG_LIKELIHOOD] if LOG_LIKELIHOOD in model.named_vars else []
         compiled = nutpie.compile_pymc_model(model, var_names=[*labels, *likelihood])
         traces = [

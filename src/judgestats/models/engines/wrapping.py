@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from judgestats.errors import FitError
 from judgestats.models.fitted import NOT_CONVERGED, SEPARATION, Fitted
 from judgestats.models.ml import Model, parameter_names
+from judgestats.threads import warnings_recorded
 
 Floats = NDArray[np.float64]
 
@@ -53,8 +53,7 @@ def call(run: Callable[[], Any], engine: str) -> tuple[Any, tuple[str, ...]]:
     FitError
         If the library gives up.
     """
-    with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
-        warnings.simplefilter("always")
+    with warnings_recorded() as caught, np.errstate(all="ignore"):
         try:
             result = run()
         except (np.linalg.LinAlgError, ValueError, ZeroDivisionError, FloatingPointError, OverflowError) as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
+
+from judgestats.threads import Shared
 
 Floats = NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
@@ -69,14 +72,29 @@ def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 20
     >>> found.x.round(6).tolist(), found.converged
     ([-1.0, 0.0], True)
     """
-    with _one_thread().limit(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
+    with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
         return _minimise(objective, x, inverse, most)
 
 
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread: they wait for each other longer than small matrices take, longer on a busy machine."""
+    with _ONE_BLAS_THREAD.held(), _libraries(by_thread=True).limit(limits=1, user_api="blas"):
+        yield
+
+
 @cache
-def _one_thread() -> ThreadpoolController:
-    """BLAS threads wait for each other longer than small matrices take, far longer on a busy machine."""
-    return ThreadpoolController()
+def _libraries(*, by_thread: bool) -> ThreadpoolController:
+    """Libraries whose limit holds for the thread that sets it (OpenBLAS on OpenMP), or for the process (the others)."""
+    every = ThreadpoolController()
+    apart = [lib.internal_api == "openblas" and lib.threading_layer == "openmp" for lib in every.lib_controllers]
+    files = [lib.filepath for lib, own in zip(every.lib_controllers, apart, strict=True) if own == by_thread]
+    return every.select(filepath=files)
+
+
+_ONE_BLAS_THREAD = Shared(
+    lambda _: _libraries(by_thread=False).limit(limits=1, user_api="blas").restore_original_limits
+)
 
 
 def _minimise(objective: Objective, x: Floats, inverse: Floats, most: int) -> Minimum:

@@ -172,7 +172,7 @@ def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker],
     """
 
     def register(make: Maker) -> Maker:
-        RULES[name] = Rule(name, (make.__doc__ or "").strip().splitlines()[0], needs, tuple(takes), make)
+        RULES[name] = Rule(name, (make.__doc__ or "").strip().split("\n")[0], needs, tuple(takes), make)
         return make
 
     return register

@@ -1,0 +1,119 @@
+"""The command line in terminals and pipes of every kind, and under every option of the interpreter."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from judgestats.cli import app
+from judgestats.terminal import visible
+
+run = CliRunner()
+#: Red, the title of the window by OSC, and the bell; a C1 control; text that runs backwards.
+EVIL = "g\x1b[31m\x1b]0;owned\x07\x9b2J\u202eh"
+
+
+def obeyed(text):
+    return re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+
+
+def calls(judge, column="choice"):
+    rows = [f"{judge},{i},x,y,{c}" for i, c in enumerate(["first", "second", "tie", "second"])]
+    return "\n".join([f"judge,item,first,second,{column}", *rows, ""])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "calls.csv").write_text(calls(EVIL), encoding="utf-8")
+    (tmp_path / "greek.csv").write_text(calls("Δ判"), encoding="utf-8")
+    (tmp_path / "columns.csv").write_text(calls(EVIL, f"verdict{EVIL}"), encoding="utf-8")
+    (tmp_path / "labels.csv").write_text(calls("g").replace("tie", EVIL), encoding="utf-8")
+    (tmp_path / "table.csv").write_text(f"model,a,b,total{EVIL}\n{EVIL},1,2,4\n", encoding="utf-8")
+    total = f"total{EVIL}".encode("unicode_escape").decode().replace("\\x", "\\u00")
+    (tmp_path / "rules.toml").write_text(f'[[rule]]\nrule = "sum"\nparts = ["a", "b"]\ntotal = "{total}"\n')
+    (tmp_path / f"{EVIL}.csv").write_text(calls("g"), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["check", "{}/calls.csv"], 0),
+        (["check", f"{{}}/{EVIL}.csv"], 0),
+        (["check", "{}/columns.csv"], 2),
+        (["check", "{}/labels.csv"], 2),
+        (["check", f"{{}}/no{EVIL}.csv"], 2),
+        (["check", "{}/calls.csv", f"--map=judge={EVIL}"], 2),
+        (["check", "{}/calls.csv", f"--{EVIL}"], 2),
+        (["check", "{}/calls.csv", EVIL], 2),
+        ([EVIL], 2),
+        (["report", "{}/calls.csv", "--out", f"{{}}/{EVIL}.html"], 0),
+        (["report", "{}/calls.csv", f"--by={EVIL}"], 2),
+        (["audit", "{}/table.csv", "--rules", "{}/rules.toml", "--out", f"{{}}/{EVIL}.html"], 0),
+        (["audit", EVIL], 2),
+        (["reproduce", EVIL], 2),
+    ],
+)
+def test_no_name_gives_orders_to_the_terminal(folder, command, code):
+    result = run.invoke(app, [part.format(folder) for part in command])
+    assert result.exit_code == code, result.output
+    assert not obeyed(result.output)
+    assert "x1b" in re.sub(r"[\s│]", "", result.output)
+
+
+def test_what_is_written_out_can_be_read_back():
+    assert visible(EVIL).encode("ascii").decode("unicode_escape") == EVIL
+    assert visible("Δ\tα\n判") == "Δ\tα\n判"
+
+
+def command(*arguments, **environment):
+    given = {k: v for k, v in os.environ.items() if k not in ("PYTHONIOENCODING", "PYTHONUTF8")}
+    return subprocess.run(
+        [sys.executable, "-m", "judgestats.cli", *map(str, arguments)],
+        capture_output=True, env={**given, **environment}, check=False,
+    )  # fmt: skip
+
+
+def test_an_output_that_is_not_utf_8_gets_other_signs(folder):
+    done = command("check", folder / "greek.csv", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"Delta\\u5224" in done.stdout or b"Delta0" in done.stdout
+    done = command("check", folder / "missing-Δ.csv", PYTHONIOENCODING="latin-1")
+    assert done.returncode == 2
+    assert b"missing-Delta.csv" in done.stderr
+
+
+def test_help_in_ascii():
+    done = command("check", "--help", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"..." in done.stdout
+
+
+def test_without_docstrings_all_commands_work(folder):
+    code = f"""
+from judgestats.cli import app
+for command in (["formats"], ["check", {str(folder / "greek.csv")!r}], ["audit", "dark_current"], ["--help"]):
+    assert False, "asserts are not run"
+    try:
+        app(command)
+    except SystemExit as end:
+        print("ended", end.code)
+"""
+    done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert re.findall(r"^ended (\d)", done.stdout, re.M) == ["0"] * 4
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of another kind")
+def test_a_reader_that_leaves_is_no_error(folder):
+    with subprocess.Popen(
+        [sys.executable, "-m", "judgestats.cli", "check", folder / "greek.csv"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert b"greek.csv" in process.stdout.readline()
+        process.stdout.close()
+        told = process.stderr.read()
+        assert (process.wait(), told) == (0, b"")
