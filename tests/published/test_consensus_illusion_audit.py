@@ -135,6 +135,8 @@ def test_what_needs_unprinted_data_is_not_decided(found):
         ({("table6", 7, "r"): "0.643"}, "share of agreement from rubric structure"),
         ({("table9", 12, "mean_score"): "7.00"}, "rank by mean_score"),
         ({("cases", 7, "gpt"): "9.40"}, "spread is the highest less the lowest score"),
+        ({("validity", 79, "value"): "0.75"}, "sample-level r, as in Section 1"),
+        ({("validity", 87, "value"): "61"}, "the share, as in Section 3.3"),  # 61.6 would leave 61 and 62 open
         ({("cases_baseline", 0, "score"): "9.5"}, "score is a mean of"),  # three whole scores give 9.3 or 9.7
     ],
 )

@@ -159,3 +159,17 @@ def test_claude_gives_itself_the_same_means_in_both_conditions(found):
     assert list(zip(same["claim"], same["verdict"], strict=True)) == [
         ("Tables 4 and 9 print different scores for Claude 4.5", "depends")
     ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "claim"),
+    [
+        (("figure2", 0, "mcc"), "5412", "code of the category, as in Appendix B"),
+        (("human_bias", 8, "value"), "+1.16", "deviation from the human panel, as in Section 4.4"),
+    ],
+)
+def test_what_is_printed_twice_is_compared(cell, text, claim):
+    book, made = paper_statements("merchant_risk")
+    (own,) = [s for s in made if s.printed == cell and claim in s.claim]
+    assert decide(own, book).verdict == "follows"
+    assert decide(own, book.with_cell(cell, text)).verdict == "does not follow"
