@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import judgestats as js
 from judgestats.cli import app
 
 run = CliRunner()
@@ -183,16 +184,17 @@ def test_audit_of_a_paper_and_of_a_file(tmp_path):
 
 def test_an_audit_is_told_in_a_few_lines():
     lines = run.invoke(app, ["reproduce"]).output.splitlines()
+    astray = (js.audit("rationalization")["verdict"] == "does not follow").sum()
     assert len(lines) < 80
     assert max(map(len, lines)) < 240
     assert sum(line.startswith("  ✗") for line in lines) == 5 * 4  # dark_current has none
-    assert "  59 more do not follow, on the page that --out page.html writes" in lines
+    assert f"  {astray - 5} more do not follow, on the page that --out page.html writes" in lines
     assert sum("on a choice, on the page" in line for line in lines) == 4
     assert any(line.startswith("    ") and line.endswith("…") for line in lines)
     assert all(len(line) <= 4 + 110 for line in lines if line.startswith("    "))
     one = run.invoke(app, ["audit", "rationalization"]).output
     assert one.count("✗") == 20
-    assert "44 more do not follow" in one
+    assert f"{astray - 20} more do not follow" in one
     assert one.count("rationalization") == 1  # in the title
 
 

@@ -184,6 +184,28 @@ def test_an_alternative_that_holds_makes_it_depend_and_is_named():
     assert "without ties" in found["comment"][0]
 
 
+def test_findings_of_one_misprint_have_one_fault():
+    """The fault of a rule, or of some of its rows, stands where the verdict is `does not follow`, and nowhere else."""
+    board = table(judge=["A", "B", "C"], a=["1", "2", "3"], b=["2", "2", "1"], c=["2", "2", "3"])
+    one = {"rule": "formula", "column": "b", "formula": "a", "fault": "b is shifted"}
+    some = {"rule": "formula", "column": "c", "formula": "a", "fault": {"c of A": {"judge": ["A", "B"]}}}
+    found = js.audit(board, rules=[one, some, {"rule": "formula", "column": "c", "formula": "b"}])
+    assert list(zip(found["verdict"], found["fault"], strict=True)) == [
+        (NOT, "b is shifted"), (FOLLOWS, ""), (NOT, "b is shifted"),
+        (NOT, "c of A"), (FOLLOWS, ""), (FOLLOWS, ""),
+        (FOLLOWS, ""), (FOLLOWS, ""), (NOT, ""),
+    ]  # fmt: skip
+
+
+def test_a_claim_may_name_its_fault():
+    claims = table(
+        id=["x", "y"], place=["p", "q"], claim=["k", "k"], quantity=["k", "k"], printed=["2", "3"],
+        unit=["count", "count"], predicate=["3", ""], otherwise=["", ""], comment=["", ""], fault=["k is two", ""],
+    )  # fmt: skip
+    found = js.audit(COUNTS, claims=claims)
+    assert list(zip(found["verdict"], found["fault"], strict=True)) == [(NOT, "k is two"), (NOT, "")]
+
+
 def test_equal_prints_leave_the_order_open():
     frame = table(model=["x", "y"], r=[".88", ".88"])
     (found,) = js.audit(frame, rules=[{"rule": "check", "holds": 'argmax(table.r, "model") == "x"'}])["verdict"]
@@ -390,7 +412,17 @@ def test_a_file_and_its_rules(tmp_path):
     found = js.audit(tmp_path / "t.csv", rules=tmp_path / "r.toml")
     assert list(found["verdict"]) == [FOLLOWS, NOT]
     assert list(found["printed"]) == ["53.5", "46.0"]
-    assert list(found.columns) == ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "comment"]
+    assert list(found.columns) == [
+        "paper",
+        "place",
+        "claim",
+        "printed",
+        "recomputed",
+        "rule",
+        "verdict",
+        "fault",
+        "comment",
+    ]
     (tmp_path / "bad.toml").write_text("[[rule]\n")
     with pytest.raises(AuditError, match=r"bad.toml is no TOML, in rule 1: .*line 1"):
         js.audit(tmp_path / "t.csv", rules=tmp_path / "bad.toml")

@@ -22,11 +22,15 @@ def _rows(found, **asked):
     return found
 
 
-@pytest.mark.slow
-def test_six_printed_numbers_do_not_follow(found):
+def test_seven_printed_numbers_do_not_follow(found):
     odd = found[found["verdict"] == "does not follow"]
     assert sorted(zip(odd["place"], odd["printed"], odd["recomputed"].astype(float).round(2), strict=True)) == [
         ("Section 3.5", "1", 0.0),  # the scale of people and judges alike; 0 in Figure 4 and the prompt
+        (
+            "Section 5.1",
+            "3",
+            0.0,
+        ),  # per evaluation criterion; Appendix B prints three per risk level, none per criterion
         ("Section 7.2", "+0.96", 1.03),  # Grok: 9.08 - 8.05 = 1.03 and 9.12 - 8.05 = 1.07; 0.96 is Gemini's
         ("Section 7.2", "+1.18", 1.14),  # Gemini: 9.34 - 8.20 = 1.14 and 9.16 - 8.20 = 0.96
         ("Table 1", "9.02", 9.22),  # (9.0 + 9.2 + 9.1 + 9.8 + 9.0) / 5
@@ -72,13 +76,14 @@ def test_the_reductions_are_those_of_biases_rounded_first(found):
 @pytest.mark.parametrize(
     ("table", "alternative"),
     [
-        ("Table 3", "n or n - 1, from cell to cell"),  # 9.1 with 0.57 has the divisor 9, the other cells the divisor 10
-        ("Table 9", "n or n - 1, from cell to cell"),  # 8.9 with 0.30 has the divisor 10, the other cells the divisor 9
+        ("Table 3", "scores in tenths"),  # 9.1 with 0.57 has the divisor 9, the other cells the divisor 10
+        ("Table 9", "scores in tenths"),  # 8.9 with 0.30 has the divisor 10, the other cells the divisor 9
         ("Table 1", "scores in tenths"),  # 8.7 with 0.28: ten whole scores with this mean have an sd of at least 0.46
         ("Table 2", "scores in tenths"),  # 9.6 with 0.25: at least 0.49
     ],
 )
 def test_the_divisor_that_fits_the_sds_of_a_judge(found, table, alternative):
+    """One divisor for a judge: another one for one cell is no reading of it."""
     row = _rows(found, rule="sd_divisor", place=table)
     assert row["verdict"].item() == "depends"
     assert f"depends on: {alternative}:" in row["comment"].item()
@@ -115,7 +120,9 @@ def test_counts_of_categories(found):
         # the judges GPT-5.1, Grok and Perplexity order the five otherwise in the second condition
         ("Section 3.4, second observation", "ranking of the five systems", "order of the mean over the judges"),
         # anonymized, mean distance: GPT-5.1 0.36, Perplexity 0.37, Gemini 0.39, Claude 0.40
-        ("Section 4.5", "negative self-bias are the two closest", "attributed condition only"),
+        ("Section 4.4", "negative self-bias are the two closest", "attributed condition only"),
+        # "across both evaluation conditions": the attributed one alone would leave the counterexample out
+        ("Section 4.5", "negative self-bias are the two closest", "self-evaluations alone, in both conditions"),
         # 0.77, 0.56, 0.69, 0.61, 0.49 in the order of the ratings
         ("Section 5.4", "higher scores from peers and people", "a rank correlation above zero"),
         # -0.31, -0.33, 0.77, 0.71, 0.21 from the strongest to the weakest output
@@ -152,3 +159,17 @@ def test_claude_gives_itself_the_same_means_in_both_conditions(found):
     assert list(zip(same["claim"], same["verdict"], strict=True)) == [
         ("Tables 4 and 9 print different scores for Claude 4.5", "depends")
     ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "claim"),
+    [
+        (("figure2", 0, "mcc"), "5412", "code of the category, as in Appendix B"),
+        (("human_bias", 8, "value"), "+1.16", "deviation from the human panel, as in Section 4.4"),
+    ],
+)
+def test_what_is_printed_twice_is_compared(cell, text, claim):
+    book, made = paper_statements("merchant_risk")
+    (own,) = [s for s in made if s.printed == cell and claim in s.claim]
+    assert decide(own, book).verdict == "follows"
+    assert decide(own, book.with_cell(cell, text)).verdict == "does not follow"

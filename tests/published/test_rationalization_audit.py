@@ -39,6 +39,16 @@ def test_what_does_not_follow_beside_the_movements(found, movements):
             # Qwen: 0 / 0.576 = 0; of the others 0.587 / (0.587 + 0.326) = 0.64; printed 0.68
             ("Section V.E", "all, SCoT, Placebo, LAO, low, yes: lowest LAO from Table VIII"),
             ("Section V.E", "most LAO of PBP under Flip are near zero"),  # 0.64, 0.43, 0.00, 0.30, 0.00
+            # under Flip the Baseline has 0 and PBP 0.27
+            ("Section V.E", "PBP has the lowest LAO under Truth, Flip and Placebo, on average over the judges"),
+            # "consistent across models": Mistral 0.122 under SCoT, 0.100 under Baseline
+            ("Section V.D.1", "neutrality deviation: PBP below SCoT below Baseline, for every judge"),
+            ("Section V.D.1", "the Baseline has the largest neutrality deviations"),
+            ("Tables II to VIII", "the parts of Tables VI to VIII are the gains between Tables II to V, cell by cell"),
+            (
+                "Tables VII and VIII",
+                "no LDS of SCoT is, to the last digit, the gain of another side under another probe",
+            ),
             ("Table II", "Mistral-7B, PBP: tie + llm + tradml is 1000"),  # 824 + 93 + 88 = 1005
             ("Table V", "Mistral-7B, PBP: tie + llm + tradml is 1000"),  # 816 + 97 + 92 = 1005
             ("Table VI", f"Gemma-2-9B, Baseline: {room}"),  # 0.509 moves to [1,2]; [2,1] had 0.460
@@ -61,9 +71,9 @@ def test_what_does_not_follow_beside_the_movements(found, movements):
 def test_how_many_movements_follow_from_the_counts(movements):
     counts = movements.groupby("place")["verdict"].value_counts().unstack(fill_value=0)
     assert counts.to_dict("index") == {
-        "Table VI": {"depends": 0, "does not follow": 6, "follows": 39},
-        "Table VII": {"depends": 1, "does not follow": 14, "follows": 30},
-        "Table VIII": {"depends": 0, "does not follow": 26, "follows": 19},
+        "Table VI": {"does not follow": 6, "follows": 39},
+        "Table VII": {"does not follow": 15, "follows": 30},
+        "Table VIII": {"does not follow": 26, "follows": 19},
     }
 
 
@@ -99,10 +109,40 @@ def test_the_public_measure_gives_each_movement(movements):
     assert movements["recomputed"].astype(float).tolist() == pytest.approx(want, abs=1e-12)
 
 
-def test_the_side_of_the_caption_explains_one_more_cell_of_table_vii(movements):
-    (row,) = movements[movements["verdict"] == "depends"].to_dict("records")
-    assert (row["judge"], row["scheme"], row["term"]) == ("Qwen2.5-7B", "SCoT", "OLS")  # 42 - 104: no gain of [2,1]
-    assert "the favoured side is [1,2]" in row["comment"]
+def test_a_table_has_one_favoured_side(movements):
+    """[2,1] gives seven cells of Table VII above zero, [1,2] of its caption none: it excuses no single cell."""
+    cell = movements["judge"].eq("Qwen2.5-7B") & movements["scheme"].eq("SCoT") & movements["term"].eq("OLS")
+    row = movements[cell & movements["place"].eq("Table VII")].iloc[0]
+    assert (row["printed"], row["recomputed"], row["verdict"]) == ("0.000", pytest.approx(0.693), "does not follow")
+
+
+def test_cells_that_are_gains_of_the_wrong_probe(found):
+    """Printed under Flip: the gains of [2,1] under Placebo; printed under Placebo: the gain of [1,2] under Flip."""
+    blind, flip, placebo = (
+        published.load(f"rationalization/table{i}").set_index(["judge", "scheme"]) for i in (2, 4, 5)
+    )
+    seven, eight = (published.load(f"rationalization/table{i}").set_index(["judge", "scheme"])["lds"] for i in (7, 8))
+    for judge in ("Llama-3.1-8B", "Qwen2.5-7B", "Zephyr-7B"):
+        gain = placebo.loc[(judge, "SCoT"), "tradml"] - blind.loc[(judge, "SCoT"), "tradml"]
+        assert float(seven[judge, "SCoT"]) == gain / 1000
+    gain = flip.loc[("Gemma-2-9B", "SCoT"), "llm"] - blind.loc[("Gemma-2-9B", "SCoT"), "llm"]
+    assert float(eight["Gemma-2-9B", "SCoT"]) == gain / 1000
+    row = saying(found, "the gain of another side under another probe").iloc[0]
+    assert all(part in row["comment"] for part in ("0.081 == (167 - 86)", "0.666 == (770", "0.019 ==", "0.586 == (683"))
+
+
+def test_seventy_findings_are_eleven_faults(found):
+    odd = found[found["verdict"] == "does not follow"]
+    sizes = odd.loc[odd["fault"] != "", "fault"].value_counts().to_dict()
+    assert sizes == {
+        "Tables VI to VIII are not the gains between Tables II to V": 53,
+        "Gemma's Blind share under Baseline": 4,
+        "Zephyr's SCoT row of Table VI is Gemma's": 4,
+        "neutrality deviation of Mistral: SCoT above Baseline": 2,
+        "Gemma's OLS under SCoT is one unit off": 1,
+    }
+    assert (odd["fault"] == "").sum() == 6
+    assert (found.loc[found["verdict"] != "does not follow", "fault"] == "").all()
 
 
 def test_neutrality_of_gemma_fits_tables_iii_and_vi_and_not_table_ii(found):
@@ -130,11 +170,9 @@ def test_the_text_repeats_its_tables_without_a_slip(found):
 @pytest.mark.parametrize(
     ("claim", "on"),
     [
-        ("Mistral-7B, PBP: changes from Blind sum to zero", "shares of each row's own total"),  # 1000 - 1005
         ("highest LAO from Table VIII", "the counts of Tables II and V"),  # Mistral 674 / 674; by Table VIII 0.74
         ("all, Baseline/SCoT, Reveal-After, revision, low, no", "a bound in steps of five"),  # 76, printed 75
-        ("lowest OLS of Table VI", "of the judges above 0"),  # 0.041, 0.056, 0.000, 0.000, 0.041
-        ("PBP below SCoT below Baseline, for every judge", "on average over the judges"),  # Mistral 0.122 and 0.100
+        ("selects [1,2] almost exclusively under Truth", "on average over the judges"),  # 92.2%; Qwen 75.0%
         ("SCoT anchors less than Baseline under Truth", "on average, by the share of [1,2]"),  # Qwen 867, 750
         ("verdicts of the Baseline move to the label's side under Flip", "the favoured side is [1,2]"),
         ("both mitigations reduce the movement", "LAO, on average over the judges"),  # SCoT LDS is larger five times

@@ -19,7 +19,7 @@ from judgestats.published.rules import statements
 from judgestats.published.statements import Decision, Statement, decide
 
 PAPERS = ("merchant_risk", "debiasing", "dark_current", "consensus_illusion", "rationalization")
-COLUMNS = ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "comment"]
+COLUMNS = ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "fault", "comment"]
 #: What a table of one's own is called in its rules.
 OWN = "table"
 
@@ -43,14 +43,15 @@ def audit(
         A rules file (TOML: ``[[rule]]`` tables), or the same as mappings. Needed but for the papers.
     claims : DataFrame, optional
         Numbers and statements of the prose: ``id, place, claim, quantity, printed, unit, predicate, otherwise,
-        comment``.
+        comment``, and ``fault`` if several findings may have one.
 
     Returns
     -------
     pandas.DataFrame
         A finding per row: ``paper``, ``place``, ``claim``, ``printed``, ``recomputed``, ``rule``, ``verdict``
         (``follows``, ``does not follow``, ``depends``: on digits, a rounding, a denominator or a definition that the
-        comment names; ``cannot be decided``), ``comment`` (the arithmetic written out). In the order of the rules.
+        comment names; ``cannot be decided``), ``fault`` (of what does not follow: findings of one misprint share it;
+        empty where a finding is one by itself), ``comment`` (the arithmetic written out). In the order of the rules.
 
     Raises
     ------
@@ -101,7 +102,7 @@ class Audited:
     def findings(self) -> pd.DataFrame:
         """A row per verdict: the columns of :func:`audit`."""
         rows = [
-            (self.paper, s.place, s.claim, d.printed, d.recomputed, s.rule, d.verdict, d.comment)
+            (self.paper, s.place, s.claim, d.printed, d.recomputed, s.rule, d.verdict, d.fault, d.comment)
             for d in self.decisions
             for s in [d.statement]
         ]

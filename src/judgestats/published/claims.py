@@ -40,7 +40,7 @@ def claimed(own: Book) -> list[Statement]:
     twice = sorted({i for i in ids if ids.count(i) > 1})
     if twice:
         raise AuditError(f"claims has ids that are used twice: {', '.join(twice)}.")
-    rows = [{c: columns[c][i] for c in NEEDED} for i in range(len(ids))]
+    rows = [{c: columns[c][i] for c in (*NEEDED, *({"fault"} & columns.keys()))} for i in range(len(ids))]
     repeated, again = _printed_twice(rows)
     told = [i for i, r in enumerate(rows) if r["predicate"].strip() or i not in repeated]
     return [_claim(i, rows[i]) for i in told] + again
@@ -51,7 +51,7 @@ def _claim(i: int, r: dict[str, str]) -> Statement:
     return Statement(
         "number" if number else _STATEMENT, r["place"], r["claim"], r["predicate"].strip(),
         printed=(CLAIMS, i, "printed") if number else None, said=r["printed"],
-        otherwise=_alternatives(r), comment=r["comment"],
+        otherwise=_alternatives(r), comment=r["comment"], fault=r.get("fault", ""),
     )  # fmt: skip
 
 
@@ -86,5 +86,5 @@ def _again(quantity: str, one: dict[str, str], other: dict[str, str], i: int) ->
     twin = twin if ratio == 1 else f"{ratio:g} * {twin}"
     return Statement(
         "printed twice", one["place"], f"{one['claim']}, as in {other['place']}", twin,
-        printed=(CLAIMS, i, "printed"), comment=f"quantity {quantity}",
+        printed=(CLAIMS, i, "printed"), comment=f"quantity {quantity}", fault=one.get("fault", ""),
     )  # fmt: skip

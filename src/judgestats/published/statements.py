@@ -51,6 +51,8 @@ class Statement:
         Told where it does not follow.
     number : int
         Which of several rules it is of; 0 where there is one.
+    fault : str
+        What it is counted under where it does not follow: findings of one misprint have one fault. Empty: its own.
     """
 
     rule: str
@@ -67,6 +69,7 @@ class Statement:
     about: tuple[Cell, ...] = ()
     hint: str = ""
     number: int = 0
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,11 @@ class Decision:
     comment: str
     cells: frozenset[Cell]
     at_fault: frozenset[Cell] = frozenset()
+
+    @property
+    def fault(self) -> str:
+        """What a finding that does not follow is counted under; empty where it is a fault by itself."""
+        return self.statement.fault if self.verdict == NOT else ""
 
 
 def tallied(decisions: Iterable[Decision]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from judgestats.published.selections import listed
 from judgestats.published.statements import Statement
 
 #: Parameters that every rule takes.
-_COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "claim")
+_COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "claim", "fault")
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,13 @@ class Asked:
         what = f"{claim}, {part}" if claim and part else claim or what
         return ": ".join(t for t in (key, what) if t)
 
+    def fault(self, row: int) -> str:
+        """The fault that the findings of a row are counted under: that of the rule, or the first that names the row."""
+        given = self.given.get("fault", "")
+        if isinstance(given, str):
+            return given
+        return next((name for name, where in given.items() if row in self.book.rows(self.table, where)), "")
+
     def statement(
         self, row: int, what: str, expression: str, column: str | None = None, part: str = "", **more: Any
     ) -> Statement:
@@ -127,7 +134,8 @@ class Asked:
             self.rule, place, claim, expression, table=self.table,
             otherwise=tuple((k, str(v)) for k, v in more.pop("otherwise", self.given.get("otherwise", {})).items()),
             comment=str(self.given.get("why", "")),
-            rounded=frozenset((self.table, c) for c in _list(self.given.get("rounded", ()))), **more,
+            rounded=frozenset((self.table, c) for c in _list(self.given.get("rounded", ()))),
+            fault=self.fault(more.get("row", -1)), **more,
         )  # fmt: skip
 
 
@@ -230,6 +238,7 @@ def _respelled(given: Any, spelled: Mapping[str, str]) -> Any:
     if not isinstance(given, Mapping):
         return given
     keyed = {k: {spelled.get(c, c): v for c, v in given[k].items()} for k in ("where", "row") if k in given}
+    keyed |= {"fault": given["fault"]} if "fault" in given else {}
     return {k: keyed[k] if k in keyed else _respelled(v, spelled) for k, v in given.items()}
 
 
@@ -272,6 +281,9 @@ def _check(key: str, value: Any) -> None:
     """Refuse a parameter of a kind that no rule takes under this name."""
     if key in _MAPPINGS:
         good, allowed = isinstance(value, Mapping), 'a mapping, as { column = "text" } or { name = "expression" }'
+    elif key == "fault":
+        good = _named(value) or (isinstance(value, Mapping) and all(isinstance(v, Mapping) for v in value.values()))
+        allowed = 'a name, or several with the rows of each, as { "name" = { column = "text" } }'
     elif key in _NAMES:
         good, allowed = _named(value) or (_listed(value) and all(map(_named, value))), "a name, or a list of names"
     elif key in _SUMMED and isinstance(value, list | tuple):
