@@ -521,6 +521,40 @@ def test_an_exponent_is_a_way_of_printing():
     assert verdicts(frame, {"rule": "formula", "column": "x", "formula": "k / 10000000"}) == [FOLLOWS] * 2
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "verdict"),
+    [
+        (".53", ".53", FOLLOWS),
+        (".53", ".54", NOT),  # one digit apart, though .535 would round to either
+        ("12,345.6", "12,345.7", NOT),
+        (".53", ".5342", FOLLOWS),  # a rounding of the longer one
+        (".53", ".5352", NOT),
+        (".53", ".535", FOLLOWS),  # .5349, rounded twice
+        (".54", ".535", FOLLOWS),
+        ("64", "64.3", FOLLOWS),
+        ("64.3", "64", FOLLOWS),
+        ("64.6", "64", NOT),
+        ("64", "65", NOT),
+    ],
+)
+def test_a_copy_has_the_same_digits_or_is_a_rounding(one, other, verdict):
+    frame = table(x=[one], y=[other])
+    assert verdicts(frame, {"rule": "same", "left": "x", "right": "y"}) == [verdict]
+    assert verdicts(frame, {"rule": "formula", "column": "x", "formula": "100 * y / 100.0"}) == [verdict]
+    if other[:2] != "64":  # a whole number is a count where it is compared, and no rounding
+        assert verdicts(frame, {"rule": "constraint", "holds": "x == y"}) == [verdict]
+
+
+def test_a_copy_in_percent_has_the_same_digits():
+    frame = table(x=["53.4", "53.4", "53", "53"], y=[".534", ".535", ".534", ".536"])
+    assert verdicts(frame, {"rule": "same", "left": "x", "right": "y", "scale": 100}) == [FOLLOWS, NOT, FOLLOWS, NOT]
+
+
+def test_a_difference_of_rounded_numbers_may_be_a_unit_off():
+    frame = table(a=[".54", ".54"], b=[".21", ".21"], d=[".32", ".31"])
+    assert verdicts(frame, {"rule": "difference", "column": "d", "minuend": "a", "subtrahend": "b"}) == [FOLLOWS, NOT]
+
+
 def test_a_huge_number_is_no_crash():
     frame = table(k=[10], x=["1.0"])
     assert verdicts(frame, {"rule": "formula", "column": "x", "formula": "k ** 40"}) == [NOT]

@@ -101,14 +101,15 @@ class Printed:
         -------
         str
             ``exact`` (printed so by rounding half up, half to even, or the double as formatted), ``within`` (the range
-            of the inputs allows it), ``undecided`` (of a bound), or ``no``.
+            of the inputs allows it: the ranges overlap, as those of .53 and .54 do not), ``undecided`` (of a bound), or
+            ``no``.
         """
         if self.bound:
             return self._below(low, high)
         slack = 1e-9 * max(self.tolerance, abs(self.value))
         if abs(value - self.value) <= slack or any(r == self.value for r in self.roundings(value)):
             return "exact"
-        meets = low <= self.value + self.tolerance + slack and high >= self.value - self.tolerance - slack
+        meets = low < self.value + self.tolerance - slack and high > self.value - self.tolerance + slack
         return "within" if meets and (high > low or self.half > 0.5 * 10.0**-self.decimals) else "no"
 
     def _below(self, low: float, high: float) -> str:

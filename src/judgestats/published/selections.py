@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -70,6 +71,40 @@ def nodes(node: ast.AST) -> Iterator[ast.expr]:
     )
     for child in children:
         yield from nodes(child)
+
+
+def copied(expression: str) -> tuple[ast.expr, float] | None:
+    """The selection that an expression copies, and the power of ten that it is multiplied by.
+
+    Parameters
+    ----------
+    expression : str
+
+    Returns
+    -------
+    (ast.expr, float) or None
+        None where it computes: a copy is a selection as it stands, or in another unit (percent, an opposite sign).
+    """
+    node, scale = template(expression)[0], 1.0
+    while isinstance(node, ast.UnaryOp | ast.BinOp):
+        if isinstance(node, ast.UnaryOp):
+            node, factor = node.operand, -1.0 if isinstance(node.op, ast.USub) else math.nan
+        elif isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
+            node, factor = node.right, _constant(node.left)
+        elif isinstance(node.op, ast.Mult | ast.Div) and isinstance(node.right, ast.Constant):
+            constant = _constant(node.right)
+            node, factor = node.left, constant if isinstance(node.op, ast.Mult) or not constant else 1 / constant
+        else:
+            return None
+        scale *= factor
+    selected = isinstance(node, ast.Name | ast.Attribute)
+    selected |= isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    unit = math.isfinite(scale) and scale != 0 and math.isclose(10.0 ** round(math.log10(abs(scale))), abs(scale))
+    return (node, scale) if selected and unit else None
+
+
+def _constant(node: ast.Constant) -> float:
+    return float(node.value) if isinstance(node.value, int | float) else math.nan
 
 
 @lru_cache(maxsize=4096)

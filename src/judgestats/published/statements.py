@@ -11,6 +11,7 @@ from judgestats.published.books import Book, Cell
 from judgestats.published.expressions import Reading
 from judgestats.published.labels import row_label
 from judgestats.published.printed import Printed, UnreadableCellError, parse
+from judgestats.published.selections import copied
 from judgestats.published.values import SAME, Numbers, Texts, Truth, Value
 
 FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "cannot be decided"
@@ -220,6 +221,9 @@ def _number(statement: Statement, book: Book) -> Decision:
         why = _why_unknown(reading, book)
         return _decided(statement, printed.text, math.nan, UNKNOWN, _joined(written, why, statement.comment), cells)
     found = printed.agrees(low, at, high)
+    copy = copied(statement.expression)
+    if found == "no" and copy and len(reading.cells) == 1:
+        found = _of_fewer_digits(printed, book.printed(next(iter(reading.cells))), copy[1])
     why = f"the inputs' digits allow {low:.6g} to {high:.6g}" if high > low and found != "exact" else ""
     verdict, more = FOLLOWS, frozenset[Cell]()
     if found not in ("exact", "within"):
@@ -227,6 +231,14 @@ def _number(statement: Statement, book: Book) -> Decision:
         why = told or why
     comment = _joined(written, why, statement.comment)
     return _decided(statement, printed.text, at, verdict, comment, cells | more, printed)
+
+
+def _of_fewer_digits(printed: Printed, copy: Printed, scale: float) -> str:
+    """Whether a copy that is a whole number is what is printed, rounded: 64 % of 64.3 %."""
+    if copy.half or copy.bound or printed.half == 0:
+        return "no"
+    ends = sorted((printed.value + end) / scale for end in (-printed.half, printed.half))
+    return "within" if copy.agrees(ends[0], printed.value / scale, ends[1]) in ("exact", "within") else "no"
 
 
 def _said(statement: Statement, book: Book) -> str:

@@ -199,14 +199,18 @@ def compared(sign: str, left: Numbers, right: Numbers, difference: Numbers | Non
     Returns
     -------
     Truth
-        Equality asks for ranges that meet. Where two printed numbers are the same, ``>=`` holds and ``>`` is undecided.
+        Equality asks for ranges that overlap: .53 and .54 touch and are not equal. Where two printed numbers are the
+        same, ``>=`` holds and ``>`` is undecided.
     """
     made = combined(np.subtract, left, right) if difference is None else difference
     low, at, high = made.range()
     slack = np.maximum(_EPS * np.maximum(np.abs(left.values[:, 0]), np.abs(right.values[:, 0])), _DUST)
     exact, counted = high - low <= slack, made.open.any(axis=1)
     if sign in ("==", "!="):
-        equal = np.where(exact, 1.0, np.where(counted, UNDECIDED, SAME)) * ((low <= slack) & (high >= -slack))
+        # ranges that only touch print different digits, .53 and .54; an undecided count does reach its ends
+        overlap, touch = (low < -slack) & (high > slack), (low <= slack) & (high >= -slack)
+        meet = (np.abs(at) <= slack) | overlap | (touch & counted)
+        equal = np.where(exact, 1.0, np.where(counted, UNDECIDED, SAME)) * meet
         truth = equal if sign == "==" else 1 - equal
     else:
         low, at, high = (low, at, high) if sign in (">", ">=") else (-high, -at, -low)
