@@ -257,7 +257,7 @@ def test_lazy_with_a_mapping_swaps_once_and_casts(write: Write) -> None:
 
 def test_lazy_refuses_what_is_damaged(write: Write) -> None:
     header = "judge,item,system,score\n"
-    with pytest.raises(SchemaError, match=r"bad\.csv, line 3: .*damaged row"):
+    with pytest.raises(SchemaError, match=r"bad\.csv, line 3: 3 fields where the header has 4"):
         read(write("bad.csv", header + "g,1,s,3\ng,2,s\n"), lazy=True)
     with pytest.raises(SchemaError, match="column 'score' should hold numbers; 1 rows do not, such as \"3,5\""):
         read(write("n.csv", header + 'g,1,s,"3,5"\n'), lazy=True)

@@ -8,19 +8,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.files import text_of
+from judgestats.ingest.guesses import few
 from judgestats.threads import Shared
 
 DELIMITERS = {"csv": ",", "tsv": "\t"}
-_CHUNK = 65536
+#: Name of a first column that has none.
+NAMELESS = "column_1"
+_CHUNK = 8192
 _LARGEST_FIELD = 2**31 - 1
 
 
-def read_delimited(path: Path, container: str, encoding: str | None = None) -> pd.DataFrame:
-    """Read a CSV or TSV file as text.
+def delimited_batches(path: Path, container: str, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
+    """Read a CSV or TSV file as batches of text, one column per column of the file.
 
     Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
 
@@ -33,10 +36,9 @@ def read_delimited(path: Path, container: str, encoding: str | None = None) -> p
     encoding : str, optional
         Its encoding, if not UTF-8.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One column of text per column of the file.
+    Yields
+    ------
+    pyarrow.RecordBatch
 
     Raises
     ------
@@ -46,30 +48,25 @@ def read_delimited(path: Path, container: str, encoding: str | None = None) -> p
     """
     with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
         rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
+        empty = True
         try:
             header = next((row for row in rows if row), [])
             names = column_names(header, path)
-            table = _gather(_checked(rows, names, path, container), names)
+            schema = pa.schema([(name, pa.large_string()) for name in names])
+            checked = _checked(rows, names, path, container)
+            while chunk := list(itertools.islice(checked, _CHUNK)):
+                columns = [
+                    pa.array([v or None for v in column], pa.large_string()) for column in zip(*chunk, strict=True)
+                ]
+                empty = False
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except csv.Error as problem:
             raise SchemaError(
                 f"{path.name}, line {rows.line_num}: not valid {container.upper()} ({problem}). A quote may be left "
                 'open or stand unescaped inside a field; inside a quoted field it is written twice ("").'
             ) from None
-    if table.empty:
-        raise SchemaError(f"{path.name} has a header ({', '.join(names)}) but no rows.")
-    return _without_row_numbers(table)
-
-
-def header_of(path: Path, container: str, encoding: str | None = None) -> list[str]:
-    """Column names of a CSV or TSV file, checked."""
-    with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
-        try:
-            rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
-            return column_names(next((row for row in rows if row), []), path)
-        except csv.Error as problem:
-            raise SchemaError(
-                f"{path.name}, line 1: the header is not valid {container.upper()} ({problem})."
-            ) from None
+    if empty:
+        raise SchemaError(f"{path.name} has a header ({few(names, 30)}) but no rows.")
 
 
 def column_names(header: list[str], path: Path) -> list[str]:
@@ -79,11 +76,12 @@ def column_names(header: list[str], path: Path) -> list[str]:
             f"{path.name} is not utf-8: its header holds NUL bytes. Pass encoding='utf-16-le' if it is that."
         )
     names = [name.strip() or f"column_{i}" for i, name in enumerate(header, start=1)]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    places: dict[str, list[str]] = {}
+    for i, name in enumerate(names, start=1):
+        places.setdefault(name, []).append(str(i))
+    repeated = sorted(name for name, at in places.items() if len(at) > 1)
     if repeated:
-        where = "; ".join(
-            f"{r!r} is column {', '.join(str(i + 1) for i, n in enumerate(names) if n == r)}" for r in repeated
-        )
+        where = few([f"{r!r} is column {few(places[r], 6)}" for r in repeated], 6)
         raise SchemaError(
             f"{path.name}, line 1: the header repeats a column name: {where}. Rename them so that each is unique."
         )
@@ -99,7 +97,7 @@ def _checked(rows: Any, names: list[str], path: Path, container: str) -> Iterato
             lines = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
             shown = DELIMITERS[container].join(row)[:80]
             raise SchemaError(
-                f"{path.name}, {lines}: {len(row)} fields where the header has {width} ({', '.join(names)}). Got: "
+                f"{path.name}, {lines}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
                 f"{shown!r}. A field that contains the separator or a line break must be quoted. Nothing was read: a "
                 "shifted row would put values into the wrong columns."
             )
@@ -108,27 +106,27 @@ def _checked(rows: Any, names: list[str], path: Path, container: str) -> Iterato
         start = rows.line_num + 1
 
 
-def _gather(rows: Iterator[list[str]], names: list[str]) -> pd.DataFrame:
-    """Rows of text to a table of text columns, in chunks, so that no row object outlives its chunk."""
-    import pyarrow as pa
+class RowNumbers:
+    """Whether a nameless first column only counts the rows (what ``DataFrame.to_csv`` writes), told batch by batch."""
 
-    schema = pa.schema([(name, pa.large_string()) for name in names])
-    batches = []
-    while chunk := list(itertools.islice(rows, _CHUNK)):
-        columns = [pa.array([v or None for v in column], pa.large_string()) for column in zip(*chunk, strict=True)]
-        batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
-    table: pd.DataFrame = pa.Table.from_batches(batches, schema=schema).to_pandas()
-    return table
+    def __init__(self) -> None:
+        self._at = 0
+        self._starts = {0, 1}
 
+    def see(self, batch: pa.RecordBatch) -> None:
+        """Look at the next rows."""
+        if batch.num_columns < 2 or batch.schema.names[0] != NAMELESS:
+            self._starts = set()
+        elif self._starts:
+            found = batch.column(0).to_pylist()
+            ahead = range(self._at, self._at + batch.num_rows)
+            self._starts = {s for s in self._starts if found == [str(i + s) for i in ahead]}
+        self._at += batch.num_rows
 
-def _without_row_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """Drop a nameless first column that only counts the rows (what ``DataFrame.to_csv`` writes)."""
-    first = table.columns[0]
-    if first == "column_1" and len(table.columns) > 1:
-        for start in (0, 1):
-            if (table[first] == pd.Series(range(start, start + len(table)), index=table.index).astype(str)).all():
-                return table.drop(columns=first)
-    return table
+    @property
+    def only(self) -> bool:
+        """Whether the first column holds row numbers and nothing else."""
+        return self._at > 0 and bool(self._starts)
 
 
 def _any_length(_: Any) -> Callable[[], Any]:

@@ -32,9 +32,13 @@ _PEEK = 65536
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file, unpacking it if it is gzipped (told by its first bytes, not by its name)."""
+    return cast("IO[bytes]", gzip.open(path, "rb")) if is_packed(path) else path.open("rb")
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is gzipped."""
     with path.open("rb") as raw:
-        packed = raw.read(2) == _GZIP
-    return cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb")
+        return raw.read(2) == _GZIP
 
 
 @contextmanager

@@ -60,7 +60,8 @@ def read(
     connection : object, optional
         A DBAPI or SQLAlchemy connection; `source` is then a query.
     lazy : bool
-        CSV, TSV, JSONL and Parquet tables stay on disk and come as a lazy DuckDB frame. No effect on a frame given.
+        CSV, TSV, JSONL and Parquet tables come as a lazy DuckDB frame: plain Parquet stays where it is, all else is
+        copied into a temporary database on disk. No effect on a frame given.
     counts : str or False, optional
         The column that says how many identical calls a row stands for, or False: none does; see
         :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
@@ -192,10 +193,13 @@ def _scanned(
 ) -> Any:
     if "decimal" in options:
         raise SchemaError("decimal= has no effect on a lazy scan. Leave lazy out.")
-    relation = scans.scan(files)
+    relation = scans.scan(files, columns)
     kind = _kind(relation, files.label, frame, columns)
-    relation = scans.numbers(relation, kind, _with_counts(columns, counts))
-    return _mapped_frame(relation, files.label, kind, columns, labels, counts, options)
+    with scans.told(files.label):
+        relation = scans.numbers(relation, kind, _with_counts(columns, counts), labels if kind == "ratings" else None)
+    return _mapped_frame(
+        relation, files.label, kind, columns, labels if kind == "preferences" else None, counts, options
+    )
 
 
 def _with_counts(columns: Mapped | None, counts: Any) -> dict[str, str | None]:

@@ -1,34 +1,60 @@
-"""Plain tables left where they are: a lazily scanned frame through DuckDB, checked in one pass."""
+"""Plain tables left on disk: a lazy DuckDB frame of what the eager readers read, piece by piece."""
 
 from __future__ import annotations
 
 import json
-import re
+import math
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+
 from judgestats.errors import SchemaError
-from judgestats.ingest.delimited import DELIMITERS, header_of
-from judgestats.ingest.files import wrong_encoding
+from judgestats.ingest.delimited import DELIMITERS, RowNumbers
+from judgestats.ingest.files import is_packed
 from judgestats.ingest.mapping import Mapped
-from judgestats.ingest.sources import Files
-from judgestats.ingest.structured import ROW_NUMBERS
-from judgestats.ingest.tables import NUMBER, conditions
-from judgestats.schema.columns import VOCABULARY, Kind
+from judgestats.ingest.sources import File, Files
+from judgestats.ingest.structured import is_plain, is_text, parquet_schema
+from judgestats.ingest.tables import NEEDED, NUMBER, conditions, path_columns, same_columns
+from judgestats.schema.columns import LARGEST, NO, VOCABULARY, YES, Column, Kind
 
-_SQL_TYPES = {"number": "DOUBLE", "integer": "BIGINT", "boolean": "BOOLEAN"}
-_LONGEST_LINE = 64_000_000
+_INTEGERS = ((8, "tinyint"), (16, "smallint"), (32, "integer"), (64, "bigint"))
+#: A plain number; other text is looked at as the eager readers do.
+_PLAIN = r"[+-]?([0-9]{1,300}\.?[0-9]{0,300}|\.[0-9]{1,300})([eE][+-]?[0-9]{1,2})?"
+_WHOLE = "[+-]?[0-9]{1,18}"
+#: Distinct cells of a column of numbers that may be written in another way than plainly.
+_MOST_ODD = 1000
+#: Column of the temporary database: which file a row is of.
+_FILE = "_judgestats_file"
+#: Types that come as they are; all others are text.
+_SQL = {
+    **{f"{u}int{n}": f"{u}{name}".upper() for u in ("", "u") for n, name in _INTEGERS},
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "bool": "BOOLEAN",
+}
+_SPACES = " \t\n\r\v\f"
 
 
-def scan(files: Files) -> Any:
+def scan(files: Files, columns: Mapped | None = None) -> Any:
     """Open plain tables as one lazy DuckDB relation.
 
-    CSV, TSV and JSONL come as text, Parquet with its own types. The files are not loaded: they are read through once,
-    to see that they are whole, and again whenever something is counted.
+    CSV, TSV and JSONL come as text. They are read once, piece by piece and by the same readers as into memory, into a
+    temporary database on disk, which is gone with the relation. Parquet is scanned where it lies if its columns are
+    text, numbers and booleans only, and read in the same way as the others if not.
 
     Parameters
     ----------
     files : Files
         All of one kind.
+    columns : mapping, optional
+        The mapping to come: path columns are added where it asks for them.
 
     Returns
     -------
@@ -39,81 +65,156 @@ def scan(files: Files) -> Any:
     SchemaError
         If a file is damaged or ragged, or if there is nothing to scan lazily (JSON, one call per file).
     """
-    import duckdb
-
     kinds = {f.container for f in files.files}
     if len(kinds) > 1 or files.calls or kinds == {"json"}:
         listed = "one call per file" if files.calls else ", ".join(sorted(kinds))
         raise SchemaError(f"lazy=True scans CSV, TSV, JSONL or Parquet, of one kind. Got: {listed}. Leave lazy out.")
-    if any(f.encoding for f in files.files):
-        raise SchemaError("lazy=True scans UTF-8 only. Leave lazy out, or save the file as UTF-8.")
-    (kind,) = kinds
-    connection = duckdb.connect()
-    connection.execute("SET preserve_insertion_order = false")
+    with told(files.label):
+        relation = _in_place(files, columns)
+        return _spooled(files, columns) if relation is None else relation
+
+
+@contextmanager
+def told(label: str) -> Iterator[None]:
+    """Turn an exception of DuckDB into one of ours."""
+    import duckdb
+
     try:
-        relation = _open(connection, files, kind)
-        ((rows, *_),) = relation.aggregate("count(*), bit_xor(hash(COLUMNS(*)))").fetchall()  # every cell is looked at
+        yield
+    except duckdb.OutOfMemoryException as problem:
+        raise SchemaError(
+            f"{label}: DuckDB ran out of memory ({str(problem).splitlines()[0][:200]}). Free memory, or read fewer "
+            "columns or files at a time."
+        ) from None
     except duckdb.Error as problem:
-        raise _told(files, problem) from None
+        raise SchemaError(
+            f"{label}: DuckDB cannot hold this table ({str(problem).splitlines()[0][:200]}). Leave lazy out."
+        ) from None
+
+
+def _connection(database: str = ":memory:") -> Any:
+    """A connection that spills to a folder of its own, where and when it must."""
+    import duckdb
+
+    spill = Path(tempfile.gettempdir()) / f"judgestats-{uuid.uuid4().hex}.tmp"
+    return duckdb.connect(
+        database,
+        read_only=database != ":memory:",
+        config={"preserve_insertion_order": False, "temp_directory": str(spill)},
+    )
+
+
+def _in_place(files: Files, columns: Mapped | None) -> Any:
+    """Parquet files of plain columns, scanned where they lie; None where they must be read by us."""
+    paths = [f.path.absolute() for f in files.files]
+    if files.files[0].container != "parquet" or any(is_packed(p) for p in paths):
+        return None
+    schemas = [parquet_schema(p) for p in paths]
+    same_columns(files.files, [s.names for s in schemas])
+    odd = any(c in str(p) for p in paths for c in "*?[]{}\\")  # DuckDB would take them for a pattern
+    asked = path_columns(files, files.files[0], columns, schemas[0].names)
+    if odd or asked or any(not s.equals(schemas[0]) for s in schemas) or not all(map(_scannable, schemas[0].types)):
+        return None
+    relation = _connection().read_parquet(
+        [str(p) for p in paths], hive_partitioning=False, union_by_name=False, filename=False
+    )
+    cells = ", ".join(_cell(f.name, f.type) for f in schemas[0])
+    relation = relation.project(cells)
+    ((rows, *_),) = relation.aggregate("count(*), bit_xor(hash(COLUMNS(*)))").fetchall()  # every cell is looked at
     if rows == 0:
         raise SchemaError(f"{files.label} has columns ({', '.join(relation.columns)}) but no rows.")
     return relation
 
 
-def _open(connection: Any, files: Files, kind: str) -> Any:
-    paths = [str(f.path) for f in files.files]
-    if kind == "parquet":
-        relation = connection.read_parquet(paths)
-        return relation.project(", ".join(_quoted(c) for c in relation.columns if not ROW_NUMBERS.fullmatch(c)))
-    if kind == "jsonl":
-        relation = connection.read_json(
-            paths,
-            format="newline_delimited",
-            sample_size=-1,
-            maximum_depth=1,
-            union_by_name=True,
-            maximum_object_size=_LONGEST_LINE,
-        )
-        names = [_quoted(c) for c in relation.columns]
-        return relation.project(", ".join(f"nullif({n} ->> '$', '') AS {n}" for n in names))
-    headers = [header_of(f.path, kind) for f in files.files]
-    for file, header in zip(files.files, headers, strict=True):
-        if header != headers[0]:
+def _scannable(type_: pa.DataType) -> bool:
+    return (is_plain(type_) and not pa.types.is_float16(type_)) or is_text(type_)
+
+
+def _cell(name: str, type_: pa.DataType) -> str:
+    """A column as the eager reader gives it: the empty text and NaN are missing."""
+    q = quoted(name)
+    if is_text(type_):
+        return f"nullif({q}, '') AS {q}"
+    if not pa.types.is_floating(type_):
+        return q
+    # isnan() alone is answered from the statistics of a Parquet file, which leave NaN out
+    return f"CASE WHEN isfinite({q}) THEN {q} WHEN CAST({q} AS VARCHAR) = 'nan' THEN NULL ELSE {q} END AS {q}"
+
+
+def _spooled(files: Files, columns: Mapped | None) -> Any:
+    """Read the files piece by piece into a database on disk, of which only the open connection is left."""
+    import duckdb
+
+    folder = Path(tempfile.mkdtemp(prefix="judgestats-"))
+    try:
+        database = str(folder / "rows.duckdb")
+        with duckdb.connect(database, config={"temp_directory": str(folder / "spill")}) as into:
+            cells = _fill(into, files, columns)
+            into.execute("CHECKPOINT")
+        return _connection(database).table("rows").project(", ".join(cells))
+    except OSError as problem:
+        raise SchemaError(
+            f"{files.label}: lazy=True keeps the rows in a temporary file ({folder.parent}), which cannot be written: "
+            f"{problem.strerror or problem}."
+        ) from None
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # an open file stays readable, and its room is freed with it
+
+
+def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
+    """Write all files into the table ``rows``; return what to select from it."""
+    types: dict[str, str] = {}
+    found: list[list[str]] = []
+    parts: list[dict[str, str]] = []
+    into.execute(f"CREATE TABLE rows ({quoted(_FILE)} INTEGER)")
+    for number, file in enumerate(files.files):
+        counter, names = RowNumbers(), dict[str, None]()
+        for batch in file.batches():
+            counter.see(batch)
+            names.update(dict.fromkeys(batch.schema.names))
+            _insert(into, types, batch, number, file)
+        if not names:
+            raise SchemaError(f"{file.path.name}: its records have no fields.")
+        found.append([*names][counter.only and file.container in DELIMITERS :])
+        parts.append(path_columns(files, file, columns, found[-1]))
+    same_columns(files.files, [[*n, *p] for n, p in zip(found, parts, strict=True)])
+    added = [
+        f"CASE {quoted(_FILE)} {' '.join(f'WHEN {i} THEN {_literal(p[n])}' for i, p in enumerate(parts))} END "
+        f"AS {quoted(n)}"
+        for n in parts[0]
+    ]
+    return [*map(quoted, found[0]), *added]
+
+
+def _insert(into: Any, types: dict[str, str], batch: pa.RecordBatch, number: int, file: File) -> None:
+    """Write one batch, adding the columns that are new in it."""
+    for field in batch.schema:
+        kind = _SQL.get(str(field.type), "VARCHAR")
+        if field.name not in types:
+            into.execute(f"ALTER TABLE rows ADD COLUMN {quoted(field.name)} {kind}")
+            types[field.name] = kind
+        elif types[field.name] != kind:
             raise SchemaError(
-                f"The files do not have the same columns in the same order: {files.files[0].path.name} has "
-                f"{', '.join(headers[0])}; {file.path.name} has {', '.join(header)}."
+                f"{file.path.name}: column {field.name!r} is {kind}, and {types[field.name]} in another file. Leave "
+                "lazy out, or write the files with the same types."
             )
-    return connection.read_csv(
-        paths,
-        header=True,
-        auto_detect=False,
-        delimiter=DELIMITERS[kind],
-        quotechar='"',
-        escapechar='"',
-        columns=dict.fromkeys(headers[0], "VARCHAR"),
-        max_line_size=_LONGEST_LINE,
-    )
+    cells = ", ".join(_cell(f.name, f.type) for f in batch.schema)
+    into.register("batch", pa.Table.from_batches([batch]))
+    into.execute(f"INSERT INTO rows BY NAME SELECT {cells}, {number} AS {quoted(_FILE)} FROM batch")
+    into.unregister("batch")
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A column name in SQL."""
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def _told(files: Files, problem: Exception) -> SchemaError:
-    """Turn a message of DuckDB into one of ours."""
-    text = str(problem)
-    if "utf-8" in text.lower() or "unicode" in text.lower():
-        return wrong_encoding(files.files[0].path, None)
-    line = re.search(r"(?:CSV Error on )?Line: (\d+)|in line (\d+)", text)
-    where = f", line {line.group(1) or line.group(2)}" if line else ""
-    what = next((part.strip() for part in text.splitlines()[1:] if part.strip()), text.splitlines()[0])
-    return SchemaError(
-        f"{files.label}{where}: the scan found a damaged row ({what[:200]}). Without lazy=True the message says more."
-    )
+def _literal(text: str) -> str:
+    return "'{}'".format(text.replace("'", "''"))
 
 
-def numbers(relation: Any, kind: Kind, columns: Mapped) -> Any:
-    """Cast the text columns that hold numbers: those that canonical numbers are mapped from, and conditions.
+def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str] | None = None) -> Any:
+    """Cast the text columns that hold numbers, or yes and no, as the eager readers do.
 
     Parameters
     ----------
@@ -123,6 +224,8 @@ def numbers(relation: Any, kind: Kind, columns: Mapped) -> Any:
         The frame to come.
     columns : mapping
         The mapping to come.
+    labels : mapping, optional
+        Of ratings: what the verdicts mean.
 
     Returns
     -------
@@ -133,39 +236,120 @@ def numbers(relation: Any, kind: Kind, columns: Mapped) -> Any:
     SchemaError
         If a canonical number is text.
     """
-    text = [n for n, t in zip(relation.columns, map(str, relation.types), strict=True) if t == "VARCHAR"]
-    types = {columns.get(c.name, c.name): _SQL_TYPES[c.type] for c in VOCABULARY[kind] if c.type in _SQL_TYPES}
-    types[columns.get("graded")] = "DOUBLE"
-    casts = {n: types[n] for n in text if n in types}
-    if casts:
-        _refuse_text(relation, casts)
-    casts |= _numeric_conditions(relation, [n for n in conditions(text, kind, columns) if n not in casts])
-    if not casts:
+    wanted = {columns.get(c.name, c.name): c for c in VOCABULARY[kind] if c.type in ("number", "integer", "boolean")}
+    wanted[columns.get("graded")] = Column("graded", "number", "")
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    words = {n for n, t in types.items() if n in wanted and (wanted[n].type == "boolean" or t == "BOOLEAN")}
+    cells = (f"CAST({quoted(n)} AS VARCHAR) AS {quoted(n)}" if n in words else quoted(n) for n in types)
+    relation = relation.project(", ".join(cells))
+    text = [n for n, t in types.items() if t == "VARCHAR" or n in words]
+    new = {n: _cast(relation, n, wanted[n], labels) for n in text if n in wanted}
+    new |= _whole_ids(relation, kind, columns)
+    new |= _numeric_conditions(relation, [n for n in conditions(text, kind, columns) if n not in new])
+    if not new:
         return relation
-    return relation.project(
-        ", ".join(
-            f"CAST({_quoted(n)} AS {casts[n]}) AS {_quoted(n)}" if n in casts else _quoted(n) for n in relation.columns
+    return relation.project(", ".join(f"{new.get(n, quoted(n))} AS {quoted(n)}" for n in relation.columns))
+
+
+def _cast(relation: Any, name: str, column: Column, labels: Mapping[Any, str] | None) -> str:
+    """SQL of a column that must hold numbers, or yes and no; cells that do not are refused."""
+    if column.type == "boolean" or column.name == "score":
+        said = {str(k): {"right": True, "wrong": False}.get(v) for k, v in (labels or {}).items()}
+        verdicts = _verdicts(relation, name, column, said)
+        if verdicts is not None:
+            return verdicts
+    q = quoted(name)
+    if column.type == "boolean":
+        _refuse(relation, name, f"NOT {_among(_word(q), (*YES, *NO))}", "true or false")
+    plain = f"regexp_full_match({q}, {_literal(_PLAIN)})"
+    odd = _distinct(relation, name, f"NOT {plain}", _MOST_ODD + 1)
+    known = {cell: _eagerly(cell, column.name in NEEDED) for cell in odd}
+    wrong = [cell for cell, number in known.items() if number is None]
+    if wrong or len(odd) > _MOST_ODD:
+        _refuse(relation, name, f"NOT {plain} AND NOT {_among(q, [c for c in odd if c not in wrong])}", "numbers")
+    number = f"TRY_CAST({q} AS DOUBLE)"
+    if known:
+        cases = " ".join(
+            f"WHEN {_literal(cell)} THEN {'NULL' if math.isnan(x) else repr(x)}"
+            for cell, x in known.items()
+            if x is not None
         )
+        number = f"CASE {q} {cases} ELSE {number} END"
+    if column.type != "integer":
+        return number
+    _refuse(
+        relation, name, f"({number}) <> floor({number}) OR ({number}) < 0 OR ({number}) >= {LARGEST}", "whole numbers"
     )
+    exact = f"regexp_full_match({q}, {_literal(_WHOLE)})"
+    return f"CASE WHEN {exact} THEN TRY_CAST({q} AS BIGINT) ELSE CAST({number} AS BIGINT) END"
 
 
-def _refuse_text(relation: Any, casts: dict[str, str]) -> None:
-    """One pass over the columns that must be numbers."""
-    faults = []
-    for name, sql in casts.items():
-        q = _quoted(name)
-        bad = f"TRY_CAST({q} AS {sql}) IS NULL"
-        if sql == "BIGINT":  # the cast alone would round 3.7
-            bad = f"(TRY_CAST({q} AS DOUBLE) IS NULL OR TRY_CAST({q} AS DOUBLE) <> floor(TRY_CAST({q} AS DOUBLE)))"
-        where = f"FILTER (WHERE {q} IS NOT NULL AND {bad})"
-        faults.append(f"struct_pack(k := count(*) {where}, v := first({q}) {where})")
-    (row,) = relation.aggregate(", ".join(faults)).fetchall()
-    for (name, sql), fault in zip(casts.items(), row, strict=True):
-        if fault["k"]:
-            what = {"BIGINT": "whole numbers", "BOOLEAN": "true or false"}.get(sql, "numbers")
-            raise SchemaError(
-                f"column {name!r} should hold {what}; {fault['k']} rows do not, such as {json.dumps(fault['v'])[:60]}."
-            )
+def _eagerly(cell: str, needed: bool) -> float | None:
+    """Number that the eager readers see in a cell: NaN where it is missing, None where it is refused."""
+    bare = cell.strip()
+    if not bare and not needed:
+        return math.nan
+    number = float(
+        pd.to_numeric(pd.Series([cell if needed else bare], dtype="string"), errors="coerce").astype(float)[0]
+    )
+    return number if math.isfinite(number) else None
+
+
+def _verdicts(relation: Any, name: str, column: Column, said: Mapping[str, bool | None]) -> str | None:
+    """SQL of a column of yes and no, or of labels that mean it; None where it holds anything else."""
+    q = quoted(name)
+    if column.name == "score" and not _distinct(relation, name, f"NOT regexp_full_match({q}, {_literal(_PLAIN)})", 1):
+        return None
+    told = said if column.name in ("score", "correct") else {}
+    other = f"NOT {_among(q, told)} AND NOT {_among(_word(q), (*YES, *NO, ''))}"
+    if _distinct(relation, name, other, 1):
+        return None
+    cases = "".join(f" WHEN {q} = {_literal(k)} THEN {'NULL' if v is None else v}" for k, v in told.items())
+    default = "NULL" if column.default is None else str(column.default)
+    yes, no = (_among(_word(q), words) for words in (YES, NO))
+    return f"CASE{cases} WHEN {yes} THEN true WHEN {no} THEN false ELSE {default} END"
+
+
+def _word(q: str) -> str:
+    return f"lower(trim({q}, {_literal(_SPACES)}))"
+
+
+def _among(value: str, words: Iterable[str]) -> str:
+    listed = ", ".join(map(_literal, words))
+    return f"coalesce({value} IN ({listed}), false)" if listed else "false"
+
+
+def _distinct(relation: Any, name: str, condition: str, most: int) -> list[str]:
+    q = quoted(name)
+    found = relation.filter(f"{q} IS NOT NULL AND ({condition})").project(q).distinct().limit(most).fetchall()
+    return [cell for (cell,) in found]
+
+
+def _refuse(relation: Any, name: str, condition: str, what: str) -> None:
+    """Refuse a column that has cells of which a condition is true."""
+    q = quoted(name)
+    wrong = relation.filter(f"{q} IS NOT NULL AND ({condition})")
+    ((rows, cell),) = wrong.aggregate(f"count(*), min({q})").fetchall()
+    if rows:
+        raise SchemaError(f"column {name!r} should hold {what}; {rows} rows do not, such as {json.dumps(cell)[:60]}.")
+
+
+def _whole_ids(relation: Any, kind: Kind, columns: Mapped) -> dict[str, str]:
+    """Ids that a gap made floats, as the whole numbers they are."""
+    ids = {columns.get(c.name, c.name) for c in VOCABULARY[kind] if c.type in ("text", "category")}
+    floats = [
+        n
+        for n, t in zip(relation.columns, map(str, relation.types), strict=True)
+        if n in ids and t in ("FLOAT", "DOUBLE")
+    ]
+    if not floats:
+        return {}
+    tests = [f"coalesce(bool_and({q} = floor({q}) AND abs({q}) < 9e18), true)" for q in map(quoted, floats)]
+    (row,) = relation.aggregate(", ".join(tests)).fetchall()
+    return {
+        n: f"CAST({f'CAST({quoted(n)} AS BIGINT)' if whole else quoted(n)} AS VARCHAR)"
+        for n, whole in zip(floats, row, strict=True)
+    }
 
 
 def _numeric_conditions(relation: Any, names: list[str]) -> dict[str, str]:
@@ -174,13 +358,13 @@ def _numeric_conditions(relation: Any, names: list[str]) -> dict[str, str]:
         return {}
     pattern = NUMBER.pattern
     tests = [
-        f"coalesce(bool_and(regexp_full_match({_quoted(n)}, '{pattern}')), false), "
-        f"coalesce(bool_and(coalesce(regexp_full_match({_quoted(n)}, '[+-]?[0-9]+'), false)), false)"  # gaps: as pandas
+        f"coalesce(bool_and(regexp_full_match({quoted(n)}, '{pattern}')), false), "
+        f"coalesce(bool_and(coalesce(regexp_full_match({quoted(n)}, '[+-]?[0-9]+'), false)), false)"  # gaps: as pandas
         for n in names
     ]
     (row,) = relation.aggregate(", ".join(tests)).fetchall()
     return {
-        n: "BIGINT" if whole else "DOUBLE"
+        n: f"CAST({quoted(n)} AS {'BIGINT' if whole else 'DOUBLE'})"
         for n, number, whole in zip(names, row[::2], row[1::2], strict=True)
         if number
     }

@@ -6,18 +6,28 @@ import difflib
 import glob
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
+import pyarrow as pa
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.delimited import read_delimited
+from judgestats.ingest.delimited import RowNumbers, delimited_batches
 from judgestats.ingest.files import SUFFIXES, Container, container_of
-from judgestats.ingest.structured import Record, is_single_record, json_lines, json_records, parquet_table, table_of
+from judgestats.ingest.structured import (
+    Record,
+    as_text,
+    is_single_record,
+    json_lines,
+    json_records,
+    parquet_batches,
+    record_batches,
+    table_of,
+)
 
 _WILD = "*?["
 #: Key in the ``attrs`` of :func:`source_info`: the paths of the files that are read.
@@ -59,15 +69,30 @@ class File:
         return None
 
     def table(self) -> pd.DataFrame:
-        """Return the file as a plain table (text, but for Parquet)."""
-        if self.container in ("csv", "tsv"):
-            return read_delimited(self.path, self.container, self.encoding)
+        """Return the file as a plain table (text, but for numbers and booleans of Parquet)."""
+        if self.container in ("json", "jsonl"):
+            records = self.records()
+            if not records:
+                raise SchemaError(f"{self.path.name} holds no records.")
+            return table_of(records)
+        numbers, batches = RowNumbers(), []
+        for batch in self.batches():
+            numbers.see(batch)
+            batches.append(batch)
+        whole = pa.Table.from_batches(batches)
+        table: pd.DataFrame = whole.drop_columns(whole.column_names[:1] if numbers.only else []).to_pandas(
+            integer_object_nulls=True
+        )
+        gaps = [n for n in table.columns if table[n].dtype == object]
+        return table.assign(**{n: [as_text(v) for v in table[n]] for n in gaps}) if gaps else table
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read a CSV, TSV, JSONL or Parquet file piece by piece, as :meth:`table` reads it."""
         if self.container == "parquet":
-            return parquet_table(self.path)
-        records = self.records()
-        if not records:
-            raise SchemaError(f"{self.path.name} holds no records.")
-        return table_of(records)
+            return parquet_batches(self.path)
+        if self.container == "jsonl":
+            return record_batches(self.path, self.encoding)
+        return delimited_batches(self.path, self.container, self.encoding)
 
 
 @dataclass(frozen=True)

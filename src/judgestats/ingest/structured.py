@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import bytes_of, text_of
+from judgestats.ingest.files import bytes_of, is_packed, text_of
+from judgestats.ingest.guesses import few
 
 #: A record and where it stands: ``("line 12", {...})``.
 Record = tuple[str, dict[str, Any]]
@@ -20,6 +27,7 @@ Record = tuple[str, dict[str, Any]]
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 #: What pandas calls a nameless index in a Parquet file.
 ROW_NUMBERS = re.compile(r"__index_level_\d+__")
+_BATCH = 8192
 _SHAPES = 'a list of records, a dict of columns, or {"data": [...]}'
 
 
@@ -44,8 +52,21 @@ def json_lines(path: Path, encoding: str | None = None) -> Iterator[Record]:
 
 def _loaded(text: str) -> Any:
     """Parse JSON; half of a character (a lone surrogate, as truncated emoji leave behind) becomes U+FFFD."""
-    value = json.loads(text)
+    value = json.loads(text, object_pairs_hook=_object)
     return _whole_characters(value) if _SURROGATE.search(text) else value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; one that names a field twice is refused, where Python would keep the last."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        name = next(n for n, times in Counter(n for n, _ in pairs).items() if times > 1)
+        raise RepeatedField(f"the field {name!r} is there more than once in one object")
+    return value
+
+
+class RepeatedField(ValueError):
+    """A JSON object that names a field twice."""
 
 
 def _whole_characters(value: Any) -> Any:
@@ -59,6 +80,8 @@ def _whole_characters(value: Any) -> Any:
 
 
 def _broken_line(path: Path, number: int, line: str, problem: Exception, last: bool) -> str:
+    if isinstance(problem, RepeatedField):
+        return f"{path.name}, line {number}: {problem}. Nothing says which one counts: rename or remove one."
     what = f"{problem.msg}, column {problem.colno}" if isinstance(problem, json.JSONDecodeError) else str(problem)
     text = f"{path.name}, line {number}: not valid JSON ({what}). It ends: {line.rstrip()[-40:]!r}. "
     if last:
@@ -87,6 +110,8 @@ def json_document(path: Path, encoding: str | None = None) -> Any:
         raise SchemaError(
             f"{path.name}, line {problem.lineno}, column {problem.colno}: not valid JSON ({problem.msg}). {cure}"
         ) from None
+    except RepeatedField as problem:
+        raise SchemaError(f"{path.name}: {problem}. Nothing says which one counts: rename or remove one.") from None
     except (ValueError, RecursionError) as problem:
         raise SchemaError(f"{path.name}: not valid JSON ({problem}).") from None
 
@@ -137,44 +162,127 @@ def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[st
     return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def parquet_table(path: Path) -> pd.DataFrame:
-    """Read a Parquet file; ids stay exact (integers with gaps do not become floats)."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def parquet_schema(path: Path) -> pa.Schema:
+    """Names and types of the columns of a Parquet file, nameless row numbers left out; a repeated name is refused."""
+    with _parquet_file(path) as file:
+        return _columns_of(file, path)
 
+
+def parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text.
+
+    Parameters
+    ----------
+    path : Path
+        The file, plain or gzipped.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+
+    Raises
+    ------
+    SchemaError
+        For a damaged file, a repeated column, text that is not UTF-8, no rows.
+    """
+    at = 0
+    with _parquet_file(path) as file:
+        names = _columns_of(file, path).names
+        for batch in file.iter_batches(batch_size=_BATCH, columns=names):
+            arrays = [
+                _plain_column(batch.column(n), n, f"{path.name}, rows {at} to {at + len(batch) - 1}") for n in names
+            ]
+            at += len(batch)
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+    if not at:
+        raise SchemaError(f"{path.name} has columns ({few(names, 30)}) but no rows.")
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
     try:
-        with bytes_of(path) as raw:
-            table = pq.read_table(io.BytesIO(raw.read()))
-    except pa.ArrowException as problem:
+        if is_packed(path):
+            with bytes_of(path) as raw:
+                yield pq.ParquetFile(io.BytesIO(raw.read()))
+        else:
+            with bytes_of(path), pq.ParquetFile(path) as file:
+                yield file
+    except (pa.ArrowException, OSError) as problem:
         raise SchemaError(
-            f"{path.name}: not a whole Parquet file ({str(problem).splitlines()[0]}). Write or fetch it again."
+            f"{path.name}: not a whole Parquet file ({str(problem).splitlines()[0][:200]}). Write or fetch it again."
         ) from None
-    repeated = sorted({n for n in table.column_names if table.column_names.count(n) > 1})
+
+
+def _columns_of(file: pq.ParquetFile, path: Path) -> pa.Schema:
+    schema = file.schema_arrow
+    repeated = sorted(n for n, times in Counter(schema.names).items() if times > 1)
     if repeated:
         raise SchemaError(
-            f"{path.name} repeats the column {', '.join(map(repr, repeated))}. Rename them so that each is unique."
+            f"{path.name} repeats the column {few(map(repr, repeated), 6)}. Rename them so that each is unique."
         )
-    for i, field in enumerate(table.schema):
-        if pa.types.is_dictionary(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
-    table = table.select([n for n in table.column_names if not ROW_NUMBERS.fullmatch(n)])
-    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas(integer_object_nulls=True)
-    if frame.empty:
-        raise SchemaError(f"{path.name} has columns ({', '.join(map(str, frame.columns))}) but no rows.")
-    for name in frame.columns:
-        if frame[name].dtype == object:
-            frame[name] = [as_text(v) for v in frame[name]]
-    return frame
+    return pa.schema([field for field in schema if not ROW_NUMBERS.fullmatch(field.name)])
+
+
+def is_plain(type_: pa.DataType) -> bool:
+    """Whether a column of this type stays as it is: a number, or true and false."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_))
+
+
+def _plain_column(column: pa.Array, name: str, where: str) -> pa.Array:
+    """A column of a Parquet file as numbers or booleans, if it holds such, or as the text a CSV cell would hold."""
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_float16(column.type):
+            return column.cast(pa.float32())
+        if is_plain(column.type):
+            return column
+        if is_text(column.type):
+            column.validate(full=True)
+            column = column.cast(pa.large_string())
+            return pc.if_else(pc.equal(column, ""), None, column)
+        return pa.array([as_text(v) for v in column.to_pylist()], pa.large_string())
+    except (pa.ArrowException, ValueError, OverflowError) as problem:
+        told = str(problem).splitlines()[0][:120]
+        raise SchemaError(
+            f"{where}: column {name!r} ({column.type}) cannot be read ({told}). Text must be UTF-8; write the column "
+            "as plain text or numbers, or leave it out."
+        ) from None
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Whether a column of this type holds text."""
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
+
+
+def record_batches(path: Path, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
+    """Read a JSONL file in batches of text; a batch has the columns that its records have."""
+    records = json_lines(path, encoding)
+    empty = True
+    while chunk := list(itertools.islice(records, _BATCH)):
+        empty = False
+        columns = columns_of(chunk)
+        yield pa.RecordBatch.from_arrays([pa.array(v, pa.large_string()) for v in columns.values()], names=[*columns])
+    if empty:
+        raise SchemaError(f"{path.name} holds no records.")
 
 
 def table_of(records: list[Record]) -> pd.DataFrame:
     """Records as a table of text: nested objects become ``outer.inner`` columns, lists stay JSON."""
-    flat = [flatten(record) for _, record in records]
-    names = list(dict.fromkeys(name for record in flat for name in record))
-    return pd.DataFrame({name: [as_text(record.get(name)) for record in flat] for name in names})
+    return pd.DataFrame(columns_of(records), index=range(len(records)))
 
 
-def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def columns_of(records: list[Record]) -> dict[str, list[str | None]]:
+    """Columns of a table of records, as text; see :func:`table_of`."""
+    try:
+        flat = [flatten(record, place) for place, record in records]
+    except RecursionError:
+        raise SchemaError("The records are nested too deeply to be a table. Write the verdicts out flat.") from None
+    names = dict.fromkeys(name for record in flat for name in record)
+    return {name: [as_text(record.get(name)) for record in flat] for name in names}
+
+
+def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = "") -> dict[str, Any]:
     """Open nested objects.
 
     Examples
@@ -184,10 +292,12 @@ def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """
     flat: dict[str, Any] = {}
     for name, value in record.items():
-        if isinstance(value, dict) and value:
-            flat.update(flatten(value, f"{prefix}{name}."))
-        else:
-            flat[f"{prefix}{name}"] = value
+        inner = isinstance(value, dict) and bool(value)
+        found = flatten(value, place, f"{prefix}{name}.") if inner else {f"{prefix}{name}": value}
+        twice = next((n for n in found if n in flat), None)
+        if twice is not None:
+            raise SchemaError(f"{place}: {twice!r} is there twice, once as a nested field. Rename one of them.")
+        flat.update(found)
     return flat
 
 
@@ -203,9 +313,11 @@ def as_text(value: Any) -> str | None:
         return None if value != value else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace") or None
     try:
         return json.dumps(value, ensure_ascii=False)
-    except TypeError:  # a NumPy array or a timestamp inside Parquet
+    except (TypeError, ValueError, RecursionError):  # a timestamp inside Parquet, a list that holds itself
         return str(value)
 
 

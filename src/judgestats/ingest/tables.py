@@ -9,18 +9,20 @@ from typing import Any
 import pandas as pd
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.guesses import NAMES_SOMETHING
+from judgestats.ingest.guesses import NAMES_SOMETHING, few
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.structured import Record, table_of
 from judgestats.schema.coding import neither
-from judgestats.schema.columns import VOCABULARY, Kind
+from judgestats.schema.columns import LARGEST, VOCABULARY, Kind
 from judgestats.schema.findings import Finding, as_frame
 
 #: A plain number as text; ``007`` is none.
-NUMBER = re.compile(r"[+-]?(0|[1-9]\d{0,14})(\.\d*)?([eE][+-]?\d{1,3})?")
+NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
+#: A whole number that is exact as it stands.
+WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 #: Numbers that a frame cannot do without.
-_NEEDED = ("score", "mean", "graded")
+NEEDED = ("score", "mean", "graded")
 _NO_VALUE = ("na", "n/a", "nan", "null", "none", "missing", "-", ".")
 _COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 #: With a decimal comma: points that set thousands apart, as 1.234.567,8 does without a doubt and 1.234 may.
@@ -71,15 +73,17 @@ def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
     tables = []
     for file in files.files:
         table = file.table()
-        taken = source_columns(columns or {}, list(table.columns))
-        for name, part in files.parts(file).items():
-            if name in taken and name not in table.columns:
-                table[name] = part
-        tables.append(table)
+        tables.append(table.assign(**path_columns(files, file, columns, list(table.columns))))
     if len(tables) == 1:
         return tables[0]
-    _same_columns(files.files, tables)
+    same_columns(files.files, [list(t.columns) for t in tables])
     return pd.concat(tables, ignore_index=True)
+
+
+def path_columns(files: Files, file: File, columns: Mapped | None, present: Collection[str]) -> dict[str, str]:
+    """Parts of the path of a file that a mapping asks for, and that are not columns of the file."""
+    taken = source_columns(columns or {}, present)
+    return {name: part for name, part in files.parts(file).items() if name in taken and name not in present}
 
 
 def as_table(source: Any, encoding: str | None = None) -> Any:
@@ -87,14 +91,15 @@ def as_table(source: Any, encoding: str | None = None) -> Any:
     return source if is_table(source) else plain_table(resolve(source, encoding))
 
 
-def _same_columns(files: Iterable[File], tables: list[pd.DataFrame]) -> None:
-    expected = set(tables[0].columns)
-    first = next(iter(files)).path.name
-    for file, table in zip(files, tables, strict=True):
-        have = set(table.columns)
+def same_columns(files: Iterable[File], columns: Iterable[Collection[str]]) -> None:
+    """Refuse files that do not have the same columns, in any order."""
+    expected: set[str] = set()
+    first = ""
+    for file, names in zip(files, columns, strict=True):
+        have = set(names)
+        expected, first = (expected, first) if first else (have, file.path.name)
         if have != expected:
-            lacks = ", ".join(sorted(map(str, expected - have))) or "nothing"
-            more = ", ".join(sorted(map(str, have - expected))) or "nothing"
+            lacks, more = (few(sorted(names), 12) or "nothing" for names in (expected - have, have - expected))
             raise SchemaError(
                 f"The files do not have the same columns: against {first}, {file.path.name} lacks {lacks} and has "
                 f"{more} besides. Read them apart, or give them the same columns."
@@ -159,8 +164,9 @@ def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataF
             continue
         if not pd.api.types.is_numeric_dtype(table[source]):
             numbers = pd.to_numeric(table[source], errors="coerce")
-            if numbers.notna().all() and (numbers % 1 == 0).all():
-                new[source] = numbers.astype("int64")
+            if numbers.notna().all() and ((numbers % 1 == 0) & (numbers.abs() < LARGEST)).all():
+                whole = table[source].map(lambda v: int(v) if WHOLE.fullmatch(v) else int(float(v)))
+                new[source] = whole.astype("int64")
     return table.assign(**new) if new else table
 
 
@@ -240,7 +246,7 @@ def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     if name == "score" and not neither(text).any():
         return  # verdicts that are right or wrong
     wrong = pd.to_numeric(text, errors="coerce").isna() & text.notna()
-    if name not in _NEEDED:
+    if name not in NEEDED:
         wrong &= text.str.strip().str.lower().isin(_NO_VALUE)
     if not wrong.any():
         return
@@ -250,7 +256,7 @@ def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     told += ", ..." if len(words) > 3 else ""
     where = f"row{'s' * (len(rows) != 1)} {', '.join(map(str, rows[:3]))}" + (", ..." if len(rows) > 3 else "")
     cure = "Leave the cell empty where there is no value: only the empty cell is missing."
-    if name in _NEEDED and not text[wrong].str.strip().str.lower().isin(_NO_VALUE).all():
+    if name in NEEDED and not text[wrong].str.strip().str.lower().isin(_NO_VALUE).all():
         cure += f" If the numbers stand elsewhere, map that column: {name}=..."
     raise SchemaError(
         f"column {source!r} ({name}) should hold numbers; it has {told} ({where}). {cure}",

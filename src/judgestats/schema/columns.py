@@ -17,6 +17,8 @@ By = str | Sequence[str] | None
 COUNTS = "n_identical"
 #: The column of counts of a tally, and of the denominator of a result.
 N = "n"
+#: Whole numbers are below it.
+LARGEST = 9.2e18
 #: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is set aside.
 CHOICES = ("first", "second", "tie", "abstain", "invalid")
 #: Why a call is invalid.

@@ -11,7 +11,7 @@ import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.schema.coding import column_codes, combine, neither
-from judgestats.schema.columns import COUNTS, VOCABULARY, Column, Kind, N, answer_column, kind_of
+from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind, N, answer_column, kind_of
 from judgestats.schema.declared_counts import SOURCE, refusal, undeclared
 from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.pairing import candidates, unit_columns
@@ -164,12 +164,12 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
         return
     if column.type == "integer":
         number = values.astype(float).to_numpy()
-        wrong = ~missing & ((number != np.floor(number)) | (number < 0))
+        wrong = ~missing & ~((number == np.floor(number)) & (number >= 0) & (number < LARGEST))
         if wrong.any():
             yield Finding(
                 "fault",
                 name,
-                f"{name!r} is not a whole number",
+                f"{name!r} is not a whole number from 0",
                 _where(wrong),
                 _example(values, wrong),
                 f"{name!r} is read as: {column.meaning}.",
