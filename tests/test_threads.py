@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import judgestats as js
 from judgestats.models.likelihood.minimisation import one_blas_thread
+from judgestats.models.likelihood.objectives import LinearObjective
 from judgestats.reporting import plots
 from judgestats.reporting.pictures import drawing
 from judgestats.threads import Shared, warnings_ignored, warnings_recorded
@@ -206,3 +207,21 @@ def test_no_kernel_runs_threads_of_its_own():
     ours = [d for d in gc.get_objects() if isinstance(d, Dispatcher) and "judgestats" in d.__module__]
     assert len(ours) > 40
     assert not [d for d in ours if d.targetoptions.get("parallel")]
+
+
+def test_every_evaluation_of_a_fit_has_one_blas_thread(monkeypatch):
+    seen = []
+    original = LinearObjective.at
+
+    def at(self, theta):
+        seen.append(set(blas_threads()))
+        return original(self, theta)
+
+    monkeypatch.setattr(LinearObjective, "at", at)
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"judge": list("abcd") * 12, "item": [str(i) for i in range(12) for _ in "abcd"]})
+    data["score"] = rng.normal(size=48) + data["item"].astype(int) / 4
+    with threadpool_limits(2, "blas"):
+        js.fit("score ~ judge + (1|item)", data, family="gaussian").tidy()
+    assert len(seen) > 20
+    assert all(threads == {1} for threads in seen)

@@ -20,7 +20,7 @@ from judgestats.kernels.quadrature import Trapezoid
 from judgestats.models.designs import Design
 from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED, Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, columns, compress
-from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise
+from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise, one_blas_thread
 from judgestats.models.likelihood.objectives import (
     KINDS,
     GeneralisedObjective,
@@ -86,6 +86,7 @@ def _scalar(model: Model) -> bool:
     return len(terms) == 1 and len(terms[0].names) == 1
 
 
+@one_blas_thread()
 def fit_design(model: Model) -> Fitted:
     """Fit by maximum likelihood, or by restricted likelihood.
 
@@ -476,6 +477,7 @@ def _linear_variances(
     return turn @ inner @ turn.T, False, turn @ part @ part.T @ turn.T
 
 
+@one_blas_thread()
 def _sensitivity(target: LinearObjective, turn: Floats, at: Floats, spread: Floats) -> tuple[Floats, Floats] | None:
     """Derivatives of the covariance of the fixed effects by θ and the residual sd, by central differences."""
     if len(at) == 1:
