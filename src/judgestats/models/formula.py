@@ -88,7 +88,7 @@ def _check_size(source: str, call: Node) -> None:
             continue
         try:
             size = evaluate(value, pd.DataFrame())
-        except (KeyError, ArithmeticError, TypeError, ValueError):  # a column, 9**9**9, a text
+        except (KeyError, AttributeError, ArithmeticError, TypeError, ValueError):  # a column, 9**9**9, a text
             size = np.inf
         if not isinstance(size, float) or not 0 <= size <= MOST_COLUMNS:
             what = f"{call.value}() cannot have so many columns, or it is no number."

@@ -326,10 +326,10 @@ def _check_term(source: str, node: Node) -> None:
         if power.kind != "number" or power.value.lstrip("0") not in map(str, range(1, HIGHEST_ORDER + 1)):
             what = f"The order of interactions is a whole number, 1 to {HIGHEST_ORDER}."
             raise fault(source, power.start, power.end, what, "Write (a + b)**2.")
+        _check_term(source, node.parts[0])
         if node.parts[0].kind != "group" or _expansions(node.parts[0]) == 1:
             what = "'**' between terms means interactions, and one term has none."
             raise fault(source, node.start, node.end, what, "For a power write I(x**2).")
-        _check_term(source, node.parts[0])
         return
     for part in node.parts:
         _check_term(source, part)
