@@ -112,3 +112,37 @@ def test_a_logit_with_one_intercept_compiles_neither_probit_nor_thresholds(tmp_p
 def test_a_logit_with_two_crossed_intercepts_compiles_nothing(tmp_path):
     assert "(1|item) + (1|judge)" in TWO_TERMS
     assert compiled(TWO_TERMS, tmp_path) == set()
+
+
+DOUBLE = "from judgestats.kernels.compiling import njit\n\n@njit(cache=True)\ndef double(x):\n    return 2 * x\n"
+
+
+def doubled(folder: Path, before: str = "") -> str:
+    """What a module of a folder gives in a process of its own, its cache beside it."""
+    (folder / "module_of_a_test.py").write_text(DOUBLE)
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    code = (
+        f"import sys; sys.path.insert(0, {str(folder)!r})\n{before}\nimport module_of_a_test as m; print(m.double(21))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=False, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def test_a_full_disk_costs_the_cache_and_nothing_else(tmp_path):
+    full = """
+from numba.core.caching import IndexDataCacheFile
+def save(*_):
+    raise OSError(28, "No space left on device")
+IndexDataCacheFile.save = save
+"""
+    assert doubled(tmp_path, full) == "42\n"
+
+
+def test_a_damaged_cache_is_no_cache(tmp_path):
+    assert doubled(tmp_path) == "42\n"
+    kept = [p for p in (tmp_path / "__pycache__").iterdir() if p.suffix in (".nbi", ".nbc")]
+    assert len(kept) == 2
+    for content in (b"", b"damaged"):
+        for path in kept:
+            path.write_bytes(content)
+        assert doubled(tmp_path) == "42\n"

@@ -391,3 +391,45 @@ def test_scale_divides_by_n_minus_one(call):
     raw = np.repeat(x, counts.astype(int))
     by_count = coder(f"1 + {call}", FRAME, counts=counts).matrix(FRAME)[:, 1]
     np.testing.assert_allclose(by_count, (x - raw.mean()) / raw.std(ddof=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("y ~ I(9**9**9**9)", "cannot be coded"),
+        ("y ~ x + I((99 * 99)**(9999 * 9999) * x)", "cannot be coded"),
+        ("y ~ bs(x, df=1e9)", "cannot have so many columns"),
+        ("y ~ bs(x, 4, degree=9**9**9)", "cannot have so many columns"),
+        ("y ~ poly(x, 100000)", "cannot have so many columns"),
+        ("y ~ poly(x, degree=x)", "cannot have so many columns"),
+        ("y ~ (a + b)**99999999999", "whole number, 1 to 20"),
+        (f"y ~ (a + b)**{'9' * 5000}", "whole number, 1 to 20"),
+        ("y ~ (x)**2", "one term has none"),
+        (f"y ~ {' * '.join('abcdefghijklmnopqrstuvwxz')}", "stands for 33,554,431 terms"),
+        (f"y ~ ({' + '.join('abcdefghijklmnopqrstuvwxz')})**12", "stands for"),
+        (f"y ~ {'(' * 10_000}x{')' * 10_000}", "nested more than 60 deep"),
+        (f"y ~ {'-' * 3000}x", "nested more than 60 deep"),
+        (f"y ~ I({' + '.join(['x'] * 700)})", "nested more than 60 deep"),
+        (f"{'log(' * 800}y{')' * 800} ~ x", "nested more than 60 deep"),
+        (f"y ~ x + (1|{'/'.join(['g'] * 900)})", "nested more than 60 deep"),
+        ("y ~ scale(3)", "needs a column"),
+    ],
+)
+def test_what_would_not_end_is_refused(text, told):
+    frame = pd.DataFrame({"x": np.arange(9.0)}).assign(**dict.fromkeys("abcdefghijklmnopqrstuvwz", 1.0))
+    with pytest.raises(FormulaError, match=told):
+        coder(parse(text).fixed, frame)
+
+
+def test_a_power_of_whole_numbers_is_a_real_one():
+    frame = pd.DataFrame({"k": [10, 100, 1000]})  # 100**20 is 1e40; in 64 bits it would be 0
+    assert coder("0 + I(k**20)", frame).matrix(frame)[:, 0].tolist() == [1e20, 1e40, 1e60]
+    powers = coder("0 + I((k + 1)**(2 * 5 - 1))", frame).matrix(frame)[:, 0]
+    np.testing.assert_array_equal(powers, (frame["k"] + 1.0) ** 9)
+
+
+def test_long_sums_are_coded_as_short_ones():
+    frame = pd.DataFrame(np.eye(90), columns=[f"x{i}" for i in range(90)])
+    coded = coder("1 + " + " + ".join(frame.columns) + " - x3 + x0:x1 + x3", frame)
+    assert coded.names == ("Intercept", *[c for c in frame.columns if c != "x3"], "x3", "x0:x1")
+    assert coded.matrix(frame).shape == (90, 92)

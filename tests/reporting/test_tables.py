@@ -1,5 +1,6 @@
 """Datasheets as tables of a paper."""
 
+import re
 import shutil
 import subprocess
 
@@ -34,6 +35,37 @@ def test_markdown_and_latex_escape_names():
     hostile = datasheet(plain_verdicts(["a|b_c & 50% $x$ <script>"]))
     assert "a\\|b_c & 50% $x$ \\<script>" in to_markdown(hostile)
     assert r"a|b\_c \& 50\% \$x\$ $<$script$>$" in to_latex(hostile)
+
+
+LINKS = (
+    "[x](javascript:alert(1))",
+    "![i](http://a.b/c)",
+    "[x][y]",
+    "https://a.b",
+    "www.a.b",
+    "<http://a.b>",
+    "[ ] todo",
+)
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_no_name_is_a_link_in_markdown(name):
+    rows = pd.DataFrame(
+        {"judge": [name], "term": ["consistency"], "estimate": [0.5], "conf_low": [0.4], "conf_high": [0.6]}
+    )
+    text = to_markdown(rows)
+    assert "[0.400, 0.600]" in text
+    mistune = pytest.importorskip("mistune")
+    page = mistune.create_markdown(plugins=["table", "url", "task_lists"])(f"{text}\n\n[y]: http://a.b\n")
+    assert "<table>" in page
+    assert not any(mark in page for mark in ("<a ", "<img", "href", "checkbox"))
+    assert re.sub(r"<[^>]*>", "", page).count(name.replace("<", "&lt;").replace(">", "&gt;")) == 1
+
+
+@pytest.mark.parametrize(("name", "cell"), [("[2cm] x", "{[}2cm] x"), ("*x", "{*}x"), (" [x", "{[}x"), ("a[b", "a[b")])
+def test_a_row_of_latex_begins_with_no_option(name, cell):
+    rows = pd.DataFrame({"judge": [name], "term": ["consistency"], "estimate": [0.5]})
+    assert to_latex(rows).splitlines()[4].startswith(f"{cell} & ")
 
 
 def test_decimals_are_an_argument(sheet):

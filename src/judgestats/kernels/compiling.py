@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ def njit(**options: Any) -> Any:
 
     def decorate(function: Any) -> Any:
         try:
-            return numba.njit(**options)(function)
+            return _tolerant(numba.njit(**options)(function))
         except RuntimeError as why:  # "cannot cache function ...: no locator available"
             if not options.get("cache") or "cache" not in str(why):
                 raise
@@ -42,7 +44,7 @@ def njit(**options: Any) -> Any:
         if folder is not None:
             numba.config.CACHE_DIR = str(folder)
             try:
-                return numba.njit(**options)(function)
+                return _tolerant(numba.njit(**options)(function))
             except RuntimeError:
                 pass
             finally:
@@ -50,6 +52,32 @@ def njit(**options: Any) -> Any:
         return numba.njit(**{**options, "cache": False})(function)
 
     return decorate
+
+
+class _Cache:
+    """A cache of numba that may fill the disk, be taken away or be damaged: compiling does without it."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, *what: Any) -> Any:
+        try:
+            return self._cache.load_overload(*what)
+        except (OSError, EOFError, pickle.UnpicklingError, ValueError):
+            return None
+
+    def save_overload(self, *what: Any) -> None:
+        with suppress(OSError, EOFError, pickle.UnpicklingError, ValueError):
+            self._cache.save_overload(*what)
+
+
+def _tolerant(compiled: Any) -> Any:
+    if hasattr(compiled, "_cache"):
+        compiled._cache = _Cache(compiled._cache)
+    return compiled
 
 
 def temporary_folder() -> Path | None:

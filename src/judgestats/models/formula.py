@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FormulaError, suggestion
 from judgestats.models.grammar.coders import Coder, Part, numeric
-from judgestats.models.grammar.functions import FUNCTIONS, Scale, elementwise
+from judgestats.models.grammar.functions import FUNCTIONS, Scale, elementwise, evaluate
 from judgestats.models.grammar.spelling import Spelling, spelled
 from judgestats.models.grammar.syntax import Formula, RandomPart, read, terms_of
 from judgestats.models.grammar.tokens import Node, fault
@@ -22,6 +22,8 @@ __all__ = ["Coder", "Formula", "RandomPart", "coder", "parse"]
 #: Functions of formulae that a formula may call: codings, and transforms that look at all rows.
 CODINGS = ("C", "S", "T")
 TRANSFORMS = ("center", "scale", "standardize", "bs", "cr", "cc", "tp", "poly")
+#: Columns that one transform may make.
+MOST_COLUMNS = 1_000
 #: Values that a transform of all rows is fitted to, at most.
 MOST_ROWS = 20_000_000
 
@@ -69,10 +71,28 @@ def _check_calls(source: str, node: Node, known: Sequence[str], *, top: bool = F
         if name == "offset" and known and "offset" in known and inner and top:
             raise fault(source, call.start, call.end, "An offset stands by itself.", "Write + offset(z).")
         if name in known or elementwise(name):
+            if name in ("bs", "cr", "cc", "tp", "poly"):
+                _check_size(source, call)
             continue
         if name in ("Treatment", "Sum") and inner:
             continue
         raise fault(source, call.start, call.start + len(name), *_unknown_function(name, known))
+
+
+def _check_size(source: str, call: Node) -> None:
+    """Refuse a spline or a polynomial of more columns than can be."""
+    for i, part in enumerate(call.parts):
+        value = part.parts[0] if part.kind == "keyword" else part
+        sized = part.value in ("df", "degree") if part.kind == "keyword" else i in (1, 3)
+        if not sized or value.kind == "literal":
+            continue
+        try:
+            size = evaluate(value, pd.DataFrame())
+        except (KeyError, AttributeError, ArithmeticError, TypeError, ValueError):  # a column, 9**9**9, a text
+            size = np.inf
+        if not isinstance(size, float) or not 0 <= size <= MOST_COLUMNS:
+            what = f"{call.value}() cannot have so many columns, or it is no number."
+            raise fault(source, part.start, part.end, what, f"Write a whole number, at most {MOST_COLUMNS:,}.")
 
 
 def _unknown_function(name: str, known: Sequence[str]) -> tuple[str, str]:
@@ -142,7 +162,9 @@ def coder(
         environment = environment_of(spelling)
         _settle(model, mask, weights, environment)
         _quietly(model.eval, mask, environment)
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError, ZeroDivisionError) as error:
+    except RecursionError:
+        raise FormulaError(f"{expression[:60]!r} is nested too deeply to be coded. Write fewer terms.") from None
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError, ArithmeticError) as error:
         raise FormulaError(f"{expression!r} cannot be coded: {error}. Check the arguments of its functions.") from error
     return _coder(expression, source, spelling, model, mask, weights)
 

@@ -109,7 +109,9 @@ def _toml(path: Path) -> dict[str, Any]:
         raise AuditError(f"{path.name} is not in UTF-8 ({error.reason}). Save it so.") from error
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise AuditError(f"{path.name} is nested too deeply for a rules file. Write [[rule]] tables.") from None
+    except ValueError as error:  # of the parser; of Python, where a number has thousands of digits
         raise AuditError(f"{path.name} is no TOML{_rule_at(text, str(error))}: {error}.") from error
 
 

@@ -26,6 +26,8 @@ _POWERS = {None: 1.0, "K": 1e3, "k": 1e3, "M": 1e6}
 ABOUT = 0.05
 #: How far a number goes that is bounded on one side only; finite, so that differences of it stay numbers.
 _FAR = 1e12
+#: What is longer, or has a larger exponent, is no printed number.
+_LONGEST = 100
 #: Beyond so many units of the last digit, a double holds no digit that rounding could change.
 _MOST_UNITS = 1e15
 
@@ -188,7 +190,7 @@ def parse(text: str, *, rounded: bool = False) -> Printed:
     """
     plain = _THOUSANDS.sub(lambda m: m[0].replace(",", ""), _MARKS.sub("", text.translate(_MINUS))).strip()
     found = _NUMBER.fullmatch(plain)
-    if found is None:
+    if found is None or len(plain) > _LONGEST or abs(int(found["power"] or 0)) > _LONGEST:
         return Printed(text, math.nan)
     scale = _POWERS[found["thousand"]] * 10.0 ** int(found["power"] or 0)
     digits = float(f"{found['digits']}e{found['power'] or 0}") * _POWERS[found["thousand"]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -86,7 +88,9 @@ def to_markdown(sheet: pd.DataFrame, *, decimals: int = 3) -> str:
     lines = [
         list(table.columns),
         ["---:" if c in right else "---" for c in table.columns],
-        *table.map(_markdown_cell).to_numpy().tolist(),
+        *zip(
+            *(table[c].map(_markdown_cell if c == "interval" else _markdown_name) for c in table.columns), strict=True
+        ),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -120,7 +124,7 @@ def to_latex(sheet: pd.DataFrame, *, decimals: int = 3, caption: str | None = No
         " & ".join(table.columns) + r" \\",
         r"\midrule",
     ]
-    lines += [" & ".join(map(_latex_cell, values)) + r" \\" for values in table.itertuples(index=False, name=None)]
+    lines += [_latex_row(values) for values in table.itertuples(index=False, name=None)]
     lines += [r"\bottomrule", r"\end{tabular}"]
     if caption is not None:
         lines = [r"\begin{table}", r"\centering", rf"\caption{{{_latex_cell(caption)}}}", *lines, r"\end{table}"]
@@ -165,6 +169,12 @@ def _markdown_cell(value: str) -> str:
     return text
 
 
+def _markdown_name(value: str) -> str:
+    """What comes from the data is no link: neither in brackets nor by its address alone."""
+    text = re.sub(r"([\[\]])", r"\\\1", _markdown_cell(value))
+    return re.sub(r"(?i)(\bwww)\.", r"\1\.", text.replace("://", "\\://"))
+
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -187,6 +197,12 @@ _LATEX = {
     THIN: r"\,",
     "₀": "$_0$",
 }
+
+
+def _latex_row(values: Sequence[str]) -> str:
+    """A row; what it begins with is no option of the command before it, as in ``\\\\[2cm]`` and ``\\\\*``."""
+    row = " & ".join(map(_latex_cell, values)).lstrip()
+    return (f"{{{row[0]}}}{row[1:]}" if row[:1] in ("[", "*") else row) + r" \\"
 
 
 def _latex_cell(value: str) -> str:

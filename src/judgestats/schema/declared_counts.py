@@ -102,8 +102,9 @@ def undeclared(data: Any, named: Iterable[str] = ()) -> bool:
 def whole_numbers(data: Any, name: str) -> bool:
     """Whether a column holds whole numbers and nothing else; missing values aside, of which alone there may not be."""
     dtype = data.collect_schema()[name]
-    if dtype.is_integer():
-        return True
+    if dtype.is_integer():  # as DuckDB calls a column of nothing, too
+        some = data.lazy().select(nw.col(name).count()).collect(backend="pandas").to_native()
+        return bool(some[name].iloc[0] > 0)
     if isinstance(data, nw.DataFrame):
         values = data[name].to_pandas().dropna()
         if pd.api.types.is_bool_dtype(values) or not len(values):

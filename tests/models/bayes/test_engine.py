@@ -503,3 +503,22 @@ def test_leaving_one_out_with_draws_that_repeat_is_flagged_not_lost():
     assert elpd[0] == pytest.approx(-np.log(np.mean(np.exp(-loglik))))
     assert k[0] > 0.7
     assert pointwise(np.full((2, 50, 1), -1.0))[0][0] == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize(("sampler", "cores", "given"), [(None, None, 1), (None, 2, 2), ("nutpie", None, None)])
+def test_without_nutpie_nothing_is_forked_unless_asked(monkeypatch, sampler, cores, given):
+    import contextlib
+    import types
+
+    from judgestats.models.bayes import sampling
+
+    class SampledError(Exception):
+        pass
+
+    def sample(**options):
+        raise SampledError(options.get("cores"))
+
+    monkeypatch.setattr(sampling, "find_spec", lambda _: sampler)
+    monkeypatch.setattr(sampling, "pymc", lambda: types.SimpleNamespace(sample=sample))
+    with pytest.raises(js.errors.FitError, match=f"SampledError: {given}"):
+        sampling.sample(contextlib.nullcontext(), {}, cores=cores)

@@ -71,7 +71,8 @@ def sample(
     progress : bool
         Whether to show progress.
     cores : int, optional
-        All there are by default.
+        All there are by default with nutpie, which has threads; one with PyMC's own sampler, which would fork a process
+        whose threads may be in the middle of something.
 
     Returns
     -------
@@ -84,7 +85,8 @@ def sample(
     """
     pm = pymc()
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
-    options: dict[str, Any] = {} if cores is None else {"cores": cores}
+    given = cores if cores is not None or sampler == "nutpie" else 1
+    options: dict[str, Any] = {} if given is None else {"cores": given}
     logging.getLogger("pymc").setLevel(logging.ERROR)  # what it says is in check()
     with _told(), warnings_ignored(), model:
         trace = pm.sample(

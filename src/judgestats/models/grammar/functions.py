@@ -34,6 +34,8 @@ class Scale:
     def __call__(self, x: Any) -> Any:
         """Scale values."""
         if self.fitted is None:
+            if np.size(x) < 2:
+                raise ValueError("scale() needs a column, not a single value")
             self.fitted = float(np.mean(x)), float(np.std(x, ddof=1))
         mean, sd = self.fitted
         return (x - mean) / sd

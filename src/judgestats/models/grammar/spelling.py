@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from judgestats.models.grammar.functions import FUNCTIONS
@@ -13,6 +14,8 @@ from judgestats.models.grammar.tokens import TERMS, Node
 
 #: What formulae reads as one name and takes for a column.
 PLAIN = re.compile(r"[^\W\d_]\w*")
+#: Terms of a sum from which it is put in brackets.
+_LONG = 40
 #: Names that mean something else to formulae.
 RESERVED = {"np", "Sum", "Treatment", "True", "False", "None", *FUNCTIONS}
 
@@ -80,13 +83,14 @@ class _Speller:
         self.back[new] = written
         return new
 
-    def text(self, node: Node, *, inside: bool = False) -> str:
-        """A tree as formulae reads it."""
+    def text(self, node: Node, *, inside: bool = False, real: bool = False) -> str:
+        """A tree as formulae reads it; in a power every number is real: whole ones would overflow, or never end."""
         if node.kind == "name":
             name = self.name(node.value)
             return f"C({name})" if node.value in self.logical and not inside else name
         if node.kind == "number":
-            return node.value if not inside or node.value.isdigit() else self.literal(node.value, float(node.value))
+            whole = node.value.isdigit() and not real
+            return node.value if not inside or whole else self.literal(node.value, float(node.value))
         if node.kind == "string":
             plain = "'" not in node.value and '"' not in node.value
             return f'"{node.value}"' if plain else self.literal(repr(node.value), node.value)
@@ -100,10 +104,10 @@ class _Speller:
             inner = node.parts[0]
             coding = inner.kind == "name" and inner.value in ("Sum", "Treatment") and node.value == "contrast"
             return f"{node.value}={inner.value if coding else self.text(inner, inside=True)}"
-        return self._joined(node, inside)
+        return self._joined(node, inside, real or (inside and node.value == "**"))
 
-    def _joined(self, node: Node, inside: bool) -> str:
-        parts = [self.text(p, inside=inside) for p in node.parts]
+    def _joined(self, node: Node, inside: bool, real: bool) -> str:
+        parts = [self.text(p, inside=inside, real=real) for p in node.parts]
         if node.kind == "group":
             return f"({parts[0]})"
         if node.kind == "unary":  # formulae binds the sign tighter than the power
@@ -112,6 +116,14 @@ class _Speller:
             text = f"{parts[0]} {node.value} {parts[1]}"
             return f"({text})" if (inside and node.value not in TERMS) or (node.value == "**" and inside) else text
         return node.value
+
+
+def _balanced(several: Sequence[str]) -> str:
+    """A sum in brackets of halves of halves: formulae goes as deep as a sum is long."""
+    if len(several) <= _LONG:
+        return " + ".join(several)
+    half = len(several) // 2
+    return f"({_balanced(several[:half])}) + ({_balanced(several[half:])})"
 
 
 def spelled(terms: Sequence[tuple[str, Node]], logical: Collection[str] = ()) -> Spelling:
@@ -135,8 +147,12 @@ def spelled(terms: Sequence[tuple[str, Node]], logical: Collection[str] = ()) ->
     '1 + zq0qz'
     """
     speller = _Speller(logical)
-    text, columns = "", []
-    for sign, node in terms:
-        text += f" {sign} {speller.text(node)}" if text else speller.text(node)
-        columns += [c.value for c in columns_of(node)]
+    spelt = [(sign, speller.text(node)) for sign, node in terms]
+    columns = [c.value for _, node in terms for c in columns_of(node)]
+    text = spelt[0][1]
+    for sign, run in groupby(spelt[1:], key=lambda term: term[0]):
+        several = [part for _, part in run]
+        if sign == "+" and len(several) > _LONG:
+            several = [f"({_balanced(several)})"]
+        text += "".join(f" {sign} {part}" for part in several)
     return Spelling(text, tuple(dict.fromkeys(columns)), speller.aliases, speller.values, speller.back)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import comb
 from typing import Any
 
 from judgestats.errors import FormulaError
 from judgestats.models.grammar.tokens import ARITHMETIC, TERMS, Node, Reader, Token, fault, scan
 
+#: Levels that one term may be nested.
+DEEPEST = 60
+#: Order of interactions that ``**`` may ask for.
+HIGHEST_ORDER = 20
+#: Terms that one product or power may stand for.
+MOST_TERMS = 2_000
 #: Words in a call that name a coding, not a column.
 CODINGS = ("Treatment", "Sum")
 
@@ -91,10 +98,14 @@ class Formula:
 
 def columns_of(node: Node) -> list[Node]:
     """Names of columns in a tree, left to right; in ``C(x, Sum)`` the coding is no column."""
-    if node.kind == "name":
-        return [node]
-    parts = [p for i, p in enumerate(node.parts) if not is_coding(node, i)]
-    return [n for p in parts for n in columns_of(p)]
+    found, waiting = [], [node]
+    while waiting:
+        here = waiting.pop()
+        if here.kind == "name":
+            found.append(here)
+        else:
+            waiting.extend(p for i, p in reversed([*enumerate(here.parts)]) if not is_coding(here, i))
+    return found
 
 
 def is_coding(call: Node, position: int) -> bool:
@@ -136,9 +147,28 @@ def read(source: Any) -> Formula:
         raise FormulaError("The formula is empty. Write 'y ~ x + (1|g)'.")
     tokens = scan(source)
     left, right = _sides(source, tokens)
-    answer = _response(source, left)
-    items = list(_items(Reader(source, right).expression(TERMS), "+"))
+    try:
+        answer = _response(source, left)
+        items = list(_items(Reader(source, right).expression(TERMS), "+"))
+    except RecursionError:
+        raise _deep(source) from None
+    if any(_depth(node) > DEEPEST for node in (answer, *(node for _, node in items))):
+        raise _deep(source)
     return _assembled(source, answer, items)
+
+
+def _depth(node: Node) -> int:
+    deepest, level = 0, [node]
+    while level:
+        deepest, level = deepest + 1, [part for above in level for part in above.parts]
+    return deepest
+
+
+def _deep(source: str) -> FormulaError:
+    return FormulaError(
+        f"A term of {source[:60]!r} is nested more than {DEEPEST} deep. Leave brackets out, or make a column of its "
+        "inner part first. (A sum may have any number of terms.)"
+    )
 
 
 def _sides(source: str, tokens: list[Token]) -> tuple[list[Token], list[Token]]:
@@ -182,9 +212,14 @@ def _response(source: str, tokens: list[Token]) -> Node:
 
 def _items(node: Node, sign: str) -> Iterable[tuple[str, Node]]:
     """Terms of a sum with their signs; brackets around random terms are opened."""
-    if node.kind == "binary" and node.value in "+-":
-        yield from _items(node.parts[0], sign)
-        yield from _items(node.parts[1], node.value)
+    rest = []
+    while node.kind == "binary" and node.value in "+-":
+        rest.append((node.value, node.parts[1]))
+        node = node.parts[0]
+    if rest:
+        yield from _items(node, sign)
+        for own, part in reversed(rest):
+            yield from _items(part, own)
     elif node.kind == "unary":
         yield from _items(node.parts[0], node.value)
     elif node.kind == "group" and sign == "+" and node.parts[0].kind != "bar" and _has_bar(node):
@@ -250,6 +285,28 @@ def _check(source: str, node: Node) -> None:
     if node.kind == "number" and node.value in ("0", "1"):
         return
     _check_term(source, node)
+    _refuse_many(source, node)
+
+
+def _refuse_many(source: str, node: Node) -> None:
+    terms = _expansions(node)
+    if terms > MOST_TERMS:
+        what = f"This stands for {terms:,.0f} terms." if terms < 1e15 else "This stands for more terms than can be."
+        raise fault(source, node.start, node.end, what, f"At most {MOST_TERMS:,}: leave the higher interactions out.")
+
+
+def _expansions(node: Node) -> float:
+    """How many terms one stands for, at most: ``a * b`` for three."""
+    if node.kind == "group":
+        return _expansions(node.parts[0])
+    if node.kind != "binary":
+        return 1
+    one = _expansions(node.parts[0])
+    if node.value == "**":
+        return float(sum(comb(int(one), order) for order in range(1, min(int(node.parts[1].value), int(one)) + 1)))
+    two = _expansions(node.parts[1])
+    product = min(one * two, 1e9)
+    return {"+": one + two, "-": one, ":": product, "*": one + two + product, "/": one + product}[node.value]
 
 
 def _check_term(source: str, node: Node) -> None:
@@ -266,14 +323,13 @@ def _check_term(source: str, node: Node) -> None:
         return
     if node.kind == "binary" and node.value == "**":
         power = node.parts[1]
-        if power.kind != "number" or not power.value.isdigit() or int(power.value) < 1:
-            raise fault(
-                source, power.start, power.end, "The order of interactions is a whole number.", "Write (a + b)**2."
-            )
-        if node.parts[0].kind != "group":
+        if power.kind != "number" or power.value.lstrip("0") not in map(str, range(1, HIGHEST_ORDER + 1)):
+            what = f"The order of interactions is a whole number, 1 to {HIGHEST_ORDER}."
+            raise fault(source, power.start, power.end, what, "Write (a + b)**2.")
+        _check_term(source, node.parts[0])
+        if node.parts[0].kind != "group" or _expansions(node.parts[0]) == 1:
             what = "'**' between terms means interactions, and one term has none."
             raise fault(source, node.start, node.end, what, "For a power write I(x**2).")
-        _check_term(source, node.parts[0])
         return
     for part in node.parts:
         _check_term(source, part)
@@ -300,6 +356,7 @@ def _random(source: str, bar: Node) -> list[RandomPart]:
     for _, node in items:
         if not (node.kind == "number" and node.value in ("0", "1")):
             _check_term(source, node)
+            _refuse_many(source, node)
         if any(n.kind == "call" and n.value == "offset" for n in node.walk()):
             raise fault(
                 source, node.start, node.end, "An offset has no random effect.", "Put it among the fixed terms."

@@ -59,9 +59,11 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all below it, left to right."""
-        yield self
-        for part in self.parts:
-            yield from part.walk()
+        waiting = [self]
+        while waiting:  # a sum of many terms is as deep as it is long
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.parts))
 
 
 def fault(source: str, start: int, end: int, what: str, todo: str = "") -> FormulaError:
