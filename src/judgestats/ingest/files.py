@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import io
 import zlib
@@ -162,8 +161,9 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
 
 def _known(encoding: str | None) -> None:
     try:
-        codecs.lookup(encoding or "utf-8")
-    except LookupError:
+        b"a".decode(encoding or "utf-8", "replace")
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding or "utf-8")
+    except (LookupError, ValueError):
         raise SchemaError(
             f"encoding={encoding!r} is not an encoding that Python knows, such as 'utf-8', 'cp1252'."
         ) from None

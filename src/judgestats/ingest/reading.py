@@ -18,11 +18,11 @@ from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.searching import propose
 from judgestats.ingest.sniffing import column_names, logs, native_reader, plain_name
 from judgestats.ingest.sources import File, Files, is_table, resolve
-from judgestats.ingest.structured import as_text
 from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
 from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import COUNTS, Kind, kind_of
+from judgestats.schema.opening import cell_text
 
 
 def read(
@@ -224,7 +224,7 @@ def _query(query: str, connection: Any) -> pd.DataFrame:
         )
     if table.empty:
         raise SchemaError("The query gives no rows.")
-    return pd.DataFrame({n: [None if v is pd.NA else as_text(_python(v)) for v in table[n]] for n in table.columns})
+    return pd.DataFrame({n: [None if v is pd.NA else cell_text(_python(v)) for v in table[n]] for n in table.columns})
 
 
 def _python(value: Any) -> Any:

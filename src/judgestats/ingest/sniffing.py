@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
-
 from judgestats.errors import SchemaError
 from judgestats.ingest.proposal import Proposal
 from judgestats.ingest.readers import Log, Reader
@@ -16,6 +14,7 @@ from judgestats.ingest.searching import propose
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.tables import call_records, plain_table
 from judgestats.schema.columns import Kind, kind_of
+from judgestats.schema.opening import opened
 
 Confidence = Literal["native", "canonical", "needs a mapping"]
 
@@ -140,7 +139,7 @@ def _table(name: str, table: Any, about: str, count: int) -> Sniff:
 
 def column_names(table: Any) -> list[str]:
     """Column names of any frame."""
-    return list(nw.from_native(table).collect_schema().names())
+    return list(opened(table).collect_schema().names())
 
 
 def plain_name(files: Files) -> str:

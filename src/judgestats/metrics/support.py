@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import DesignError, JudgestatsError
@@ -14,6 +13,7 @@ from judgestats.metrics.trials import Options, attempts, trials
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CHOICES, VOCABULARY, answer_column, kind_of
 from judgestats.schema.counting import tally
+from judgestats.schema.opening import opened
 from judgestats.schema.splitting import KEYS, splits_of
 
 
@@ -63,7 +63,7 @@ def supported(
     >>> supported(calls).set_index("measure")["supported"].to_dict()["consistency"]
     True
     """
-    known = references(data, humans, gold, baseline)
+    known = references(opened(data).to_native(), humans, gold, baseline)
     people = known.people if known.humans else None
     ratings = kind_of(known.models.columns) == "ratings"
     apart = tuple(s.column for s in splits_of(known.models, KEYS)) if ratings else ()
@@ -97,7 +97,7 @@ def describe(data: Any) -> pd.DataFrame:
     >>> describe(calls).set_index("property")["value"].to_dict()["both orders"]
     'every pair'
     """
-    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    table = opened(data).lazy().collect(backend="pandas").to_native()
     kind = kind_of(table.columns)
     rows = [
         ("frame", kind),

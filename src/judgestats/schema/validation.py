@@ -14,6 +14,7 @@ from judgestats.schema.coding import column_codes, combine, neither
 from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind, N, answer_column, kind_of
 from judgestats.schema.declared_counts import SOURCE, refusal, undeclared
 from judgestats.schema.findings import Finding, as_frame
+from judgestats.schema.opening import opened
 from judgestats.schema.pairing import candidates, unit_columns
 
 
@@ -52,11 +53,8 @@ def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFra
     3    account                      rows used  1
     4    account                 rows set aside  1
     """
-    data = (
-        nw.from_native(frame).lazy().collect(backend="pandas")
-        if _is_lazy(frame)
-        else nw.from_native(frame, eager_only=True)
-    )
+    data = opened(frame)
+    data = data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
     kind = kind_of(data.columns)
     source = str(getattr(frame, "attrs", {}).get(SOURCE, COUNTS))
     findings = [*_faults(data, kind, scale), *_set_aside(data, kind), *_counted(data, kind, source)]
@@ -88,10 +86,6 @@ def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None
 
 def _few(rows: tuple[int, ...], most: int = 3) -> str:
     return ", ".join(f"{r:,}" for r in rows[:most]) + (", ..." if len(rows) > most else "")
-
-
-def _is_lazy(frame: Any) -> bool:
-    return isinstance(nw.from_native(frame), nw.LazyFrame)
 
 
 def _where(mask: Any) -> tuple[int, ...]:
