@@ -52,13 +52,21 @@ def table(rng: random.Random) -> dict[str, list[Any]]:
     else:
         base["system"] = [rng.choice("st") for _ in range(rows)]
         kind = rng.choice(("score", "score", "correct", "mean"))
-        answers = {"score": lambda: rng.randint(1, 5), "correct": lambda: rng.choice(("right", "wrong")), "mean": rng.random}
+        answers = {
+            "score": lambda: rng.randint(1, 5),
+            "correct": lambda: rng.choice(("right", "wrong")),
+            "mean": rng.random,
+        }
         base[kind] = [answers[kind]() for _ in range(rows)]
         extra = {
             "criterion": lambda: "style", "replicate": lambda: rng.randint(0, 3), "sd": rng.random, "runs": lambda: 3,
             "condition": lambda: rng.choice("ab"), "gold": lambda: rng.randint(1, 5),
         }  # fmt: skip
-    extra |= {"note": lambda: rng.choice(("", "good", "a, b")), "k": lambda: rng.randint(0, 9), "n": lambda: rng.randint(0, 4)}
+    extra |= {
+        "note": lambda: rng.choice(("", "good", "a, b")),
+        "k": lambda: rng.randint(0, 9),
+        "n": lambda: rng.randint(0, 4),
+    }
     for name in rng.sample(sorted(extra), rng.randint(0, 3)):
         base[name] = [extra[name]() for _ in range(rows)]
     return base
@@ -91,7 +99,7 @@ def delimited(separator: str) -> Callable[[random.Random], bytes]:
         rows = [[*columns], *map(list, zip(*columns.values(), strict=True))]
         for _ in range(rng.choice((0, 0, 0, 1))):
             row = rng.choice(rows)
-            rng.choice((lambda: row.append("more"), lambda: row.pop(), lambda: row.clear(), lambda: row.insert(0, "")))()
+            row[:] = rng.choice(([*row, "more"], row[:-1], [], ["", *row]))
         out = io.StringIO()
         ends = rng.choice(("\n", "\n", "\r\n", "\r"))
         csv.writer(out, delimiter=separator, lineterminator=ends, quoting=rng.choice((0, 0, 1))).writerows(rows)
@@ -121,7 +129,10 @@ def jsonl(rng: random.Random) -> bytes:
 def _lines(found: list[Any], rng: random.Random) -> bytes:
     lines = [json.dumps(r, ensure_ascii=rng.random() < 0.5) for r in found]
     if rng.random() < 0.05:
-        lines.insert(rng.randrange(len(lines) + 1), rng.choice(("", "  ", "null", "1", "[]", '{"judge": "g", "judge": "h"}', "{}")))
+        lines.insert(
+            rng.randrange(len(lines) + 1),
+            rng.choice(("", "  ", "null", "1", "[]", '{"judge": "g", "judge": "h"}', "{}")),
+        )
     return "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
@@ -226,7 +237,11 @@ def damaged(raw: bytes, rng: random.Random) -> bytes:
         elif what == 3 and raw:
             raw = raw[:at] + bytes([raw[at] ^ (1 << rng.randrange(8))]) + raw[at + 1 :]
         elif what == 4:
-            raw = raw[:at] + rng.choice((b'"', b"\n", b"\r", b",", b"\t", b"\x00", b"\xff", b"\\", b"{", b"]", b"''")) + raw[at:]
+            raw = (
+                raw[:at]
+                + rng.choice((b'"', b"\n", b"\r", b",", b"\t", b"\x00", b"\xff", b"\\", b"{", b"]", b"''"))
+                + raw[at:]
+            )
         elif what == 5:
             raw = b"\xef\xbb\xbf" + raw
         elif what == 6:

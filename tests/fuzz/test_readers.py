@@ -20,10 +20,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from both_ways import difference
-from fuzz.mutations import NATIVE, damaged, delimited, document, jsonl, native, parquet
 
 import judgestats as js
+from both_ways import difference
+from fuzz.mutations import NATIVE, damaged, delimited, document, jsonl, native, parquet
 from judgestats.errors import JudgestatsError
 from judgestats.ingest.files import open_bytes
 
@@ -81,7 +81,9 @@ def calls_in(path: Path, reader: str) -> int:
         found = found["data"] if isinstance(found.get("data"), list) else found
     if reader == "json" and isinstance(found, dict):
         values = list(found.values())
-        both = len(values) > 1 and (all(isinstance(v, list) for v in values) or all(isinstance(v, dict) for v in values))
+        both = len(values) > 1 and (
+            all(isinstance(v, list) for v in values) or all(isinstance(v, dict) for v in values)
+        )
         return len(values[0]) if both else 1
     found = [found] if isinstance(found, dict) else found
     if reader in ("fastchat_pair", "llmbar"):

@@ -185,7 +185,9 @@ def _joins(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str
         for part in parts:
             _source({name: part}, name, data)
         if parts:
-            joined = nw.concat_str([nw.col(p).cast(nw.String) for p in parts], separator=" / ")
+            # a slash after a space is doubled: " / " is between the parts only, and two ids are never joined to one
+            texts = [nw.col(p).cast(nw.String).str.replace_all(" /", " //", literal=True) for p in parts]
+            joined = nw.concat_str(texts, separator=" / ")
             mapped[name] = f"_joined_{name}"
             data = data.with_columns(joined.alias(f"_joined_{name}"))
     return data, mapped

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from judgestats.errors import SchemaError
+from judgestats.ingest.files import unpacking
 from judgestats.ingest.proposal import Proposal
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import NATIVE, reader
@@ -51,7 +52,7 @@ class Sniff:
     unread: str = ""
 
 
-def sniff(source: Any, *, encoding: str | None = None) -> Sniff:
+def sniff(source: Any, *, encoding: str | None = None, max_unpacked: int | None = None) -> Sniff:
     """Tell which reader a source is for, and why.
 
     A native format is recognised by the fields of its records, a canonical table by its column names, never by values
@@ -63,6 +64,8 @@ def sniff(source: Any, *, encoding: str | None = None) -> Sniff:
         As for :func:`judgestats.read`.
     encoding : str, optional
         Encoding of the files, if not UTF-8.
+    max_unpacked : int, optional
+        As for :func:`judgestats.read`.
 
     Returns
     -------
@@ -81,13 +84,14 @@ def sniff(source: Any, *, encoding: str | None = None) -> Sniff:
     """
     if is_table(source):
         return _table("table", source, "a table was given", 0)
-    files = resolve(source, encoding)
-    found, why = native_reader(files)
-    if found is not None:
-        result = Sniff(found.name, _kind(found), "native", why, len(files.files))
-    else:
-        name = plain_name(files)
-        result = _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
+    with unpacking(max_unpacked):
+        files = resolve(source, encoding)
+        found, why = native_reader(files)
+        if found is not None:
+            result = Sniff(found.name, _kind(found), "native", why, len(files.files))
+        else:
+            name = plain_name(files)
+            result = _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
     if not files.told:
         return result
     return replace(result, why=f"{result.why}; {files.told}", unread=files.told)

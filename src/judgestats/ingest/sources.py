@@ -178,8 +178,8 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
             return _folder(path, encoding)
         if not stat.S_ISREG(mode):
             raise SchemaError(
-                f"{text!r} is no file but {_kind_of_node(mode)}. A file is read more than once: write what it gives to a "
-                "file first."
+                f"{text!r} is no file but {_kind_of_node(mode)}. A file is read more than once: write what it gives to "
+                "a file first."
             )
         return _files([path], path.parent, path.name, encoding)
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):

@@ -172,6 +172,8 @@ def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str 
         nw.col(n).alias(renames[n]) if n in renames else nw.col(n) for n in present if n not in taken or n in renames
     ]
     data = data.select(*expressions, *kept)
+    if "choice" in vocabulary and "choice" in (schema := data.collect_schema()) and schema["choice"].is_float():
+        data = data.with_columns(nw.when(nw.col("choice").is_finite()).then(nw.col("choice")).alias("choice"))
     if counts is False and N in data.collect_schema().names():
         data = data.rename({N: f"{N}_source"})
     have = set(data.collect_schema().names())

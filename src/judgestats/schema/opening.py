@@ -8,13 +8,14 @@ import json
 import numbers
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from judgestats.errors import SchemaError
+from judgestats.errors import DesignError, SchemaError
 
 #: What a cell of a pandas column of objects may be; all else becomes text.
 _SIMPLE = (
@@ -72,11 +73,25 @@ def opened(frame: Any) -> Any:
     return data.with_columns(*new) if new else data
 
 
+@contextmanager
+def memory_told() -> Iterator[None]:
+    """Say it where the engine of a lazy frame runs out of memory."""
+    try:
+        yield
+    except Exception as problem:
+        if type(problem).__name__ != "OutOfMemoryException":  # DuckDB's, which may not be imported
+            raise
+        raise DesignError(
+            f"DuckDB ran out of memory ({str(problem).splitlines()[0][:200]}). Raise its limit (SET memory_limit, SET "
+            "temp_directory), group by fewer columns, or count a part of the rows at a time."
+        ) from problem
+
+
 def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:
     if frame.columns.nlevels > 1:
         raise SchemaError(
-            f"The table has column names of several levels ({frame.columns.nlevels}), such as {frame.columns[0]!r}. Give "
-            "each column one name: frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
+            f"The table has column names of several levels ({frame.columns.nlevels}), such as {frame.columns[0]!r}. "
+            "Give each column one name: frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
         )
     _refuse_names(list(frame.columns))
     new = {}
