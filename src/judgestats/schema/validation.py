@@ -398,6 +398,8 @@ def _look_alikes(data: Any) -> Iterator[Finding]:
 
 def _as_seen(text: str) -> str:
     """A text without what cannot be seen in it."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return " ".join(plain.casefold().split())
 
