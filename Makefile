@@ -7,7 +7,7 @@ export OMP_NUM_THREADS ?= 1
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 
-.PHONY: reproduce test test-slow test-full test-real bench sbc mutations counts notebooks-full coverage-study coverage-models lint clean
+.PHONY: reproduce test test-slow test-full test-real bench sbc mutations counts notebooks-full coverage-study coverage-models fuzz lint clean
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("judgestats needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Set PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -40,6 +40,11 @@ test-slow: $(READY_DEV)
 # The same with the proofs that take long, and the smoke test that other interpreters run.
 test-full: $(READY_DEV) lint
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup
+
+# Files, tables, rules and formulas altered at random, many of each; make test tries a few. The counts go to build/fuzz.
+fuzz: $(READY_DEV)
+	@mkdir -p build/fuzz
+	JUDGESTATS_FUZZ=$${JUDGESTATS_FUZZ:-10000} JUDGESTATS_FUZZ_OUT=build/fuzz $(BIN)/python -m pytest --quiet --numprocesses auto tests/fuzz
 
 # The notebooks with all their draws, as pages in build/notebooks.
 notebooks-full: $(READY_DEV)

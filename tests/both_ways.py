@@ -10,7 +10,7 @@ import pandas as pd
 
 import judgestats as js
 from judgestats.errors import JudgestatsError
-from judgestats.ingest.structured import as_text
+from judgestats.schema.opening import cell_text
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def rows(table: pd.DataFrame) -> list[tuple[str, ...]]:
 def _cell(value: Any) -> str:
     if value is None or (not isinstance(value, list | dict) and pd.isna(value)):
         return ""
-    text = as_text(value.item() if hasattr(value, "item") else value)
+    text = cell_text(value.item() if hasattr(value, "item") else value)
     return text if text is not None else ""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, cast
 
 import pandas as pd
 import typer
@@ -91,6 +91,14 @@ Counts = Annotated[
     typer.Option("--counts", metavar="COLUMN", help="Column that says how many identical calls a row stands for: n."),
 ]
 NoCounts = Annotated[bool, typer.Option("--no-counts", help="Each row is one call: a column n is something else.")]
+MaxUnpacked = Annotated[
+    int | None,
+    typer.Option(
+        "--max-unpacked",
+        metavar="BYTES",
+        help="What a gzipped file may unpack to; by default 4 GB, and 200 times its size.",
+    ),
+]
 Wide = Annotated[
     str,
     typer.Option(
@@ -128,6 +136,7 @@ _OPTIONS = (
     (r"\blabels=\{'([^']*)': \.\.\.\}", r"--labels '\1=first' (or second, tie, abstain, invalid)"),
     (r"\bcounts=[\"']([^\"']+)[\"']", r"--counts \1"),
     (r"\bcounts=False", "--no-counts"),
+    (r"\bmax_unpacked=", "--max-unpacked BYTES"),
     (r"\bidentity= or family=", "--identity SYSTEM=JUDGE,..."),
     (r"\bhumans=(?![{\[])", "--humans NAME,... or COLUMN=VALUE"),
     (r"\bbaseline=(?!['{])", "--baseline VALUE"),
@@ -149,8 +158,11 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        from judgestats.ingest.files import unpacking
+
         try:
-            return command(*args, **kwargs)
+            with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))):
+                return command(*args, **kwargs)
         except JudgestatsError as error:
             told = f"{error}{_cures(str(error))}"
         except OSError as error:
@@ -184,6 +196,7 @@ def check(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
     """Say what a file is, account for its rows, and list what can be measured. The first step."""
     from judgestats.ingest import sniff
@@ -234,6 +247,7 @@ def report(
     gold: Gold = "",
     baseline: Baseline = "",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")] = 0,
+    max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
     """Write the datasheet of each judge as one self-contained HTML page."""
     from judgestats.ingest import parse_identity

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, Any, Literal, cast
 
 from judgestats.errors import SchemaError
 
@@ -28,11 +28,53 @@ SUFFIXES: dict[str, Container] = {
 }
 _GZIP = b"\x1f\x8b"
 _PEEK = 65536
+#: What a gzipped file may unpack to: so many bytes, beyond the small ones only so many times its size.
+_LARGEST, _SMALL, _RATIO = 4 * 10**9, 100 * 10**6, 200
+_MOST: ContextVar[int | None] = ContextVar("max_unpacked", default=None)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file, unpacking it if it is gzipped (told by its first bytes, not by its name)."""
-    return cast("IO[bytes]", gzip.open(path, "rb")) if is_packed(path) else path.open("rb")
+    return cast("IO[bytes]", io.BufferedReader(_Unpacked(path), _PEEK)) if is_packed(path) else path.open("rb")
+
+
+class _Unpacked(io.RawIOBase):
+    """A gzipped file that unpacks to no more than it may."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._raw, self._size = path, gzip.GzipFile(path), path.stat().st_size
+        given = _MOST.get()
+        self._most = min(_LARGEST, max(_SMALL, _RATIO * self._size)) if given is None else given
+        self._got = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        got = self._raw.readinto(buffer)
+        self._got += got
+        if self._got > self._most:
+            raise SchemaError(
+                f"{self._path.name} unpacks to more than {self._most:,} bytes, from {self._size:,}. If it is meant to "
+                "be so large, pass max_unpacked=, the number of bytes it may have."
+            )
+        return got
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+@contextmanager
+def unpacking(most: int | None) -> Iterator[None]:
+    """Let gzipped files unpack to so many bytes; None leaves what is set, at first :data:`_LARGEST` and the others."""
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+        raise SchemaError(f"max_unpacked={most!r} should be a number of bytes, such as 10_000_000_000.")
+    token = _MOST.set(_MOST.get() if most is None else most)
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
 
 
 def is_packed(path: Path) -> bool:
@@ -162,8 +204,9 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
 
 def _known(encoding: str | None) -> None:
     try:
-        codecs.lookup(encoding or "utf-8")
-    except LookupError:
+        b"a".decode(encoding or "utf-8", "replace")
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding or "utf-8")
+    except (LookupError, ValueError):
         raise SchemaError(
             f"encoding={encoding!r} is not an encoding that Python knows, such as 'utf-8', 'cp1252'."
         ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -52,9 +53,9 @@ def foreign(frame: pd.DataFrame) -> str:
 
 def nested(frame: pd.DataFrame) -> list[str]:
     """Note the columns whose cells are lists of records."""
-    text = {c: frame[c].dropna().head(5).astype(str) for c in frame.columns}
-    found = [c for c, values in text.items() if values.str.match(r"\s*\[\s*\{").any()]
-    lists = [c for c, values in text.items() if values.str.match(r"\s*\[[\s\[]*-?\d").any()]
+    text = {c: list(map(str, frame[c].dropna().head(5).tolist())) for c in frame.columns}
+    found = [c for c, values in text.items() if any(re.match(r"\s*\[\s*\{", v) for v in values)]
+    lists = [c for c, values in text.items() if any(re.match(r"\s*\[[\s\[]*-?\d", v) for v in values)]
     if lists and not found:
         return [
             f"{few(map(repr, lists), 4)} holds lists of numbers. Give each number a row of its own, with the place in "

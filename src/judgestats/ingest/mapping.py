@@ -31,6 +31,7 @@ import pandas as pd
 from judgestats.errors import SchemaError, suggestion
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import ANSWERS, NO, VOCABULARY, YES, Kind, kind_of
+from judgestats.schema.opening import opened
 
 #: Canonical column -> column of the table, ``=constant`` or None ("not ours").
 Mapped = Mapping[str, str | None]
@@ -111,7 +112,7 @@ def canonical(
     0     g    1     x      y   first
     1     g    1     y      x  second
     """
-    data, mapped = _constants(nw.from_native(table), dict(columns or {}), kind)
+    data, mapped = _constants(opened(table), dict(columns or {}), kind)
     data, mapped = _joins(data, mapped)
     if kind == "ratings":
         keywords: dict[str, Any] = {**options, **mapped, "labels": labels}
@@ -184,7 +185,9 @@ def _joins(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str
         for part in parts:
             _source({name: part}, name, data)
         if parts:
-            joined = nw.concat_str([nw.col(p).cast(nw.String) for p in parts], separator=" / ")
+            # a slash after a space is doubled: " / " is between the parts only, and two ids are never joined to one
+            texts = [nw.col(p).cast(nw.String).str.replace_all(" /", " //", literal=True) for p in parts]
+            joined = nw.concat_str(texts, separator=" / ")
             mapped[name] = f"_joined_{name}"
             data = data.with_columns(joined.alias(f"_joined_{name}"))
     return data, mapped

@@ -10,6 +10,7 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest import scans
+from judgestats.ingest.files import unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
 from judgestats.ingest.proposal import UnmappedTable
 from judgestats.ingest.readers import RATING_OPTIONS, Reader, check_options, only
@@ -17,11 +18,11 @@ from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.searching import propose
 from judgestats.ingest.sniffing import column_names, logs, native_reader, plain_name
 from judgestats.ingest.sources import File, Files, is_table, resolve
-from judgestats.ingest.structured import as_text
 from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
 from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import COUNTS, Kind, kind_of
+from judgestats.schema.opening import cell_text
 from judgestats.threads import warnings_ignored
 
 
@@ -36,6 +37,7 @@ def read(
     lazy: bool = False,
     counts: str | Literal[False] | None = None,
     wide: str = "",
+    max_unpacked: int | None = None,
     **options: Any,
 ) -> Any:
     """Read verdicts from anywhere into a canonical frame.
@@ -69,6 +71,8 @@ def read(
         For a table with one column per judge: ``"judge=gpt,claude"`` makes it long, with a column ``judge`` of these
         names and the answers in ``verdict``, ``score`` or ``correct``. ``"judge_criterion=gpt_style,gpt_truth"``
         divides the names at "_". The mapping is of the long table.
+    max_unpacked : int, optional
+        Bytes that a gzipped file may unpack to. Without it 4 GB, and beyond 100 MB at most 200 times its size.
     **options
         What the reader takes besides: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
@@ -107,11 +111,25 @@ def read(
     if connection is not None and not wide:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
         return _mapped(_query(source, connection), "the query", frame, columns, labels, counts, options)
-    if wide:
-        return _read_wide(source, connection, wide, frame, columns, labels, counts, options)
-    if is_table(source):
-        only(options, RATING_OPTIONS, "a frame")
-        return _mapped_frame(source, type(source).__name__, frame, columns, labels, counts, options)
+    with unpacking(max_unpacked):
+        if wide:
+            return _read_wide(source, connection, wide, frame, columns, labels, counts, options)
+        if is_table(source):
+            only(options, RATING_OPTIONS, "a frame")
+            return _mapped_frame(source, type(source).__name__, frame, columns, labels, counts, options)
+        return _read_files(source, format, frame, columns, labels, lazy, counts, options)
+
+
+def _read_files(
+    source: Any,
+    format: str | None,
+    frame: Kind | None,
+    columns: Mapped | None,
+    labels: Any,
+    lazy: bool,
+    counts: Any,
+    options: dict[str, Any],
+) -> Any:
     chosen = reader(format) if format is not None else None
     files = resolve(source, options.get("encoding"))
     if chosen is None and columns is None:
@@ -223,7 +241,7 @@ def _query(query: str, connection: Any) -> pd.DataFrame:
         )
     if table.empty:
         raise SchemaError("The query gives no rows.")
-    return pd.DataFrame({n: [None if v is pd.NA else as_text(_python(v)) for v in table[n]] for n in table.columns})
+    return pd.DataFrame({n: [None if v is pd.NA else cell_text(_python(v)) for v in table[n]] for n in table.columns})
 
 
 def _python(value: Any) -> Any:

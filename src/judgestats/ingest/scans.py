@@ -85,7 +85,7 @@ def told(label: str) -> Iterator[None]:
         raise SchemaError(
             f"{label}: DuckDB ran out of memory ({str(problem).splitlines()[0][:200]}). Free memory, or read fewer "
             "columns or files at a time."
-        ) from None
+        ) from problem
     except duckdb.Error as problem:
         raise SchemaError(
             f"{label}: DuckDB cannot hold this table ({str(problem).splitlines()[0][:200]}). Leave lazy out."

@@ -19,6 +19,7 @@ from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import find_wide, melted
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import VOCABULARY, Column, Kind, required
+from judgestats.schema.opening import opened
 
 #: Canonical name -> column (or constant, or None) and the reason.
 Found = dict[str, tuple[str | None, str]]
@@ -86,7 +87,7 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
 
 
 def _sample(table: Any) -> pd.DataFrame:
-    data = nw.from_native(as_table(table))
+    data = opened(as_table(table))
     data = data.head(_SAMPLE).collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data.head(_SAMPLE)
     frame: pd.DataFrame = data.to_pandas()
     return frame.rename(columns=str)

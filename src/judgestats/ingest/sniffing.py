@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
-
 from judgestats.errors import SchemaError
+from judgestats.ingest.files import unpacking
 from judgestats.ingest.proposal import Proposal
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import NATIVE, reader
@@ -16,6 +15,7 @@ from judgestats.ingest.searching import propose
 from judgestats.ingest.sources import File, Files, is_table, resolve
 from judgestats.ingest.tables import call_records, plain_table
 from judgestats.schema.columns import Kind, kind_of
+from judgestats.schema.opening import opened
 
 Confidence = Literal["native", "canonical", "needs a mapping"]
 
@@ -52,7 +52,7 @@ class Sniff:
     unread: str = ""
 
 
-def sniff(source: Any, *, encoding: str | None = None) -> Sniff:
+def sniff(source: Any, *, encoding: str | None = None, max_unpacked: int | None = None) -> Sniff:
     """Tell which reader a source is for, and why.
 
     A native format is recognised by the fields of its records, a canonical table by its column names, never by values
@@ -64,6 +64,8 @@ def sniff(source: Any, *, encoding: str | None = None) -> Sniff:
         As for :func:`judgestats.read`.
     encoding : str, optional
         Encoding of the files, if not UTF-8.
+    max_unpacked : int, optional
+        As for :func:`judgestats.read`.
 
     Returns
     -------
@@ -82,13 +84,14 @@ def sniff(source: Any, *, encoding: str | None = None) -> Sniff:
     """
     if is_table(source):
         return _table("table", source, "a table was given", 0)
-    files = resolve(source, encoding)
-    found, why = native_reader(files)
-    if found is not None:
-        result = Sniff(found.name, _kind(found), "native", why, len(files.files))
-    else:
-        name = plain_name(files)
-        result = _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
+    with unpacking(max_unpacked):
+        files = resolve(source, encoding)
+        found, why = native_reader(files)
+        if found is not None:
+            result = Sniff(found.name, _kind(found), "native", why, len(files.files))
+        else:
+            name = plain_name(files)
+            result = _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
     if not files.told:
         return result
     return replace(result, why=f"{result.why}; {files.told}", unread=files.told)
@@ -140,7 +143,7 @@ def _table(name: str, table: Any, about: str, count: int) -> Sniff:
 
 def column_names(table: Any) -> list[str]:
     """Column names of any frame."""
-    return list(nw.from_native(table).collect_schema().names())
+    return list(opened(table).collect_schema().names())
 
 
 def plain_name(files: Files) -> str:

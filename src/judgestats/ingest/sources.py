@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import glob
 import hashlib
 import os
+import re
+import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 import pyarrow as pa
+from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.delimited import RowNumbers, delimited_batches
 from judgestats.ingest.files import SUFFIXES, Container, container_of
 from judgestats.ingest.structured import (
     Record,
-    as_text,
     is_single_record,
     json_lines,
     json_records,
@@ -28,10 +31,14 @@ from judgestats.ingest.structured import (
     record_batches,
     table_of,
 )
+from judgestats.schema.opening import cell_text, opened
 
 _WILD = "*?["
 #: Key in the ``attrs`` of :func:`source_info`: the paths of the files that are read.
 PATHS = "judgestats.paths"
+#: How an SQL query begins: brackets and comments aside, with one of three words.
+_QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
+_LONGEST_NAME = 200
 #: Unread files that are named.
 _MOST_UNREAD = 8
 
@@ -84,7 +91,7 @@ class File:
             integer_object_nulls=True
         )
         gaps = [n for n in table.columns if table[n].dtype == object]
-        return table.assign(**{n: [as_text(v) for v in table[n]] for n in gaps}) if gaps else table
+        return table.assign(**{n: [cell_text(v) for v in table[n]] for n in gaps}) if gaps else table
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read a CSV, TSV, JSONL or Parquet file piece by piece, as :meth:`table` reads it."""
@@ -161,17 +168,22 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
         If there is no such file, with the names near by; if a folder holds no data file.
     """
     if isinstance(source, str | os.PathLike):
-        text = os.fspath(source)
+        text = os.fsdecode(source)
+        if not text:
+            raise SchemaError("The source is an empty text. Give a path; '.' is the folder that you are in.")
         path = Path(text)
-        if path.is_dir():
+        try:
+            mode = path.stat().st_mode
+        except (OSError, ValueError) as problem:  # ValueError: a NUL in it
+            return _absent(text, problem, encoding)
+        if stat.S_ISDIR(mode):
             return _folder(path, encoding)
-        if path.exists():
-            return _files([path], path.parent, path.name, encoding)
-        if _is_query(text):
-            raise SchemaError(f"There is no file {text!r}. If this is an SQL query, pass connection=.")
-        if any(c in text for c in _WILD):
-            return _glob(text, encoding)
-        raise SchemaError(f"There is no file {text!r}. {_nearby(path.parent, path.name)}")
+        if not stat.S_ISREG(mode):
+            raise SchemaError(
+                f"{text!r} is no file but {_kind_of_node(mode)}. A file is read more than once: write what it gives to "
+                "a file first."
+            )
+        return _files([path], path.parent, path.name, encoding)
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
         if not source:
             raise SchemaError("The list of paths is empty. Give at least one path.")
@@ -187,6 +199,30 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
     )
 
 
+def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
+    """A pattern, or no path at all."""
+    shown = repr(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
+    if _QUERY.match(text):
+        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.") from None
+    if isinstance(problem, ValueError) or getattr(problem, "errno", 0) in (errno.ENAMETOOLONG, errno.ELOOP):
+        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).") from None
+    if isinstance(problem, PermissionError):
+        raise SchemaError(f"{shown} may not be read ({problem.strerror}).") from None
+    if any(c in text for c in _WILD):
+        return _glob(text, encoding)
+    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}") from None
+
+
+def _kind_of_node(mode: int) -> str:
+    kinds = (
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((name for is_one, name in kinds if is_one(mode)), "something else")
+
+
 def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None) -> Files:
     files = tuple(File(p, container_of(p, encoding), encoding) for p in paths)
     calls = len(files) > 1 and all(_is_call(f) for f in files)
@@ -198,7 +234,9 @@ def _is_call(file: File) -> bool:
 
 
 def _glob(pattern: str, encoding: str | None) -> Files:
-    found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    matched = sorted(map(Path, glob.glob(pattern, recursive=True)))
+    found = [p for p in matched if p.is_file()]
+    unread = tuple((str(p), "no file") for p in matched if not p.is_file() and not p.is_dir())
     fixed = []
     for part in Path(pattern).parts:
         if any(c in part for c in _WILD):
@@ -207,11 +245,11 @@ def _glob(pattern: str, encoding: str | None) -> Files:
     root = Path(*fixed)
     if not found:
         raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
-    return _files(found, root, pattern, encoding)
+    return replace(_files(found, root, pattern, encoding), unread=unread)
 
 
 def _folder(folder: Path, encoding: str | None) -> Files:
-    every = sorted(p for p in folder.rglob("*") if p.is_file())
+    every = sorted(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
     found = [p for p in every if not _why_not(p, folder)]
     if not found:
         names = ", ".join(p.name for p in every if not _hidden(p, folder))[:200] or "nothing"
@@ -246,6 +284,10 @@ def _why_not(path: Path, folder: Path) -> str:
     """Why a file of a folder is not read; empty where it is."""
     if _hidden(path, folder):
         return "hidden"
+    if path.is_dir():
+        return "a link to a folder"
+    if not path.is_file():
+        return "no file" if path.exists() else "a link to nothing"
     return "" if _suffix(path.name) in SUFFIXES else "not a format we read"
 
 
@@ -263,11 +305,6 @@ def _one_kind(files: Files, folder: Path) -> str:
 def _ending(name: str) -> str:
     """Suffix as it is written, with ``.gz``."""
     return "".join(Path(name).suffixes[-2:] if name.lower().endswith(".gz") else Path(name).suffixes[-1:])
-
-
-def _is_query(text: str) -> bool:
-    words = text.split()
-    return len(words) > 1 and words[0].lower() in ("select", "with", "from")
 
 
 def _nearby(folder: Path, name: str) -> str:
@@ -303,6 +340,8 @@ def is_table(source: Any) -> bool:
         nw.from_native(source)
     except TypeError:
         return False
+    except DuplicateError:  # refused where it is opened
+        return True
     return True
 
 
@@ -344,7 +383,7 @@ def source_info(source: Any, *, connection: Any = None, encoding: str | None = N
     if connection is not None:
         rows = [(" ".join(str(source).split()), None, "", None, "")]
     elif is_table(source):
-        data = nw.from_native(source)
+        data = opened(source)
         rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None, "")]
     else:
         files = resolve(source, encoding)

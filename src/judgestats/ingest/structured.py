@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from judgestats.errors import SchemaError
 from judgestats.ingest.files import bytes_of, is_packed, text_of
 from judgestats.ingest.guesses import few
+from judgestats.schema.opening import cell_text
 
 #: A record and where it stands: ``("line 12", {...})``.
 Record = tuple[str, dict[str, Any]]
@@ -241,7 +242,7 @@ def _plain_column(column: pa.Array, name: str, where: str) -> pa.Array:
             column.validate(full=True)
             column = column.cast(pa.large_string())
             return pc.if_else(pc.equal(column, ""), None, column)
-        return pa.array([as_text(v) for v in column.to_pylist()], pa.large_string())
+        return pa.array([cell_text(v) for v in column.to_pylist()], pa.large_string())
     except (pa.ArrowException, ValueError, OverflowError) as problem:
         told = str(problem).splitlines()[0][:120]
         raise SchemaError(
@@ -279,7 +280,7 @@ def columns_of(records: list[Record]) -> dict[str, list[str | None]]:
     except RecursionError:
         raise SchemaError("The records are nested too deeply to be a table. Write the verdicts out flat.") from None
     names = dict.fromkeys(name for record in flat for name in record)
-    return {name: [as_text(record.get(name)) for record in flat] for name in names}
+    return {name: [cell_text(record.get(name)) for record in flat] for name in names}
 
 
 def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = "") -> dict[str, Any]:
@@ -299,26 +300,6 @@ def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = ""
             raise SchemaError(f"{place}: {twice!r} is there twice, once as a nested field. Rename one of them.")
         flat.update(found)
     return flat
-
-
-def as_text(value: Any) -> str | None:
-    """Return a JSON value as the text a CSV cell would hold; null, NaN and the empty text are missing."""
-    if value is None or value == "":
-        return None
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return None if value != value else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace") or None
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):  # a timestamp inside Parquet, a list that holds itself
-        return str(value)
 
 
 def _kind(value: Any) -> str:

@@ -141,8 +141,8 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
         values = table[name]
         if pd.api.types.is_numeric_dtype(values):
             continue
-        given = values.dropna().astype(str)
-        if len(given) and given.map(lambda v: NUMBER.fullmatch(v) is not None).all():
+        given = [str(v) for v in values.tolist() if not (v is None or v is pd.NA or v != v)]
+        if given and all(map(NUMBER.fullmatch, given)):
             new[name] = pd.to_numeric(values.astype(object))
     return table.assign(**new) if new else table
 

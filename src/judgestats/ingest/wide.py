@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest import guesses
 from judgestats.ingest.answers import Pair, find_pair, may_be_judge, wide_judges
 from judgestats.ingest.hints import value_name
+from judgestats.schema.opening import opened
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
     0   1   gpt     style      4
     1   1   gpt     truth      5
     """
-    frame: pd.DataFrame = nw.from_native(table).lazy().collect(backend="pandas").to_native()
+    frame: pd.DataFrame = opened(table).lazy().collect(backend="pandas").to_native()
     wide = parse_wide(wide, list(map(str, frame.columns))) if isinstance(wide, str) else wide
     value = value_name(frame, wide.columns, paired=find_pair(frame) is not None)
     rest = [c for c in frame.columns if c not in wide.columns]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics.references import Baseline, Humans, references
 from judgestats.metrics.trials import Options, attempts, trials
 from judgestats.schema.coding import yes_or_no
-from judgestats.schema.columns import CHOICES, VOCABULARY, answer_column, kind_of
+from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, answer_column, kind_of
 from judgestats.schema.counting import tally
+from judgestats.schema.opening import opened
 from judgestats.schema.splitting import KEYS, splits_of
 
 
@@ -63,7 +63,7 @@ def supported(
     >>> supported(calls).set_index("measure")["supported"].to_dict()["consistency"]
     True
     """
-    known = references(data, humans, gold, baseline)
+    known = references(opened(data).to_native(), humans, gold, baseline)
     people = known.people if known.humans else None
     ratings = kind_of(known.models.columns) == "ratings"
     apart = tuple(s.column for s in splits_of(known.models, KEYS)) if ratings else ()
@@ -97,7 +97,7 @@ def describe(data: Any) -> pd.DataFrame:
     >>> describe(calls).set_index("property")["value"].to_dict()["both orders"]
     'every pair'
     """
-    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    table = opened(data).lazy().collect(backend="pandas").to_native()
     kind = kind_of(table.columns)
     rows = [
         ("frame", kind),
@@ -155,8 +155,9 @@ def _repeats(data: Any, table: pd.DataFrame) -> str:
 
 
 def _pairwise_design(data: Any, table: pd.DataFrame) -> list[tuple[str, str]]:
-    answers = table["choice"].astype(str).value_counts()
-    total = len(table)
+    calls = _calls(table)
+    answers = calls.groupby(table["choice"].astype(str)).sum()
+    total = calls.sum() or 1
     told = ", ".join(f"{a} {100 * answers[a] / total:.1f} %" for a in CHOICES if a in answers)
     gold = f"{table['gold'].notna().sum():,} rows" if "gold" in table else "none"
     strength = "yes, in 'strength'" if "strength" in table else "no"
@@ -184,8 +185,19 @@ def _answers(table: pd.DataFrame) -> tuple[str, str]:
     if name != "correct":
         return "scores", _span(table[name])
     verdict = yes_or_no(table[name])
-    told = [f"{word} {100 * verdict.eq(answer).mean():.1f} %" for word, answer in (("right", True), ("wrong", False))]
-    return "verdicts", f"{', '.join(told)}, {verdict.isna().sum():,} missing"
+    calls = _calls(table)
+    total = calls.sum() or 1
+    shares = [
+        (word, calls[verdict.eq(answer).fillna(False)].sum()) for word, answer in (("right", True), ("wrong", False))
+    ]
+    told = [f"{word} {100 * n / total:.1f} %" for word, n in shares]
+    return "verdicts", f"{', '.join(told)}, {calls[verdict.isna()].sum():,.0f} missing"
+
+
+def _calls(table: pd.DataFrame) -> pd.Series[Any]:
+    """How many calls each row stands for."""
+    counts = table[COUNTS] if COUNTS in table else pd.Series(1.0, index=table.index)
+    return pd.to_numeric(counts, errors="coerce").astype(float).fillna(0.0)
 
 
 def _span(values: pd.Series[Any]) -> str:

@@ -40,6 +40,7 @@ from judgestats.reporting.words import FLAGS, count, doubts, noun
 from judgestats.schema import check, kind_of
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, Kind, grouping
+from judgestats.schema.opening import opened
 from judgestats.schema.splitting import KEYS, splits_of
 from judgestats.schema.validation import raise_faults
 
@@ -139,7 +140,7 @@ def report(
     True
     """
     refuse_path(path, _files(source))
-    frame = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    frame = opened(data).lazy().collect(backend="pandas").to_native()
     frame.attrs = dict(getattr(data, "attrs", {}))
     kind = kind_of(frame.columns)
     raise_faults(nw.from_native(frame, eager_only=True), kind)

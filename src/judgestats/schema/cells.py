@@ -17,6 +17,7 @@ from judgestats.kernels.deviation import cell_means
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
 from judgestats.schema.columns import COUNTS, By, N, grouping
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.opening import memory_told
 from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
@@ -133,6 +134,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     return pd.DataFrame({**columns, "n_missing": missing})
 
 
+@memory_told()
 def cell_table(
     frame: Any,
     by: By = (),

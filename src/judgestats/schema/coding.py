@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError
 from judgestats.kernels.numbering import by_appearance
-from judgestats.schema.columns import NO, YES, answer_column
+from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
 
 R = TypeVar("R")
@@ -254,7 +254,7 @@ def refuse_infinite(column: str, rows: int) -> None:
 
 def as_text(values: pd.Series[Any]) -> pd.Series[Any]:
     """Labels as text, so that item 7 and 7.0 are item '7'; a missing value stays missing."""
-    if pd.api.types.is_float_dtype(values) and (values.dropna() % 1 == 0).all():
+    if pd.api.types.is_float_dtype(values) and ((values.dropna() % 1 == 0) & (values.dropna().abs() < LARGEST)).all():
         values = values.astype("Int64")
     return values.astype("string")
 

@@ -26,6 +26,7 @@ from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
 from judgestats.schema.coding import as_scores, codes_of, count, tidy
 from judgestats.schema.columns import CHOICES, COUNTS, By, N, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.opening import memory_told
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
     count_pairs,
@@ -42,6 +43,7 @@ from judgestats.schema.selection import chosen, selected, sources, with_outcome
 from judgestats.schema.splitting import as_runs
 
 
+@memory_told()
 def tally(
     frame: Any,
     measure: str,

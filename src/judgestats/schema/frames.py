@@ -11,8 +11,9 @@ import pandas as pd
 
 from judgestats.errors import SchemaError, choose, nearest, suggestion
 from judgestats.schema.coding import yes_or_no
-from judgestats.schema.columns import COUNTS, VOCABULARY, Column, Kind, N, answer_column, required
+from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind, N, answer_column, required
 from judgestats.schema.declared_counts import SOURCE, counted, refuse_undeclared
+from judgestats.schema.opening import opened
 from judgestats.schema.validation import raise_faults
 
 #: Spellings of an answer that mean the same in every tool we know.
@@ -153,7 +154,7 @@ def ratings(
 
 def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str | Literal[False] | None) -> Any:
     """Rename and cast; complain of every name that does not exist, at once."""
-    data = nw.from_native(frame)
+    data = opened(frame)
     present = list(data.collect_schema().names())
     vocabulary = {c.name: c for c in VOCABULARY[kind]}
     columns = _with_counts(columns, counts, present, kind)
@@ -171,6 +172,8 @@ def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str 
         nw.col(n).alias(renames[n]) if n in renames else nw.col(n) for n in present if n not in taken or n in renames
     ]
     data = data.select(*expressions, *kept)
+    if "choice" in vocabulary and "choice" in (schema := data.collect_schema()) and schema["choice"].is_float():
+        data = data.with_columns(nw.when(nw.col("choice").is_finite()).then(nw.col("choice")).alias("choice"))
     if counts is False and N in data.collect_schema().names():
         data = data.rename({N: f"{N}_source"})
     have = set(data.collect_schema().names())
@@ -250,6 +253,9 @@ def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
         n for n, (t, d) in ours.items() if t in numbers and d != nw.Boolean and (t == "boolean" or not d.is_numeric())
     ]
     casts = [nw.col(n).cast(nw.Float64) for n in floats]
+    if isinstance(data, nw.DataFrame) and data.implementation.is_pyarrow():  # Arrow casts no large whole number
+        data = _with(data, {n: data[n].to_pandas().astype(float) for n in floats})
+        casts = []
     if not isinstance(data, nw.DataFrame):
         casts += [_id_text(n, d) for n, (_, d) in ours.items() if n in ids]
         return data.with_columns(*casts) if casts else data
@@ -267,7 +273,8 @@ def _id_text(name: str, dtype: Any) -> Any:
 
 def _as_text(values: pd.Series[Any]) -> Any:
     """Ids as text: the number 81.0 that a missing neighbour made a float is still item 81."""
-    if pd.api.types.is_float_dtype(values) and (values.dropna() % 1 == 0).all():
+    known = values.dropna() if pd.api.types.is_float_dtype(values) else values[:0]
+    if len(known) and ((known % 1 == 0) & (known.abs() < LARGEST)).all():
         values = values.astype("Int64")
     text = values.astype("string")
     return text.astype(object).where(text.notna(), None).to_numpy()
@@ -297,7 +304,7 @@ def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | No
             f"labels= of ratings say which verdicts are 'right', 'wrong' or 'invalid'; got {unknown[0]!r}. Labels of "
             "first, second and tie are for preferences."
         )
-    data = nw.from_native(frame)
+    data = opened(frame)
     present = data.collect_schema().names()
     sources = (columns.get(n, n) for n in ("correct", "score"))
     source = next((c for c in sources if c is not None and c in present), None)
@@ -377,7 +384,7 @@ def _gold(data: Any, labels: Mapping[Any, str], columns: Mapping[str, str | None
         .then(first)
         .when(gold.is_in(slots["second"]))
         .then(second)
-        .when(gold.is_in(slots["tie"]))
+        .when(gold.is_in([*slots["tie"], "tie"]))
         .then(nw.lit("tie"))
         .otherwise(gold)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,9 +15,11 @@ from judgestats.schema.coding import column_codes, combine, neither
 from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind, N, answer_column, kind_of
 from judgestats.schema.declared_counts import SOURCE, refusal, undeclared
 from judgestats.schema.findings import Finding, as_frame
+from judgestats.schema.opening import memory_told, opened
 from judgestats.schema.pairing import candidates, unit_columns
 
 
+@memory_told()
 def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
     """List every fault, every set-aside row and every gap of a frame.
 
@@ -52,11 +55,8 @@ def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFra
     3    account                      rows used  1
     4    account                 rows set aside  1
     """
-    data = (
-        nw.from_native(frame).lazy().collect(backend="pandas")
-        if _is_lazy(frame)
-        else nw.from_native(frame, eager_only=True)
-    )
+    data = opened(frame)
+    data = data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
     kind = kind_of(data.columns)
     source = str(getattr(frame, "attrs", {}).get(SOURCE, COUNTS))
     findings = [*_faults(data, kind, scale), *_set_aside(data, kind), *_counted(data, kind, source)]
@@ -90,10 +90,6 @@ def _few(rows: tuple[int, ...], most: int = 3) -> str:
     return ", ".join(f"{r:,}" for r in rows[:most]) + (", ..." if len(rows) > most else "")
 
 
-def _is_lazy(frame: Any) -> bool:
-    return isinstance(nw.from_native(frame), nw.LazyFrame)
-
-
 def _where(mask: Any) -> tuple[int, ...]:
     return tuple(int(i) for i in np.flatnonzero(np.asarray(mask, dtype=bool)))
 
@@ -117,6 +113,7 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
         yield from _off_scale(data, scale)
     if kind == "preferences":
         yield from _strange_gold(data)
+        yield from _strange_strength(data)
     if {VOCABULARY[kind][i].name for i in range(3)} <= sound:
         yield from _duplicates(data, kind)
 
@@ -239,6 +236,28 @@ def _strange_gold(data: Any) -> Iterator[Finding]:
         )
 
 
+def _strange_strength(data: Any) -> Iterator[Finding]:
+    """A graded answer runs from 0 (first) to 1 (second), and lies on the side of the choice."""
+    if "strength" not in data.columns:
+        return
+    strength = pd.to_numeric(data["strength"].to_pandas(), errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    choice = data["choice"].to_pandas().astype(object).to_numpy()
+    off = (strength < 0) | (strength > 1)
+    against = ~off & (((choice == "first") & (strength > 0.5)) | ((choice == "second") & (strength < 0.5)))
+    for wrong, what, cure in (
+        (
+            off & np.isfinite(strength),
+            "is not between 0 (first) and 1 (second)",
+            "Map a scale with other ends as graded=.",
+        ),
+        (against, "is on the other side than 'choice'", "0 is the one shown first, 1 the one shown second."),
+    ):
+        if wrong.any():
+            shown = str(strength[np.flatnonzero(wrong)[0]])
+            cure = f"{cure} If yours is something else, pass strength=None to keep it as 'strength_source'."
+            yield Finding("fault", "strength", f"'strength' {what}", _where(wrong), shown, cure)
+
+
 def _meets_itself(data: Any) -> Any:
     if not {"first", "second"} <= set(data.columns):
         return np.zeros(len(data), dtype=bool)
@@ -332,6 +351,7 @@ def _without_stimulus(data: Any) -> Iterator[Finding]:
 def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
     if COUNTS in data.columns and len(data):
         yield Finding("counted", COUNTS, counts_in_words(data, source), tuple(range(len(data))))
+    yield from _look_alikes(data)
     if kind == "ratings":
         return
     choice = data["choice"].to_pandas().astype(object)
@@ -356,6 +376,32 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
             _where(lone),
             cure="Call-level measures use the row; pair-level measures drop the pair and count it.",
         )
+
+
+def _look_alikes(data: Any) -> Iterator[Finding]:
+    """Ids that a reader takes for one: they differ in spaces, case, invisible signs or the spelling of an accent."""
+    for columns in (("judge",), ("item",), ("first", "second"), ("system",), ("criterion",)):
+        have = [c for c in columns if c in data.columns]
+        values = {c: data[c].to_pandas().astype("string") for c in have}
+        groups: dict[str, list[str]] = {}
+        for value in pd.unique(pd.concat([v.dropna() for v in values.values()])) if have else ():
+            groups.setdefault(_as_seen(value), []).append(value)
+        alike = [sorted(group) for group in groups.values() if len(group) > 1]
+        if alike:
+            every = [v for group in alike for v in group]
+            rows = np.logical_or.reduce([v.isin(every).fillna(False).to_numpy(dtype=bool) for v in values.values()])
+            shown = "; ".join(" and ".join(ascii(v) for v in group[:3]) for group in alike[:3])
+            more = f"; and {len(alike) - 3} more" if len(alike) > 3 else ""
+            what = f"ids that look alike are taken as different: {shown}{more}"
+            yield Finding("counted", have[0], what, _where(rows), cure="Spell them in one way if they are one.")
+
+
+def _as_seen(text: str) -> str:
+    """A text without what cannot be seen in it."""
+    if text.isascii():
+        return " ".join(text.lower().split())
+    plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return " ".join(plain.casefold().split())
 
 
 def counts_in_words(data: Any, source: str) -> str:

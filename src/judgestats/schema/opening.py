@@ -1,0 +1,155 @@
+"""A frame of any engine, as Narwhals takes it: names that tell columns apart, cells that can be labels."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import numbers
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from judgestats.errors import DesignError, SchemaError
+
+#: What a cell of a pandas column of objects may be; all else becomes text.
+_SIMPLE = (
+    str,
+    numbers.Number,
+    decimal.Decimal,
+    datetime.date,
+    datetime.time,
+    datetime.timedelta,
+    uuid.UUID,
+    type(None),
+)
+_MOST_NAMES = 6
+
+
+def opened(frame: Any) -> Any:
+    """Take a frame of any engine; a pandas, Polars or Arrow table with lists, records or bytes in it has them as text.
+
+    Parameters
+    ----------
+    frame : frame
+        Whatever Narwhals accepts.
+
+    Returns
+    -------
+    narwhals frame
+
+    Raises
+    ------
+    SchemaError
+        If a column name is there twice, is no text, or has several levels.
+    TypeError
+        If it is no frame.
+
+    Examples
+    --------
+    >>> opened(pd.DataFrame({"judge": ["g"], "scores": [[1, 2]]})).to_native()
+      judge  scores
+    0     g  [1, 2]
+    """
+    if isinstance(frame, pd.DataFrame):
+        return nw.from_native(_with_labels(frame), eager_only=True)
+    native = nw.to_native(frame, pass_through=True)
+    names = getattr(native, "column_names", None)
+    if names is not None:  # an Arrow table may repeat a name
+        _refuse_names([*names])
+    data = nw.from_native(frame)
+    if not isinstance(data, nw.DataFrame):
+        return data
+    new = [
+        nw.new_series(n, [cell_text(v) for v in data[n].to_list()], nw.String, backend=data.implementation)
+        for n, dtype in data.schema.items()
+        if dtype.is_nested() or dtype == nw.Binary or dtype == nw.Object
+    ]
+    return data.with_columns(*new) if new else data
+
+
+@contextmanager
+def memory_told() -> Iterator[None]:
+    """Say it where the engine of a lazy frame runs out of memory."""
+    try:
+        yield
+    except Exception as problem:
+        if type(problem).__name__ != "OutOfMemoryException":  # DuckDB's, which may not be imported
+            raise
+        raise DesignError(
+            f"DuckDB ran out of memory ({str(problem).splitlines()[0][:200]}). Raise its limit (SET memory_limit, SET "
+            "temp_directory), group by fewer columns, or count a part of the rows at a time."
+        ) from problem
+
+
+def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:
+    if frame.columns.nlevels > 1:
+        raise SchemaError(
+            f"The table has column names of several levels ({frame.columns.nlevels}), such as {frame.columns[0]!r}. "
+            "Give each column one name: frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
+        )
+    _refuse_names(list(frame.columns))
+    new = {}
+    for name, dtype in frame.dtypes.items():
+        nested = isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O" and dtype.type in (list, dict, bytes)
+        if nested or (pd.api.types.is_object_dtype(dtype) and not _simple(frame[name])):
+            text = [cell_text(v) for v in frame[name]]
+            new[name] = pd.Series(text, index=frame.index, dtype=object)
+    return frame.assign(**new) if new else frame
+
+
+def _refuse_names(names: list[Any]) -> None:
+    twice = [n for n, times in Counter(names).items() if times > 1]
+    if twice:
+        what = f"the column {_few(twice)} is there" if len(twice) == 1 else f"the columns {_few(twice)} are there"
+        raise SchemaError(f"In the table {what} more than once. Rename or drop columns so that each name is unique.")
+    other = [n for n in names if not isinstance(n, str)]
+    if other:
+        raise SchemaError(
+            f"Column names must be text; there is {_few(other)}. Rename them: frame.columns = frame.columns.map(str)."
+        )
+
+
+def _few(names: Iterable[Any]) -> str:
+    listed = [repr(n)[:40] for n in names]
+    more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
+    return ", ".join(listed[:_MOST_NAMES]) + more
+
+
+def _simple(values: pd.Series[Any]) -> bool:
+    """Whether all cells are text, numbers or times."""
+    if pd.api.types.infer_dtype(values, skipna=True) in ("string", "boolean", "floating", "empty"):
+        return True
+    kinds = set(map(type, values))
+    if not all(issubclass(k, _SIMPLE) or k in (type(pd.NA), type(pd.NaT)) for k in kinds):
+        return False
+    return all(-(2**63) <= v < 2**63 for v in values if isinstance(v, int))  # larger ones fit no column of integers
+
+
+def cell_text(value: Any) -> str | None:
+    """Return a value as the text a CSV cell would hold; null, NaN and the empty text are missing."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return None if value != value else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace") or None
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # an array, a time inside a record, a list that holds itself
+        return str(value)

@@ -1,0 +1,99 @@
+"""Cells that look right: ids that look alike, graded answers off their scale, counts in shares, joined ids."""
+
+from __future__ import annotations
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+import polars as pl
+import pytest
+
+import judgestats as js
+from judgestats.errors import DesignError, SchemaError
+
+CALLS = pd.DataFrame(
+    {
+        "judge": "g",
+        "item": [*"1122"],
+        "first": [*"xyxy"],
+        "second": [*"yxyx"],
+        "choice": ["first", "second", "tie", "first"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("GPT-4", "gpt-4"),
+        ("g", "g "),
+        ("caf\u00e9", "cafe\u0301"),
+        ("g", "g\u200b"),
+        ("a b", "a\u00a0b"),
+        ("a b", "a  b"),
+    ],
+)
+@pytest.mark.parametrize("column", ["judge", "item", "first"])
+def test_ids_that_look_alike_are_noted(column: str, pair: tuple[str, str]) -> None:
+    table = CALLS.assign(**{column: [pair[0], pair[1], "other", "another"]})
+    found = js.check(js.read(table))
+    (note,) = found[found["what"].str.contains("look alike")].to_dict("records")
+    assert (note["level"], note["column"], note["rows"]) == ("counted", column, (0, 1))
+    assert all(ascii(p) in note["what"] for p in pair)
+    assert not js.check(js.read(CALLS))["what"].str.contains("look alike").any()
+
+
+def test_a_strength_off_its_range_or_against_the_choice_is_a_fault() -> None:
+    for strength, says in (([0, 1.2, 0.5, 0], r"not between 0 \(first\) and 1 \(second\) in 1 row \(row 1\)"),
+                           ([0, 1, -0.1, 0], r"not between 0 .* \(row 2\)"),
+                           ([0.9, 1, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 0\)"),
+                           ([0.1, 0.2, 0.5, 0.1], r"on the other side than 'choice' in 1 row \(row 1\)")):  # fmt: skip
+        with pytest.raises(SchemaError, match=says):
+            js.read(CALLS.assign(strength=strength))
+    assert len(js.read(CALLS.assign(strength=[0.5, None, 0.4, 0]))) == 4
+    assert js.read(CALLS.assign(strength=[1, 2, 3, 4]), columns={"strength": None})["strength_source"].tolist() == [
+        1,
+        2,
+        3,
+        4,
+    ]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame])
+def test_choices_that_are_no_number_are_missing(make: type) -> None:
+    table = CALLS.assign(choice=[1.0, float("nan"), float("inf"), 2.0]).to_dict("list")
+    read = js.read(make(table), labels={"1": "first", "2": "second", "1.0": "first", "2.0": "second"})
+    choice = nw.from_native(read).lazy().collect("pandas").to_native()["choice"].astype(str).tolist()
+    assert choice == ["first", "invalid", "invalid", "second"]
+
+
+def test_shares_are_of_calls() -> None:
+    counted = js.read(CALLS.assign(n=[7, 1, 1, 1]), counts="n")
+    told = js.describe(counted).set_index("property")["value"]
+    assert told["answers"] == "first 80.0 %, second 10.0 %, tie 10.0 %"
+    verdicts = pd.DataFrame({"judge": "g", "item": [*"123"], "correct": [True, False, None], "n": [6, 2, 2]})
+    told = js.describe(js.read(verdicts, counts="n")).set_index("property")["value"]
+    assert told["verdicts"] == "right 60.0 %, wrong 20.0 %, 2 missing"
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_two_ids_are_never_joined_to_one(tmp_path: pytest.TempPathFactory, lazy: bool) -> None:
+    parts = [("a", "b"), ("a / b", "c"), ("a", "b / c"), ("a /", "b"), ("a", "/ b"), ("a", "/b"), ("a //", "b"), ("a", "// b"),
+             ("a / / b", "c"), ("a /", "/ b / c"), (" /", "a"), ("a/b", "c/d")]  # fmt: skip
+    table = pd.DataFrame(parts, columns=["one", "two"]).assign(judge="g", first="x", second="y", choice="tie")
+    path = tmp_path / "t.parquet"  # type: ignore[operator]
+    table.to_parquet(path)
+    read = nw.from_native(js.read(path, columns={"item": "one+two"}, lazy=lazy)).lazy().collect("pandas").to_native()
+    assert read["item"].nunique() == len(parts)
+    assert {"a / b", "a/b / c/d"} <= set(read["item"])
+
+
+def test_an_engine_that_runs_out_of_memory_is_told_as_that() -> None:
+    import duckdb
+
+    connection = duckdb.connect(config={"memory_limit": "20MB", "temp_directory": "", "threads": 1})
+    rows = connection.sql(
+        "select 'g' as judge, md5(i::varchar) as item, 'x' as first, 'y' as second, 'tie' as choice from range(3000000) r(i)"
+    )
+    calls = js.preferences(rows)
+    with pytest.raises(DesignError, match="DuckDB ran out of memory"):
+        js.tally(calls, "answer_rates", by="item")
