@@ -253,7 +253,7 @@ def _plain_column(column: pa.Array, name: str, where: str) -> pa.Array:
 
 def is_text(type_: pa.DataType) -> bool:
     """Whether a column of this type holds text."""
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
+    return str(type_) in ("string", "large_string", "string_view")
 
 
 def record_batches(path: Path, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
