@@ -71,6 +71,8 @@ def column_codes(values: pd.Series[Any]) -> Coded:
 def hashed(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
     """Code of each value (-1 for a missing one) and the labels, in order of first appearance."""
     dtype = values.dtype
+    if not len(values):  # Arrow before 24 does not combine chunks of which there are none
+        return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=object)
     if isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow"):
         array = pa.array(values, from_pandas=True)  # chunked already where the column was put together from several
         chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
