@@ -21,10 +21,9 @@ from judgestats.published.books import Book, Cell
 from judgestats.published.claims import CLAIMS
 from judgestats.published.printed import parse
 from judgestats.published.statements import UNKNOWN, Decision, decide
+from judgestats.published.tallies import LABELS, printed_numbers
 
 OUT = Path(__file__).parents[1] / "docs" / "audit_mutations.csv"
-#: Columns that label rows and are no results.
-LABELS = frozenset({"temperature", "sample", "row"})
 COLUMNS = ["paper", "table", "numbers", "borne_on", "units", "noticed", "share"]
 
 
@@ -52,9 +51,7 @@ def _verdict(book: Book, decision: Decision) -> str:
 
 def numbers(book: Book) -> list[Cell]:
     """Every cell of the tables, claims and labels left out, in which a number is printed."""
-    columns = [(t, c) for t in book.columns if t != CLAIMS for c in book.columns[t] if c not in LABELS]
-    cells = ((t, i, c) for t, c in columns for i in range(book.size(t)))
-    return [cell for cell in cells if parse(book.text(cell)).readable]
+    return [c for c in printed_numbers(book, labels=LABELS) if c[0] != CLAIMS]
 
 
 def study(paper: str, units: Sequence[int], most: int | None = None, seed: int = 0) -> pd.DataFrame:

@@ -8,7 +8,6 @@ import audit_mutations
 import pandas as pd
 import pytest
 
-from judgestats import audit
 from judgestats.published.auditing import PAPERS, audited
 
 #: The whole study, committed: ``make mutations``.
@@ -48,4 +47,4 @@ def test_a_number_is_altered_by_units_of_its_last_digit():
 
 def test_the_counts_of_the_readme_are_those_of_the_audit():
     readme = audit_counts.README.read_text(encoding="utf-8")
-    assert readme == audit_counts.written(readme, audit())
+    assert readme == audit_counts.written(readme, audited())

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import judgestats as js
+from judgestats import published
 from judgestats.errors import AuditError, DesignError
 from judgestats.published.granularity import grimmer
 from judgestats.published.rules import RULES
@@ -390,7 +391,8 @@ def test_a_file_and_its_rules(tmp_path):
     found = js.audit(tmp_path / "t.csv", rules=tmp_path / "r.toml")
     assert list(found["verdict"]) == [FOLLOWS, NOT]
     assert list(found["printed"]) == ["53.5", "46.0"]
-    assert list(found.columns) == ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "comment"]
+    told = ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "comment"]
+    assert list(found.columns) == [*told, "table", "row", "column"]
     (tmp_path / "bad.toml").write_text("[[rule]\n")
     with pytest.raises(AuditError, match=r"bad.toml is no TOML, in rule 1: .*line 1"):
         js.audit(tmp_path / "t.csv", rules=tmp_path / "bad.toml")
@@ -521,6 +523,67 @@ def test_a_copy_in_percent_has_the_same_digits():
 def test_a_difference_of_rounded_numbers_may_be_a_unit_off():
     frame = table(a=[".54", ".54"], b=[".21", ".21"], d=[".32", ".31"])
     assert verdicts(frame, {"rule": "difference", "column": "d", "minuend": "a", "subtrahend": "b"}) == [FOLLOWS, NOT]
+
+
+def test_findings_say_where_they_are():
+    frame = table(judge=["A", "B"], a=[2, 3], b=[3, 3], n=[5, 7], x=["0.4", "0.5"])
+    rules = [
+        {"rule": "sum", "parts": ["a", "b"], "total": "n"},
+        {"rule": "bounds", "column": ["a", "b"], "low": 0, "where": {"judge": "B"}},
+        {"rule": "sum", "column": "a", "total": 5},
+        {"rule": "check", "holds": "max(table.a) < 4"},
+    ]
+    claims = pd.DataFrame(
+        [["c", "text", "few", "", "few", "statement", "table.a(judge='A') < 3", "", ""]],
+        columns=["id", "place", "claim", "quantity", "printed", "unit", "predicate", "otherwise", "comment"],
+    )
+    found = js.audit({"table": frame}, rules=rules, claims=claims)
+    where = [tuple(r) for r in found[["rule", "table", "column"]].to_numpy()]
+    assert where == [
+        ("sum", "table", "n"),
+        ("sum", "table", "n"),
+        ("bounds", "table", "a"),
+        ("bounds", "table", "b"),
+        ("sum", "table", "a"),
+        ("check", "", ""),
+        ("statement", "claims", "printed"),
+    ]
+    assert found["row"].tolist() == [1, 2, 2, 2, pd.NA, pd.NA, 1]
+
+
+def test_each_printed_number_is_counted_by_its_strongest_check():
+    frame = table(judge=["A", "B"], a=[2, 3], b=[3, 3], n=[5, 7], again=[5, 6], x=["0.4", "0.5"])
+    rules = [
+        {"rule": "sum", "parts": ["a", "b"], "total": "n"},
+        {"rule": "same", "left": "again", "right": "n", "where": {"judge": "A"}},
+        {"rule": "constraint", "holds": "again == b + 3", "where": {"judge": "B"}},
+        {"rule": "constraint", "holds": "a <= 3 and b == 3"},
+    ]
+    (own,) = published.audited(frame, rules=rules)
+    numbers = own.numbers()
+    assert len(numbers) == 10
+    got = {(r.row, r.column): (r.checked, r.verdict) for r in numbers.itertuples()}
+    assert got[1, "n"] == ("recomputed", FOLLOWS)
+    assert got[2, "n"] == ("recomputed", NOT)
+    assert got[1, "again"] == ("copied", FOLLOWS)
+    assert got[2, "again"] == ("recomputed", "")  # by an equality, which is a statement of several numbers
+    assert got[1, "a"] == got[1, "b"] == ("only bounded", "")
+    assert got[1, "x"] == got[2, "x"] == ("not touched", "")
+
+
+def test_findings_of_one_altered_number_or_row_are_one_fault():
+    frame = table(judge=["A", "B", "C"], a=[2, 3, 4], b=[3, 3, 3], n=[5, 7, 7], share=["0.40", "0.43", "0.5"])
+    text = table(place=["Abstract", "Section 1", "Section 6"], most=["5", "4", "5"])
+    rules = [
+        {"rule": "sum", "table": "board", "parts": ["a", "b"], "total": "n"},  # B
+        {"rule": "share", "table": "board", "share": "share", "count": "a", "of": "n"},  # C
+        {"rule": "constraint", "table": "board", "holds": "2 * a + 2 * b == 2 * n"},  # B again
+        {"rule": "formula", "table": "text", "column": "most", "formula": "max(board.a)"},  # one value, printed twice
+        {"rule": "check", "holds": "sum(board.n) == 20"},
+    ]
+    (own,) = published.audited({"board": frame, "text": text}, rules=rules)
+    told = [[(d.statement.rule, d.statement.row) for d in fault] for fault in own.faults()]
+    assert told == [[("sum", 1), ("constraint", 1)], [("share", 2)], [("formula", 0), ("formula", 2)], [("check", -1)]]
 
 
 def test_a_huge_number_is_no_crash():

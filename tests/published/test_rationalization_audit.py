@@ -130,7 +130,6 @@ def test_the_text_repeats_its_tables_without_a_slip(found):
 @pytest.mark.parametrize(
     ("claim", "on"),
     [
-        ("Mistral-7B, PBP: changes from Blind sum to zero", "shares of each row's own total"),  # 1000 - 1005
         ("highest LAO from Table VIII", "the counts of Tables II and V"),  # Mistral 674 / 674; by Table VIII 0.74
         ("all, Baseline/SCoT, Reveal-After, revision, low, no", "a bound in steps of five"),  # 76, printed 75
         ("lowest OLS of Table VI", "of the judges above 0"),  # 0.041, 0.056, 0.000, 0.000, 0.041

@@ -8,6 +8,7 @@ import pytest
 
 from judgestats.published import audited
 from judgestats.published.statements import VERDICTS
+from judgestats.published.tallies import CHECKS
 from judgestats.reporting import audit_page, reproduction_page
 
 
@@ -28,7 +29,9 @@ def test_counts_are_those_of_the_audit(audits, page):
             int(n) for n in re.findall(r'class="number">(\d+)<', row.replace("\u2009", "").replace("\u202f", ""))
         ]
         verdicts = [d.verdict for d in audit.decisions]
-        assert numbers == [*(verdicts.count(v) for v in VERDICTS), len(verdicts)]
+        how = list(audit.numbers()["checked"])
+        counted = [len(how), *(how.count(w) for w in CHECKS), len(audit.faults())]
+        assert numbers == [*counted, *(verdicts.count(v) for v in VERDICTS), len(verdicts)]
 
 
 def test_every_finding_is_there_with_its_arithmetic(audits, page):

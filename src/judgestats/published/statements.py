@@ -11,7 +11,7 @@ from judgestats.published.books import Book, Cell
 from judgestats.published.expressions import Reading
 from judgestats.published.labels import row_label
 from judgestats.published.printed import Printed, UnreadableCellError, parse
-from judgestats.published.selections import copied
+from judgestats.published.selections import copied, template
 from judgestats.published.values import SAME, Numbers, Texts, Truth, Value
 
 FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "cannot be decided"
@@ -19,6 +19,7 @@ FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "canno
 VERDICTS = (NOT, DEPENDS, UNKNOWN, FOLLOWS)
 #: Places at which a statement breaks that its comment names.
 _BREAKS = 2
+_ALONE = "no other printed number bears on it"
 _DIGITS, _VALUES = "digits that are not printed", "values that are not printed"
 
 
@@ -52,6 +53,10 @@ class Statement:
         Told where it does not follow.
     number : int
         Which of several rules it is of; 0 where there is one.
+    stands : cell, optional
+        Where it stands, if that is neither `printed` nor the row: of a claim its cell, of a group of rows the row -1.
+    cut : bool
+        Whether digits may have been cut off instead of rounded.
     """
 
     rule: str
@@ -68,6 +73,22 @@ class Statement:
     about: tuple[Cell, ...] = ()
     hint: str = ""
     number: int = 0
+    stands: Cell | None = None
+    cut: bool = False
+
+    @property
+    def location(self) -> tuple[str, int, str]:
+        """Table, row (-1 for several) and column (perhaps empty) that it is about."""
+        if isinstance(self.printed, tuple):
+            return self.printed
+        columns = ", ".join(dict.fromkeys(c for _, _, c in self.about))
+        return self.stands or (self.table, self.row, columns)
+
+    @property
+    def row_of(self) -> tuple[str, int] | None:
+        """Table and row that it is about; None for several rows."""
+        table, row, _ = self.location
+        return (table, row) if table and row >= 0 else None
 
 
 @dataclass(frozen=True)
@@ -196,7 +217,7 @@ def _number(statement: Statement, book: Book) -> Decision:
     own = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset()
     if not statement.expression:
         text = book.text(statement.printed) if isinstance(statement.printed, tuple) else statement.printed or ""
-        return _decided(statement, text, math.nan, UNKNOWN, statement.comment, own)
+        return _decided(statement, text, math.nan, UNKNOWN, statement.comment or _ALONE, own)
     reading, value = _read(statement, book, statement.expression)
     if isinstance(value, Texts):
         for cell in value.cells:
@@ -213,7 +234,7 @@ def _number(statement: Statement, book: Book) -> Decision:
         why = _why_unknown(reading, book)
         return _decided(statement, printed.text, math.nan, UNKNOWN, _joined(written, why, statement.comment), cells)
     found = printed.agrees(low, at, high)
-    copy = copied(statement.expression)
+    copy = copied(template(statement.expression)[0])
     if found == "no" and copy and len(reading.cells) == 1:
         found = _of_fewer_digits(printed, book.printed(next(iter(reading.cells))), copy[1])
     why = f"the inputs' digits allow {low:.6g} to {high:.6g}" if high > low and found != "exact" else ""
@@ -241,7 +262,7 @@ def _said(statement: Statement, book: Book) -> str:
 def _truth(statement: Statement, book: Book) -> Decision:
     said = _said(statement, book)
     if not statement.expression:
-        return _decided(statement, said, "", UNKNOWN, statement.comment, frozenset())
+        return _decided(statement, said, "", UNKNOWN, statement.comment or _ALONE, frozenset())
     reading, value = _read(statement, book, statement.expression)
     if not isinstance(value, Truth) or len(value) != 1:
         got = f"{len(value)} truths; use all() or any()" if isinstance(value, Truth) else "no comparison"

@@ -118,7 +118,8 @@ class Asked:
 
     def grouped(self, key: str, what: str, expression: str, row: int, **more: Any) -> Statement:
         """A statement about a group of rows, of which one is given."""
-        return self.said(self.claim(key, what), expression, row=row, **more)
+        column = str(self.given.get("column", ""))
+        return self.said(self.claim(key, what), expression, row=row, stands=(self.table, -1, column), **more)
 
     def said(self, claim: str, expression: str, place: str = "", **more: Any) -> Statement:
         """A statement of this rule."""
