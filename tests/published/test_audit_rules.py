@@ -70,6 +70,16 @@ CASES = {
         {"p": "p", "kind": "r", "statistic": "r", "n": 15},
         (0, "p", "0.093"),
     ),
+    "standard_error": (
+        table(k=[27, 0, 120], n=[120, 120, 120], se=["0.0381", "0.0000", "0.0000"]),
+        {"se": "se", "count": "k", "n": "n"},
+        (1, "se", "0.0083"),
+    ),
+    "standard_error at 0 and 100 %": (
+        table(rate=["22.5", "0.0", "100.0"], se=["3.81", "0.00", "0.00"]),
+        {"rule": "standard_error", "se": "se", "share": "rate", "unit": "percent"},
+        (2, "se", "0.83"),
+    ),
     "kappa": (
         KAPPA,
         {"kappa": "kappa", "agreement": "agreement", "margin_a": ["a", "b"], "margin_b": ["c", "d"]},
@@ -523,6 +533,52 @@ def test_a_copy_in_percent_has_the_same_digits():
 def test_a_difference_of_rounded_numbers_may_be_a_unit_off():
     frame = table(a=[".54", ".54"], b=[".21", ".21"], d=[".32", ".31"])
     assert verdicts(frame, {"rule": "difference", "column": "d", "minuend": "a", "subtrahend": "b"}) == [FOLLOWS, NOT]
+
+
+def test_a_standard_error_is_that_of_the_share():
+    """0.0382 is the root of .225 (.775) / 119, with the divisor n - 1; with n it is 0.0381."""
+    frame = table(p=["22.5%", "22.5%", "22.5%", "100.0%"], n=[120] * 4, se=["3.81%", "3.83%", "3.90%", "0.00%"])
+    assert verdicts(frame, {"rule": "standard_error", "se": "se", "share": "p", "n": "n"}) == [
+        FOLLOWS,
+        DEPENDS,
+        NOT,
+        FOLLOWS,
+    ]
+    lone = table(p=["0.50", "1.00", "1.00"], se=["0.000", "0.012", "0.000"])
+    found = js.audit(lone, rules=[{"rule": "standard_error", "se": "se", "share": "p"}])
+    assert list(found["verdict"]) == [DEPENDS, NOT, FOLLOWS]  # 0.000 is below 0.0005
+    assert "it is no certainty" in found["comment"][1]
+    with pytest.raises(AuditError, match="it needs share=, or count= and n="):
+        js.audit(lone, rules=[{"rule": "standard_error", "se": "se", "count": "p"}])
+
+
+def test_digits_may_be_cut_off_where_the_rule_says_so():
+    frame = table(k=[9653, 9653, 9653, 9653], x=[".97", ".96", ".95", ".98"])
+    rule = {"rule": "share", "share": "x", "count": "k", "of": 10000}
+    assert verdicts(frame, rule) == [FOLLOWS, NOT, NOT, NOT]
+    found = js.audit(frame, rules=[{**rule, "cut": True}])
+    assert list(found["verdict"]) == [FOLLOWS, DEPENDS, NOT, NOT]
+    assert "depends on: digits cut off instead of rounded: 0.97 if rounded" in found["comment"][1]
+    named = {**rule, "otherwise": {"digits cut off": "cut(k / 10000, 2)"}}
+    assert verdicts(frame, named) == [FOLLOWS, DEPENDS, NOT, NOT]
+    below = table(x=["-0.96", "-0.95", "53"], y=["-0.9653", "-0.9653", "53.9"])
+    assert verdicts(below, {"rule": "same", "left": "x", "right": "y", "cut": True}) == [DEPENDS, NOT, DEPENDS]
+    with pytest.raises(AuditError, match=r"cut is 'yes'\. Allowed: true or false"):
+        js.audit(frame, rules=[{**rule, "cut": "yes"}])
+
+
+def test_an_alternative_that_leaves_out_the_counterexample_is_none():
+    frame = table(judge=["A", "B", "C"], r=[".81", ".79", ".64"])
+    rule = {"rule": "check", "holds": "all(table.r > 0.7)"}
+    without = {**rule, "otherwise": {"without C": "all(table.r(judge=but('C')) > 0.7)"}}
+    found = js.audit(frame, rules=[without])
+    assert list(found["verdict"]) == [NOT]
+    assert "no reading: without C, which leaves out C" in found["comment"][0]
+    on_average = {**rule, "otherwise": {**without["otherwise"], "on average": "mean(table.r) > 0.7"}}
+    assert verdicts(frame, on_average) == [DEPENDS]
+    pairs = {"rule": "check", "holds": "increasing(table.r)"}
+    assert verdicts(frame, {**pairs, "otherwise": {"the first": "increasing(table.r(judge='A'))"}}) == [NOT]
+    assert verdicts(frame, {**pairs, "otherwise": {"none above .81": "all(table.r <= 0.81)"}}) == [DEPENDS]
 
 
 def test_findings_say_where_they_are():

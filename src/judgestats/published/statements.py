@@ -182,9 +182,15 @@ def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, V
     return reading, reading.value()
 
 
-def _otherwise(statement: Statement, book: Book, still_open: str) -> tuple[str, str, frozenset[Cell]]:
-    """Verdict where a statement does not hold as it stands: on what it depends, if on anything, and the cells read."""
+def _otherwise(
+    statement: Statement, book: Book, still_open: str, breaks: tuple[tuple[Cell, ...], ...] = ()
+) -> tuple[str, str, frozenset[Cell]]:
+    """Verdict where a statement does not hold as it stands: on what it depends, if on anything, and the cells read.
+
+    An alternative that holds because it leaves out the rows at which the statement breaks is none.
+    """
     cells: set[Cell] = set()
+    refused = ""
     for name, expression in statement.otherwise:
         reading, value = _read(statement, book, expression)
         cells |= set(reading.cells)
@@ -194,9 +200,22 @@ def _otherwise(statement: Statement, book: Book, still_open: str) -> tuple[str, 
             low, at, high = _scalar(value, expression)
             holds = _print_of(statement, book).agrees(low, at, high) in ("exact", "within")
             told = f"{reading.written()} = {at:.6g}"
-        if holds:
+        left_out = _left_out(reading, breaks) if holds else ()
+        if left_out:
+            table, row, _ = left_out[0]
+            refused = refused or f"no reading: {name}, which leaves out {row_label(book, table, row)}"
+        elif holds:
             return DEPENDS, f"depends on: {name}: {told}", frozenset(cells)
-    return (DEPENDS, f"depends on {still_open}", frozenset(cells)) if still_open else (NOT, "", frozenset(cells))
+    if still_open:
+        return DEPENDS, f"depends on {still_open}", frozenset(cells)
+    return NOT, refused, frozenset(cells)
+
+
+def _left_out(reading: Reading, breaks: tuple[tuple[Cell, ...], ...]) -> tuple[Cell, ...]:
+    """Cells at which a statement breaks that an alternative leaves out of a column of which it reads other rows."""
+    columns = {(t, c) for t, _, c in reading.cells}
+    broken = dict.fromkeys(cell for cells in breaks for cell in cells)
+    return tuple(c for c in broken if (c[0], c[2]) in columns and c not in reading.cells)
 
 
 def _scalar(value: Value, expression: str) -> tuple[float, float, float]:
@@ -241,6 +260,8 @@ def _number(statement: Statement, book: Book) -> Decision:
     verdict, more = FOLLOWS, frozenset[Cell]()
     if found not in ("exact", "within"):
         verdict, told, more = _otherwise(statement, book, _DIGITS if found == "undecided" else "")
+        if verdict == NOT and statement.cut and printed.cut_off(low, high):
+            verdict, told = DEPENDS, f"depends on: digits cut off instead of rounded: {printed.shown(at)} if rounded"
         why = told or why
     comment = _joined(written, why, statement.comment)
     return _decided(statement, printed.text, at, verdict, comment, cells | more, printed)
@@ -275,11 +296,11 @@ def _truth(statement: Statement, book: Book) -> Decision:
         comment = _joined(written, _why_unknown(reading, book), statement.comment)
         return _decided(statement, said, "", UNKNOWN, comment, cells)
     still_open = "" if at == 0 else _VALUES if _missing(reading, book) else _DIGITS
-    verdict, told, more = _otherwise(statement, book, still_open)
+    verdict, told, more = _otherwise(statement, book, still_open, value.breaks if at == 0 else ())
     shown = "undecided" if verdict == DEPENDS else "does not hold"
     if verdict != NOT:
         return _decided(statement, said, shown, verdict, _joined(written, told, statement.comment), cells | more)
-    comment = _joined(written, _broken(value, book), statement.hint, statement.comment)
+    comment = _joined(written, _broken(value, book), told, statement.hint, statement.comment)
     made = _decided(statement, said, shown, verdict, comment, cells | more)
     return replace(made, at_fault=frozenset(c for cells in value.breaks for c in cells))
 

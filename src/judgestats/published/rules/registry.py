@@ -13,7 +13,7 @@ from judgestats.published.selections import listed
 from judgestats.published.statements import Statement
 
 #: Parameters that every rule takes.
-_COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "claim")
+_COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "claim", "cut")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,8 @@ class Asked:
             self.rule, place, claim, expression, table=self.table,
             otherwise=tuple((k, str(v)) for k, v in more.pop("otherwise", self.given.get("otherwise", {})).items()),
             comment=str(self.given.get("why", "")),
-            rounded=frozenset((self.table, c) for c in _list(self.given.get("rounded", ()))), **more,
+            rounded=frozenset((self.table, c) for c in _list(self.given.get("rounded", ()))),
+            cut=bool(self.given.get("cut", False)), **more,
         )  # fmt: skip
 
 
@@ -277,6 +278,8 @@ def _check(key: str, value: Any) -> None:
         good, allowed = _named(value) or (_listed(value) and all(map(_named, value))), "a name, or a list of names"
     elif key in _SUMMED and isinstance(value, list | tuple):
         good, allowed = _listed(value) and all(map(_single, value)), "columns or numbers, one at least"
+    elif key == "cut":
+        good, allowed = isinstance(value, bool), "true or false"
     else:
         good, allowed = _single(value) or (key in _TOLD and value == ""), "a text or a number"
     if not good:
