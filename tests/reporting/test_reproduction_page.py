@@ -10,6 +10,7 @@ from judgestats.published import audited
 from judgestats.published.statements import VERDICTS
 from judgestats.published.tallies import CHECKS
 from judgestats.reporting import audit_page, reproduction_page
+from judgestats.reporting.reproductions import NOT_DRAWN
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +58,16 @@ def test_a_number_that_does_not_follow_has_its_twin_beside_it(page):
 def test_figures_are_drawn_again(page):
     names = set(re.findall(r"<figcaption><b>(.*?), drawn again", page))
     assert {"Figure 1", "Figure 3", "Figure 6, attributed", "Figure 8, anonymized", "Figure 9, attributed"} <= names
+    drawn = {"Figure 1, drawn again in part", "Figure 4, drawn again", "Figure 3, drawn again", "Table 9, drawn"}
+    drawn |= {"Figure 2, drawn again in part", "Figures 2 and 4, drawn again"}
+    assert drawn <= set(re.findall(r"<figcaption><b>(.*?)\.</b>", page))
+
+
+def test_figures_that_cannot_be_drawn_are_named(page):
+    assert page.count("printed numbers do not determine them") == 5
+    for told in NOT_DRAWN.values():
+        for name, why in told.items():
+            assert f"{name}: {why}" in page
 
 
 def test_links_lead_somewhere(page):
