@@ -60,7 +60,7 @@ def test_figures_are_drawn_again(page):
     assert {"Figure 1", "Figure 3", "Figure 6, attributed", "Figure 8, anonymized", "Figure 9, attributed"} <= names
     drawn = {"Figure 1, drawn again in part", "Figure 4, drawn again", "Figure 3, drawn again", "Table 9, drawn"}
     drawn |= {"Figure 2, drawn again in part", "Figures 2 and 4, drawn again"}
-    assert drawn <= set(re.findall(r"<figcaption><b>(.*?)\.</b>", page))
+    assert drawn <= set(re.findall(r"<figcaption><b>(.*?)\. </b>", page))
 
 
 def test_figures_that_cannot_be_drawn_are_named(page):
