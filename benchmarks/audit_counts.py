@@ -5,32 +5,35 @@ python benchmarks/audit_counts.py        # writes the block between the marks in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
-from judgestats.published import audit
-from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN
+from judgestats.published.auditing import Audited, audited
+from judgestats.published.briefing import coverage
+from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, tallied
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- counts of the audit, written by benchmarks/audit_counts.py -->", "<!-- end of the counts -->"
-ORDER = (FOLLOWS, NOT, DEPENDS, UNKNOWN)
+#: Verdicts that are counted beside the numbers.
+ORDER = (NOT, DEPENDS, UNKNOWN)
 
 
-def block(found: pd.DataFrame) -> str:
-    """The counts as a Markdown table, between the marks."""
-    lines = [f"| paper | {' | '.join(ORDER)} |", "|---|" + "---:|" * len(ORDER)]
-    for paper, here in found.groupby("paper", sort=False):
-        counts = here["verdict"].value_counts()
-        lines.append(f"| {paper} | {' | '.join(f'{counts.get(v, 0):,}' for v in ORDER)} |")
+def block(found: Sequence[Audited]) -> str:
+    """The counts as a Markdown table, between the marks: numbers first, then faults and checks."""
+    numbers = coverage(found).set_index("source")
+    heads = [*numbers.columns[:-1], "distinct faults", *(f"checks: {v}" for v in ORDER)]
+    lines = [f"| paper | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
+    for audit, counts in zip(found, numbers.to_numpy().tolist(), strict=True):
+        cells = [*counts, *(tallied(audit.decisions)[v] for v in ORDER)]
+        lines.append(f"| {audit.paper} | {' | '.join(f'{c:,}' for c in cells)} |")
     return "\n".join([BEGIN, *lines, END])
 
 
-def written(readme: str, found: pd.DataFrame) -> str:
+def written(readme: str, found: Sequence[Audited]) -> str:
     """The README with the counts as they are."""
     before, _, rest = readme.partition(BEGIN)
     return before + block(found) + rest.partition(END)[2]
 
 
 if __name__ == "__main__":
-    README.write_text(written(README.read_text(encoding="utf-8"), audit()), encoding="utf-8")
+    README.write_text(written(README.read_text(encoding="utf-8"), audited()), encoding="utf-8")

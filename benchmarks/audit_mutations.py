@@ -1,6 +1,6 @@
 """Would the audit notice a misprint? Each printed number of the papers is altered, one at a time.
 
-    python benchmarks/audit_mutations.py [--papers ...] [--units 1 3 10] [--out docs/audit_mutations.csv]
+    python benchmarks/audit_mutations.py [--papers ...] [--units 1 3 10] [--most 10] [--out docs/audit_mutations.csv]
 
 A number is moved up and down by so many units of its last printed digit; it is noticed if a verdict that rests on it
 changes. Cells that no other printed number bears on cannot be noticed, and are counted apart.
@@ -21,11 +21,10 @@ from judgestats.published.books import Book, Cell
 from judgestats.published.claims import CLAIMS
 from judgestats.published.printed import parse
 from judgestats.published.statements import UNKNOWN, Decision, decide
+from judgestats.published.tallies import LABELS, printed_numbers
 
 OUT = Path(__file__).parents[1] / "docs" / "audit_mutations.csv"
-#: Columns that label rows and are no results.
-LABELS = frozenset({"temperature", "sample", "row"})
-COLUMNS = ["paper", "table", "numbers", "borne_on", "units", "noticed", "share"]
+COLUMNS = ["paper", "table", "numbers", "borne_on", "tried", "units", "noticed", "share"]
 
 
 def altered(text: str, units: int) -> Iterator[str]:
@@ -52,9 +51,7 @@ def _verdict(book: Book, decision: Decision) -> str:
 
 def numbers(book: Book) -> list[Cell]:
     """Every cell of the tables, claims and labels left out, in which a number is printed."""
-    columns = [(t, c) for t in book.columns if t != CLAIMS for c in book.columns[t] if c not in LABELS]
-    cells = ((t, i, c) for t, c in columns for i in range(book.size(t)))
-    return [cell for cell in cells if parse(book.text(cell)).readable]
+    return [c for c in printed_numbers(book, labels=LABELS) if c[0] != CLAIMS]
 
 
 def study(paper: str, units: Sequence[int], most: int | None = None, seed: int = 0) -> pd.DataFrame:
@@ -70,7 +67,7 @@ def study(paper: str, units: Sequence[int], most: int | None = None, seed: int =
         for unit in units:
             hits = sum(noticed(audit.book, c, resting[c], unit) for c in chosen)
             share = hits / len(chosen) if chosen else math.nan
-            rows.append((paper, table, len(cells), len(borne), unit, hits, share))
+            rows.append((paper, table, len(cells), len(borne), len(chosen), unit, hits, share))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -78,13 +75,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--papers", nargs="*", default=list(PAPERS))
     parser.add_argument("--units", nargs="*", type=int, default=[1, 3, 10])
+    parser.add_argument("--most", type=int, help="altered numbers a table, drawn at random; all by default")
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
-    found = pd.concat([study(p, options.units) for p in options.papers], ignore_index=True)
+    found = pd.concat([study(p, options.units, options.most) for p in options.papers], ignore_index=True)
     found.round({"share": 4}).to_csv(options.out, index=False)
     print(found.to_string(index=False))
     for unit, here in found.groupby("units"):
-        print(f"{unit} units: {here['noticed'].sum():,} of {here['borne_on'].sum():,} cells are noticed")
+        share = np.average(here["share"].fillna(0), weights=here["borne_on"])
+        told = f"{here['noticed'].sum():,} of {here['tried'].sum():,}"
+        print(f"{unit} units: {told} cells are noticed; {share:.1%} of all")
 
 
 if __name__ == "__main__":

@@ -179,15 +179,25 @@ def test_audit_of_a_paper_and_of_a_file(tmp_path):
     strict = ["audit", str(tmp_path / "board.csv"), "--rules", str(tmp_path / "rules.toml"), "--strict"]
     assert run.invoke(app, strict).exit_code == 1
     (tmp_path / "board.csv").write_text("judge,wins,losses,n\nA,3,7,10\nB,TBD,7,10\n", encoding="utf-8")
-    assert run.invoke(app, strict).exit_code == 0  # what cannot be decided is no fault
+    some = run.invoke(app, strict)
+    assert some.exit_code == 0  # what cannot be decided is no fault
+    assert "wins + losses is n: printed 10\n" in some.output
+    assert "    table, row 2, wins is 'TBD': no number. Leave the row out" in some.output
+    (tmp_path / "board.csv").write_text("judge,wins,losses,n\nA,TBD,7,10\nB,TBD,7,10\n", encoding="utf-8")
+    none = run.invoke(app, strict)
+    assert none.exit_code == 1  # nothing was decided
+    assert "Nothing of board could be decided." in none.output
 
 
 def test_an_audit_is_told_in_a_few_lines():
     lines = run.invoke(app, ["reproduce"]).output.splitlines()
     astray = (js.audit("rationalization")["verdict"] == "does not follow").sum()
-    assert len(lines) < 80
+    assert len(lines) < 100
     assert max(map(len, lines)) < 240
     assert sum(line.startswith("  ✗") for line in lines) == 5 * 4  # dark_current has none
+    assert sum(line.startswith("  ?") for line in lines) == 5
+    assert "  2 more cannot be decided, on the page that --out page.html writes" in lines
+    assert any(re.match(r"merchant_risk +996 +\d+ +\d+ +\d+ +\d+ +\d+$", line) for line in lines)
     assert f"  {astray - 5} more do not follow, on the page that --out page.html writes" in lines
     assert sum("on a choice, on the page" in line for line in lines) == 4
     assert any(line.startswith("    ") and line.endswith("…") for line in lines)

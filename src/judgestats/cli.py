@@ -306,7 +306,9 @@ def audit(
     source: Annotated[str, typer.Argument(metavar="[FILE | PAPER]", help="A CSV file, or one of the papers.")] = "",
     rules: Annotated[Path | None, typer.Option("--rules", help="Rules file (TOML) for a file of one's own.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the page here too.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 if something does not follow.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 if something does not follow, or nothing can be decided.")
+    ] = False,
 ) -> None:
     """Check which numbers of any table, or of one paper, follow from its others. Papers with figures: reproduce."""
     from judgestats.published import audited
@@ -317,15 +319,24 @@ def audit(
         from judgestats.reporting import audit_page
 
         typer.echo(visible(f"Page: {audit_page(found, out)}"))
-    if strict and any(d.verdict == "does not follow" for a in found for d in a.decisions):
+    if strict and not all(_holds(a) for a in found):
         raise typer.Exit(1)
+
+
+def _holds(audit: Any) -> bool:
+    """Whether something of a source was decided, and nothing does not follow."""
+    verdicts = {d.verdict for d in audit.decisions} - {"cannot be decided"}
+    if not verdicts:
+        typer.echo(f"Nothing of {audit.paper} could be decided.", err=True)
+    return bool(verdicts) and "does not follow" not in verdicts
 
 
 def _show_audit(found: Any, paged: bool) -> None:
     """Counts, then the first findings of each source; the rest is on the page."""
-    from judgestats.published.briefing import counts, findings
+    from judgestats.published.briefing import counts, coverage, findings
 
-    _print_table(_console(), f"Printed numbers and statements: {', '.join(a.paper for a in found)}", counts(found))
+    _print_table(_console(), f"Printed numbers: {', '.join(a.paper for a in found)}", coverage(found))
+    _print_table(_console(), "Checks of numbers and statements", counts(found))
     rest = "on the page" if paged else "on the page that --out page.html writes"
     typer.echo(visible("\n".join(findings(found, rest))))
 

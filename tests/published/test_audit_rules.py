@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import judgestats as js
+from judgestats import published
 from judgestats.errors import AuditError, DesignError
 from judgestats.published.granularity import grimmer
 from judgestats.published.rules import RULES
@@ -68,6 +69,16 @@ CASES = {
         table(r=["0.49", "0.77"], p=["0.063", "< 0.001"]),
         {"p": "p", "kind": "r", "statistic": "r", "n": 15},
         (0, "p", "0.093"),
+    ),
+    "standard_error": (
+        table(k=[27, 0, 120], n=[120, 120, 120], se=["0.0381", "0.0000", "0.0000"]),
+        {"se": "se", "count": "k", "n": "n"},
+        (1, "se", "0.0083"),
+    ),
+    "standard_error at 0 and 100 %": (
+        table(rate=["22.5", "0.0", "100.0"], se=["3.81", "0.00", "0.00"]),
+        {"rule": "standard_error", "se": "se", "share": "rate", "unit": "percent"},
+        (2, "se", "0.83"),
     ),
     "kappa": (
         KAPPA,
@@ -412,17 +423,8 @@ def test_a_file_and_its_rules(tmp_path):
     found = js.audit(tmp_path / "t.csv", rules=tmp_path / "r.toml")
     assert list(found["verdict"]) == [FOLLOWS, NOT]
     assert list(found["printed"]) == ["53.5", "46.0"]
-    assert list(found.columns) == [
-        "paper",
-        "place",
-        "claim",
-        "printed",
-        "recomputed",
-        "rule",
-        "verdict",
-        "fault",
-        "comment",
-    ]
+    told = ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "fault", "comment"]
+    assert list(found.columns) == [*told, "table", "row", "column"]
     (tmp_path / "bad.toml").write_text("[[rule]\n")
     with pytest.raises(AuditError, match=r"bad.toml is no TOML, in rule 1: .*line 1"):
         js.audit(tmp_path / "t.csv", rules=tmp_path / "bad.toml")
@@ -553,6 +555,113 @@ def test_a_copy_in_percent_has_the_same_digits():
 def test_a_difference_of_rounded_numbers_may_be_a_unit_off():
     frame = table(a=[".54", ".54"], b=[".21", ".21"], d=[".32", ".31"])
     assert verdicts(frame, {"rule": "difference", "column": "d", "minuend": "a", "subtrahend": "b"}) == [FOLLOWS, NOT]
+
+
+def test_a_standard_error_is_that_of_the_share():
+    """0.0382 is the root of .225 (.775) / 119, with the divisor n - 1; with n it is 0.0381."""
+    frame = table(p=["22.5%", "22.5%", "22.5%", "100.0%"], n=[120] * 4, se=["3.81%", "3.83%", "3.90%", "0.00%"])
+    assert verdicts(frame, {"rule": "standard_error", "se": "se", "share": "p", "n": "n"}) == [
+        FOLLOWS,
+        DEPENDS,
+        NOT,
+        FOLLOWS,
+    ]
+    lone = table(p=["0.50", "1.00", "1.00"], se=["0.000", "0.012", "0.000"])
+    found = js.audit(lone, rules=[{"rule": "standard_error", "se": "se", "share": "p"}])
+    assert list(found["verdict"]) == [DEPENDS, NOT, FOLLOWS]  # 0.000 is below 0.0005
+    assert "it is no certainty" in found["comment"][1]
+    with pytest.raises(AuditError, match="it needs share=, or count= and n="):
+        js.audit(lone, rules=[{"rule": "standard_error", "se": "se", "count": "p"}])
+
+
+def test_digits_may_be_cut_off_where_the_rule_says_so():
+    frame = table(k=[9653, 9653, 9653, 9653], x=[".97", ".96", ".95", ".98"])
+    rule = {"rule": "share", "share": "x", "count": "k", "of": 10000}
+    assert verdicts(frame, rule) == [FOLLOWS, NOT, NOT, NOT]
+    found = js.audit(frame, rules=[{**rule, "cut": True}])
+    assert list(found["verdict"]) == [FOLLOWS, DEPENDS, NOT, NOT]
+    assert "depends on: digits cut off instead of rounded: 0.97 if rounded" in found["comment"][1]
+    named = {**rule, "otherwise": {"digits cut off": "cut(k / 10000, 2)"}}
+    assert verdicts(frame, named) == [FOLLOWS, DEPENDS, NOT, NOT]
+    below = table(x=["-0.96", "-0.95", "53"], y=["-0.9653", "-0.9653", "53.9"])
+    assert verdicts(below, {"rule": "same", "left": "x", "right": "y", "cut": True}) == [DEPENDS, NOT, DEPENDS]
+    with pytest.raises(AuditError, match=r"cut is 'yes'\. Allowed: true or false"):
+        js.audit(frame, rules=[{**rule, "cut": "yes"}])
+
+
+def test_an_alternative_that_leaves_out_the_counterexample_is_none():
+    frame = table(judge=["A", "B", "C"], r=[".81", ".79", ".64"])
+    rule = {"rule": "check", "holds": "all(table.r > 0.7)"}
+    without = {**rule, "otherwise": {"without C": "all(table.r(judge=but('C')) > 0.7)"}}
+    found = js.audit(frame, rules=[without])
+    assert list(found["verdict"]) == [NOT]
+    assert "no reading: without C, which leaves out C" in found["comment"][0]
+    on_average = {**rule, "otherwise": {**without["otherwise"], "on average": "mean(table.r) > 0.7"}}
+    assert verdicts(frame, on_average) == [DEPENDS]
+    pairs = {"rule": "check", "holds": "increasing(table.r)"}
+    assert verdicts(frame, {**pairs, "otherwise": {"the first": "increasing(table.r(judge='A'))"}}) == [NOT]
+    assert verdicts(frame, {**pairs, "otherwise": {"none above .81": "all(table.r <= 0.81)"}}) == [DEPENDS]
+
+
+def test_findings_say_where_they_are():
+    frame = table(judge=["A", "B"], a=[2, 3], b=[3, 3], n=[5, 7], x=["0.4", "0.5"])
+    rules = [
+        {"rule": "sum", "parts": ["a", "b"], "total": "n"},
+        {"rule": "bounds", "column": ["a", "b"], "low": 0, "where": {"judge": "B"}},
+        {"rule": "sum", "column": "a", "total": 5},
+        {"rule": "check", "holds": "max(table.a) < 4"},
+    ]
+    claims = pd.DataFrame(
+        [["c", "text", "few", "", "few", "statement", "table.a(judge='A') < 3", "", ""]],
+        columns=["id", "place", "claim", "quantity", "printed", "unit", "predicate", "otherwise", "comment"],
+    )
+    found = js.audit({"table": frame}, rules=rules, claims=claims)
+    where = [tuple(r) for r in found[["rule", "table", "column"]].to_numpy()]
+    assert where == [
+        ("sum", "table", "n"),
+        ("sum", "table", "n"),
+        ("bounds", "table", "a"),
+        ("bounds", "table", "b"),
+        ("sum", "table", "a"),
+        ("check", "", ""),
+        ("statement", "claims", "printed"),
+    ]
+    assert found["row"].tolist() == [1, 2, 2, 2, pd.NA, pd.NA, 1]
+
+
+def test_each_printed_number_is_counted_by_its_strongest_check():
+    frame = table(judge=["A", "B"], a=[2, 3], b=[3, 3], n=[5, 7], again=[5, 6], x=["0.4", "0.5"])
+    rules = [
+        {"rule": "sum", "parts": ["a", "b"], "total": "n"},
+        {"rule": "same", "left": "again", "right": "n", "where": {"judge": "A"}},
+        {"rule": "constraint", "holds": "again == b + 3", "where": {"judge": "B"}},
+        {"rule": "constraint", "holds": "a <= 3 and b == 3"},
+    ]
+    (own,) = published.audited(frame, rules=rules)
+    numbers = own.numbers()
+    assert len(numbers) == 10
+    got = {(r.row, r.column): (r.checked, r.verdict) for r in numbers.itertuples()}
+    assert got[1, "n"] == ("recomputed", FOLLOWS)
+    assert got[2, "n"] == ("recomputed", NOT)
+    assert got[1, "again"] == ("copied", FOLLOWS)
+    assert got[2, "again"] == ("recomputed", "")  # by an equality, which is a statement of several numbers
+    assert got[1, "a"] == got[1, "b"] == ("only bounded", "")
+    assert got[1, "x"] == got[2, "x"] == ("not touched", "")
+
+
+def test_findings_of_one_altered_number_or_row_are_one_fault():
+    frame = table(judge=["A", "B", "C"], a=[2, 3, 4], b=[3, 3, 3], n=[5, 7, 7], share=["0.40", "0.43", "0.5"])
+    text = table(place=["Abstract", "Section 1", "Section 6"], most=["5", "4", "5"])
+    rules = [
+        {"rule": "sum", "table": "board", "parts": ["a", "b"], "total": "n"},  # B
+        {"rule": "share", "table": "board", "share": "share", "count": "a", "of": "n"},  # C
+        {"rule": "constraint", "table": "board", "holds": "2 * a + 2 * b == 2 * n"},  # B again
+        {"rule": "formula", "table": "text", "column": "most", "formula": "max(board.a)"},  # one value, printed twice
+        {"rule": "check", "holds": "sum(board.n) == 20"},
+    ]
+    (own,) = published.audited({"board": frame, "text": text}, rules=rules)
+    told = [[(d.statement.rule, d.statement.row) for d in fault] for fault in own.faults()]
+    assert told == [[("sum", 1), ("constraint", 1)], [("share", 2)], [("formula", 0), ("formula", 2)], [("check", -1)]]
 
 
 def test_a_huge_number_is_no_crash():

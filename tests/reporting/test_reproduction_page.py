@@ -8,7 +8,9 @@ import pytest
 
 from judgestats.published import audited
 from judgestats.published.statements import VERDICTS
+from judgestats.published.tallies import CHECKS
 from judgestats.reporting import audit_page, reproduction_page
+from judgestats.reporting.reproductions import NOT_DRAWN
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,9 @@ def test_counts_are_those_of_the_audit(audits, page):
             int(n) for n in re.findall(r'class="number">(\d+)<', row.replace("\u2009", "").replace("\u202f", ""))
         ]
         verdicts = [d.verdict for d in audit.decisions]
-        assert numbers == [*(verdicts.count(v) for v in VERDICTS), len(verdicts)]
+        how = list(audit.numbers()["checked"])
+        counted = [len(how), *(how.count(w) for w in CHECKS), len(audit.faults())]
+        assert numbers == [*counted, *(verdicts.count(v) for v in VERDICTS), len(verdicts)]
 
 
 def test_every_finding_is_there_with_its_arithmetic(audits, page):
@@ -55,6 +59,16 @@ def test_a_number_that_does_not_follow_has_its_twin_beside_it(page):
 def test_figures_are_drawn_again(page):
     names = set(re.findall(r"<figcaption><b>(.*?), drawn again", page))
     assert {"Figure 1", "Figure 3", "Figure 6, attributed", "Figure 8, anonymized", "Figure 9, attributed"} <= names
+    drawn = {"Figure 1, drawn again in part", "Figure 4, drawn again", "Figure 3, drawn again", "Table 9, drawn"}
+    drawn |= {"Figure 2, drawn again in part", "Figures 2 and 4, drawn again"}
+    assert drawn <= set(re.findall(r"<figcaption><b>(.*?)\. </b>", page))
+
+
+def test_figures_that_cannot_be_drawn_are_named(page):
+    assert page.count("printed numbers do not determine them") == 5
+    for told in NOT_DRAWN.values():
+        for name, why in told.items():
+            assert f"{name}: {why}" in page
 
 
 def test_links_lead_somewhere(page):

@@ -16,10 +16,14 @@ from judgestats.published.catalogue import data_folder, load, places
 from judgestats.published.claims import CLAIMS, claimed
 from judgestats.published.files import declared, printed_table
 from judgestats.published.rules import statements
-from judgestats.published.statements import Decision, Statement, decide
+from judgestats.published.statements import VERDICTS, Decision, Statement, decide
+from judgestats.published.tallies import LABELS, UNTOUCHED, checked, faults, printed_numbers
 
 PAPERS = ("merchant_risk", "debiasing", "dark_current", "consensus_illusion", "rationalization")
-COLUMNS = ["paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "fault", "comment"]
+COLUMNS = [
+    *("paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "fault", "comment"),
+    *("table", "row", "column"),
+]
 #: What a table of one's own is called in its rules.
 OWN = "table"
 
@@ -51,7 +55,9 @@ def audit(
         A finding per row: ``paper``, ``place``, ``claim``, ``printed``, ``recomputed``, ``rule``, ``verdict``
         (``follows``, ``does not follow``, ``depends``: on digits, a rounding, a denominator or a definition that the
         comment names; ``cannot be decided``), ``fault`` (of what does not follow: findings of one misprint share it;
-        empty where a finding is one by itself), ``comment`` (the arithmetic written out). In the order of the rules.
+        empty where a finding is one by itself), ``comment`` (the arithmetic written out), ``table``, ``row`` (counted
+        from 1; missing where it is about several) and ``column`` (empty where it is about several). In the order of
+        the rules.
 
     Raises
     ------
@@ -102,11 +108,55 @@ class Audited:
     def findings(self) -> pd.DataFrame:
         """A row per verdict: the columns of :func:`audit`."""
         rows = [
-            (self.paper, s.place, s.claim, d.printed, d.recomputed, s.rule, d.verdict, d.fault, d.comment)
+            (
+                self.paper,
+                s.place,
+                s.claim,
+                d.printed,
+                d.recomputed,
+                s.rule,
+                d.verdict,
+                d.fault,
+                d.comment,
+                table,
+                row + 1,
+                column,
+            )
             for d in self.decisions
             for s in [d.statement]
+            for table, row, column in [s.location]
         ]
-        return pd.DataFrame(rows, columns=COLUMNS)
+        frame = pd.DataFrame(rows, columns=COLUMNS)
+        return frame.assign(row=frame["row"].where(frame["row"] > 0).astype("Int64"))
+
+    def numbers(self) -> pd.DataFrame:
+        """A row per printed number: ``paper, table, row, column, printed``, ``checked`` and ``verdict``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``checked`` is how: ``recomputed`` from other printed numbers, ``copied`` (compared with the same quantity
+            printed elsewhere), ``only bounded`` (an input of other numbers, or within bounds) or ``not touched``; the
+            strongest counts. ``verdict`` is the worst on the number itself, empty where there is none.
+
+        Examples
+        --------
+        >>> (own,) = audited("dark_current")
+        >>> own.numbers()["checked"].value_counts().to_dict()
+        {'recomputed': 165, 'copied': 86, 'only bounded': 11}
+        """
+        how, own = checked(self.decisions, self.book), self.cells()
+        rows = []
+        for cell in printed_numbers(self.book, labels=LABELS if self.paper in PAPERS else frozenset()):
+            verdicts = [d.verdict for d in own.get(cell, ()) if d.statement.printed == cell]
+            worst = min(verdicts, key=VERDICTS.index, default="")
+            table, row, column = cell
+            rows.append((self.paper, table, row + 1, column, self.book.text(cell), how.get(cell, UNTOUCHED), worst))
+        return pd.DataFrame(rows, columns=["paper", "table", "row", "column", "printed", "checked", "verdict"])
+
+    def faults(self) -> list[list[Decision]]:
+        """The findings that do not follow, those of one fault together: of one altered number or one swapped row."""
+        return faults(self.decisions)
 
     def cells(self) -> dict[Cell, list[Decision]]:
         """Every printed cell that a verdict rests on -> the verdicts, those on the cell itself first."""

@@ -99,7 +99,8 @@ class Book:
             raise AuditError(
                 f"{table} has no column {name!r}. Columns: {', '.join(columns)}.{suggestion(name, columns)}"
             )
-        return columns[name]
+        other = {i: text for (t, i, c), text in self.changed.items() if (t, c) == (table, name)}
+        return [other.get(i, text) for i, text in enumerate(columns[name])] if other else columns[name]
 
     def text(self, cell: Cell) -> str:
         """What is printed in a cell.
@@ -113,7 +114,7 @@ class Book:
         str
         """
         table, row, column = cell
-        return self.changed[cell] if cell in self.changed else self.column(table, column)[row]
+        return self.changed[cell] if cell in self.changed else self.columns[table][column][row]
 
     def printed(self, cell: Cell) -> Printed:
         """What a cell holds, whether or not it is a number.

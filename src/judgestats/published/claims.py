@@ -10,7 +10,8 @@ from judgestats.published.statements import Statement
 #: Name of the table of claims.
 CLAIMS = "claims"
 NEEDED = ("id", "place", "claim", "quantity", "printed", "unit", "predicate", "otherwise", "comment")
-_STATEMENT = "statement"
+#: Unit of a claim that is no number.
+STATEMENT = "statement"
 #: Unit -> what its numbers are multiplied with, so that one quantity in two units can be compared.
 _SCALES = {"percent": 0.01}
 
@@ -47,11 +48,11 @@ def claimed(own: Book) -> list[Statement]:
 
 
 def _claim(i: int, r: dict[str, str]) -> Statement:
-    number = r["unit"] != _STATEMENT
+    number = r["unit"] != STATEMENT
     return Statement(
-        "number" if number else _STATEMENT, r["place"], r["claim"], r["predicate"].strip(),
+        "number" if number else STATEMENT, r["place"], r["claim"], r["predicate"].strip(),
         printed=(CLAIMS, i, "printed") if number else None, said=r["printed"],
-        otherwise=_alternatives(r), comment=r["comment"], fault=r.get("fault", ""),
+        otherwise=_alternatives(r), comment=r["comment"], stands=(CLAIMS, i, "printed"), fault=r.get("fault", ""),
     )  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def _printed_twice(rows: list[dict[str, str]]) -> tuple[set[int], list[Statement
     """Rows whose quantity is printed in several places, and each print against the most precise one."""
     groups: dict[str, list[int]] = {}
     for i, r in enumerate(rows):
-        if r["quantity"] and r["unit"] != _STATEMENT and parse(r["printed"]).readable:
+        if r["quantity"] and r["unit"] != STATEMENT and parse(r["printed"]).readable:
             groups.setdefault(r["quantity"], []).append(i)
     several = [here for here in groups.values() if len(here) > 1]
     for r in rows:

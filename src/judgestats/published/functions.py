@@ -35,6 +35,16 @@ def _rounded(x: Floats, decimals: Any = 0) -> Floats:
     return np.asarray(np.vectorize(lambda v: float(f"{v:.{digits}f}"), otypes=[float])(x))
 
 
+def _cut(x: Floats, decimals: Any = 0) -> Floats:
+    """Digits cut off instead of rounded: 0.9653 to .96."""
+    digits = int(np.ravel(decimals)[0])
+    if not 0 <= digits <= _MOST_DIGITS:
+        raise ValueError(f"{digits} decimals; 0 to {_MOST_DIGITS} are allowed")
+    scaled = np.asarray(x) * 10.0**digits
+    near = np.where(np.isclose(scaled, np.rint(scaled), rtol=1e-12, atol=1e-9), np.rint(scaled), np.trunc(scaled))
+    return np.asarray(near / 10.0**digits)
+
+
 def _as_printed(x: Floats) -> Floats:
     """The number as printed in every reading: its digits are taken for exact, as in a stated bound."""
     return np.broadcast_to(x[:, :1], x.shape)
@@ -179,6 +189,7 @@ EACH: Mapping[str, Callable[..., Any]] = {
     "exp": lambda x: np.exp(x),
     "log": lambda x: np.log(x),
     "round": _rounded,
+    "cut": _cut,
     "as_printed": _as_printed,
     "whole": lambda x: np.rint(x),
     "floor": lambda x: np.floor(x),

@@ -14,7 +14,13 @@ def rankings() -> pd.DataFrame:
 
 def shifts() -> pd.DataFrame:
     """Every printed shift whose two parts are printed: ``place, kind, subgroup, temperature, before, after, delta``."""
-    table = load("consensus_illusion/delta_k", printed=True)
+    third, seventh = (load(f"consensus_illusion/table{i}", printed=True) for i in (3, 7))
+    kind = third["pair"].map({"Mean": "mean"}).fillna("pair")
+    third = third.rename(columns={"pair": "subgroup"}).assign(place="Table 3", kind=kind)
+    names = seventh["model"].map({"DS-R1": "DeepSeek-R1", "Q3-235B": "Qwen3-235B"}) + " " + seventh["language"]
+    seventh = seventh.assign(place="Table 7", kind="model-language", subgroup=names, temperature="0.0")
+    told = load("consensus_illusion/delta_k", printed=True)
+    table = pd.concat([told, third, seventh], ignore_index=True)[list(told.columns)]
     table = table[(table["baseline"] != "") & (table["merg"] != "")].reset_index(drop=True)
     table = table.rename(columns={"baseline": "before", "merg": "after"})
     return table.astype({"before": float, "after": float}).drop(columns="unit")

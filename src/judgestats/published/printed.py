@@ -142,6 +142,24 @@ class Printed:
         decimal = (exact.quantize(unit, way) for way in (ROUND_HALF_UP, ROUND_HALF_EVEN))
         return (*(float(d) * scale for d in decimal), float(f"{value / scale:.{self.decimals}f}") * scale)
 
+    def cut_off(self, low: float, high: float) -> bool:
+        """Whether digits were cut off instead of rounded: .96 of a number from .96 to below .97.
+
+        Parameters
+        ----------
+        low, high : float
+            Range of the recomputed number.
+
+        Returns
+        -------
+        bool
+        """
+        unit = 10.0**-self.decimals * _scale_of(self)
+        inner, outer = sorted((self.value, self.value + math.copysign(unit, self.value)), key=abs)
+        slack = 1e-9 * max(unit, abs(self.value))
+        near, far = (inner, outer) if inner <= outer else (outer, inner)
+        return not self.bound and low < far - slack and high >= near - slack
+
     def shown(self, value: float) -> str:
         """The recomputed number in the printed precision, with a sign where one is printed.
 

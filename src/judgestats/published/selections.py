@@ -6,7 +6,7 @@ import ast
 import copy
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -73,34 +73,37 @@ def nodes(node: ast.AST) -> Iterator[ast.expr]:
         yield from nodes(child)
 
 
-def copied(expression: str) -> tuple[ast.expr, float] | None:
+def copied(node: ast.expr) -> tuple[ast.expr, float] | None:
     """The selection that an expression copies, and the power of ten that it is multiplied by.
 
     Parameters
     ----------
-    expression : str
+    node : ast.expr
 
     Returns
     -------
     (ast.expr, float) or None
         None where it computes: a copy is a selection as it stands, or in another unit (percent, an opposite sign).
     """
-    node, scale = template(expression)[0], 1.0
-    while isinstance(node, ast.UnaryOp | ast.BinOp):
-        if isinstance(node, ast.UnaryOp):
-            node, factor = node.operand, -1.0 if isinstance(node.op, ast.USub) else math.nan
-        elif isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
-            node, factor = node.right, _constant(node.left)
-        elif isinstance(node.op, ast.Mult | ast.Div) and isinstance(node.right, ast.Constant):
-            constant = _constant(node.right)
-            node, factor = node.left, constant if isinstance(node.op, ast.Mult) or not constant else 1 / constant
-        else:
-            return None
-        scale *= factor
-    selected = isinstance(node, ast.Name | ast.Attribute)
-    selected |= isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    unit = math.isfinite(scale) and scale != 0 and math.isclose(10.0 ** round(math.log10(abs(scale))), abs(scale))
-    return (node, scale) if selected and unit else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        inner, factor = node.operand, -1.0 if isinstance(node.op, ast.USub) else 1.0
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
+        inner, factor = node.right, _constant(node.left)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.right, ast.Constant):
+        inner, factor = node.left, _constant(node.right)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and isinstance(node.right, ast.Constant):
+        inner, factor = node.left, 1.0 / (_constant(node.right) or math.nan)
+    else:
+        selected = isinstance(node, ast.Name | ast.Attribute)
+        selected |= isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        return (node, 1.0) if selected else None
+    found = copied(inner)
+    if found is None:
+        return None
+    scale = found[1] * factor
+    if not 0 < abs(scale) < math.inf:
+        return None
+    return (found[0], scale) if math.isclose(10.0 ** round(math.log10(abs(scale))), abs(scale)) else None
 
 
 def _constant(node: ast.Constant) -> float:
@@ -219,12 +222,15 @@ class Selections:
     table : str
         Table of the row; empty where there is none.
     row : int
+    keys : set of (table, column)
+        Columns that rows were selected by.
     """
 
     book: Book
     expression: str
     table: str = ""
     row: int = -1
+    keys: set[tuple[str, str]] = field(default_factory=set)
 
     def cells(self, node: ast.expr) -> tuple[Cell, ...]:
         """The cells of a selection.
@@ -254,6 +260,7 @@ class Selections:
         if (isinstance(node, ast.Call) and node.args) or any(k.arg is None for k in keys):
             raise self.refused(node, "A selection takes key=value only.")
         rows = self.book.rows(table, {str(k.arg): self._key(k.value) for k in keys})
+        self.keys.update((table, str(k.arg)) for k in keys)
         if not rows:
             raise self.refused(node, "No row of the table is so keyed.")
         return tuple((table, i, column) for i in rows)

@@ -11,7 +11,7 @@ from judgestats.published.books import Book, Cell
 from judgestats.published.expressions import Reading
 from judgestats.published.labels import row_label
 from judgestats.published.printed import Printed, UnreadableCellError, parse
-from judgestats.published.selections import copied
+from judgestats.published.selections import copied, template
 from judgestats.published.values import SAME, Numbers, Texts, Truth, Value
 
 FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "cannot be decided"
@@ -19,6 +19,7 @@ FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "canno
 VERDICTS = (NOT, DEPENDS, UNKNOWN, FOLLOWS)
 #: Places at which a statement breaks that its comment names.
 _BREAKS = 2
+_ALONE = "no other printed number bears on it"
 _DIGITS, _VALUES = "digits that are not printed", "values that are not printed"
 
 
@@ -54,6 +55,10 @@ class Statement:
         Which of several rules it is of; 0 where there is one.
     fault : str
         What it is counted under where it does not follow: findings of one misprint have one fault. Empty: its own.
+    stands : cell, optional
+        Where it stands, if that is neither `printed` nor the row: of a claim its cell, of a group of rows the row -1.
+    cut : bool
+        Whether digits may have been cut off instead of rounded.
     """
 
     rule: str
@@ -71,6 +76,22 @@ class Statement:
     hint: str = ""
     number: int = 0
     fault: str = ""
+    stands: Cell | None = None
+    cut: bool = False
+
+    @property
+    def location(self) -> tuple[str, int, str]:
+        """Table, row (-1 for several) and column (perhaps empty) that it is about."""
+        if isinstance(self.printed, tuple):
+            return self.printed
+        columns = ", ".join(dict.fromkeys(c for _, _, c in self.about))
+        return self.stands or (self.table, self.row, columns)
+
+    @property
+    def row_of(self) -> tuple[str, int] | None:
+        """Table and row that it is about; None for several rows."""
+        table, row, _ = self.location
+        return (table, row) if table and row >= 0 else None
 
 
 @dataclass(frozen=True)
@@ -169,9 +190,15 @@ def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, V
     return reading, reading.value()
 
 
-def _otherwise(statement: Statement, book: Book, still_open: str) -> tuple[str, str, frozenset[Cell]]:
-    """Verdict where a statement does not hold as it stands: on what it depends, if on anything, and the cells read."""
+def _otherwise(
+    statement: Statement, book: Book, still_open: str, breaks: tuple[tuple[Cell, ...], ...] = ()
+) -> tuple[str, str, frozenset[Cell]]:
+    """Verdict where a statement does not hold as it stands: on what it depends, if on anything, and the cells read.
+
+    An alternative that holds because it leaves out the rows at which the statement breaks is none.
+    """
     cells: set[Cell] = set()
+    refused = ""
     for name, expression in statement.otherwise:
         reading, value = _read(statement, book, expression)
         cells |= set(reading.cells)
@@ -181,9 +208,22 @@ def _otherwise(statement: Statement, book: Book, still_open: str) -> tuple[str, 
             low, at, high = _scalar(value, expression)
             holds = _print_of(statement, book).agrees(low, at, high) in ("exact", "within")
             told = f"{reading.written()} = {at:.6g}"
-        if holds:
+        left_out = _left_out(reading, breaks) if holds else ()
+        if left_out:
+            table, row, _ = left_out[0]
+            refused = refused or f"no reading: {name}, which leaves out {row_label(book, table, row)}"
+        elif holds:
             return DEPENDS, f"depends on: {name}: {told}", frozenset(cells)
-    return (DEPENDS, f"depends on {still_open}", frozenset(cells)) if still_open else (NOT, "", frozenset(cells))
+    if still_open:
+        return DEPENDS, f"depends on {still_open}", frozenset(cells)
+    return NOT, refused, frozenset(cells)
+
+
+def _left_out(reading: Reading, breaks: tuple[tuple[Cell, ...], ...]) -> tuple[Cell, ...]:
+    """Cells at which a statement breaks that an alternative leaves out of a column of which it reads other rows."""
+    columns = {(t, c) for t, _, c in reading.cells}
+    broken = dict.fromkeys(cell for cells in breaks for cell in cells)
+    return tuple(c for c in broken if (c[0], c[2]) in columns and c not in reading.cells)
 
 
 def _scalar(value: Value, expression: str) -> tuple[float, float, float]:
@@ -204,7 +244,7 @@ def _number(statement: Statement, book: Book) -> Decision:
     own = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset()
     if not statement.expression:
         text = book.text(statement.printed) if isinstance(statement.printed, tuple) else statement.printed or ""
-        return _decided(statement, text, math.nan, UNKNOWN, statement.comment, own)
+        return _decided(statement, text, math.nan, UNKNOWN, statement.comment or _ALONE, own)
     reading, value = _read(statement, book, statement.expression)
     if isinstance(value, Texts):
         for cell in value.cells:
@@ -221,13 +261,15 @@ def _number(statement: Statement, book: Book) -> Decision:
         why = _why_unknown(reading, book)
         return _decided(statement, printed.text, math.nan, UNKNOWN, _joined(written, why, statement.comment), cells)
     found = printed.agrees(low, at, high)
-    copy = copied(statement.expression)
+    copy = copied(template(statement.expression)[0])
     if found == "no" and copy and len(reading.cells) == 1:
         found = _of_fewer_digits(printed, book.printed(next(iter(reading.cells))), copy[1])
     why = f"the inputs' digits allow {low:.6g} to {high:.6g}" if high > low and found != "exact" else ""
     verdict, more = FOLLOWS, frozenset[Cell]()
     if found not in ("exact", "within"):
         verdict, told, more = _otherwise(statement, book, _DIGITS if found == "undecided" else "")
+        if verdict == NOT and statement.cut and printed.cut_off(low, high):
+            verdict, told = DEPENDS, f"depends on: digits cut off instead of rounded: {printed.shown(at)} if rounded"
         why = told or why
     comment = _joined(written, why, statement.comment)
     return _decided(statement, printed.text, at, verdict, comment, cells | more, printed)
@@ -249,7 +291,7 @@ def _said(statement: Statement, book: Book) -> str:
 def _truth(statement: Statement, book: Book) -> Decision:
     said = _said(statement, book)
     if not statement.expression:
-        return _decided(statement, said, "", UNKNOWN, statement.comment, frozenset())
+        return _decided(statement, said, "", UNKNOWN, statement.comment or _ALONE, frozenset())
     reading, value = _read(statement, book, statement.expression)
     if not isinstance(value, Truth) or len(value) != 1:
         got = f"{len(value)} truths; use all() or any()" if isinstance(value, Truth) else "no comparison"
@@ -262,11 +304,11 @@ def _truth(statement: Statement, book: Book) -> Decision:
         comment = _joined(written, _why_unknown(reading, book), statement.comment)
         return _decided(statement, said, "", UNKNOWN, comment, cells)
     still_open = "" if at == 0 else _VALUES if _missing(reading, book) else _DIGITS
-    verdict, told, more = _otherwise(statement, book, still_open)
+    verdict, told, more = _otherwise(statement, book, still_open, value.breaks if at == 0 else ())
     shown = "undecided" if verdict == DEPENDS else "does not hold"
     if verdict != NOT:
         return _decided(statement, said, shown, verdict, _joined(written, told, statement.comment), cells | more)
-    comment = _joined(written, _broken(value, book), statement.hint, statement.comment)
+    comment = _joined(written, _broken(value, book), told, statement.hint, statement.comment)
     made = _decided(statement, said, shown, verdict, comment, cells | more)
     return replace(made, at_fault=frozenset(c for cells in value.breaks for c in cells))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from judgestats.published.auditing import Audited
 from judgestats.published.books import Book, Cell
+from judgestats.published.briefing import coverage
 from judgestats.published.claims import CLAIMS
 from judgestats.published.printed import parse
 from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERDICTS, Decision, tallied
@@ -30,6 +31,12 @@ _MEANING = {
     "needs holds no number",
     FOLLOWS: "the other printed numbers give it, within the precision of their print",
 }
+_COUNTED = (
+    "Numbers are counted first: every one that is printed, by the strongest check on it: recomputed from other printed "
+    "numbers, copied (compared with the same quantity printed elsewhere), only bounded (an input of other numbers, or "
+    "within bounds), or not touched. Faults are findings that do not follow, those of one altered number or one row "
+    "taken together. Then the verdicts of all checks."
+)
 #: Makes the figures of a paper.
 Figures = Callable[[], Iterator[Markup]]
 
@@ -87,14 +94,14 @@ def audit_page(
 
 
 def _summary(audits: Sequence[Audited], named: Mapping[str, str]) -> Markup:
-    rows = []
-    for a in audits:
+    rows, numbers = [], coverage(audits).drop(columns="source", errors="ignore")
+    for a, told in zip(audits, numbers.to_numpy().tolist(), strict=True):
         found = tallied(a.decisions)
         link = tag("a", named[a.paper], href=f"#{anchor(a.paper)}")
-        cells = [link, *(count(found[v]) for v in VERDICTS), count(len(a.decisions))]
-        rows.append(row(cells, numbers=range(1, 6)))
-    heads = ["paper" if len(audits) > 1 else "table", *VERDICTS, "checks"]
-    return table(heads, rows, numbers=range(1, 6), class_="audit-summary")
+        cells = [link, *map(count, told), *(count(found[v]) for v in VERDICTS), count(len(a.decisions))]
+        rows.append(row(cells, numbers=range(1, len(cells))))
+    heads = ["paper" if len(audits) > 1 else "table", *numbers.columns, *VERDICTS, "checks"]
+    return join([table(heads, rows, numbers=range(1, len(heads)), class_="audit-summary"), tag("p", _COUNTED)])
 
 
 def _legend() -> Markup:

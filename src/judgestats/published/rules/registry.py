@@ -13,7 +13,7 @@ from judgestats.published.selections import listed
 from judgestats.published.statements import Statement
 
 #: Parameters that every rule takes.
-_COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "claim", "fault")
+_COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "claim", "fault", "cut")
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,8 @@ class Asked:
 
     def grouped(self, key: str, what: str, expression: str, row: int, **more: Any) -> Statement:
         """A statement about a group of rows, of which one is given."""
-        return self.said(self.claim(key, what), expression, row=row, **more)
+        column = str(self.given.get("column", ""))
+        return self.said(self.claim(key, what), expression, row=row, stands=(self.table, -1, column), **more)
 
     def said(self, claim: str, expression: str, place: str = "", **more: Any) -> Statement:
         """A statement of this rule."""
@@ -135,7 +136,7 @@ class Asked:
             otherwise=tuple((k, str(v)) for k, v in more.pop("otherwise", self.given.get("otherwise", {})).items()),
             comment=str(self.given.get("why", "")),
             rounded=frozenset((self.table, c) for c in _list(self.given.get("rounded", ()))),
-            fault=self.fault(more.get("row", -1)), **more,
+            cut=bool(self.given.get("cut", False)), fault=self.fault(more.get("row", -1)), **more,
         )  # fmt: skip
 
 
@@ -288,6 +289,8 @@ def _check(key: str, value: Any) -> None:
         good, allowed = _named(value) or (_listed(value) and all(map(_named, value))), "a name, or a list of names"
     elif key in _SUMMED and isinstance(value, list | tuple):
         good, allowed = _listed(value) and all(map(_single, value)), "columns or numbers, one at least"
+    elif key == "cut":
+        good, allowed = isinstance(value, bool), "true or false"
     else:
         good, allowed = _single(value) or (key in _TOLD and value == ""), "a text or a number"
     if not good:

@@ -52,6 +52,32 @@ def _end(method: str, end: str, k: str, n: str, level: float) -> str:
     return f"{method}_{end}({k}, {n}, conf_level={level})"
 
 
+@rule("standard_error", "se", takes=("share", "count", "n", "unit"))
+def _standard_error(asked: Asked) -> Iterator[Statement]:
+    """The standard error of a share is that of share and n; without n, it is 0 at a share of 0 or 1 and only there."""
+    if not {"share", "count"} & set(asked.given) or ("count" in asked.given and "n" not in asked.given):
+        raise AuditError("it needs share=, or count= and n=.")
+    n = f"({asked.expression('n')})" if "n" in asked.given else ""
+    for row in asked.rows():
+        scale = _scale(asked, "se", row)
+        if "count" in asked.given:
+            p = f"({asked.expression('count')}) / {n}"
+        else:
+            p = f"({asked.expression('share')}){' / 100' if scale or asked.percent('share', row) else ''}"
+        if n:
+            made, other = (f"{scale}sqrt(larger(0, {p} * (1 - {p})) / ({n}{less}))" for less in ("", " - 1"))
+            others = {"the divisor n - 1": other, **asked.given.get("otherwise", {})}
+            yield asked.statement(row, "standard error of a share", made, asked.columns("se")[0], otherwise=others)
+        else:
+            se, p = asked.expression("se"), f"as_printed({p})"
+            made = f"({p} <= 0 or {p} >= 1) and {se} <= 0 or ({p} > 0 and {p} < 1) and {se} > 0"
+            what = "a standard error of 0 at 0 and 100 %, and only there"
+            yield asked.statement(row, what, made, about=asked.about(row, "se"), hint=_CERTAIN)
+
+
+_CERTAIN = "0 is what the formula gives at 0 and 100 %; it is no certainty, see Wilson's interval"
+
+
 @rule("grim", "mean", "n", takes=("items", "step", "low", "unit"))
 def _grim(asked: Asked) -> Iterator[Statement]:
     """n answers on the scale's steps can have the printed mean (GRIM)."""
