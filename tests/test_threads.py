@@ -146,6 +146,17 @@ def test_a_thread_records_its_own_warnings_while_another_ignores_all():
     assert ([*warnings.filters], warnings.showwarning) == before
 
 
+def test_a_record_is_kept_though_another_thread_restores_the_filters():
+    plain = warnings.warn
+    other = warnings.catch_warnings()
+    other.__enter__()  # as pandas does in nearly every call
+    with warnings_recorded() as record:
+        other.__exit__(None, None, None)
+        warnings.warn("kept", UserWarning, stacklevel=1)
+    assert [(str(w.message), w.category) for w in record] == [("kept", UserWarning)]
+    assert warnings.warn is plain
+
+
 FORKED = """
 import multiprocessing, sys, threading, time
 import numba, numpy as np, pandas as pd, judgestats as js

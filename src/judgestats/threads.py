@@ -96,8 +96,21 @@ def _filtered(asked: list[tuple[str, type[Warning] | None]]) -> Restore:
         else:
             record.append(warnings.WarningMessage(message, category, filename, lineno, file, line))
 
-    warnings.showwarning = show
-    return lambda: before.__exit__(None, None, None)
+    plain = warnings.warn
+
+    def warn(message: Any, category: Any = None, stacklevel: int = 1, *rest: Any, **more: Any) -> None:
+        kind = type(message) if isinstance(message, Warning) else category or UserWarning
+        if getattr(_MINE, "record", None) is None:
+            plain(message, category, stacklevel + 1, *rest, **more)
+        else:  # without the filters: a call of pandas that ends in another thread puts others in place
+            show(message if isinstance(message, Warning) else kind(message), kind, "", 0)
+
+    def restore() -> None:
+        warnings.warn = plain
+        before.__exit__(None, None, None)
+
+    warnings.showwarning, warnings.warn = show, warn
+    return restore
 
 
 _FILTERS = Shared(_filtered)
