@@ -143,7 +143,7 @@ class Audited:
         --------
         >>> (own,) = audited("dark_current")
         >>> own.numbers()["checked"].value_counts().to_dict()
-        {'recomputed': 165, 'copied': 86, 'only bounded': 11}
+        {'recomputed': 164, 'copied': 87, 'only bounded': 11}
         """
         how, own = checked(self.decisions, self.book), self.cells()
         rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import comb
@@ -12,6 +13,8 @@ from judgestats.models.grammar.tokens import ARITHMETIC, TERMS, Node, Reader, To
 
 #: Levels that one term may be nested.
 DEEPEST = 60
+#: More signs in a row than that.
+_SIGNS = re.compile(rf"(?:[-+]\s*){{{DEEPEST + 1}}}")
 #: Order of interactions that ``**`` may ask for.
 HIGHEST_ORDER = 20
 #: Terms that one product or power may stand for.
@@ -145,6 +148,8 @@ def read(source: Any) -> Formula:
     source = "".join(" " if c.isspace() else c for c in source).rstrip()
     if not source.strip():
         raise FormulaError("The formula is empty. Write 'y ~ x + (1|g)'.")
+    if _SIGNS.search(source):
+        raise _deep(source)
     tokens = scan(source)
     left, right = _sides(source, tokens)
     try:
