@@ -842,3 +842,15 @@ def test_many_expressions_do_not_mix():
     """More of them than are kept parsed."""
     rules = [{"rule": "check", "table": "table", "holds": f"sum(table.a) + {i} == {394 + i}"} for i in range(4200)]
     assert set(verdicts(COUNTS, *rules, rules[0])) == {FOLLOWS}
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ({"rule": "check", "holds": 'argmax(table.a, "judge") == "A"'}, "'table' has no column 'judge': a, model"),
+        ({"rule": "check", "holds": 'argmax(table.a, "model") == "y"', "why": "\ud800"}, "is no text"),
+    ],
+)
+def test_labels_and_texts_that_are_none_are_refused(rule, told):
+    with pytest.raises(AuditError, match=told):
+        js.audit(pd.DataFrame({"a": ["1", "2"], "model": ["x", "y"]}), rules=[rule])

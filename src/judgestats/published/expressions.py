@@ -330,6 +330,10 @@ class Reading:
         names = [c.value for c in columns if isinstance(c, ast.Constant) and isinstance(c.value, str)]
         if not cells or not names or len(names) != len(columns):
             raise self._refused(node, "Name the column of labels, as in argmax(table1.r, 'model').")
+        for table in {t for t, _, _ in cells}:
+            if absent := [name for name in names if name not in self.book.columns[table]]:
+                have = ", ".join(self.book.columns[table])
+                raise self._refused(node, f"{table!r} has no column {absent[0]!r}: {have}.")
         return tuple(" / ".join(self.book.text((t, i, name)) for name in names) for t, i, _ in cells)
 
     def written(self) -> str:

@@ -275,6 +275,10 @@ def _known(given: Any) -> Rule:
         )
     for key, value in given.items():
         _check(key, value)
+        try:
+            str(value).encode()
+        except UnicodeEncodeError as problem:
+            raise AuditError(f"{key} = {value!r} is no text: half a character at {problem.start}.") from None
     return known
 
 
