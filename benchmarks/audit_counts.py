@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from judgestats.published.auditing import Audited, audited
-from judgestats.published.briefing import coverage
+from judgestats.published.auditing import Audited, audited, coverage
 from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, tallied
 
 README = Path(__file__).parents[1] / "README.md"

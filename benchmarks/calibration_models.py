@@ -17,7 +17,7 @@ from judgestats.models.bayes.grids import integrated
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.designs import Design, design
 from judgestats.models.hierarchical import components, crossed
-from judgestats.models.likelihood.thresholds import NONE, thresholds
+from judgestats.models.likelihood.objectives import NONE, thresholds
 from judgestats.models.ml import Model
 
 Floats = NDArray[np.float64]

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, xlogy
 
 from judgestats.models.bayes.draws import diagnostics
-from judgestats.models.hierarchical import cues, curves, joint_laws, leanings
-from judgestats.models.hierarchical.arms import Arms, read
-from judgestats.models.hierarchical.choices import missed
-from judgestats.models.hierarchical.choices import ranked as best_of
-from judgestats.models.hierarchical.ladders import PRIORS as LADDER_PRIORS
-from judgestats.models.hierarchical.ladders import Ladder, shares, threshold
-from judgestats.models.hierarchical.leaning_counts import Cells
-from judgestats.models.hierarchical.outcomes import Outcomes
+from judgestats.models.hierarchical import cues, curves, leanings, rankings
+from judgestats.models.hierarchical.cues import Outcomes
+from judgestats.models.hierarchical.curves import PRIORS as LADDER_PRIORS
+from judgestats.models.hierarchical.curves import Ladder, shares, threshold
+from judgestats.models.hierarchical.leanings import Cells
+from judgestats.models.hierarchical.rankings import Arms, missed, read
+from judgestats.models.hierarchical.rankings import ranked as best_of
 
 Floats = NDArray[np.float64]
 #: Warm-up draws, and the lengths of the runs tried until each quantity has as many effective draws as asked.
@@ -141,17 +140,17 @@ def _arms(law: str) -> Arms:
 def _log_items(arms: Arms, v: Values) -> Floats:
     """Log likelihood of answer patterns."""
     sign = np.where(np.isnan(arms.answers), 0.0, 2 * arms.answers - 1)
-    total = np.zeros((len(v["logit"]), len(sign), len(joint_laws.NODES)))
+    total = np.zeros((len(v["logit"]), len(sign), len(rankings.NODES)))
     for s in range(_ARMS):
         phi = expit(v["each_link"][:, :, s])
-        at = v["logit"][:, :, s, None] / phi[..., None] + joint_laws.bridge(joint_laws.NODES, phi[..., None])
+        at = v["logit"][:, :, s, None] / phi[..., None] + rankings.bridge(rankings.NODES, phi[..., None])
         total -= np.abs(sign[:, s, None]) * np.logaddexp(0, -sign[:, s, None] * at[:, arms.owner])
-    return np.asarray((arms.count * logsumexp(total + np.log(joint_laws.WEIGHTS), axis=-1)).sum(axis=-1))
+    return np.asarray((arms.count * logsumexp(total + np.log(rankings.WEIGHTS), axis=-1)).sum(axis=-1))
 
 
 def _log_counts(arms: Arms, v: Values) -> Floats:
     """Log likelihood of margins, each alone, or of the two-by-two tables with the baseline."""
-    p, both = joint_laws.joint(arms, v)
+    p, both = rankings.joint(arms, v)
     each = xlogy(arms.k, np.maximum(p, 1e-300)) + xlogy(arms.n - arms.k, np.maximum(1 - p, 1e-300))
     if arms.law != "discordant":
         return np.asarray(each.sum(axis=(1, 2)))
@@ -163,11 +162,11 @@ def _log_counts(arms: Arms, v: Values) -> Floats:
 
 
 def _strategies(law: str) -> Case:
-    empty, priors = _arms(law), joint_laws.PRIORS
-    names = joint_laws.labels(empty)
+    empty, priors = _arms(law), rankings.PRIORS
+    names = rankings.labels(empty)
 
     def ranked(v: Values, data: Arms) -> Values:
-        p, both = joint_laws.joint(data, v)
+        p, both = rankings.joint(data, v)
         best, loss = best_of(p.mean(axis=1))
         change = p[:, 0, 1] - p[:, 0, 0]
         apart = p[:, 0, 1] + p[:, 0, 0] - 2 * both[:, 0, 1]
@@ -176,11 +175,11 @@ def _strategies(law: str) -> Case:
                 "effect in points": change, "missed": missed(change, apart, _CALLS),
                 "log likelihood": loglik}  # fmt: skip
 
-    drawn = joint_laws.prior_draw(empty, priors, np.random.default_rng(0))[1]
+    drawn = rankings.prior_draw(empty, priors, np.random.default_rng(0))[1]
     return Case(
         f"strategies, {_LAWS[law]}", f"3 judges, a baseline and 2 strategies, {_CALLS} calls each",
-        lambda rng, times: joint_laws.prior_draw(empty, _times(priors, times), rng),
-        Sampler(joint_laws.model(drawn, priors), names, ranked, joint_laws.observed), ranked,
+        lambda rng, times: rankings.prior_draw(empty, _times(priors, times), rng),
+        Sampler(rankings.model(drawn, priors), names, ranked, rankings.observed), ranked,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import peer_kappa
 import pytest
 
-from judgestats.metrics.agreement.kappas import kappa
+from judgestats.metrics.agreement.chance_corrected import kappa
 
 
 @pytest.fixture(scope="module")

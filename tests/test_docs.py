@@ -192,7 +192,7 @@ def test_decisions_are_numbered_without_a_gap():
 
 
 def test_every_function_of_expressions_is_on_the_page_of_the_audit():
-    from judgestats.published.functions import EACH, OVER, SPECIAL, WITHIN
+    from judgestats.published.expressions import EACH, OVER, SPECIAL, WITHIN
 
     page = (DOCS / "audit.md").read_text(encoding="utf-8").partition("## Expressions")[2].partition("\n## ")[0]
     named = set(re.findall(r"`(\w+)", page))

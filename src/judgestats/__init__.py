@@ -85,7 +85,7 @@ _ROOMS = {
         "revision",
     ],
     "judgestats.metrics.datasheets": ["datasheet", "compare_datasheets", "profile"],
-    "judgestats.metrics.support": ["supported", "describe"],
+    "judgestats.metrics.measure_registry": ["supported", "describe"],
     "judgestats.models": [
         "Fit",
         "anova",
@@ -180,6 +180,8 @@ if TYPE_CHECKING:
     from judgestats.metrics.invariance import rationale_check as rationale_check
     from judgestats.metrics.invariance import rationale_shift as rationale_shift
     from judgestats.metrics.invariance import revision as revision
+    from judgestats.metrics.measure_registry import describe as describe
+    from judgestats.metrics.measure_registry import supported as supported
     from judgestats.metrics.psychometrics import criterion_shift as criterion_shift
     from judgestats.metrics.psychometrics import d_prime as d_prime
     from judgestats.metrics.psychometrics import dark_current as dark_current
@@ -188,8 +190,6 @@ if TYPE_CHECKING:
     from judgestats.metrics.psychometrics import filler_preference as filler_preference
     from judgestats.metrics.psychometrics import target_sensitivity as target_sensitivity
     from judgestats.metrics.psychometrics import validity_gates as validity_gates
-    from judgestats.metrics.support import describe as describe
-    from judgestats.metrics.support import supported as supported
     from judgestats.models import Fit as Fit
     from judgestats.models import anova as anova
     from judgestats.models import fit as fit

@@ -333,7 +333,7 @@ def _holds(audit: Any) -> bool:
 
 def _show_audit(found: Any, paged: bool) -> None:
     """Counts, then the first findings of each source; the rest is on the page."""
-    from judgestats.published.briefing import counts, coverage, findings
+    from judgestats.published.auditing import counts, coverage, findings
 
     _print_table(_console(), f"Printed numbers: {', '.join(a.paper for a in found)}", coverage(found))
     _print_table(_console(), "Checks of numbers and statements", counts(found))
@@ -403,7 +403,7 @@ def _account_of(
 
 def _check_identity(data: Any, identity: dict[str, str]) -> None:
     """Refuse names that are no system or no judge before anything is measured."""
-    from judgestats.metrics.consensus.identity import identities
+    from judgestats.metrics.consensus.panel import identities
 
     if not identity:
         return
@@ -439,7 +439,7 @@ def _check_references(data: Any, against: dict[str, Any]) -> None:
 def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
     """Agreement with people, beside that of people with each other."""
     from judgestats.metrics.agreement import judge_against_people
-    from judgestats.reporting.words import in_words, interval, number
+    from judgestats.reporting.formatting import in_words, interval, number
 
     if "humans" not in against:
         return
@@ -458,7 +458,7 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
 
 
 def _show_unread(console: Console, source: str, encoding: str) -> None:
-    from judgestats.ingest.sources import resolve
+    from judgestats.ingest.files import resolve
 
     told = resolve(source, encoding or None).told
     if told:
@@ -485,7 +485,7 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
 
 
 def _show_design(console: Console, data: Any) -> None:
-    from judgestats.metrics.support import describe
+    from judgestats.metrics.measure_registry import describe
 
     _print_table(console, "Design", describe(data))
 
@@ -507,7 +507,7 @@ def _show_account(console: Console, data: Any) -> None:
 
 
 def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
-    from judgestats.metrics.support import supported
+    from judgestats.metrics.measure_registry import supported
 
     found = supported(data, **against)
     able = found[found["supported"]]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.delimited import column_names
+from judgestats.ingest.files import column_names
 
 
 class Counted(str):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 import twins_coincidence as twins
-from judgestats.kernels.chance import chance_corrected, weighted_kappa
-from judgestats.kernels.coincidence import Units, krippendorff, unit_weights
+from judgestats.kernels.chance import Units, chance_corrected, krippendorff, unit_weights, weighted_kappa
 
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
 #: Units of up to five answers, on a scale of up to five points, some of them without a pair.
@@ -164,7 +163,7 @@ def test_draws_come_in_blocks(monkeypatch):
     """A block holds few numbers, and the draws do not depend on it."""
     n = np.ones(50)
     whole = np.concatenate(list(unit_weights(n, np.random.default_rng(5), 40)))
-    monkeypatch.setattr("judgestats.kernels.coincidence._HELD", 500)
+    monkeypatch.setattr("judgestats.kernels.chance._HELD", 500)
     blocks = list(unit_weights(n, np.random.default_rng(5), 40))
     assert max(map(len, blocks)) == 10
     np.testing.assert_array_equal(np.concatenate(blocks), whole)
@@ -172,5 +171,5 @@ def test_draws_come_in_blocks(monkeypatch):
     units = laid_out([[i, (7 * i) % 60] for i in range(60)])
     monkeypatch.undo()
     all_at_once = krippendorff(units, np.ones((1, 60)), values, "ratio").alpha
-    monkeypatch.setattr("judgestats.kernels.coincidence._HELD", 500)
+    monkeypatch.setattr("judgestats.kernels.chance._HELD", 500)
     np.testing.assert_allclose(krippendorff(units, np.ones((1, 60)), values, "ratio").alpha, all_at_once, rtol=1e-12)

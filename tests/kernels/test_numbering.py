@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import twins
-from judgestats.kernels.numbering import by_appearance
+from judgestats.kernels.decomposition import by_appearance
 
 
 @given(st.lists(st.integers(0, 40), max_size=60), st.sampled_from([np.int16, np.int32, np.int64]))

@@ -17,7 +17,7 @@ from judgestats.metrics.agreement import (
     quality_agreement,
     rubric_share,
 )
-from judgestats.metrics.agreement.effects import D, mean_rows, sign_p
+from judgestats.metrics.agreement.shifts import D, mean_rows, sign_p
 from judgestats.metrics.consensus.correlations import spearman_p
 from judgestats.published.catalogue import load
 from judgestats.published.paper_consensus_illusion import ablation, rankings, shifts

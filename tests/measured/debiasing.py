@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.kernels.contingency import kappa_from_margins
+from judgestats.kernels.chance import kappa_from_margins
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.metrics.bias import minimum_detectable_effect
 from judgestats.published.catalogue import load

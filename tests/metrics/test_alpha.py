@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import twins_coincidence as twins
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics.agreement.krippendorff import LEVELS, alpha
+from judgestats.metrics.agreement.chance_corrected import LEVELS, alpha
 from judgestats.results import COLUMNS, FEW_CLUSTERS, FEW_DRAWN, NOT_INDEPENDENT, ONE_UNIT, RESAMPLES_AGREE
 
 NAN = np.nan

@@ -13,8 +13,8 @@ from statsmodels.stats.contingency_tables import SquareTable
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
-from judgestats.metrics.invariance import anchoring, movements, protocol_difference
-from judgestats.metrics.invariance.movements import stuart_maxwell
+from judgestats.metrics.invariance import anchoring, outcomes, protocol_difference
+from judgestats.metrics.invariance.outcomes import stuart_maxwell
 from judgestats.schema.counting import tally
 
 FAVOURED = {"truth": "llm", "flip": "ml"}
@@ -714,8 +714,8 @@ def test_an_item_a_cluster_is_bhapkars_test():
     counts[np.arange(cells.size), cells // 3] = 1
     counts[np.arange(cells.size), 3 + cells % 3] = 1
     order = rng.permutation(cells.size)
-    p, words = movements.clustered_test(counts[order], np.arange(cells.size))
-    statistic, df = movements.stuart_maxwell(joint)
+    p, words = outcomes.clustered_test(counts[order], np.arange(cells.size))
+    statistic, df = outcomes.stuart_maxwell(joint)
     bhapkar = statistic / (1 - statistic / n) * (n - 1) / n
     assert p == pytest.approx(f.sf(bhapkar * (n - df) / (df * (n - 1)), df, n - df))
     assert words == f"Wald by cluster, F on {df} and {n - df:.0f} df"
@@ -727,11 +727,11 @@ def test_the_joint_test_by_cluster_holds_its_level():
     for _ in range(600):
         share = rng.dirichlet([2, 2, 3], 40)
         counts = np.hstack([[rng.multinomial(4, s) for s in share] for _ in range(2)]).astype(float)
-        rejected += movements.clustered_test(counts, np.arange(40))[0] < 0.05
+        rejected += outcomes.clustered_test(counts, np.arange(40))[0] < 0.05
     assert 0.02 < rejected / 600 < 0.085
 
 
 def test_the_joint_test_of_clusters_that_do_not_move():
     still = np.tile([1.0, 2, 0, 1, 2, 0], (12, 1))
-    assert movements.clustered_test(still, np.arange(12)) == (1.0, "Wald, 0 df")
-    assert math.isnan(movements.clustered_test(np.array([[1.0, 0, 0, 0, 1, 0]]), np.zeros(1, dtype=int))[0])
+    assert outcomes.clustered_test(still, np.arange(12)) == (1.0, "Wald, 0 df")
+    assert math.isnan(outcomes.clustered_test(np.array([[1.0, 0, 0, 0, 1, 0]]), np.zeros(1, dtype=int))[0])

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, newcombe_paired, wilson
 from judgestats.metrics.bias import bias_change, bias_score, length_reading, slot_lean
-from judgestats.metrics.shares import cell_mean, clustered_cell_mean, difference, folded
+from judgestats.metrics.rates import cell_mean, clustered_cell_mean, difference, folded
 from judgestats.results import COLUMNS, NO_DATA, NOT_INDEPENDENT, SIGN_CHANGED
 from judgestats.schema import tally
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.bias import pareto_front
-from judgestats.metrics.bias.frontier import ESTIMATED, NO_COST, NO_VALUE, costs
+from judgestats.metrics.bias.strategies import ESTIMATED, NO_COST, NO_VALUE, costs
 
 
 def points(pairs: list[tuple[float, float]]) -> pd.DataFrame:

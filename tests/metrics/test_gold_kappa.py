@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.contingency import cohen_kappa
+from judgestats.kernels.chance import cohen_kappa
 from judgestats.metrics.agreement import ac1, kappa
 from judgestats.metrics.bias import gold_agreement
 from judgestats.metrics.bias.gold import BY_CHANCE, NO_SPREAD

@@ -16,7 +16,7 @@ from sklearn.metrics import cohen_kappa_score
 
 import twins_coincidence as twins
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics.agreement.kappas import ac1, kappa
+from judgestats.metrics.agreement.chance_corrected import ac1, kappa
 from judgestats.results import BY_STRUCTURE, COLUMNS, FEW_CLUSTERS, NOT_INDEPENDENT, RESAMPLES_AGREE
 from judgestats.schema import tally
 

@@ -9,7 +9,7 @@ import pytest
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.invariance import rationale_check
-from judgestats.metrics.invariance.texts import mentions, stated_winner
+from judgestats.metrics.invariance.rationales import mentions, stated_winner
 
 
 def calls(choice, rationale, **columns):

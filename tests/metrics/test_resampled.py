@@ -16,8 +16,7 @@ import registry
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import binomial_interval
-from judgestats.metrics.rates import rates
-from judgestats.metrics.resampled import LONE_UNIT, NOT_BCA, Bootstrap, planned, resampled
+from judgestats.metrics.rates import LONE_UNIT, NOT_BCA, Bootstrap, planned, rates, resampled
 from judgestats.results import BIASED, FEW_CLUSTERS, FEW_DRAWN, NO_DATA, ONE_UNIT, RESAMPLES_AGREE
 
 

@@ -22,10 +22,9 @@ from judgestats.metrics.bias import (
     preference_rate,
     score_error,
 )
-from judgestats.metrics.bias.annotators import agreement
+from judgestats.metrics.bias.human_preferences import agreement
 from judgestats.metrics.consensus.calibration import calibrate
-from judgestats.metrics.resampled import Bootstrap
-from judgestats.metrics.shares import clustered_cell_mean, clustered_difference
+from judgestats.metrics.rates import Bootstrap, clustered_cell_mean, clustered_difference
 from judgestats.schema.counting import tally
 from judgestats.verdicts.composites import composite
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics import trials
+from judgestats.metrics import measure_registry
 from judgestats.metrics.agreement import (
     agreement_levels,
     alpha,
@@ -34,13 +34,11 @@ from judgestats.metrics.bias import (
     recommend,
     score_error,
 )
-from judgestats.metrics.bias.frontier import INFINITE, NAMELESS, NO_COST
-from judgestats.metrics.bias.selector import OVER_BUDGET
-from judgestats.metrics.bias.strategies import mcnemar_test
+from judgestats.metrics.bias.strategies import INFINITE, NAMELESS, NO_COST, OVER_BUDGET, mcnemar_test
 from judgestats.metrics.consensus import calibrate, consensus_deviation, rank_correlation
 from judgestats.metrics.consensus.correlations import correlated
-from judgestats.metrics.questions import PREFERENCE_TRIALS, RATING_TRIALS
-from judgestats.reporting.words import FLAGS
+from judgestats.metrics.measure_registry import PREFERENCE_TRIALS, RATING_TRIALS
+from judgestats.reporting.formatting import FLAGS
 from judgestats.results import FEW_CLUSTERS, FEW_RATERS, ONE_UNIT, few_clusters
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import grouping, names
@@ -358,5 +356,5 @@ def test_no_interval_no_word_of_raters():
 
 
 def test_the_measures_that_are_tried_are_those_asked():
-    assert trials.trials(calls()) is PREFERENCE_TRIALS
-    assert trials.trials(scores()) is RATING_TRIALS
+    assert measure_registry.trials(calls()) is PREFERENCE_TRIALS
+    assert measure_registry.trials(scores()) is RATING_TRIALS

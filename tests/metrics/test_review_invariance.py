@@ -17,7 +17,7 @@ from judgestats.metrics.invariance import (
     rationale_shift,
     revision,
 )
-from judgestats.metrics.invariance.texts import stated_winner
+from judgestats.metrics.invariance.rationales import stated_winner
 from judgestats.results import NOT_INDEPENDENT, RESAMPLES_AGREE
 from judgestats.schema import tally
 

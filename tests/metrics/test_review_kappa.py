@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.kernels.contingency import cohen_kappa
-from judgestats.metrics.agreement.kappas import ac1, kappa
-from judgestats.metrics.agreement.krippendorff import alpha
+from judgestats.kernels.chance import cohen_kappa
+from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
 from judgestats.results import FEW_DISAGREEMENTS
 from judgestats.schema import tally
 

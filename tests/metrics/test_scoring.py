@@ -11,7 +11,7 @@ from scipy.stats import bootstrap, pearsonr, ttest_1samp
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias import best_of_accuracy, score_error
-from judgestats.metrics.bias.scoring import NO_SPREAD, PERFECT, TOO_FEW
+from judgestats.metrics.bias.gold import ERRORS_ALIKE, PERFECT, TOO_FEW
 from judgestats.results import CONSTANT, NOT_INDEPENDENT
 
 # ---------------------------------------------------------------- score_error
@@ -58,7 +58,7 @@ def test_the_sign_of_bias_is_score_minus_gold():
     table = scored().assign(score=lambda t: t["gold"] + 2.0)
     got = terms(score_error(table))
     assert got.loc["bias", "estimate"] == 2
-    assert NO_SPREAD in got.loc["bias", "flag"]
+    assert ERRORS_ALIKE in got.loc["bias", "flag"]
     assert np.isnan(got.loc["bias", "conf_low"])
     assert got.loc["pearson", "estimate"] == 1
     assert got.loc["pearson", "flag"] == PERFECT

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import judgestats as js
-from judgestats.metrics import questions
-from judgestats.metrics.agreement import blocks
+from judgestats.metrics import measure_registry
+from judgestats.metrics.agreement import levels
 
 
 def panel(items, seed=0):
@@ -40,7 +40,7 @@ def peak(call):
 def test_resamples_are_drawn_a_block_at_a_time(measure, monkeypatch):
     data = panel(12)
     whole = measure(data, n_resamples=100)
-    monkeypatch.setattr(blocks, "HELD", 12 * 7)
+    monkeypatch.setattr(levels, "HELD", 12 * 7)
     pd.testing.assert_frame_equal(measure(data, n_resamples=100), whole)
 
 
@@ -55,13 +55,13 @@ def test_memory_of_a_bootstrap_is_not_resamples_times_items(measure):
 
 def test_what_is_supported_is_tried_without_a_bootstrap(monkeypatch):
     asked = []
-    original = questions.Options.call
+    original = measure_registry.Options.call
 
     def call(self, measure, *data, **arguments):
         asked.append(self.n_resamples)
         return original(self, measure, *data, **arguments)
 
-    monkeypatch.setattr(questions.Options, "call", call)
+    monkeypatch.setattr(measure_registry.Options, "call", call)
     _, used = peak(lambda: js.supported(panel(2_000)))
     assert set(asked) == {1}
     assert used < 60
@@ -80,5 +80,5 @@ def test_a_named_cluster_reaches_the_agreement_of_ratings():
     data = panel(60)
     data["topic"] = (data["item"].astype(int) % 6).astype(str)
     for measure in (js.alpha, js.disagreement, js.icc):
-        found = questions.Options(cluster="topic", n_resamples=50).call(measure, data)
+        found = measure_registry.Options(cluster="topic", n_resamples=50).call(measure, data)
         assert found["method"].str.contains("topic").any()

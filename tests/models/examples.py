@@ -9,7 +9,7 @@ import pandas as pd
 
 from judgestats.models.designs import design
 from judgestats.models.fitted import Fitted
-from judgestats.models.likelihood.thresholds import thresholds
+from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, fit_design
 from models.reference import data
 

@@ -12,7 +12,7 @@ import pytest
 
 from judgestats.errors import DesignError, FitError
 from judgestats.models.fitting import fit
-from judgestats.models.verbs.testing import BOUNDARY, NOT_NESTED, REFITTED, SAME_SIZE, anova
+from judgestats.models.postestimation.testing import BOUNDARY, NOT_NESTED, REFITTED, SAME_SIZE, anova
 from models.reference import data, results, value
 from models.test_contrasts import CASES, fitted
 

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.models.verbs.charts import Turned, chart_of
-from judgestats.models.verbs.intervals import AT_ONE, AT_ZERO, OPEN, confint, parameters, profile_rise
-from judgestats.models.verbs.tables import tidy
+from judgestats.models.postestimation.intervals import AT_ONE, AT_ZERO, OPEN, confint, parameters, profile_rise
+from judgestats.models.postestimation.profiling import Turned, chart_of
+from judgestats.models.postestimation.tables import tidy
 from judgestats.results import RESAMPLES_AGREE
 from models.examples import example, fitted
 from models.reference import results, spelled

@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal, norm
 
 from judgestats.errors import DesignError
 from judgestats.models.fitting import fit
-from judgestats.models.verbs.adjusting import Inside, adjusted
+from judgestats.models.postestimation.contrasting import Inside, adjusted
 from models.reference import data, results
 
 CASES = "cbind(incidence, size - incidence) ~ period + (1|herd)"

@@ -9,8 +9,8 @@ import pytest
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.models.coding.counts import counted_by
-from judgestats.models.hierarchical import arms, ladders, leaning_counts, outcomes
+from judgestats.models.coding.responses import counted_by
+from judgestats.models.hierarchical import cues, curves, leanings, rankings
 
 BOTH = r'counts="n".*counts=False'
 CALLS = pd.DataFrame({"y": np.arange(400) // 3 % 2, "x": np.arange(400) % 7, "n": np.arange(400) % 10})
@@ -88,15 +88,15 @@ SCORES = pd.DataFrame({"judge": ["g", "h"], "score": [0.35, 0.4], "n": [20, 20]}
 
 TABLES = {
     "strategy_effects": (lambda t: js.strategy_effects(t, baseline="B0"), RIGHT),
-    "strategies": (lambda t: arms.read(t, "B0", "judge", "strategy", "item", "exact", "drop"), RIGHT),
+    "strategies": (lambda t: rankings.read(t, "B0", "judge", "strategy", "item", "exact", "drop"), RIGHT),
     "tie_model": (
         lambda t: js.tie_model(t, by=None),
         pd.concat([STEPS, STEPS.assign(outcome="tie", n=5).iloc[[0, 2]]]),
     ),
-    "psychometric": (lambda t: ladders.ladder(t, None, None, None), STEPS),
-    "bias": (leaning_counts.read, LEAN),
-    "bias from scores": (leaning_counts.read, SCORES),
-    "susceptibility": (lambda t: outcomes.outcomes(t, "blind"), CUES),
+    "psychometric": (lambda t: curves.ladder(t, None, None, None), STEPS),
+    "bias": (leanings.read, LEAN),
+    "bias from scores": (leanings.read, SCORES),
+    "susceptibility": (lambda t: cues.outcomes(t, "blind"), CUES),
 }
 
 
@@ -119,16 +119,16 @@ def test_calls_with_a_stray_column_are_refused():
         "strategy_effects": lambda t: js.strategy_effects(t, baseline="B0"),
         "item_difficulty": js.item_difficulty,
         "tie_model": lambda t: js.tie_model(t, by=None),
-        "bias": leaning_counts.read,
-        "psychometric": lambda t: ladders.ladder(t, None, None, None),
-        "strategies": lambda t: arms.read(t, "B0", "judge", "strategy", "replicate", "exact", "drop"),
-        "susceptibility": lambda t: outcomes.outcomes(t, "blind"),
+        "bias": leanings.read,
+        "psychometric": lambda t: curves.ladder(t, None, None, None),
+        "strategies": lambda t: rankings.read(t, "B0", "judge", "strategy", "replicate", "exact", "drop"),
+        "susceptibility": lambda t: cues.outcomes(t, "blind"),
     }
     for call in models.values():
         with pytest.raises(SchemaError, match=BOTH):
             call(calls.assign(n=7))
     declared = js.preferences(calls.assign(n=2), counts="n")
-    np.testing.assert_array_equal(leaning_counts.read(declared).n, 2 * leaning_counts.read(calls).n)
+    np.testing.assert_array_equal(leanings.read(declared).n, 2 * leanings.read(calls).n)
     assert js.position_bias(declared).table["n"].iloc[0] == 2 * js.position_bias(calls).table["n"].iloc[0]
 
 

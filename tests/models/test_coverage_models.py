@@ -11,7 +11,7 @@ from coverage_models import COLUMNS, cells, drawn, fitted, is_fixed, laid_out, t
 
 from judgestats.models.fitted import FEW_CALLS
 from judgestats.models.fitting import as_fit
-from judgestats.models.verbs.sizes import RARE, scarce
+from judgestats.models.postestimation.diagnosis import RARE, scarce
 
 TABLE = Path(__file__).parents[2] / "docs" / "coverage_models.csv"
 CELLS = {cell.name: cell for cell in cells()}

@@ -11,8 +11,8 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from judgestats.errors import DesignError
-from judgestats.models.verbs.averaging import averaged, forward, inverse
-from judgestats.models.verbs.delta import delta, quantile, spread
+from judgestats.models.postestimation.delta import delta, normal_quantile, spread
+from judgestats.models.postestimation.prediction import averaged, forward, inverse
 
 
 def test_derivatives_of_a_known_function() -> None:
@@ -45,9 +45,9 @@ def test_what_is_not_known_matters_only_where_it_is_used() -> None:
 
 
 def test_quantile() -> None:
-    assert quantile(0.9) == pytest.approx(1.6448536269514722)
+    assert normal_quantile(0.9) == pytest.approx(1.6448536269514722)
     with pytest.raises(DesignError, match="no coverage"):
-        quantile(95)
+        normal_quantile(95)
 
 
 @pytest.mark.slow

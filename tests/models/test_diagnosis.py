@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.models.verbs.separation import runaway
-from judgestats.models.verbs.wording import left_out, uncorrelated, written
+from judgestats.models.postestimation.diagnosis import left_out, runaway, uncorrelated, written
 from models import reference
 from models.toys import calls
 
@@ -286,7 +285,7 @@ def test_what_was_left_out() -> None:
 def test_a_search_that_ends_early_is_a_fault() -> None:
     from dataclasses import replace
 
-    from judgestats.models.verbs.diagnosis import check
+    from judgestats.models.postestimation.diagnosis import check
 
     own = replace(fit("y ~ s", calls()), converged=False)
     assert check(own)["what"].iloc[0] == "the search did not converge"

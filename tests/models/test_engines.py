@@ -15,7 +15,7 @@ from judgestats import published
 from judgestats.errors import FitError
 from judgestats.models.designs import design
 from judgestats.models.engines import ENGINES
-from judgestats.models.engines.expansion import bernoulli, repeated
+from judgestats.models.engines.wrapping import bernoulli, repeated
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from models import reference

@@ -11,9 +11,8 @@ from scipy.stats import multivariate_t
 
 import judgestats as js
 from judgestats.errors import DesignError, FitError
-from judgestats.models.verbs import freedom
-from judgestats.models.verbs.adjusting import Inside, adjusted
-from judgestats.models.verbs.contrasting import contrasts
+from judgestats.models.postestimation import freedom
+from judgestats.models.postestimation.contrasting import Inside, adjusted, contrasts
 from models.reference import data, results, spelled
 
 #: lmerTest's degrees of freedom, and what is made of them.

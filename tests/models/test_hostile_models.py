@@ -11,8 +11,8 @@ from scipy.optimize import approx_fprime
 
 import judgestats as js
 from judgestats.kernels import likelihoods as lk
+from judgestats.models.likelihood.minimisation import even
 from judgestats.models.likelihood.objectives import Scales
-from judgestats.models.likelihood.starts import even
 
 
 def slopes(seed: int = 2, N: int = 600, spread: tuple[float, float] = (1.0, 0.5)) -> pd.DataFrame:
@@ -208,7 +208,7 @@ def test_the_log_goes_on_through_further_searches() -> None:
 @pytest.mark.parametrize(("answer", "family"), [("y", "binomial"), ("k", "poisson")])
 def test_gradient_in_even_coordinates(answer: str, family: str) -> None:
     from judgestats.models.designs import design
-    from judgestats.models.likelihood.starts import turned
+    from judgestats.models.likelihood.minimisation import turned
     from judgestats.models.ml import Model, generalised
 
     table = slopes().assign(x=lambda t: 1e4 * t["x"] + 3e4)

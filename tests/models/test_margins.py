@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.fitting import fit
-from judgestats.models.verbs.delta import delta, spread
+from judgestats.models.postestimation.delta import delta, spread
 from models.reference import data, results
 from models.test_contrasts import CASES, fitted
 

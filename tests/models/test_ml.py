@@ -12,7 +12,7 @@ import pytest
 
 from judgestats.errors import DesignError
 from judgestats.models.designs import design
-from judgestats.models.likelihood.thresholds import thresholds
+from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, fit_design
 
 HERE = Path(__file__).parents[1] / "reference" / "models"

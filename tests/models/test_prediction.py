@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from judgestats.errors import FormulaError, SchemaError
 from judgestats.models.fitting import fit
-from judgestats.models.verbs.delta import delta, spread
+from judgestats.models.postestimation.delta import delta, spread
 from models.reference import data, results
 from models.test_contrasts import fitted
 

@@ -10,7 +10,7 @@ import pytest
 
 from judgestats.errors import DesignError
 from judgestats.models.fitted import SINGULAR
-from judgestats.models.verbs.effects import random_effects, variance_components
+from judgestats.models.postestimation.effects import random_effects, variance_components
 from models.examples import example, fitted
 from models.reference import data, results
 

@@ -13,7 +13,7 @@ from scipy import stats
 from judgestats.errors import DesignError
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.models.verbs.tables import NEAR_ZERO, PROFILE, tidy
+from judgestats.models.postestimation.tables import NEAR_ZERO, PROFILE, tidy
 from models import reference
 from models.test_ml import MODELS
 from models.toys import calls

@@ -13,12 +13,12 @@ from scipy.special import expit, logit
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
+from judgestats.models.bias_models.difficulty import item_difficulty
+from judgestats.models.bias_models.own_systems import self_preference
+from judgestats.models.bias_models.positions import position_bias
+from judgestats.models.bias_models.reports import VerdictModel
+from judgestats.models.bias_models.strategies import strategy_effects
 from judgestats.models.fitting import fit
-from judgestats.models.verdicts.difficulty import item_difficulty
-from judgestats.models.verdicts.favourites import self_preference
-from judgestats.models.verdicts.positions import position_bias
-from judgestats.models.verdicts.reports import VerdictModel
-from judgestats.models.verdicts.strategies import strategy_effects
 from judgestats.results import COLUMNS
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "models"

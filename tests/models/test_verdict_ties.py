@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.models.verdicts.ties import tie_model
+from judgestats.models.bias_models.ties import tie_model
 from judgestats.published import paper_dark_current
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "models"

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from judgestats.errors import DesignError, FormulaError
 from judgestats.models.fitting import fit
-from judgestats.models.verbs.hypotheses import hypothesis
+from judgestats.models.postestimation.testing import hypothesis
 from models.reference import results
 from models.test_contrasts import fitted
 

@@ -9,7 +9,7 @@ import pytest
 import judgestats as js
 from judgestats import published
 from judgestats.errors import AuditError, DesignError
-from judgestats.published.granularity import grimmer
+from judgestats.published.printed import grimmer
 from judgestats.published.rules import RULES
 
 NOT, FOLLOWS, DEPENDS, UNKNOWN = "does not follow", "follows", "depends", "cannot be decided"

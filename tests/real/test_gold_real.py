@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgestats.kernels.contingency import kappa_from_margins
+from judgestats.kernels.chance import kappa_from_margins
 from judgestats.metrics.bias import best_of_accuracy, compare_strategies, gold_agreement, pareto_front, score_error
 
 pytestmark = pytest.mark.real

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from judgestats.metrics.agreement.kappas import ac1, kappa
-from judgestats.metrics.agreement.krippendorff import alpha
+from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
 from judgestats.schema import tally
 
 pytestmark = pytest.mark.real

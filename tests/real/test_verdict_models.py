@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_expit, logsumexp
 
-from judgestats.models.verdicts import position_bias, self_preference, strategy_effects
+from judgestats.models.bias_models import position_bias, self_preference, strategy_effects
 
 pytestmark = pytest.mark.real
 

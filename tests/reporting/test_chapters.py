@@ -7,9 +7,8 @@ import pytest
 
 import judgestats as js
 import registry
-from judgestats.metrics.questions import PREFERENCE_TRIALS, RATING_TRIALS
-from judgestats.metrics.trials import Options, attempts
-from judgestats.reporting.chapters import CHAPTERS, MOST, chapters, estimates_table
+from judgestats.metrics.measure_registry import PREFERENCE_TRIALS, RATING_TRIALS, Options, attempts
+from judgestats.reporting.pages import CHAPTERS, MOST, chapters, estimates_table
 from judgestats.reporting.sheets import _SHOWN_BY
 
 

@@ -11,8 +11,8 @@ import pytest
 from judgestats.errors import SchemaError
 from judgestats.metrics.datasheets import datasheet
 from judgestats.reporting import report
-from judgestats.reporting.account import account
-from judgestats.reporting.words import doubts, in_words, interval
+from judgestats.reporting.formatting import doubts, in_words, interval
+from judgestats.reporting.pages import account
 from judgestats.schema import check
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 

@@ -14,7 +14,7 @@ from judgestats.metrics import agreement, consensus
 from judgestats.reporting import plots
 from judgestats.reporting.plots.canvas import PALETTE
 from judgestats.reporting.plots.components import COLORS
-from judgestats.reporting.plots.dumbbells import FLAGGED
+from judgestats.reporting.plots.forests import FLAGGED
 from judgestats.reporting.plots.levels import LEVELS
 from registry import noisier, scores, single_scores
 

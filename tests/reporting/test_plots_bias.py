@@ -13,9 +13,8 @@ from judgestats import published
 from judgestats.errors import DesignError
 from judgestats.metrics import bias
 from judgestats.reporting import plots
-from judgestats.reporting.plots.canvas import PALETTE
+from judgestats.reporting.plots.canvas import PALETTE, label_around
 from judgestats.reporting.plots.gains import DOMINATED
-from judgestats.reporting.plots.placing import label_around
 from judgestats.reporting.plots.preferences import ROLES
 from registry import fit_for, lengths, people
 from registry import strategies as strategy_calls

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from judgestats.published import audited
+from judgestats.published.auditing import CHECKS
 from judgestats.published.statements import VERDICTS
-from judgestats.published.tallies import CHECKS
 from judgestats.reporting import audit_page, reproduction_page
-from judgestats.reporting.reproductions import NOT_DRAWN
+from judgestats.reporting.audits import NOT_DRAWN
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from judgestats.errors import DesignError
 from judgestats.metrics.datasheets import datasheet
 from judgestats.reporting import to_great_table, to_latex, to_markdown
-from judgestats.reporting.tables import printed
+from judgestats.reporting.sheets import printed
 from reporting.designs import dark_current_design, plain_verdicts
 
 

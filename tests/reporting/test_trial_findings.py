@@ -14,7 +14,7 @@ from judgestats.metrics.bias import consistency, slot_lean
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.psychometrics import criterion_shift, dark_current, target_sensitivity
 from judgestats.reporting import plots, report
-from judgestats.reporting.words import FLAGS
+from judgestats.reporting.formatting import FLAGS
 from judgestats.results import NOT_INDEPENDENT
 from judgestats.schema import preferences, ratings
 from reporting.designs import dark_current_design, plain_verdicts, self_ratings

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from judgestats.metrics.datasheets.glossary import GLOSSARY
-from judgestats.reporting import words
+from judgestats.metrics.datasheets.sheets import GLOSSARY
+from judgestats.reporting import formatting
 
 
 @pytest.mark.parametrize(
@@ -23,35 +23,35 @@ from judgestats.reporting import words
     ],
 )
 def test_numbers(value, decimals, shown):
-    assert words.number(value, decimals) == shown
+    assert formatting.number(value, decimals) == shown
 
 
 def test_an_interval_says_where_it_is_censored():
-    assert words.interval(0.57827, 0.74469) == "[0.578, 0.745]"
-    assert words.interval(-math.inf, 3.0, first=1.0, last=5.0) == "[≤ 1, 3.000]"
-    assert words.interval(2.0, math.inf, first=1.0, last=5.0) == "[2.000, > 5]"
-    assert words.interval(-math.inf, math.inf, first=0.5, last=5.0) == "[≤ 0.5, > 5]"
-    assert words.interval(math.nan, math.nan) == "—"
-    assert words.interval(-math.inf, 2.0) == "[−∞, 2.000]"
+    assert formatting.interval(0.57827, 0.74469) == "[0.578, 0.745]"
+    assert formatting.interval(-math.inf, 3.0, first=1.0, last=5.0) == "[≤ 1, 3.000]"
+    assert formatting.interval(2.0, math.inf, first=1.0, last=5.0) == "[2.000, > 5]"
+    assert formatting.interval(-math.inf, math.inf, first=0.5, last=5.0) == "[≤ 0.5, > 5]"
+    assert formatting.interval(math.nan, math.nan) == "—"
+    assert formatting.interval(-math.inf, 2.0) == "[−∞, 2.000]"
 
 
 def test_an_estimate_says_where_it_is_censored_and_where_there_is_none():
-    assert words.estimate(1.0, "left-censored; n < 30", first=1.0) == "≤ 1"
-    assert words.estimate(math.nan, "right-censored", last=5.0) == "> 5"
-    assert words.estimate(math.nan, "no data", last=5.0) == "n/a"
-    assert words.estimate(4.0, "") == "4.000"
+    assert formatting.estimate(1.0, "left-censored; n < 30", first=1.0) == "≤ 1"
+    assert formatting.estimate(math.nan, "right-censored", last=5.0) == "> 5"
+    assert formatting.estimate(math.nan, "no data", last=5.0) == "n/a"
+    assert formatting.estimate(4.0, "") == "4.000"
 
 
 def test_counts_are_whole():
-    assert words.count(5184) == "5\u202f184"
-    assert words.count(0) == "0"
-    assert words.count(2.5) == "2.5"
+    assert formatting.count(5184) == "5\u202f184"
+    assert formatting.count(0) == "0"
+    assert formatting.count(2.5) == "2.5"
 
 
 def test_every_term_of_a_datasheet_has_words():
-    assert not set(GLOSSARY) - set(words.WORDS)
+    assert not set(GLOSSARY) - set(formatting.WORDS)
 
 
 def test_every_bad_direction_of_the_glossary_reads_as_a_sentence():
-    told = {words.bad_direction(e.bad) for e in GLOSSARY.values()}
+    told = {formatting.bad_direction(e.bad) for e in GLOSSARY.values()}
     assert not {t for t in told if "universal" in t or "when the signal" in t or "construct-dependent" in t}

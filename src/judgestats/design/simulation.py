@@ -2,21 +2,555 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit, logit, ndtr
 
-from judgestats.design import scores, signals
-from judgestats.design.judges import Judge, named_judges
-from judgestats.design.questions import Floats, Questions, questions
-from judgestats.errors import DesignError
+from judgestats.design.judges import Judge, changed, named_judges
+from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator
-from judgestats.schema.columns import CHOICES
+from judgestats.schema.coding import Coded, compact, joint, ranked_codes
+from judgestats.schema.columns import CHOICES, Kind, key_columns
 from judgestats.schema.validation import raise_faults
+
+# ---- A plan as arrays: its rows in an order of their own, its pairs, its groups, and which judge answers which
+
+Floats = NDArray[np.float64]
+#: Columns that only an answer has.
+_ANSWERS: dict[Kind, tuple[str, ...]] = {
+    "preferences": ("choice", "strength"),
+    "ratings": ("score", "mean", "sd", "runs"),
+}
+_NEEDED: dict[Kind, tuple[str, ...]] = {"preferences": ("item", "first", "second"), "ratings": ("item", "system")}
+
+
+class Questions:
+    """Calls to be made, without answers.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A row a call.
+    kind : {'preferences', 'ratings'}
+    """
+
+    def __init__(self, table: pd.DataFrame, kind: Kind) -> None:
+        self.table, self.kind = table, kind
+        self._codes: dict[tuple[str, ...], tuple[NDArray[np.int32], int]] = {}
+        self._columns: dict[str, Coded] = {}
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.table.columns
+
+    def text(self, column: str) -> NDArray[Any]:
+        """Values of a column as objects, None where missing; all None without the column."""
+        if column not in self.table.columns:
+            return np.full(len(self), None, dtype=object)
+        values = self.table[column].astype(object)
+        result: NDArray[Any] = values.where(values.notna(), None).to_numpy(dtype=object)
+        return result
+
+    def number(self, column: str) -> Floats:
+        """Values of a numeric column, NaN where missing or without the column."""
+        if column not in self.table.columns:
+            return np.full(len(self), np.nan)
+        try:
+            result: Floats = pd.to_numeric(self.table[column]).to_numpy(dtype=float, na_value=np.nan)
+        except (ValueError, TypeError) as error:
+            raise SchemaError(f"{column!r} of the plan holds text where a number belongs: {error}.") from None
+        return result
+
+    def groups(self, *columns: str) -> tuple[NDArray[np.int32], int]:
+        """Group of each row by the columns that there are, numbered in the order of their labels, and how many."""
+        if columns not in self._codes:
+            parts = [self._coded(c) for c in columns if c in self.table.columns]
+            number, codes = compact(*joint(parts, len(self)))
+            self._codes[columns] = number, codes.size
+        return self._codes[columns]
+
+    def _coded(self, column: str) -> Coded:
+        if column not in self._columns:
+            code, labels = ranked_codes(self.table[column])
+            self._columns[column] = code, len(labels)
+        return self._columns[column]
+
+    @cached_property
+    def pair(self) -> tuple[NDArray[np.int32], int, Floats]:
+        """Unordered pair of each row, how many there are, and where the lower name is: 1 first, -1 second, 0 both."""
+        shown = pd.concat([self.table["first"], self.table["second"]], ignore_index=True).astype(object)
+        code, labels = ranked_codes(shown)
+        one, two = code[: len(self)].astype(np.int64), code[len(self) :].astype(np.int64)
+        item, items = self.groups("task", "item")
+        names = len(labels)
+        number, codes = compact(
+            *joint([(item, items), (np.minimum(one, two), names), (np.maximum(one, two), names)], len(self))
+        )
+        return number, codes.size, np.sign(two - one).astype(float)
+
+    def named(self, column: str) -> Floats:
+        """1 where the candidate named in a column is shown first, -1 second, 0 where there is none."""
+        if column not in self.table.columns:
+            return np.zeros(len(self))
+        who = self.text(column)
+        known = np.array([w is not None and w != "" for w in who], dtype=bool)
+        first, second = who == self.text("first"), who == self.text("second")
+        lost = known & ~first & ~second & (who != "tie")
+        if lost.any():
+            raise SchemaError(
+                f"{column!r} of the plan is neither candidate in {int(lost.sum()):,} rows, first {who[lost][0]!r}. "
+                "Give the id of a candidate, or nothing."
+            )
+        return np.where(known, first.astype(float) - second, 0.0)
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """Rows in the order of their keys, so that draws do not depend on the order of the table."""
+        keys = [k for k in key_columns(self.kind, self.table.columns) if k != "judge"]
+        number, size = self.groups(*keys)
+        if size < len(self):
+            number, _ = self.groups(
+                *keys, *(c for c in sorted(map(str, self.table.columns)) if c not in {"judge", *keys})
+            )
+        return np.argsort(number, kind="stable")
+
+    def cases(self, judge: Judge, rows: NDArray[np.intp]) -> Iterable[tuple[Judge, NDArray[np.intp]]]:
+        """The judge as it is under each condition that changes it, and the rows it then answers."""
+        columns = [c for c in judge.under if c in self.table.columns]
+        code, _ = self.groups(*columns)
+        here = code[rows]
+        for case in np.unique(here):
+            chosen = rows[here == case]
+            changes: dict[str, Any] = {}
+            for column in columns:
+                value = self.table[column].iloc[chosen[0]]
+                cases = judge.under[column]
+                changes |= cases.get(value, {}) if not pd.isna(value) else {}
+            yield (changed(judge, changes, f"Judge {judge.name!r}") if changes else judge), chosen
+
+
+def questions(plan: Any, judges: Mapping[str, Judge], replicates: int = 1) -> tuple[Questions, dict[str, Any]]:
+    """Read a plan.
+
+    Parameters
+    ----------
+    plan : frame
+        As :func:`judgestats.design.simulate`.
+    judges : mapping of str to Judge
+        From :func:`judgestats.design.judges.named_judges`.
+    replicates : int
+        How often each row is asked.
+
+    Returns
+    -------
+    Questions
+    rows : dict of str to int array
+        Rows that each judge answers, in the order of their keys.
+
+    Raises
+    ------
+    SchemaError, DesignError
+        If the plan is no plan, has answers, or does not go with the judges.
+    """
+    table = nw.from_native(plan).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
+    kind = _kind(list(table.columns))
+    table = _repeated(table, replicates)
+    asked = Questions(table, kind)
+    if "judge" not in table.columns:
+        return asked, dict.fromkeys(judges, asked.order)
+    who = asked.text("judge")
+    planned = set(who)
+    for name in sorted(planned - set(judges), key=str):
+        near = suggestion(name, judges) if isinstance(name, str) else " Names of judges are text."
+        raise DesignError(f"The plan asks judge {name!r}, who is not in judges=.{near}")
+    for name in sorted(set(judges) - planned):
+        raise DesignError(
+            f"judges= has {name!r}, whom the plan never asks. Leave it out, or leave out the plan's column 'judge' to "
+            "have every judge answer every row."
+        )
+    ordered = who[asked.order]
+    return asked, {name: asked.order[ordered == name] for name in judges}
+
+
+def _kind(columns: list[str]) -> Kind:
+    kinds: tuple[Kind, ...] = ("preferences", "ratings")
+    for kind in kinds:
+        if not set(_NEEDED[kind]) <= set(columns):
+            continue
+        answered = [c for c in _ANSWERS[kind] if c in columns]
+        if answered:
+            raise DesignError(
+                f"The plan has answers already: {', '.join(map(repr, answered))}. A plan is a frame without them; drop "
+                "the column to ask again."
+            )
+        if "n" in columns:
+            raise DesignError("The plan counts rows in 'n'. Give one row a call, or replicates=.")
+        return kind
+    raise SchemaError(
+        f"This is no plan. Columns: {', '.join(map(str, columns)) or 'none'}. A plan of preferences needs item, first "
+        "and second; a plan of ratings needs system and item."
+    )
+
+
+def _repeated(table: pd.DataFrame, replicates: int) -> pd.DataFrame:
+    if not isinstance(replicates, int | np.integer) or replicates < 1:
+        raise DesignError(f"replicates={replicates!r} is not a number of repeats. Allowed: 1 or more.")
+    if replicates == 1:
+        return table
+    if "replicate" in table.columns:
+        raise DesignError("The plan numbers its own repeats in 'replicate'. Drop the column, or leave replicates= out.")
+    rows = np.tile(np.arange(len(table)), replicates)
+    return table.iloc[rows].reset_index(drop=True).assign(replicate=np.repeat(np.arange(replicates), len(table)))
+
+
+# ---- What a judge with planted properties answers to a pair: the signal, and the probability of each answer ----------
+
+Rows = NDArray[np.intp]
+_COLUMN = {name: i for i, name in enumerate(CHOICES)}
+
+
+class Pairs:
+    """Contents of a plan of preferences, in favour of the candidate shown first.
+
+    Parameters
+    ----------
+    asked : Questions
+    quality : mapping of str to float, optional
+        Quality of each candidate.
+    """
+
+    def __init__(self, asked: Questions, quality: Mapping[str, float] | None = None) -> None:
+        self.asked, self.quality = asked, quality
+        self.vacuum = asked.text("stimulus") == "vacuum"
+        if any(isinstance(x, str) for x in asked.text("ties_allowed")):
+            raise SchemaError("'ties_allowed' of the plan holds text. Give true or false.")
+        self.forced = np.array([x is not None and not x for x in asked.text("ties_allowed")], dtype=bool)
+
+    @cached_property
+    def better(self) -> Floats:
+        """Side of the better candidate, of the gold one where none is named better."""
+        better = self.asked.named("better")
+        return np.where(better != 0, better, self.asked.named("gold"))
+
+    @cached_property
+    def target(self) -> Floats:
+        """Side of the candidate that carries the attribute under test."""
+        return self.asked.named("target")
+
+    @cached_property
+    def step(self) -> Floats:
+        """Difference of quality."""
+        delta = self.asked.number("delta")
+        step = self.better * np.where(np.isnan(delta), 1.0, delta)
+        known = self._qualities()
+        result: Floats = np.where(np.isnan(known), step, known)
+        return result
+
+    def _qualities(self) -> Floats:
+        if self.quality is not None:
+            sides = [qualities(self.asked.text(c), self.quality) for c in ("first", "second")]
+            return sides[0] - sides[1]
+        return self.asked.number("quality_first") - self.asked.number("quality_second")
+
+    @cached_property
+    def longer(self) -> Floats:
+        """Logarithm of the ratio of lengths, 0 where a length is not known."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.log(self.asked.number("length_first") / self.asked.number("length_second"))
+        result: Floats = np.where(np.isfinite(ratio), ratio, 0.0)
+        return result
+
+    def valued(self, attribute: str, value: Mapping[Any, float]) -> Floats:
+        """Worth of an attribute of the first candidate minus that of the second."""
+        sides = [self.asked.text(f"{attribute}_{slot}") for slot in ("first", "second")]
+        one, two = (np.array([value.get(v, 0.0) for v in side], dtype=float) for side in sides)
+        result: Floats = one - two
+        return result
+
+    def own(self, judge: Judge) -> Floats:
+        """Side of the judge's family."""
+        column = "family_first" in self.asked and "family_second" in self.asked
+        sides = [self.asked.text(f"family_{s}" if column else s) == judge.own for s in ("first", "second")]
+        result: Floats = sides[0].astype(float) - sides[1]
+        return result
+
+    @cached_property
+    def towards(self) -> Floats:
+        """Side that an effect of the content goes to."""
+        return np.where(self.better != 0, self.better, self.asked.pair[2])
+
+
+def qualities(names: NDArray[Any], quality: Mapping[str, float]) -> Floats:
+    """Quality of each name.
+
+    Raises
+    ------
+    DesignError
+        If a name has none.
+    """
+    for name in sorted({str(n) for n in names} - {str(q) for q in quality}):
+        raise DesignError(f"quality= does not have {name!r}.{suggestion(name, map(str, quality))}")
+    try:
+        by_name = {str(k): float(v) for k, v in quality.items()}
+    except (ValueError, TypeError):
+        raise DesignError(f"quality={dict(quality)!r} holds what is no number. Give a number for each name.") from None
+    return np.array([by_name[str(n)] for n in names], dtype=float)
+
+
+def fixed_signal(pairs: Pairs, judge: Judge) -> Floats:
+    """Sum of the shifts of a judge, without what is drawn."""
+    content = judge.sensitivity * pairs.step
+    if judge.target_preference:
+        content += judge.target_preference * pairs.target
+    if judge.length_preference:
+        content += judge.length_preference * pairs.longer
+    if judge.self_preference:
+        content += judge.self_preference * pairs.own(judge)
+    if judge.label_susceptibility:
+        content += judge.label_susceptibility * pairs.valued("label", {judge.favoured_label: 1.0})
+    for attribute, value in judge.style.items():
+        content += pairs.valued(attribute, value)
+    signal: Floats = np.where(pairs.vacuum, 0.0, content) + judge.slot_bias
+    return signal
+
+
+def signal_effects(pairs: Pairs, name: str, seed: int | np.random.Generator | None) -> dict[str, Floats]:
+    """Standard normal effects of each row, by the property that scales them; 0 where there is no content."""
+    asked = pairs.asked
+    pair, n_pairs, side = asked.pair
+    item, n_items = asked.groups("task", "item")
+    task, n_tasks = asked.groups("task")
+    signed = np.where(pairs.vacuum, 0.0, 1.0)
+    shared = pairs.towards * signed
+    return {
+        "stable_preference": _normals(seed, ("stable", name), n_pairs)[pair] * side * signed,
+        "item_difficulty": _normals(seed, ("item",), n_items)[item] * shared,
+        "task_difficulty": _normals(seed, ("task",), n_tasks)[task] * shared,
+    }
+
+
+def _normals(seed: int | np.random.Generator | None, key: tuple[str, ...], size: int) -> Floats:
+    return generator(seed, key).standard_normal(size)
+
+
+def chances(pairs: Pairs, judge: Judge, rows: Rows, effects: Mapping[str, Floats] | None = None) -> Floats:
+    """Probability of each answer, in the order of CHOICES.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    judge : Judge
+        As it is under one condition.
+    rows : (R,) int array
+        Rows it answers.
+    effects : mapping of str to float array, optional
+        From :func:`drawn_effects`. Without them the probabilities are averaged over what is drawn.
+
+    Returns
+    -------
+    (R, 5) float array
+    """
+    signal = fixed_signal(pairs, judge)[rows]
+    there = np.where(pairs.vacuum[rows], 0.0, 1.0)
+    spread = np.zeros(rows.size)
+    if effects is None:
+        stable = judge.stable_preference * pairs.asked.pair[2][rows]
+        shared = np.hypot(judge.item_difficulty, judge.task_difficulty) * pairs.towards[rows]
+        spread = np.hypot(stable, shared) * there
+    else:
+        for name, values in effects.items():
+            signal = signal + getattr(judge, name) * values[rows]
+    band = np.where(pairs.forced[rows], 0.0, judge.tie_criterion)
+    result = np.zeros((rows.size, len(CHOICES)))
+    for slot, value in (("first", signal - band), ("second", -signal - band)):
+        side = _above(value, judge, spread)
+        side[(value == 0) & (band > 0) & (spread == 0) & (judge.noise == 0)] = 0.0  # at the criterion, not beyond it
+        result[:, _COLUMN[slot]] = (1 - judge.lapse) * side + judge.lapse / 2
+    if judge.dark_current is not None:
+        vacuum = pairs.vacuum[rows] & ~pairs.forced[rows]
+        first = judge.dark_current * _above(np.array([judge.slot_bias]), judge, np.zeros(1))[0]
+        result[vacuum, 0], result[vacuum, 1] = first, judge.dark_current - first
+    result[:, _COLUMN["tie"]] = np.maximum(1 - result[:, 0] - result[:, 1], 0.0)
+    result *= 1 - judge.invalid
+    result[:, _COLUMN["invalid"]] = judge.invalid
+    return _exact(pairs, judge, rows, result)
+
+
+def _exact(pairs: Pairs, judge: Judge, rows: Rows, result: Floats) -> Floats:
+    """Put exact probabilities in place where there are any."""
+    if not judge.choice_probabilities:
+        return result
+    stimulus = pairs.asked.text("stimulus")[rows]
+    for which in dict.fromkeys(stimulus):
+        given = judge.choice_probabilities.get(which, judge.choice_probabilities.get("all"))
+        if given is None:
+            continue
+        here = np.flatnonzero(stimulus == which) if which is not None else np.flatnonzero(stimulus == None)  # noqa: E711
+        result[here] = 0.0
+        for answer, p in given.items():
+            if answer in _COLUMN:
+                result[here, _COLUMN[answer]] += p
+                continue
+            side = (pairs.target if answer in ("target", "other") else pairs.better)[rows[here]]
+            if (side == 0).any():
+                what = "target" if answer in ("target", "other") else "better, or gold,"
+                raise DesignError(
+                    f"choice_probabilities of judge {judge.name!r} give {answer!r} a probability, and "
+                    f"{int((side == 0).sum()):,} rows (stimulus {which!r}) have no {what} candidate."
+                )
+            for_first = (side > 0) == (answer in ("correct", "target"))
+            result[here, np.where(for_first, 0, 1)] += p
+    return result
+
+
+def _above(value: Floats, judge: Judge, spread: Floats) -> Floats:
+    """Probability that value, plus noise, plus a normal with the sd `spread`, exceeds 0."""
+    if judge.link == "probit" or judge.noise == 0:
+        return _step(value, np.hypot(judge.noise, spread), ndtr)
+    result: Floats = expit(value / judge.noise)
+    for sd in np.unique(spread[spread > 0]):
+        here = spread == sd
+        if sd <= 4 * judge.noise:
+            nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+            terms = (w * expit((value[here] + sd * x) / judge.noise) for x, w in zip(nodes, weights, strict=True))
+            result[here] = sum(terms) / weights.sum()
+        else:  # little noise beside the spread: the sum runs over the noise
+            nodes = judge.noise * logit((np.arange(400) + 0.5) / 400)
+            result[here] = sum(ndtr((value[here] + x) / sd) for x in nodes) / nodes.size
+    return result
+
+
+def _step(value: Floats, scale: Floats, cdf: Callable[[Floats], Floats]) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(scale > 0, value / scale, np.where(value == 0, 0.0, np.copysign(np.inf, value)))
+    result: Floats = cdf(z)
+    return result
+
+
+# ---- What a judge with planted properties scores: means, draws on its scale, and what is to be expected of them
+
+Seed = int | np.random.Generator | None
+#: Columns whose levels an effect is drawn for, and whether all judges share it.
+_EFFECTS = {
+    "item_difficulty": (("task", "item"), True),
+    "task_difficulty": (("task",), True),
+    "interaction": (("system",), False),
+    "item_interaction": (("task", "item"), False),
+    "stable_preference": (("system", "task", "item", "criterion"), False),
+}
+
+
+def system_quality(asked: Questions, quality: Mapping[str, float] | float, seed: Seed) -> tuple[Floats, float]:
+    """Quality of the system of each row, and the sd of what is not drawn yet (0 but for ``seed=None``).
+
+    Parameters
+    ----------
+    asked : Questions
+        A column ``quality`` says it; else `quality` does.
+    quality : mapping of str to float, or float
+        Quality of each system, or the sd of those drawn.
+    seed : int, Generator or None
+    """
+    if "quality" in asked:
+        return asked.number("quality"), 0.0
+    if isinstance(quality, Mapping):
+        return qualities(asked.text("system"), quality), 0.0
+    given: Any = quality
+    if not isinstance(given, Real) or not 0 <= float(given) < np.inf:
+        raise DesignError(f"quality={quality!r} is not possible. Give {{system: quality}}, or the sd of those drawn.")
+    if seed is None:
+        return np.zeros(len(asked)), float(quality)
+    system, size = asked.groups("system")
+    return float(quality) * generator(seed, ("quality",)).standard_normal(size)[system], 0.0
+
+
+def score_effects(asked: Questions, name: str, seed: Seed) -> dict[str, Floats]:
+    """Standard normal effects of each row, by the property that scales them."""
+    effects = {}
+    for effect, (columns, shared) in _EFFECTS.items():
+        level, size = asked.groups(*columns)
+        effects[effect] = generator(seed, (effect,) if shared else (effect, name)).standard_normal(size)[level]
+    return effects
+
+
+def means(
+    asked: Questions, judge: Judge, rows: Rows, quality: Floats, effects: Mapping[str, Floats] | None = None
+) -> Floats:
+    """Mean of the score before noise and rounding, averaged over what is drawn where no `effects` are given."""
+    middle = sum(judge.scale) / 2 if judge.scale is not None else 0.0
+    own = asked.text("family" if "family" in asked else "system")[rows] == judge.own
+    result = middle + judge.severity + judge.discrimination * quality[rows] + judge.self_preference * own
+    if judge.criterion_effects and "criterion" in asked:
+        criteria = asked.text("criterion")[rows]
+        result = result + np.array([judge.criterion_effects.get(c, 0.0) for c in criteria], dtype=float)
+    for name, values in (effects or {}).items():
+        result = result + getattr(judge, name) * values[rows]
+    return np.asarray(result, dtype=float)
+
+
+def effect_sd(judge: Judge, quality_sd: float) -> float:
+    """Standard deviation of all that is drawn but the noise."""
+    drawn = [getattr(judge, name) for name in _EFFECTS]
+    return float(np.sqrt(sum(x * x for x in drawn) + (judge.discrimination * quality_sd) ** 2))
+
+
+def on_scale(judge: Judge, values: Floats) -> Floats:
+    """Values rounded to the judge's scale."""
+    low, high = _ends(judge)
+    origin = low if np.isfinite(low) else 0.0
+    if judge.step is not None:
+        values = origin + judge.step * np.floor((values - origin) / judge.step + 0.5)
+    return np.clip(values, low, high)
+
+
+def expected(judge: Judge, mean: Floats, sd: float) -> tuple[Floats, Floats]:
+    """Mean and sd of the score on the scale, of a normal with `mean` and `sd` before rounding."""
+    low, high = _ends(judge)
+    if sd == 0:
+        return on_scale(judge, mean), np.zeros(mean.size)
+    if judge.step is None:
+        return _clipped(mean, sd, low, high)
+    first, last = (float(x) for x in on_scale(judge, np.array([mean.min() - 9 * sd, mean.max() + 9 * sd])))
+    steps = np.arange(1, int(np.ceil((last - first) / judge.step - 1e-9)) + 1)
+    total, squares = np.full(mean.size, first), np.full(mean.size, first**2)
+    below = first
+    for k in steps:
+        value = min(first + k * judge.step, last)
+        above = ndtr((mean - (first + (k - 0.5) * judge.step)) / sd)
+        total += (value - below) * above
+        squares += (value**2 - below**2) * above
+        below = value
+    return total, np.sqrt(np.maximum(squares - total**2, 0.0))
+
+
+def _ends(judge: Judge) -> tuple[float, float]:
+    low, high = judge.scale if judge.scale is not None else (-np.inf, np.inf)
+    return low, high if judge.ceiling is None else min(high, judge.ceiling)
+
+
+def _clipped(mean: Floats, sd: float, low: float, high: float) -> tuple[Floats, Floats]:
+    a, b = (low - mean) / sd, (high - mean) / sd
+    inside = ndtr(b) - ndtr(a)
+    end_a, end_b = np.where(np.isfinite(a), a, 0.0), np.where(np.isfinite(b), b, 0.0)
+    da, db = (np.exp(-x * x / 2) / np.sqrt(2 * np.pi) for x in (a, b))
+    ends = [(low if np.isfinite(low) else 0.0, ndtr(a)), (high if np.isfinite(high) else 0.0, ndtr(-b))]
+    first = mean * inside + sd * (da - db)
+    second = (mean**2 + sd**2) * inside + 2 * mean * sd * (da - db) + sd**2 * (end_a * da - end_b * db)
+    total = first + sum(v * p for v, p in ends)
+    squares = second + sum(v * v * p for v, p in ends)
+    return total, np.sqrt(np.maximum(squares - total**2, 0.0))
+
+
+# ---- Answers of judges with planted properties to a plan, and their true probabilities -------------------------------
 
 #: Judges, in each way they may be given.
 Judges = Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]
@@ -133,7 +667,7 @@ def answer_probabilities(
     asked, rows_of = questions(plan, known, replicates)
     if asked.kind == "ratings":
         return _assembled(asked, _expected_scores(asked, known, rows_of, seed, quality))
-    pairs = signals.Pairs(asked, quality if isinstance(quality, Mapping) else None)
+    pairs = Pairs(asked, quality if isinstance(quality, Mapping) else None)
     answers = {}
     for name, judge in known.items():
         table = np.full((len(asked), len(CHOICES)), np.nan)
@@ -154,21 +688,21 @@ def _number(seed: int | np.random.Generator | None) -> int:
 Answers = dict[str, tuple[NDArray[np.intp], dict[str, Any]]]
 
 
-def _chances(pairs: signals.Pairs, judge: Judge, rows: NDArray[np.intp], seed: int | None) -> Floats:
+def _chances(pairs: Pairs, judge: Judge, rows: NDArray[np.intp], seed: int | None) -> Floats:
     """Probabilities of the answers to `rows`, in their order."""
-    effects = None if seed is None else signals.drawn_effects(pairs, judge.name, seed)
+    effects = None if seed is None else signal_effects(pairs, judge.name, seed)
     place = np.empty(len(pairs.asked), dtype=np.intp)
     place[rows] = np.arange(rows.size)
     result = np.empty((rows.size, len(CHOICES)))
     for case, chosen in pairs.asked.cases(judge, rows):
-        result[place[chosen]] = signals.chances(pairs, case, chosen, effects)
+        result[place[chosen]] = chances(pairs, case, chosen, effects)
     return result
 
 
 def _choices(
     asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int, quality: Quality
 ) -> Answers:
-    pairs = signals.Pairs(asked, quality if isinstance(quality, Mapping) else None)
+    pairs = Pairs(asked, quality if isinstance(quality, Mapping) else None)
     answers: Answers = {}
     for name, judge in judges.items():
         rows = rows_of[name]
@@ -181,7 +715,7 @@ def _choices(
 def _scores(
     asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int, quality: Quality
 ) -> Answers:
-    worth, _ = scores.system_quality(asked, quality, seed)
+    worth, _ = system_quality(asked, quality, seed)
     answers: Answers = {}
     for name, judge in judges.items():
         rows = rows_of[name]
@@ -189,10 +723,10 @@ def _scores(
         values = np.empty(len(asked))
         noise, lost = np.empty(len(asked)), np.empty(len(asked))
         noise[rows], lost[rows] = rng.standard_normal(rows.size), rng.random(rows.size)
-        effects = scores.drawn_effects(asked, name, seed)
+        effects = score_effects(asked, name, seed)
         for case, chosen in asked.cases(judge, rows):
-            mean = scores.means(asked, case, chosen, worth, effects)
-            given = scores.on_scale(case, mean + case.noise * noise[chosen])
+            mean = means(asked, case, chosen, worth, effects)
+            given = on_scale(case, mean + case.noise * noise[chosen])
             values[chosen] = np.where(lost[chosen] < case.invalid, np.nan, given)
         answers[name] = rows, {"score": values[rows]}
     return answers
@@ -201,18 +735,16 @@ def _scores(
 def _expected_scores(
     asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int | None, quality: Quality
 ) -> Answers:
-    worth, unknown = scores.system_quality(asked, quality, seed)
+    worth, unknown = system_quality(asked, quality, seed)
     answers: Answers = {}
     for name, judge in judges.items():
         rows = rows_of[name]
         columns = {c: np.empty(len(asked)) for c in ("mean", "sd", "p_missing")}
-        effects = None if seed is None else scores.drawn_effects(asked, name, seed)
+        effects = None if seed is None else score_effects(asked, name, seed)
         for case, chosen in asked.cases(judge, rows):
-            mean = scores.means(asked, case, chosen, worth, effects)
-            drawn = scores.effect_sd(case, unknown) if seed is None else 0.0
-            columns["mean"][chosen], columns["sd"][chosen] = scores.expected(
-                case, mean, float(np.hypot(case.noise, drawn))
-            )
+            mean = means(asked, case, chosen, worth, effects)
+            drawn = effect_sd(case, unknown) if seed is None else 0.0
+            columns["mean"][chosen], columns["sd"][chosen] = expected(case, mean, float(np.hypot(case.noise, drawn)))
             columns["p_missing"][chosen] = case.invalid
         answers[name] = rows, {c: values[rows] for c, values in columns.items()}
     return answers

@@ -5,13 +5,12 @@ table might be mapped (and computes nothing), :func:`formats` lists the readers,
 May import verdicts, schema, results, kernels and errors; knows nothing of measures or models.
 """
 
+from judgestats.ingest.files import source_info
 from judgestats.ingest.options import parse_identity, parse_labels, parse_mapping, parse_scale
-from judgestats.ingest.proposal import Proposal, UnmappedTable, preview
 from judgestats.ingest.reading import read
 from judgestats.ingest.registry import formats
-from judgestats.ingest.searching import propose
+from judgestats.ingest.searching import Proposal, UnmappedTable, preview, propose
 from judgestats.ingest.sniffing import Sniff, format_of, sniff
-from judgestats.ingest.sources import source_info
 
 __all__ = [
     "Proposal",

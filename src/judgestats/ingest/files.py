@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import csv
+import difflib
+import errno
+import glob
 import gzip
+import hashlib
 import io
+import itertools
+import json
+import os
+import re
+import stat
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
+import narwhals.stable.v2 as nw
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from narwhals.exceptions import DuplicateError
+
 from judgestats.errors import SchemaError
+from judgestats.ingest.guesses import few
+from judgestats.schema.opening import cell_text, opened
+from judgestats.threads import Shared
+
+__all__ = ["File", "Files", "is_table", "resolve", "source_info"]
+
+# ---- One file: how it is opened, decoded and told apart, and what is said when that fails ----------------------------
 
 Container = Literal["csv", "tsv", "json", "jsonl", "parquet"]
 
@@ -224,3 +250,796 @@ def _json_or_lines(text: str, named: Container | None) -> Container:
     if len(lines) > 1 and all(line.strip().startswith("{") for line in lines[:2]) and lines[0].rstrip().endswith("}"):
         return "jsonl"
     return named or "json"
+
+
+# ---- CSV and TSV, read strictly: every cell is text, every row has the width of the header, nothing is guessed
+
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+#: Name of a first column that has none.
+NAMELESS = "column_1"
+_CHUNK = 8192
+_LARGEST_FIELD = 2**31 - 1
+
+
+def delimited_batches(path: Path, container: str, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
+    """Read a CSV or TSV file as batches of text, one column per column of the file.
+
+    Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
+
+    Parameters
+    ----------
+    path : Path
+        The file, plain or gzipped.
+    container : {'csv', 'tsv'}
+        Which of the two it is.
+    encoding : str, optional
+        Its encoding, if not UTF-8.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+
+    Raises
+    ------
+    SchemaError
+        For a repeated column name, a row of another width (with its line), a quote that is never closed, a header
+        without rows, another encoding, a truncated archive.
+    """
+    with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
+        rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
+        empty = True
+        try:
+            header = next((row for row in rows if row), [])
+            names = column_names(header, path)
+            schema = pa.schema([(name, pa.large_string()) for name in names])
+            checked = _checked(rows, names, path, container)
+            while chunk := list(itertools.islice(checked, _CHUNK)):
+                columns = [
+                    pa.array([v or None for v in column], pa.large_string()) for column in zip(*chunk, strict=True)
+                ]
+                empty = False
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+        except csv.Error as problem:
+            raise SchemaError(
+                f"{path.name}, line {rows.line_num}: not valid {container.upper()} ({problem}). A quote may be left "
+                'open or stand unescaped inside a field; inside a quoted field it is written twice ("").'
+            ) from None
+    if empty:
+        raise SchemaError(f"{path.name} has a header ({few(names, 30)}) but no rows.")
+
+
+def column_names(header: list[str], path: Path) -> list[str]:
+    """Return the header, with a name for a nameless column; refuse a repeated name."""
+    if any("\x00" in name for name in header):
+        raise SchemaError(
+            f"{path.name} is not utf-8: its header holds NUL bytes. Pass encoding='utf-16-le' if it is that."
+        )
+    names = [name.strip() or f"column_{i}" for i, name in enumerate(header, start=1)]
+    places: dict[str, list[str]] = {}
+    for i, name in enumerate(names, start=1):
+        places.setdefault(name, []).append(str(i))
+    repeated = sorted(name for name, at in places.items() if len(at) > 1)
+    if repeated:
+        where = few([f"{r!r} is column {few(places[r], 6)}" for r in repeated], 6)
+        raise SchemaError(
+            f"{path.name}, line 1: the header repeats a column name: {where}. Rename them so that each is unique."
+        )
+    return names
+
+
+def _checked(rows: Any, names: list[str], path: Path, container: str) -> Iterator[list[str]]:
+    """Yield the rows, each as wide as the header; skip blank lines."""
+    width = len(names)
+    start = rows.line_num + 1
+    for row in rows:
+        if len(row) != width and row:
+            lines = f"line {start}" if start == rows.line_num else f"lines {start} to {rows.line_num}"
+            shown = DELIMITERS[container].join(row)[:80]
+            raise SchemaError(
+                f"{path.name}, {lines}: {len(row)} fields where the header has {width} ({few(names, 30)}). Got: "
+                f"{shown!r}. A field that contains the separator or a line break must be quoted. Nothing was read: a "
+                "shifted row would put values into the wrong columns."
+            )
+        if row or width == 1:
+            yield row or [""]
+        start = rows.line_num + 1
+
+
+class RowNumbers:
+    """Whether a nameless first column only counts the rows (what ``DataFrame.to_csv`` writes), told batch by batch."""
+
+    def __init__(self) -> None:
+        self._at = 0
+        self._starts = {0, 1}
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        """Look at the next rows."""
+        if batch.num_columns < 2 or batch.schema.names[0] != NAMELESS:
+            self._starts = set()
+        elif self._starts:
+            found = batch.column(0).to_pylist()
+            ahead = range(self._at, self._at + batch.num_rows)
+            self._starts = {s for s in self._starts if found == [str(i + s) for i in ahead]}
+        self._at += batch.num_rows
+
+    @property
+    def only(self) -> bool:
+        """Whether the first column holds row numbers and nothing else."""
+        return self._at > 0 and bool(self._starts)
+
+
+def _any_length(_: Any) -> Callable[[], Any]:
+    before = csv.field_size_limit(_LARGEST_FIELD)
+    return lambda: csv.field_size_limit(before)
+
+
+#: Lets one field hold a whole transcript; Python's own limit is 128 kB, one for all threads.
+_LARGE_FIELDS = Shared(_any_length)
+
+# ---- JSON, JSONL and Parquet: records with the place each came from --------------------------------------------------
+
+#: A record and where it stands: ``("line 12", {...})``.
+Record = tuple[str, dict[str, Any]]
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+#: What pandas calls a nameless index in a Parquet file.
+ROW_NUMBERS = re.compile(r"__index_level_\d+__")
+_BATCH = 8192
+_SHAPES = 'a list of records, a dict of columns, or {"data": [...]}'
+
+
+def json_lines(path: Path, encoding: str | None = None) -> Iterator[Record]:
+    """Yield the records of a JSONL file with their lines; a broken line is a SchemaError that names it."""
+    with text_of(path, encoding) as text:
+        for number, line in enumerate(text, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = _loaded(line)
+            except (ValueError, RecursionError) as problem:
+                last = not any(rest.strip() for rest in text)
+                raise SchemaError(_broken_line(path, number, line, problem, last)) from None
+            if not isinstance(record, dict):
+                raise SchemaError(
+                    f"{path.name}, line {number}: a {_kind(record)}, where each line should be one JSON object "
+                    f"({{...}}). Got: {line.strip()[:60]!r}."
+                )
+            yield f"line {number}", record
+
+
+def _loaded(text: str) -> Any:
+    """Parse JSON; half of a character (a lone surrogate, as truncated emoji leave behind) becomes U+FFFD."""
+    value = json.loads(text, object_pairs_hook=_object)
+    return _whole_characters(value) if _SURROGATE.search(text) else value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; one that names a field twice is refused, where Python would keep the last."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        name = next(n for n, times in Counter(n for n, _ in pairs).items() if times > 1)
+        raise RepeatedField(f"the field {name!r} is there more than once in one object")
+    return value
+
+
+class RepeatedField(ValueError):
+    """A JSON object that names a field twice."""
+
+
+def _whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole_characters(v) for v in value]
+    if isinstance(value, dict):
+        return {_whole_characters(k): _whole_characters(v) for k, v in value.items()}
+    return value
+
+
+def _broken_line(path: Path, number: int, line: str, problem: Exception, last: bool) -> str:
+    if isinstance(problem, RepeatedField):
+        return f"{path.name}, line {number}: {problem}. Nothing says which one counts: rename or remove one."
+    what = f"{problem.msg}, column {problem.colno}" if isinstance(problem, json.JSONDecodeError) else str(problem)
+    text = f"{path.name}, line {number}: not valid JSON ({what}). It ends: {line.rstrip()[-40:]!r}. "
+    if last:
+        return text + (
+            "It is the last line: the file was probably cut off while it was written. Write it again, or delete that "
+            "line, so that it is you who drops the call."
+        )
+    return text + "Mend or delete that line: no line is skipped silently."
+
+
+def json_document(path: Path, encoding: str | None = None) -> Any:
+    """Parse a JSON file; a .json file with one record per line comes back as a list of records."""
+    with text_of(path, encoding) as text:
+        content = text.read()
+    try:
+        return _loaded(content)
+    except json.JSONDecodeError as problem:
+        if problem.msg == "Extra data":
+            return [record for _, record in json_lines(path, encoding)]
+        end = len(content.rstrip())
+        cure = (
+            "The file ends before the JSON does: it was probably cut off while it was written. Write or fetch it again."
+            if problem.pos >= end - 1 or problem.msg.startswith("Unterminated string")
+            else "Mend that place."
+        )
+        raise SchemaError(
+            f"{path.name}, line {problem.lineno}, column {problem.colno}: not valid JSON ({problem.msg}). {cure}"
+        ) from None
+    except RepeatedField as problem:
+        raise SchemaError(f"{path.name}: {problem}. Nothing says which one counts: rename or remove one.") from None
+    except (ValueError, RecursionError) as problem:
+        raise SchemaError(f"{path.name}: not valid JSON ({problem}).") from None
+
+
+def json_records(path: Path, encoding: str | None = None) -> list[Record]:
+    """Records of a JSON file: a list, a dict of columns, {"data": [...]}, or a single record."""
+    document = json_document(path, encoding)
+    if isinstance(document, dict) and isinstance(document.get("data"), list):
+        document = document["data"]
+    if isinstance(document, dict):
+        document = _columns_to_records(document, path) or [document]
+    if not isinstance(document, list):
+        raise SchemaError(f"{path.name} holds a {_kind(document)}; it should hold {_SHAPES}.")
+    for i, record in enumerate(document, start=1):
+        if not isinstance(record, dict):
+            raise SchemaError(
+                f"{path.name}, record {i}: a {_kind(record)} ({str(record)[:40]!r}), where each record should be a "
+                f"JSON object. The file should hold {_SHAPES}."
+            )
+    return [(f"record {i}", record) for i, record in enumerate(document, start=1)]
+
+
+def is_single_record(path: Path, encoding: str | None = None) -> bool:
+    """Whether a JSON file holds one record (one judge call), not a table."""
+    document = json_document(path, encoding)
+    if not isinstance(document, dict) or isinstance(document.get("data"), list):
+        return False
+    return not _columns_to_records(document, path)
+
+
+def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[str, Any]]:
+    """Turn {"judge": [...], "item": [...]} (or pandas' {"judge": {"0": ...}}) around; anything else gives []."""
+    if len(document) < 2:
+        return []
+    values = list(document.values())
+    if all(isinstance(v, dict) for v in values) and len({tuple(v) for v in values}) == 1 and values[0]:
+        if not all(str(k).isdigit() for k in values[0]):
+            return []
+        values = [list(v.values()) for v in values]
+    elif not all(isinstance(v, list) for v in values):
+        return []
+    lengths = {name: len(v) for name, v in zip(document, values, strict=True)}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{name} {n}" for name, n in lengths.items())
+        raise SchemaError(
+            f"{path.name}: its columns have different lengths ({listed}). Nothing says which rows belong together."
+        )
+    return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
+
+
+def parquet_schema(path: Path) -> pa.Schema:
+    """Names and types of the columns of a Parquet file, nameless row numbers left out; a repeated name is refused."""
+    with _parquet_file(path) as file:
+        return _columns_of(file, path)
+
+
+def parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text.
+
+    Parameters
+    ----------
+    path : Path
+        The file, plain or gzipped.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+
+    Raises
+    ------
+    SchemaError
+        For a damaged file, a repeated column, text that is not UTF-8, no rows.
+    """
+    at = 0
+    with _parquet_file(path) as file:
+        names = _columns_of(file, path).names
+        for batch in file.iter_batches(batch_size=_BATCH, columns=names):
+            arrays = [
+                _plain_column(batch.column(n), n, f"{path.name}, rows {at} to {at + len(batch) - 1}") for n in names
+            ]
+            at += len(batch)
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+    if not at:
+        raise SchemaError(f"{path.name} has columns ({few(names, 30)}) but no rows.")
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
+    try:
+        if is_packed(path):
+            with bytes_of(path) as raw:
+                yield pq.ParquetFile(io.BytesIO(raw.read()))
+        else:
+            with bytes_of(path), pq.ParquetFile(path) as file:
+                yield file
+    except (pa.ArrowException, OSError) as problem:
+        raise SchemaError(
+            f"{path.name}: not a whole Parquet file ({str(problem).splitlines()[0][:200]}). Write or fetch it again."
+        ) from None
+
+
+def _columns_of(file: pq.ParquetFile, path: Path) -> pa.Schema:
+    schema = file.schema_arrow
+    repeated = sorted(n for n, times in Counter(schema.names).items() if times > 1)
+    if repeated:
+        raise SchemaError(
+            f"{path.name} repeats the column {few(map(repr, repeated), 6)}. Rename them so that each is unique."
+        )
+    return pa.schema([field for field in schema if not ROW_NUMBERS.fullmatch(field.name)])
+
+
+def is_plain(type_: pa.DataType) -> bool:
+    """Whether a column of this type stays as it is: a number, or true and false."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_))
+
+
+def _plain_column(column: pa.Array, name: str, where: str) -> pa.Array:
+    """A column of a Parquet file as numbers or booleans, if it holds such, or as the text a CSV cell would hold."""
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_float16(column.type):
+            return column.cast(pa.float32())
+        if is_plain(column.type):
+            return column
+        if is_text(column.type):
+            column.validate(full=True)
+            column = column.cast(pa.large_string())
+            return pc.if_else(pc.equal(column, ""), None, column)
+        return pa.array([cell_text(v) for v in column.to_pylist()], pa.large_string())
+    except (pa.ArrowException, ValueError, OverflowError) as problem:
+        told = str(problem).splitlines()[0][:120]
+        raise SchemaError(
+            f"{where}: column {name!r} ({column.type}) cannot be read ({told}). Text must be UTF-8; write the column "
+            "as plain text or numbers, or leave it out."
+        ) from None
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Whether a column of this type holds text."""
+    return str(type_) in ("string", "large_string", "string_view")
+
+
+def record_batches(path: Path, encoding: str | None = None) -> Iterator[pa.RecordBatch]:
+    """Read a JSONL file in batches of text; a batch has the columns that its records have."""
+    records = json_lines(path, encoding)
+    empty = True
+    while chunk := list(itertools.islice(records, _BATCH)):
+        empty = False
+        columns = columns_of(chunk)
+        yield pa.RecordBatch.from_arrays([pa.array(v, pa.large_string()) for v in columns.values()], names=[*columns])
+    if empty:
+        raise SchemaError(f"{path.name} holds no records.")
+
+
+def table_of(records: list[Record]) -> pd.DataFrame:
+    """Records as a table of text: nested objects become ``outer.inner`` columns, lists stay JSON."""
+    return pd.DataFrame(columns_of(records), index=range(len(records)))
+
+
+def columns_of(records: list[Record]) -> dict[str, list[str | None]]:
+    """Columns of a table of records, as text; see :func:`table_of`."""
+    try:
+        flat = [flatten(record, place) for place, record in records]
+    except RecursionError:
+        raise SchemaError("The records are nested too deeply to be a table. Write the verdicts out flat.") from None
+    names = dict.fromkeys(name for record in flat for name in record)
+    return {name: [cell_text(record.get(name)) for record in flat] for name in names}
+
+
+def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = "") -> dict[str, Any]:
+    """Open nested objects.
+
+    Examples
+    --------
+    >>> flatten({"judge": "g", "verdict": {"choice": "A"}})
+    {'judge': 'g', 'verdict.choice': 'A'}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        inner = isinstance(value, dict) and bool(value)
+        found = flatten(value, place, f"{prefix}{name}.") if inner else {f"{prefix}{name}": value}
+        twice = next((n for n in found if n in flat), None)
+        if twice is not None:
+            raise SchemaError(f"{place}: {twice!r} is there twice, once as a nested field. Rename one of them.")
+        flat.update(found)
+    return flat
+
+
+def _kind(value: Any) -> str:
+    names = {
+        list: "list",
+        str: "text",
+        int: "number",
+        float: "number",
+        bool: "true/false",
+        type(None): "null",
+        dict: "JSON object",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+# ---- A source -> the files behind it: a path, a glob, a folder, a list; and what they are, for the record ------------
+
+_WILD = "*?["
+#: Key in the ``attrs`` of :func:`source_info`: the paths of the files that are read.
+PATHS = "judgestats.paths"
+#: How an SQL query begins: brackets and comments aside, with one of three words.
+_QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
+_LONGEST_NAME = 200
+#: Unread files that are named.
+_MOST_UNREAD = 8
+
+
+@dataclass(frozen=True)
+class File:
+    """One file, and how it is to be opened.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    container : str
+        ``csv``, ``tsv``, ``json``, ``jsonl`` or ``parquet``.
+    encoding : str or None
+        Its encoding, if not UTF-8.
+    """
+
+    path: Path
+    container: Container
+    encoding: str | None = None
+
+    def records(self) -> list[Record]:
+        """All records of a JSON or JSONL file, each with its place."""
+        if self.container == "jsonl":
+            return list(json_lines(self.path, self.encoding))
+        return json_records(self.path, self.encoding)
+
+    def first_record(self) -> dict[str, Any] | None:
+        """Return the first record, or None where the file is no JSON or has none."""
+        if self.container == "jsonl":
+            return next((record for _, record in json_lines(self.path, self.encoding)), None)
+        if self.container == "json":
+            return next((record for _, record in json_records(self.path, self.encoding)), None)
+        return None
+
+    def table(self) -> pd.DataFrame:
+        """Return the file as a plain table (text, but for numbers and booleans of Parquet)."""
+        if self.container in ("json", "jsonl"):
+            records = self.records()
+            if not records:
+                raise SchemaError(f"{self.path.name} holds no records.")
+            return table_of(records)
+        numbers, batches = RowNumbers(), []
+        for batch in self.batches():
+            numbers.see(batch)
+            batches.append(batch)
+        whole = pa.Table.from_batches(batches)
+        table: pd.DataFrame = whole.drop_columns(whole.column_names[:1] if numbers.only else []).to_pandas(
+            integer_object_nulls=True
+        )
+        gaps = [n for n in table.columns if table[n].dtype == object]
+        return table.assign(**{n: [cell_text(v) for v in table[n]] for n in gaps}) if gaps else table
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read a CSV, TSV, JSONL or Parquet file piece by piece, as :meth:`table` reads it."""
+        if self.container == "parquet":
+            return parquet_batches(self.path)
+        if self.container == "jsonl":
+            return record_batches(self.path, self.encoding)
+        return delimited_batches(self.path, self.container, self.encoding)
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a path, glob, folder or list stands for.
+
+    Attributes
+    ----------
+    files : tuple of File
+        In sorted order.
+    root : Path
+        Folder that the path columns are counted from.
+    calls : bool
+        Whether each file holds a single judge call.
+    label : str
+        Name for messages.
+    unread : tuple of (name, why)
+        Files of the folder that are not among them.
+    """
+
+    files: tuple[File, ...]
+    root: Path
+    calls: bool
+    label: str
+    unread: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def told(self) -> str:
+        """How many files of a folder are read, and which are not; empty where all are."""
+        if not self.unread:
+            return ""
+        shown = [f"{name} ({why})" for name, why in self.unread[:_MOST_UNREAD]]
+        more = len(self.unread) - len(shown)
+        listed = ", ".join(shown) + (f" and {more} more" if more else "")
+        n = len(self.files)
+        return f"{n} of {n + len(self.unread)} files read; not read: {listed}"
+
+    def parts(self, file: File) -> dict[str, str]:
+        """Path of a file below the root, as columns: ``path_1``, ``path_2``, ..., ``file`` (without its suffixes)."""
+        below = Path(os.path.relpath(file.path, self.root))
+        parts = {f"path_{i}": part for i, part in enumerate(below.parent.parts, start=1)}
+        return {**parts, "file": _stem(below.name)}
+
+    def relative(self, file: File) -> str:
+        """Name of a file below the root, for messages and reports."""
+        return Path(os.path.relpath(file.path, self.root)).as_posix()
+
+
+def resolve(source: Any, encoding: str | None = None) -> Files:
+    """Find the files that a source stands for.
+
+    Parameters
+    ----------
+    source : path, glob, folder, or a list of paths
+        What the user gave.
+    encoding : str, optional
+        Encoding of the files, if not UTF-8.
+
+    Returns
+    -------
+    Files
+
+    Raises
+    ------
+    SchemaError
+        If there is no such file, with the names near by; if a folder holds no data file.
+    """
+    if isinstance(source, str | os.PathLike):
+        text = os.fsdecode(source)
+        if not text:
+            raise SchemaError("The source is an empty text. Give a path; '.' is the folder that you are in.")
+        path = Path(text)
+        try:
+            mode = path.stat().st_mode
+        except (OSError, ValueError) as problem:  # ValueError: a NUL in it
+            return _absent(text, problem, encoding)
+        if stat.S_ISDIR(mode):
+            return _folder(path, encoding)
+        if not stat.S_ISREG(mode):
+            raise SchemaError(
+                f"{text!r} is no file but {_kind_of_node(mode)}. A file is read more than once: write what it gives to "
+                "a file first."
+            )
+        return _files([path], path.parent, path.name, encoding)
+    if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
+        if not source:
+            raise SchemaError("The list of paths is empty. Give at least one path.")
+        parts = [resolve(s, encoding) for s in source]
+        files = [f for p in parts for f in p.files]
+        root = Path(os.path.commonpath([f.path.absolute().parent for f in files]))
+        calls = all(p.calls for p in parts) or (len(files) > 1 and all(_is_call(f) for f in files))
+        unread = tuple(u for p in parts for u in p.unread)
+        return Files(tuple(files), root, calls, f"{len(files)} files", unread)
+    raise SchemaError(
+        f"Cannot read a {type(source).__name__}. Give a path, a glob, a folder, a list of paths, an SQL query with "
+        "connection=, or a table (pandas, Polars, Arrow, DuckDB, ...)."
+    )
+
+
+def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
+    """A pattern, or no path at all."""
+    shown = repr(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
+    if _QUERY.match(text):
+        raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.") from None
+    if isinstance(problem, ValueError) or getattr(problem, "errno", 0) in (errno.ENAMETOOLONG, errno.ELOOP):
+        raise SchemaError(f"There is no file {shown}: that cannot be a path ({problem.args[-1]}).") from None
+    if isinstance(problem, PermissionError):
+        raise SchemaError(f"{shown} may not be read ({problem.strerror}).") from None
+    if any(c in text for c in _WILD):
+        return _glob(text, encoding)
+    raise SchemaError(f"There is no file {shown}. {_nearby(Path(text).parent, Path(text).name)}") from None
+
+
+def _kind_of_node(mode: int) -> str:
+    kinds = (
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((name for is_one, name in kinds if is_one(mode)), "something else")
+
+
+def _files(paths: Sequence[Path], root: Path, label: str, encoding: str | None) -> Files:
+    files = tuple(File(p, container_of(p, encoding), encoding) for p in paths)
+    calls = len(files) > 1 and all(_is_call(f) for f in files)
+    return Files(files, root, calls, label)
+
+
+def _is_call(file: File) -> bool:
+    return file.container == "json" and is_single_record(file.path, file.encoding)
+
+
+def _glob(pattern: str, encoding: str | None) -> Files:
+    matched = sorted(map(Path, glob.glob(pattern, recursive=True)))
+    found = [p for p in matched if p.is_file()]
+    unread = tuple((str(p), "no file") for p in matched if not p.is_file() and not p.is_dir())
+    fixed = []
+    for part in Path(pattern).parts:
+        if any(c in part for c in _WILD):
+            break
+        fixed.append(part)
+    root = Path(*fixed)
+    if not found:
+        raise SchemaError(f"No file matches {pattern!r}. {_nearby(root, Path(pattern).name)}")
+    return replace(_files(found, root, pattern, encoding), unread=unread)
+
+
+def _folder(folder: Path, encoding: str | None) -> Files:
+    every = sorted(p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir())
+    found = [p for p in every if not _why_not(p, folder)]
+    if not found:
+        names = ", ".join(p.name for p in every if not _hidden(p, folder))[:200] or "nothing"
+        raise SchemaError(
+            f"The folder {folder.name!r} holds no {', '.join(SUFFIXES)} file (plain or .gz), here or below. It holds: "
+            f"{names}."
+        )
+    result = _files(found, folder, folder.name + "/", encoding)
+    kinds = sorted({f.container for f in result.files})
+    if len(kinds) > 1:
+        listed = "; ".join(f"{k}: {next(f.path.name for f in result.files if f.container == k)}" for k in kinds)
+        raise SchemaError(
+            f"The folder {folder.name!r} mixes kinds of files ({listed}). Give a glob that takes one kind, such as "
+            f"{_one_kind(result, folder)!r}."
+        )
+    single = [_is_call(f) for f in result.files]
+    if any(single) and not all(single) and len(single) > 1:
+        odd = result.files[single.index(False)]
+        raise SchemaError(
+            f"The folder {folder.name!r} holds one judge call per file, but {result.relative(odd)} holds a table. "
+            "Give a glob that takes one kind."
+        )
+    unread = tuple((p.relative_to(folder).as_posix(), why) for p in every if (why := _why_not(p, folder)))
+    return Files(result.files, folder, all(single), result.label, unread)
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _why_not(path: Path, folder: Path) -> str:
+    """Why a file of a folder is not read; empty where it is."""
+    if _hidden(path, folder):
+        return "hidden"
+    if path.is_dir():
+        return "a link to a folder"
+    if not path.is_file():
+        return "no file" if path.exists() else "a link to nothing"
+    return "" if _suffix(path.name) in SUFFIXES else "not a format we read"
+
+
+def _one_kind(files: Files, folder: Path) -> str:
+    """Glob that takes most files of one kind only; the name of a file, where no ending tells the kinds apart."""
+    endings = [_ending(f.path.name) for f in reversed(files.files)]
+    for ending in sorted(dict.fromkeys(endings), key=endings.count, reverse=True):
+        same = [f for f in files.files if f.path.name.endswith(ending)]
+        if len({f.container for f in same}) == 1:
+            below = "" if all(f.path.parent == folder for f in same) else "**/"
+            return f"{glob.escape(str(folder))}/{below}*{ending}"
+    return str(files.files[0].path)
+
+
+def _ending(name: str) -> str:
+    """Suffix as it is written, with ``.gz``."""
+    return "".join(Path(name).suffixes[-2:] if name.lower().endswith(".gz") else Path(name).suffixes[-1:])
+
+
+def _nearby(folder: Path, name: str) -> str:
+    while not folder.is_dir():
+        if folder == folder.parent:
+            return ""
+        folder = folder.parent
+    names = sorted(p.name for p in folder.iterdir() if not p.name.startswith("."))
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    if close:
+        return f"Near by: {', '.join(close)}."
+    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return (
+        f"The folder {folder.name or str(folder)!r} holds: {listed}."
+        if names
+        else f"The folder {folder.name!r} is empty."
+    )
+
+
+def _suffix(name: str) -> str:
+    name = name[:-3] if name.lower().endswith(".gz") else name
+    return Path(name).suffix.lower()
+
+
+def _stem(name: str) -> str:
+    name = name[:-3] if name.lower().endswith(".gz") else name
+    return Path(name).stem if _suffix(name) in SUFFIXES else name
+
+
+def is_table(source: Any) -> bool:
+    """Whether Narwhals takes this as a table."""
+    try:
+        nw.from_native(source)
+    except TypeError:
+        return False
+    except DuplicateError:  # refused where it is opened
+        return True
+    return True
+
+
+def source_info(source: Any, *, connection: Any = None, encoding: str | None = None) -> pd.DataFrame:
+    """Say what a source is, for the record: names, sizes, hashes, rows.
+
+    Parameters
+    ----------
+    source : path, glob, folder, list of paths, SQL query, or table
+        As for :func:`judgestats.read`.
+    connection : object, optional
+        Given when `source` is an SQL query.
+    encoding : str, optional
+        Encoding of the files, if not UTF-8.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as it lies,
+        packed or not), ``rows`` (rows or records in it, before any mapping), ``note`` (why a file of the folder was
+        not read, else empty; its ``sha256`` is empty and its ``rows`` are missing). For a table or a query there is
+        one row, its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is
+        lazy. Its ``attrs`` have the paths of the files that were read; a page is not written over them.
+
+    Raises
+    ------
+    SchemaError
+        As :func:`judgestats.read` does.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> source_info(pd.DataFrame({"judge": ["a", "b"]}))
+            name  bytes sha256  rows note
+    0  DataFrame   <NA>            2
+    """
+    rows: list[tuple[str, int | None, str, int | None, str]]
+    paths: list[str] = []
+    if connection is not None:
+        rows = [(" ".join(str(source).split()), None, "", None, "")]
+    elif is_table(source):
+        data = opened(source)
+        rows = [(type(source).__name__, None, "", len(data) if isinstance(data, nw.DataFrame) else None, "")]
+    else:
+        files = resolve(source, encoding)
+        rows = [(files.relative(f), f.path.stat().st_size, _sha256(f.path), _count(f), "") for f in files.files]
+        rows += [(name, None, "", None, f"not read: {why}") for name, why in files.unread]
+        paths = [str(f.path.absolute()) for f in files.files]
+    table = pd.DataFrame(rows, columns=["name", "bytes", "sha256", "rows", "note"])
+    table = table.astype({"bytes": "Int64", "rows": "Int64"})
+    table.attrs[PATHS] = paths
+    return table
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as raw:
+        return hashlib.file_digest(raw, "sha256").hexdigest()
+
+
+def _count(file: File) -> int:
+    return len(file.records()) if file.container in ("json", "jsonl") else len(file.table())

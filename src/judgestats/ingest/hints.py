@@ -150,12 +150,12 @@ def melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str =
 def value_name(frame: pd.DataFrame, wide: Iterable[str], *, paired: bool) -> str:
     """Name for what the judges of a wide table gave: grades of single answers are scores, yes and no are verdicts."""
     labels: set[str] = set().union(*(distinct(frame[c]) for c in wide))
-    if not paired and not all(_is_number(v) for v in labels) and {v.strip().lower() for v in labels} <= {*YES, *NO}:
+    if not paired and not all(_numeric(v) for v in labels) and {v.strip().lower() for v in labels} <= {*YES, *NO}:
         return "correct"
-    return "score" if not paired and all(_is_number(v) for v in labels) else "verdict"
+    return "score" if not paired and all(_numeric(v) for v in labels) else "verdict"
 
 
-def _is_number(value: Any) -> bool:
+def _numeric(value: Any) -> bool:
     try:
         float(value)
     except ValueError:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
-from judgestats.ingest.structured import Record
+from judgestats.ingest.files import Record
 
 Frame = Literal["preferences", "ratings", "either"]
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.files import unpacking
-from judgestats.ingest.proposal import Proposal
+from judgestats.ingest.files import File, Files, is_table, resolve, unpacking
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import NATIVE, reader
-from judgestats.ingest.searching import propose
-from judgestats.ingest.sources import File, Files, is_table, resolve
+from judgestats.ingest.searching import Proposal, propose
 from judgestats.ingest.tables import call_records, plain_table
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import opened

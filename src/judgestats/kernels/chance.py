@@ -2,15 +2,402 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from judgestats.kernels.coincidence import Units
+from judgestats.kernels.compiling import njit
+from judgestats.kernels.resampling import multinomial_totals
+
+# ---- Answers of several judges on the same units: Krippendorff's coincidences, without their table -------------------
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
+#: Numbers held in memory at a time.
+_HELD = 2**22
+
+
+class Units(NamedTuple):
+    """How often each unit was given each answer; units alike are one pattern.
+
+    Attributes
+    ----------
+    start : (Q + 1,) int64 array
+        Where each pattern begins in `code`.
+    code : (E,) int64 array
+        Answers of a pattern, each once, 0 to m - 1.
+    times : (E,) float array
+        How many judges gave each of them.
+    """
+
+    start: Ints
+    code: Ints
+    times: Floats
+
+    @property
+    def pattern(self) -> Ints:
+        """Pattern of each entry, (E,)."""
+        return np.repeat(np.arange(self.start.size - 1), np.diff(self.start))
+
+    @property
+    def judges(self) -> Floats:
+        """How many judges answered, (Q,)."""
+        return self.total(self.times)
+
+    def total(self, values: Floats) -> Floats:
+        """Sum of the values of the entries of each pattern, (Q,)."""
+        return np.bincount(self.pattern, weights=values, minlength=self.start.size - 1).astype(float)
+
+
+class Disagreement(NamedTuple):
+    """Krippendorff's alpha, and what it is made of; an array entry for each set of weights.
+
+    Attributes
+    ----------
+    alpha : (B,) float array
+        1 - observed / expected; NaN where nothing is expected, or no unit has two answers.
+    observed, expected : (B,) float arrays
+        Mean difference of two answers of one unit, and of two answers whatsoever.
+    values : (B,) float array
+        Answers in units that have two or more.
+    """
+
+    alpha: Floats
+    observed: Floats
+    expected: Floats
+    values: Floats
+
+
+def krippendorff(units: Units, weight: NDArray[Any], values: Floats, level: str) -> Disagreement:
+    """Krippendorff's alpha of many weightings of the same units.
+
+    Parameters
+    ----------
+    units : Units
+        Those with fewer than two answers count for nothing.
+    weight : (B, Q) array
+        How often each pattern occurs: one row for the data, B for resamples.
+    values : (m,) float array
+        Value of each answer, ascending.
+    level : {'nominal', 'ordinal', 'interval', 'ratio'}
+        Whose difference is squared: none, ranks (of the answers that occur under the weights), values, or values over
+        their sum.
+
+    Returns
+    -------
+    Disagreement
+
+    Notes
+    -----
+    No table of coincidences is made. Nominal and interval are closed forms of the margins and of sums, so that
+    continuous scores need no more memory than themselves. The ordinal difference of Krippendorff is the difference of
+    mid-ranks, so ordinal alpha is interval alpha of mid-ranks, which each resample has of its own. Only the ratio
+    difference looks at pairs of distinct values, a block at a time.
+
+    References
+    ----------
+    Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability.
+    """
+    judges = units.judges
+    weight = np.where(judges >= 2, weight, 0).astype(np.float64)
+    counted = weight @ judges
+    if level == "interval":
+        inner, outer = _interval(units, weight, values, judges)
+    elif level == "ordinal":
+        inner, outer = _ordinal(units.start, units.code, units.times, judges, weight, values.size)
+    else:
+        margins = _margins(units.start, units.code, units.times, weight, values.size)
+        if level == "nominal":
+            outer = counted**2 - (margins**2).sum(axis=1)
+            within = judges**2 - units.total(units.times**2)
+        else:
+            outer = _ratio_expected(margins, values)
+            within = _ratio_within(units.start, units.code, units.times, values)
+        inner = weight @ _per_pair(within, judges)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = inner / np.where(counted > 0, counted, np.nan)
+        expected = outer / np.where(counted > 1, counted * (counted - 1), np.nan)
+        # what rounding leaves of a spread of 0 is 0
+        alpha = 1 - observed / np.where(expected > 0, expected, np.nan)
+    return Disagreement(alpha, observed, expected, counted)
+
+
+def _per_pair(within: Floats, judges: Floats) -> Floats:
+    return np.where(judges >= 2, within / np.maximum(judges - 1, 1), 0.0)
+
+
+def _interval(units: Units, weight: Floats, values: Floats, judges: Floats) -> tuple[Floats, Floats]:
+    used = np.unique(units.code[(judges >= 2)[units.pattern]])
+    if used.size < 2:
+        return np.zeros(len(weight)), np.zeros(len(weight))
+    centred = values - values[used].mean()
+    scale = np.abs(centred[used]).max()
+    centred = centred / scale
+    sums = units.total(units.times * centred[units.code])
+    mean = sums / np.maximum(judges, 1)
+    spread = units.total(units.times * (centred[units.code] - mean[units.pattern]) ** 2)
+    squares = spread + sums * mean
+    counted, first, second = (weight @ x for x in (judges, sums, squares))
+    outer = 2 * (counted * second - first**2)
+    outer = np.where(outer > 1e-14 * counted * second, outer, 0.0)
+    return (weight @ _per_pair(2 * judges * spread, judges)) * scale**2, outer * scale**2
+
+
+@njit(cache=True)
+def _margins(start, code, times, weight, size):  # type: ignore[no-untyped-def]
+    resamples, patterns = weight.shape
+    margins = np.zeros((resamples, size))
+    for b in range(resamples):
+        for q in range(patterns):
+            if weight[b, q] != 0:
+                for e in range(start[q], start[q + 1]):
+                    margins[b, code[e]] += weight[b, q] * times[e]
+    return margins
+
+
+@njit(cache=True)
+def _ordinal(start, code, times, judges, weight, size):  # type: ignore[no-untyped-def]
+    resamples, patterns = weight.shape
+    inner = np.zeros(resamples)
+    outer = np.zeros(resamples)
+    rank = np.empty(size)
+    for b in range(resamples):
+        rank[:] = 0.0
+        for q in range(patterns):
+            if weight[b, q] != 0:
+                for e in range(start[q], start[q + 1]):
+                    rank[code[e]] += weight[b, q] * times[e]
+        total = rank.sum()
+        below = 0.0
+        squares = 0.0
+        for c in range(size):
+            n = rank[c]
+            rank[c] = below + n / 2 - total / 2  # mid-rank about its mean
+            below += n
+            squares += n * rank[c] * rank[c]
+        outer[b] = 2 * total * squares
+        for q in range(patterns):
+            if weight[b, q] != 0 and judges[q] >= 2 and start[q + 1] > start[q] + 1:
+                mean = 0.0
+                for e in range(start[q], start[q + 1]):
+                    mean += times[e] * rank[code[e]]
+                mean /= judges[q]
+                spread = 0.0
+                for e in range(start[q], start[q + 1]):
+                    spread += times[e] * (rank[code[e]] - mean) ** 2
+                inner[b] += weight[b, q] * 2 * judges[q] * spread / (judges[q] - 1)
+    return inner, outer
+
+
+@njit(cache=True)
+def _ratio_within(start, code, times, values):  # type: ignore[no-untyped-def]
+    within = np.zeros(start.size - 1)
+    for q in range(start.size - 1):
+        for i in range(start[q], start[q + 1]):
+            for j in range(i + 1, start[q + 1]):
+                one, two = values[code[i]], values[code[j]]
+                within[q] += 2 * times[i] * times[j] * ((one - two) / (one + two)) ** 2
+    return within
+
+
+def _ratio_expected(margins: Floats, values: Floats) -> Floats:
+    outer = np.zeros(len(margins))
+    step = max(_HELD // max(values.size, 1), 1)
+    for begin in range(0, values.size, step):
+        part = values[begin : begin + step]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            difference = ((values[:, None] - part) / (values[:, None] + part)) ** 2
+        difference[values[:, None] == part] = 0.0  # 0 and 0
+        outer += ((margins @ difference) * margins[:, begin : begin + step]).sum(axis=1)
+    return outer
+
+
+def unit_weights(
+    n: Floats, rng: np.random.Generator, n_resamples: int, cluster: Ints | None = None
+) -> Iterator[NDArray[Any]]:
+    """Draw units, or clusters of units, with replacement: how often each pattern is drawn, a block at a time.
+
+    Parameters
+    ----------
+    n : (Q,) float array
+        How many units show each pattern; whole numbers.
+    rng : numpy.random.Generator
+        Source of randomness.
+    n_resamples : int
+        B, over all blocks.
+    cluster : (Q,) int array, optional
+        Cluster of each pattern, 0 to K - 1: clusters are drawn whole.
+
+    Yields
+    ------
+    (b, Q) array
+    """
+    whole = np.rint(n).astype(np.int64)
+    drawn = int(whole.sum()) if cluster is None else int(cluster.max(initial=-1)) + 1
+    if cluster is None and whole.size * 20 < drawn:
+        step = max(_HELD // max(whole.size, 1), 1)
+        for begin in range(0, n_resamples, step):
+            yield multinomial_totals(n, rng, min(step, n_resamples - begin))
+        return
+    of_unit = np.repeat(np.arange(whole.size), whole) if cluster is None else None
+    step = max(_HELD // max(drawn, whole.size, 1), 1)
+    for begin in range(0, n_resamples, step):
+        size = min(step, n_resamples - begin)
+        index = rng.integers(0, drawn, size=(size, drawn))
+        if cluster is None:
+            yield _times(of_unit[index], whole.size)  # type: ignore[index]
+        else:
+            yield _times(index, drawn)[:, cluster] * whole
+
+
+def _times(index: Ints, size: int) -> NDArray[Any]:
+    rows = index + np.arange(len(index))[:, None] * size
+    return np.bincount(rows.ravel(), minlength=len(index) * size).reshape(len(index), size)
+
+
+# ---- Two ratings of the same things, crossed: Cohen's kappa from the table, or from its margins ----------------------
+
+
+class Kappa(NamedTuple):
+    """Kappa of a table, or of each of a stack of tables.
+
+    Attributes
+    ----------
+    estimate : float array
+        Kappa; NaN where chance agreement is complete, or the table is empty.
+    std_error : float array
+        Asymptotic standard error.
+    null_error : float array
+        The same where kappa is 0: for a test, not for an interval.
+    """
+
+    estimate: Floats
+    std_error: Floats
+    null_error: Floats
+
+
+def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
+    """Cohen's kappa, plain or weighted, with its asymptotic standard errors.
+
+    Parameters
+    ----------
+    table : (..., m, m) array_like
+        Counts: the classes of one rater by those of the other. Leading axes are tables of their own.
+    weights : (m, m) array_like, optional
+        Agreement weights, 1 on the diagonal (linear: ``1 - |i - j| / (m - 1)``); without them the identity.
+
+    Returns
+    -------
+    Kappa
+        Of the shape of the leading axes. NaN where both raters use one class only (chance agreement is 1) and where
+        the table is empty.
+
+    References
+    ----------
+    Cohen, J. (1960). Educational and Psychological Measurement 20, 37-46. Fleiss, J. L., Cohen, J., Everitt, B. S.
+    (1969). Psychological Bulletin 72, 323-327.
+
+    Examples
+    --------
+    >>> result = cohen_kappa([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
+    >>> print(f"{result.estimate:.4f} {result.std_error:.4f} {result.null_error:.4f}")
+    0.4842 0.1380 0.1484
+    """
+    counts = np.asarray(table, dtype=float)
+    w = np.eye(counts.shape[-1]) if weights is None else np.asarray(weights, dtype=float)
+    n = counts.sum(axis=(-2, -1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = counts / n[..., None, None]
+        rows, columns = p.sum(axis=-1), p.sum(axis=-2)
+        observed = (w * p).sum(axis=(-2, -1))
+        lean = (columns @ w.T)[..., :, None] + (rows @ w)[..., None, :]
+        expected = np.einsum("...i,ij,...j->...", rows, w, columns)
+        apart = np.where(_complete(expected), np.nan, 1 - expected)
+        spread = w * apart[..., None, None] - lean * (1 - observed)[..., None, None]
+        centre = observed * expected - 2 * expected + observed
+        variance = ((p * spread**2).sum(axis=(-2, -1)) - centre**2) / (n * apart**4)
+        chance = rows[..., :, None] * columns[..., None, :]
+        null = ((chance * (w - lean) ** 2).sum(axis=(-2, -1)) - expected**2) / (n * apart**2)
+        return Kappa((observed - expected) / apart, np.sqrt(np.maximum(variance, 0.0)), np.sqrt(np.maximum(null, 0.0)))
+
+
+def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Influence on kappa of one more thing in each cell: for standard errors of things that come in clusters.
+
+    Parameters
+    ----------
+    table : (m, m) array_like
+        Counts.
+    weights : (m, m) array_like, optional
+        Agreement weights; plain kappa without.
+
+    Returns
+    -------
+    (m, m) float array
+        Of mean 0 over the things; its mean square, divided by their number, is the square of the standard error. NaN
+        where chance agreement is complete.
+
+    Examples
+    --------
+    >>> table = np.array([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
+    >>> n = table.sum()
+    >>> print(f"{np.sqrt((table * kappa_influence(table) ** 2).sum()) / n:.4f}")
+    0.1380
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.asarray(table, dtype=float) / np.sum(table)
+        w = np.eye(len(p)) if weights is None else np.asarray(weights, dtype=float)
+        rows, columns = p.sum(axis=1), p.sum(axis=0)
+        observed, expected = (w * p).sum(), rows @ w @ columns
+        apart = np.where(_complete(expected), np.nan, 1 - expected)
+        lean = (w @ columns)[:, None] + (rows @ w)[None, :]
+        centre = observed * expected - 2 * expected + observed
+        influence: Floats = (w * apart - lean * (1 - observed) - centre) / apart**2
+    return influence
+
+
+def kappa_from_margins(agreement: ArrayLike, p: ArrayLike, q: ArrayLike) -> Floats:
+    """Plain kappa where only the share of agreement and the margins are known.
+
+    Parameters
+    ----------
+    agreement : (...) array_like
+        Share of things that both put in the same class.
+    p, q : (..., m) array_like
+        Counts or shares of the m classes, as either rater uses them on the things compared.
+
+    Returns
+    -------
+    float array
+        Kappa; NaN where chance agreement is complete.
+
+    References
+    ----------
+    Debiasing paper, Appendix D: Tables 1 and 3 give Table 6.
+
+    Examples
+    --------
+    >>> print(f"{kappa_from_margins(284 / 400, [173, 162, 65], [158, 145, 97]):.3f}")
+    0.549
+    """
+    one, two = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, two = one / one.sum(axis=-1, keepdims=True), two / two.sum(axis=-1, keepdims=True)
+        expected = np.asarray((one * two).sum(axis=-1))
+        apart = np.where(_complete(expected), np.nan, 1 - expected)
+        kappa: Floats = (np.asarray(agreement, dtype=float) - expected) / apart
+    return kappa
+
+
+def _complete(expected: Floats) -> NDArray[np.bool_]:
+    """Whether chance agreement is 1, but for rounding."""
+    result: NDArray[np.bool_] = expected > 1 - 1e-12
+    return result
+
+
+# ---- Agreement of judges corrected for chance: Gwet's and Fleiss's of all judges, Cohen's of many tables at once
 
 
 class Chance(NamedTuple):

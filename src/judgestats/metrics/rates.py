@@ -3,19 +3,575 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
-from judgestats.kernels.proportions import clustered_wilson, wilson
-from judgestats.kernels.resampling import binomial_interval
-from judgestats.metrics.differences import size_flag
-from judgestats.metrics.resampled import Bootstrap, ratio, resampled
-from judgestats.results import NOT_INDEPENDENT, few_clusters, flags
-from judgestats.schema.clustering import dependence, independent
+from judgestats.errors import DesignError, choose, confidence
+from judgestats.kernels.proportions import (
+    ROUNDING,
+    clustered_tango,
+    clustered_wilson,
+    newcombe,
+    newcombe_paired,
+    normal_quantile,
+    wilson,
+)
+from judgestats.kernels.resampling import (
+    bca_interval,
+    binomial_interval,
+    cluster_totals,
+    generator,
+    multinomial_totals,
+    percentile_interval,
+    student_interval,
+    two_way_totals,
+)
+from judgestats.results import BIASED, NO_DATA, NOT_INDEPENDENT, ONE_UNIT, RESAMPLES_AGREE, SMALL_N, few_clusters, flags
+from judgestats.schema.clustering import (
+    CANDIDATES,
+    auto_cluster,
+    cluster_codes,
+    column_of,
+    columns_of,
+    dependence,
+    independent,
+)
 from judgestats.schema.coding import Coded, codes_of, column_codes, combine
+from judgestats.schema.columns import By, names
+
+# ---- The difference of two proportions, paired where both sides name the same units, else as independent samples
+
+#: Why two sides that name their stimuli are compared as independent samples all the same.
+REPEATED = "not paired: repeated stimuli"
+UNEQUAL_COUNTS = "not paired: different counts"
+NOTHING_SHARED = "not paired: no stimulus shared"
+#: Hits and trials of the units of a side.
+Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
+_Row = dict[str, Any]
+#: In place of a column: each unit, a pair, is a cluster of its two calls.
+_UNIT = "\0unit"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Units of two sides, and which of them are the same.
+
+    Attributes
+    ----------
+    units : (2,) tuple of pandas.DataFrame
+        A row a call or a pair, with the columns that name it and its count ``n``, as from ``units()``.
+    shared : (2,) tuple of (M,) int arrays, or None
+        Rows of the units that both sides name, in the same order; None where a side names one twice.
+    """
+
+    units: tuple[pd.DataFrame, pd.DataFrame]
+    shared: tuple[NDArray[np.intp], NDArray[np.intp]] | None
+
+    def swapped(self) -> Sides:
+        """Return the second side first."""
+        return Sides(self.units[::-1], None if self.shared is None else self.shared[::-1])
+
+
+def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> Sides:
+    """Match the units of two sides one to one.
+
+    Parameters
+    ----------
+    one, two : pandas.DataFrame
+        Units of the sides.
+    keys : sequence of str
+        Columns that name a unit, those that both sides have; a missing value equals itself.
+
+    Returns
+    -------
+    Sides
+    """
+    keys = [k for k in keys if k in one.columns and k in two.columns]
+    code = codes_of(pd.DataFrame({k: _stacked(one[k], two[k]) for k in keys}), keys).code
+    left, right = code[: len(one)], code[len(one) :]
+    _, rows_1, rows_2 = np.intersect1d(left, right, return_indices=True)
+    repeated = any(len(side) and np.bincount(side).max() > 1 for side in (left, right))
+    return Sides((one, two), None if repeated and rows_1.size else (rows_1, rows_2))
+
+
+def paired_difference(
+    sides: Sides, one: Marks, two: Marks, conf_level: float = 0.95, cluster: str | Literal["auto"] | None = None
+) -> tuple[_Row | None, str]:
+    """Proportion of one side minus that of the other on the units that both name.
+
+    Parameters
+    ----------
+    sides : Sides
+        The units.
+    one, two : (2,) tuple of bool arrays
+        Hits and trials of the units of each side, (N,), or (N, 2) where a unit is a pair and its two calls count.
+    conf_level : float
+        Coverage of Newcombe's paired interval.
+    cluster : str, optional
+        Column that units share: Tango's interval of the n that its levels are worth. ``"auto"``: the column that the
+        units are seen to share, and the pair where a unit is its two calls.
+
+    Returns
+    -------
+    row : dict or None
+        Cells of an estimate; None where the sides cannot be paired.
+    flag : str
+        Why they cannot, or ``k of m stimuli shared`` where a side has units that the other lacks.
+    """
+    if sides.shared is None:
+        return None, REPEATED
+    (hit_1, trial_1, n_1), (hit_2, trial_2, n_2) = (
+        _weighed(table, *marks) for table, marks in zip(sides.units, (one, two), strict=True)
+    )
+    rows_1, rows_2 = sides.shared
+    both = trial_1[rows_1] & trial_2[rows_2]
+    n = n_1[rows_1][both]
+    if not n.sum() > 0:
+        return None, NOTHING_SHARED if trial_1.any() and trial_2.any() else ""
+    if (n != n_2[rows_2][both]).any():
+        return None, UNEQUAL_COUNTS
+    judged = n_1[trial_1].sum() + n_2[trial_2].sum() - n.sum()
+    left_out = "" if judged == n.sum() else f"{n.sum():,.0f} of {judged:,.0f} stimuli shared"
+    first, second = hit_1[rows_1][both], hit_2[rows_2][both]
+    row = _paired(first, second, n, conf_level)
+    unit = np.broadcast_to(rows_1[:, None], both.shape)[both]
+    there, place = np.unique(unit, return_inverse=True)
+    table = sides.units[0].iloc[there].reset_index(drop=True)
+    column = _shared_by(table, float(n.sum()), both.shape[1] == 2) if cluster == "auto" else cluster
+    if column is None:
+        return row, left_out
+    code = place if column == _UNIT else cluster_codes(table, column)[place]
+    marks = (first & ~second, ~first & second, np.ones_like(first))
+    hit, miss, every = (np.bincount(code, n * x).astype(np.float64) for x in marks)
+    found = clustered_tango(hit, miss, every, conf_level)
+    name = "pair" if column == _UNIT else column
+    return {
+        **row,
+        "std_error": found.std_error,
+        "conf_low": found.low,
+        "conf_high": found.high,
+        "method": f"Tango, paired, clustered by {name} (G = {found.clusters})",
+    }, flags(few_clusters(found.clusters), left_out)
+
+
+def _shared_by(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
+    """Column that the units of a comparison are seen to share."""
+    kept = [c for c in (*CANDIDATES, "first", "second") if c in table]
+    found = auto_cluster(nw.from_native(table[kept], eager_only=True), [], "item", counted / (2 if of_calls else 1))
+    return found.column or (_UNIT if of_calls else None)
+
+
+def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
+    """Estimate of one side minus that of the other, from the intervals of both (square-and-add).
+
+    Parameters
+    ----------
+    one, two : mapping
+        Cells of two estimates: ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``n``.
+
+    Returns
+    -------
+    dict
+        Cells of an estimate, ``n`` the smaller sample.
+    """
+    value = one["estimate"] - two["estimate"]
+    return {
+        "estimate": value,
+        "std_error": math.hypot(one["std_error"], two["std_error"]),
+        "conf_low": value - math.hypot(one["estimate"] - one["conf_low"], two["conf_high"] - two["estimate"]),
+        "conf_high": value + math.hypot(one["conf_high"] - one["estimate"], two["estimate"] - two["conf_low"]),
+        "n": min(one["n"], two["n"]),
+        "method": "MOVER, from both intervals",
+    }
+
+
+def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = 0.95) -> _Row:
+    """Proportion k1/n1 minus k2/n2 of two independent samples.
+
+    Parameters
+    ----------
+    k1, n1, k2, n2 : float
+        Hits and trials.
+    conf_level : float
+        Coverage of Newcombe's interval.
+
+    Returns
+    -------
+    dict
+        Cells of an estimate, ``n`` the smaller sample; NaN where a sample is empty.
+    """
+    if not (n1 > 0 and n2 > 0):
+        return {"estimate": math.nan, "n": 0.0}
+    low, high = newcombe(k1, n1, k2, n2, conf_level)
+    p1, p2 = k1 / n1, k2 / n2
+    return {
+        "estimate": p1 - p2,
+        "std_error": math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2),
+        "conf_low": low,
+        "conf_high": high,
+        "n": min(n1, n2),
+        "method": "Newcombe, independent",
+    }
+
+
+def size_flag(n: float) -> str:
+    """Flag of a small sample, or of none."""
+    return NO_DATA if not n > 0 else SMALL_N if n < 30 else ""
+
+
+def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = 0.95) -> _Row:
+    """Difference (b - c)/n of two paired proportions, from the counts of the pairs.
+
+    Parameters
+    ----------
+    a, b, c, d : float
+        Pairs that are hits on both sides, on the first only, on the second only, on neither; one at least.
+    conf_level : float
+        Coverage of Newcombe's paired interval.
+
+    Returns
+    -------
+    dict
+        Cells of an estimate.
+    """
+    total = a + b + c + d
+    low, high = newcombe_paired(a, b, c, d, conf_level)
+    return {
+        "estimate": (b - c) / total,
+        "std_error": paired_error(b, c, total),
+        "conf_low": low,
+        "conf_high": high,
+        "n": total,
+        "method": "Newcombe, paired",
+    }
+
+
+def paired_error(b: float, c: float, total: float) -> float:
+    """Standard error of a paired difference with b and c discordant pairs of so many."""
+    return math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total
+
+
+def _paired(one: NDArray[np.bool_], two: NDArray[np.bool_], n: NDArray[np.float64], conf_level: float) -> _Row:
+    a, b, c, d = (float(n[x].sum()) for x in (one & two, one & ~two, ~one & two, ~one & ~two))
+    return paired_cells(a, b, c, d, conf_level)
+
+
+def _weighed(
+    table: pd.DataFrame, hit: NDArray[np.bool_], trial: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+    """Hits, trials and counts of the units, (N, 1), or (N, 2) for the calls of pairs."""
+    shape = (len(table), 2 if hit.ndim == 2 else 1)
+    n = table["n"].to_numpy(dtype=float)
+    return hit.reshape(shape), trial.reshape(shape), np.broadcast_to(n[:, None], shape)
+
+
+def _stacked(one: pd.Series[Any], two: pd.Series[Any]) -> pd.Series[Any]:
+    """Both columns in one; columns of different types, as where one side is empty, meet as objects."""
+    sides = [one, two] if one.dtype == two.dtype else [one.astype(object), two.astype(object)]
+    return pd.concat(sides, ignore_index=True)
+
+
+# ---------------------------------------------------------------- cells
+
+# ---- Bootstrap intervals of any statistic of counts: what is drawn, and the cells of an estimate that come of it
+
+Floats = NDArray[np.float64]
+#: How the interval of a rate comes about.
+Interval = Literal["wilson", "percentile", "bca"]
+INTERVALS: tuple[Interval, ...] = ("wilson", "percentile", "bca")
+LONE_UNIT = "a stratum has one unit"
+NOT_BCA = "BCa not defined"
+#: Draws held in memory at a time.
+_DRAWS = 2**22
+#: (B, P) totals -> (B,) values.
+Statistic = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """What is drawn, how often, and how an interval is read off the draws.
+
+    Attributes
+    ----------
+    method : {'t', 'percentile', 'bca'}
+    cluster : tuple of str
+        Columns whose levels are drawn: none for independent calls, one, or two crossed factors (conservative).
+    strata : str or None
+        Column within whose levels is drawn.
+    n_resamples : int
+    seed : int, Generator or None
+    conf_level : float
+    """
+
+    method: Literal["t", "percentile", "bca"] = "percentile"
+    cluster: tuple[str, ...] = ()
+    strata: str | None = None
+    n_resamples: int = 2000
+    seed: int | np.random.Generator | None = 0
+    conf_level: float = 0.95
+
+    def __post_init__(self) -> None:
+        confidence(self.conf_level)
+        if len(set(self.cluster)) < len(self.cluster):
+            raise DesignError(f"cluster= names {self.cluster[0]!r} twice. Name it once.")
+        if len(self.cluster) > 2:
+            raise DesignError(f"cluster= names {len(self.cluster)} columns. Allowed: one, or two crossed factors.")
+        if len(self.cluster) == 2 and (self.method == "bca" or self.strata):
+            raise DesignError(
+                "Two crossed clusters have a percentile interval only, and no strata: use interval='percentile', or "
+                "name one cluster."
+            )
+        if not isinstance(self.n_resamples, int | np.integer) or self.n_resamples < 1:
+            raise DesignError(f"n_resamples={self.n_resamples!r} is not a number of resamples. Use 2000, say.")
+        whole = isinstance(self.seed, int | np.integer) and self.seed >= 0
+        if not (whole or self.seed is None or isinstance(self.seed, np.random.Generator)):
+            raise DesignError(f"seed={self.seed!r} is no seed. Allowed: 0 and above, a numpy Generator, or None.")
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that a tally must keep for it."""
+        return [*self.cluster, *([self.strata] if self.strata else [])]
+
+    @property
+    def words(self) -> str:
+        """The ``method`` of an estimate."""
+        drawn = " x ".join(self.cluster) if self.cluster else "calls"
+        kind = "two-way " if len(self.cluster) == 2 else ""
+        within = f" within {self.strata}" if self.strata else ""
+        name = "BCa" if self.method == "bca" else self.method
+        return f"{name}, {kind}bootstrap of {drawn}{within} (B = {self.n_resamples})"
+
+
+def planned(
+    interval: str,
+    cluster: By | None,
+    strata: str | None,
+    n_resamples: int,
+    seed: int | np.random.Generator | None,
+    conf_level: float,
+) -> Bootstrap | None:
+    """Turn the arguments of a measure into a :class:`Bootstrap`, None for Wilson.
+
+    Raises
+    ------
+    DesignError
+        If they do not go together.
+    """
+    choose(interval, INTERVALS, "interval")
+    confidence(conf_level)
+    clusters = tuple(names(cluster)) if cluster is not None else ()
+    if interval == "wilson":
+        if len(clusters) > 1 or strata is not None:
+            what = "strata=" if strata is not None else "two clusters"
+            raise DesignError(f"Wilson's interval takes one cluster and no strata; {what} needs interval='percentile'.")
+        return None
+    method: Literal["percentile", "bca"] = "bca" if interval == "bca" else "percentile"
+    return Bootstrap(method, clusters, strata, n_resamples, seed, conf_level)
+
+
+def interval_of(
+    table: pd.DataFrame,
+    interval: str,
+    strata: str | None,
+    n_resamples: int,
+    seed: int | np.random.Generator | None,
+    conf_level: float,
+) -> dict[str, Any]:
+    """Keywords of :func:`judgestats.metrics.rates.rates` for a tally that says what it is to be clustered by."""
+    plan = planned(interval, columns_of(table), strata, n_resamples, seed, conf_level)
+    cluster = column_of(table) if plan is None else None
+    return {"conf_level": conf_level, "cluster": cluster, "bootstrap": plan}
+
+
+def resampled(
+    table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, key: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Bootstrap a statistic of total counts.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of a tally, of one group: ``n`` and the columns that the plan names.
+    counts : (R, P) float array
+        What each row of it adds to the totals (``n`` times what one of its calls is).
+    statistic : callable
+        Values of many totals at once: (B, P) to (B,).
+    plan : Bootstrap
+        What is drawn.
+    key : mapping
+        What names the group: its draws do not depend on other groups.
+
+    Returns
+    -------
+    dict
+        ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an estimate. NaN, flagged, where there is
+        one unit, or where all resamples agree: an interval of zero width is never returned. The standard error is NaN
+        where a resample is infinite (censored). Resamples so biased that a percentile or BCa interval would not hold
+        the estimate give Student's interval, as ``method`` says.
+
+    Notes
+    -----
+    A row that adds nothing to any total (a call that is no trial) is not drawn, and a cluster of such rows is none.
+    """
+    adds = (counts != 0).any(axis=1)
+    table, counts = table[adds], counts[adds]
+    cells: dict[str, Any] = {
+        "std_error": math.nan,
+        "conf_low": math.nan,
+        "conf_high": math.nan,
+        "method": plan.words,
+        "flag": "",
+    }
+    if not adds.any():
+        return {**cells, "flag": NO_DATA}
+    rng = generator(plan.seed, tuple(map(str, key.values())))
+    value = statistic(counts.sum(axis=0)[None, :])[0]
+    units, draws, influence, weight, alone = _drawn(table, counts, statistic, plan, rng)
+    if units < 2 or np.isnan(value):
+        return {**cells, "flag": ONE_UNIT if units < 2 else ""}
+    lost = int(np.isnan(draws).sum())
+    doubt = flags(LONE_UNIT if alone else "", f"{lost:,} resamples undefined" if lost else "")
+    found = read_off(value, draws, units, plan, influence=influence, weight=weight)
+    narrow = plan.method != "t" and not math.isnan(found["conf_low"])
+    few = few_clusters(units, drawn=narrow) if plan.cluster else ""
+    return {**cells, **found, "flag": flags(few, doubt, found["flag"])}
+
+
+def read_off(
+    value: float,
+    draws: Floats,
+    units: int,
+    plan: Bootstrap,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+    *,
+    influence: Floats | None = None,
+    weight: Floats | None = None,
+) -> dict[str, Any]:
+    """Standard error and interval that draws give, as the plan wants it read off.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    draws : (B,) float array
+        That of each resample.
+    units : int
+        How many were drawn.
+    plan : Bootstrap
+    limits : (float, float)
+        Values that the estimate cannot pass; of Student's interval.
+    influence, weight : (G,) float arrays, optional
+        As :func:`bca_interval` takes them.
+
+    Returns
+    -------
+    dict
+        ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag``. The interval holds the estimate and has a
+        width, or is NaN and flagged: resamples so biased that a percentile or BCa interval lies to one side of the
+        estimate give Student's.
+    """
+    none: dict[str, Any] = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
+    none |= {"method": plan.words, "flag": ""}
+    kept = draws[~np.isnan(draws)]
+    rounding = 1e-12 * (max(1.0, abs(value)) if np.isfinite(value) else 1.0)
+    if not kept.size or not float(kept.max()) - float(kept.min()) > rounding:
+        return {**none, "flag": RESAMPLES_AGREE}
+    finite = bool(np.isfinite(kept).all())
+    low = high = math.nan
+    if plan.method == "bca" and influence is not None:
+        low, high = bca_interval(draws, value, influence, plan.conf_level, weight)
+    elif plan.method == "percentile":
+        low, high = percentile_interval(draws, plan.conf_level)
+    if plan.method != "t" and not high - low > rounding:
+        return {**none, "flag": NOT_BCA if plan.method == "bca" else RESAMPLES_AGREE}
+    if plan.method != "t" and (low - rounding <= value <= high + rounding or not finite):
+        spread = float(kept.std(ddof=1)) if finite else math.nan
+        return {**none, "std_error": spread, "conf_low": low, "conf_high": high}
+    error, bias, low, high = student_interval(draws, value, units, plan.conf_level, limits)
+    cells = {"std_error": error, "conf_low": low, "conf_high": high, "method": replace(plan, method="t").words}
+    return {**cells, "flag": BIASED if abs(bias) > error / 2 else ""}
+
+
+def ratio(totals: Floats) -> Floats:
+    """First of two totals over the second, (B, 2) to (B,): the statistic of a rate, or of a mean."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], np.nan)
+    return result
+
+
+def _drawn(
+    table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, rng: np.random.Generator
+) -> tuple[int, Floats, Floats, Floats, bool]:
+    """Units (of the factor with fewest), draws, influence and number of each unit, and whether a stratum has one."""
+    none = np.empty(0)
+    if len(plan.cluster) == 2:
+        one, two = (codes_of(table, [c]) for c in plan.cluster)
+        cell = codes_of(table, list(plan.cluster))
+        added = _added(counts, cell.code, cell.size)
+        rows, columns = one.code[cell.first], two.code[cell.first]
+        totals = two_way_totals(rows, columns, added, rng, plan.n_resamples)
+        return min(one.size, two.size), statistic(totals), none, none, False
+    if plan.cluster:
+        unit = codes_of(table, list(plan.cluster))
+        added = _added(counts, unit.code, unit.size)
+        strata = _strata(table, plan.strata, unit.code, unit.first, plan.cluster[0])
+        totals = cluster_totals(added, rng, plan.n_resamples, strata)
+        weight = np.ones(unit.size)
+    else:
+        n = table["n"].to_numpy(dtype=float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            added = np.where(n[:, None] > 0, counts / n[:, None], 0.0)
+        strata = None if plan.strata is None else codes_of(table, [plan.strata]).code
+        step = max(_DRAWS // max(n.size, 1), 1)
+        sizes = [min(step, plan.n_resamples - start) for start in range(0, plan.n_resamples, step)]
+        totals = np.vstack([multinomial_totals(n, rng, size, strata) @ added for size in sizes])
+        weight = n
+    influence = _influence(counts.sum(axis=0), added, statistic, weight, strata) if plan.method == "bca" else none
+    alone = strata is not None and bool((np.bincount(strata, weights=weight) == 1).any())
+    return int(weight.sum()), statistic(totals), influence, weight, alone
+
+
+def _added(counts: Floats, code: NDArray[Any], size: int) -> Floats:
+    return np.column_stack([np.bincount(code, weights=c, minlength=size) for c in counts.T])
+
+
+def _strata(
+    table: pd.DataFrame, strata: str | None, code: NDArray[Any], first: NDArray[Any], cluster: str
+) -> NDArray[Any] | None:
+    if strata is None:
+        return None
+    stratum = codes_of(table, [strata]).code
+    if (stratum != stratum[first][code]).any():
+        raise DesignError(
+            f"{cluster!r} is not within {strata!r}: one {cluster} lies in several. Take a cluster that is nested in "
+            "the strata, or leave strata= out."
+        )
+    result: NDArray[Any] = stratum[first]
+    return result
+
+
+def _influence(
+    total: Floats, added: Floats, statistic: Statistic, weight: Floats, strata: NDArray[Any] | None
+) -> Floats:
+    """Jackknife influence of one unit of each kind, as :func:`bca_interval` takes it: 0 on average in each stratum."""
+    without = statistic(total[None, :] - added)
+    known = np.where(np.isfinite(without), weight, 0.0)
+    without = np.where(known > 0, without, 0.0)
+    stratum = np.zeros(len(added), dtype=np.int64) if strata is None else strata
+    size, sums = (np.bincount(stratum, weights=w) for w in (known, known * without))
+    mean = sums / np.maximum(size, 1)
+    influence: Floats = ((size - 1) / np.maximum(size, 1))[stratum] * (mean[stratum] - without)
+    return np.where(known > 0, influence, 0.0)
+
+
+# ---- A proportion per group of a tally, with its interval and its doubts: the row that most measures return ----------
 
 
 def rates(
@@ -146,3 +702,241 @@ def _resampled(
         low, high = binomial_interval(k.sum(), n.sum(), plan.conf_level)
         return {"conf_low": low, "conf_high": high, "method": "percentile bootstrap of calls, closed form", "flag": ""}
     return resampled(table[mask], np.column_stack([k, n]), ratio, plan, key)
+
+
+# ---- One share of a sample minus another share of the same sample: a lean, a signed bias -----------------------------
+
+_METHOD = "Newcombe, two shares of one sample"
+#: Method of :func:`clustered_difference`.
+CLUSTERED = "Tango, two shares of one sample"
+
+
+def leans(
+    table: pd.DataFrame,
+    groups: Sequence[str],
+    term: str,
+    one: Any,
+    other: Any,
+    trial: Any = True,
+    *,
+    conf_level: float = 0.95,
+    cluster: str | None = None,
+    bootstrap: Bootstrap | None = None,
+    flag: str = "",
+    **columns: Any,
+) -> list[dict[str, Any]]:
+    """Share of `one` minus share of `other` among the trials, in each group.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A tally: pattern columns and ``n``, and the cluster column if there is to be a clustered interval.
+    groups : sequence of str
+        One estimate for each combination of these columns.
+    term : str
+        Name of the estimate.
+    one, other, trial : array_like of bool
+        For each row of the tally, whether its calls are the one, the other, and count at all. The rest are ties.
+    conf_level : float
+        Coverage of the interval.
+    cluster : str, optional
+        Tango's interval of the n that the clusters are worth, with t on G - 1.
+    bootstrap : Bootstrap, optional
+        A bootstrap interval in place of Newcombe's. Where all calls answer alike, Newcombe's stays.
+    flag : str
+        Put into every row.
+    **columns
+        Further cells of every row.
+
+    Returns
+    -------
+    list of dict
+        Rows for :func:`judgestats.results.estimates`; n and flags are those of the share of `one`.
+
+    Notes
+    -----
+    The interval is Newcombe's for the difference of two shares of one sample, built of Wilson's for each: it stays in
+    [-1, 1] and never has zero width. So does Tango's, which a clustered one is.
+    """
+    shape = len(table)
+    trial = np.broadcast_to(np.asarray(trial, dtype=bool), shape)
+    one, other = (np.broadcast_to(np.asarray(x, dtype=bool), shape) & trial for x in (one, other))
+    rows = rates(table, groups, term, one, trial, conf_level=conf_level, cluster=cluster, flag=flag, **columns)
+    codes = codes_of(table, list(groups))
+    n = table["n"].to_numpy(dtype=float)
+    marks = np.column_stack([one, other, trial & ~one & ~other]) * n[:, None]
+    column = None if cluster is None else column_codes(table[cluster])
+    for g, row in enumerate(rows):
+        here = codes.code == g
+        counts = marks[here]
+        if column is None or not row["n"]:
+            row.update(difference(counts.sum(axis=0), conf_level))
+        else:
+            unit = combine([(column[0][here], column[1])], len(counts))
+            sizes = [np.bincount(unit.code, weights=c, minlength=unit.size).astype(np.float64) for c in counts.T]
+            row.update(clustered_difference(np.column_stack(sizes), conf_level))
+            row["method"] = row["method"].replace("Wilson", CLUSTERED)
+        if bootstrap is not None and (counts.sum(axis=0) > 0).sum() > 1:
+            key = {name: row[name] for name in groups}
+            drawn = resampled(table[here], counts, _lean_of, bootstrap, key)
+            told = [f for f in row["flag"].split("; ") if f != NOT_INDEPENDENT or not bootstrap.cluster]
+            row.update(drawn, flag=flags(*told, drawn["flag"]))
+        elif bootstrap is not None and len(bootstrap.cluster) == 2:
+            row["flag"] = flags(NOT_INDEPENDENT, row["flag"])
+    return rows
+
+
+def _lean_of(totals: Floats) -> Floats:
+    """(B, 3) counts to (B,) leans."""
+    n = totals.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = np.where(n > 0, (totals[:, 0] - totals[:, 1]) / n, np.nan)
+    return result
+
+
+def difference(counts: Floats, conf_level: float = 0.95) -> dict[str, Any]:
+    """Share of the first class minus share of the second, of a multinomial sample of three."""
+    total = counts.sum()
+    if not total > 0:
+        return {
+            "estimate": math.nan,
+            "std_error": math.nan,
+            "conf_low": math.nan,
+            "conf_high": math.nan,
+            "method": _METHOD,
+        }
+    low, high = newcombe_paired(0.0, counts[0], counts[1], counts[2], conf_level)
+    return {
+        "estimate": (counts[0] - counts[1]) / total,
+        "std_error": math.sqrt(spread(counts) / total),
+        "conf_low": low,
+        "conf_high": high,
+        "method": _METHOD,
+    }
+
+
+def spread(counts: Floats) -> float:
+    """Variance of one call's lean: p1 + p2 - (p1 - p2)**2."""
+    p1, p2, _ = counts / counts.sum()
+    return max(float(p1 + p2 - (p1 - p2) ** 2), 0.0)
+
+
+def clustered_difference(counts: Floats, conf_level: float = 0.95) -> dict[str, Any]:
+    """The same from (G, 3) counts, by cluster.
+
+    Tango's interval of the n that the clusters are worth, with t on G - 1, what cancels within a cluster counting on
+    neither side: two orders of a pair with the same verdict lean to no slot, and without a cluster that leans the
+    interval is that of no discordant pair.
+    """
+    counts = counts[counts.sum(axis=1) > 0]
+    clusters, total, sums = len(counts), counts.sum(), counts.sum(axis=0)
+    lean = (sums[0] - sums[1]) / total
+    if clusters < 2:
+        return {"estimate": lean, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
+    size, net = counts.sum(axis=1), counts[:, 0] - counts[:, 1]
+    variance = float(((net - lean * size) ** 2).sum())
+    if variance / total**2 <= ROUNDING and 0 < abs(lean) < 1:  # all lean alike: what may hide is one that does not
+        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(lean))
+        low, high = max(lean - unlike, -1.0), min(lean + unlike, 1.0)
+        return {"estimate": lean, "std_error": 0.0, "conf_low": low, "conf_high": high}
+    found = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level)
+    return {"estimate": lean, "std_error": found.std_error, "conf_low": found.low, "conf_high": found.high}
+
+
+def cell_mean(counts: Floats, weight: Floats, conf_level: float = 0.95) -> dict[str, Any]:
+    """Weighted sum of the leans of independent cells.
+
+    Parameters
+    ----------
+    counts : (K, 3) float array
+        One, other and tie of each cell.
+    weight : (K,) float array
+        What each cell counts for.
+    conf_level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    dict
+        Cells of an estimate. The standard error is that of the cells; the interval is composed of their Newcombe
+        intervals (square-and-add), and equals Newcombe's for one cell. NaN where a cell is empty.
+
+    References
+    ----------
+    Zou, G. Y., Donner, A. (2008). Statistics in Medicine 27, 1693-1702 (MOVER).
+    """
+    cells = [difference(c, conf_level) for c in counts]
+    mean, error, low, high = (
+        np.array([c[name] for c in cells]) for name in ("estimate", "std_error", "conf_low", "conf_high")
+    )
+    value = float(weight @ mean)
+    return {
+        "estimate": value,
+        "std_error": float(np.sqrt(((weight * error) ** 2).sum())),
+        "conf_low": value - float(np.sqrt(((weight * (mean - low)) ** 2).sum())),
+        "conf_high": value + float(np.sqrt(((weight * (high - mean)) ** 2).sum())),
+        "method": "MOVER, independent cells",
+    }
+
+
+def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = 0.95) -> dict[str, Any]:
+    """Weighted sum of the leans of cells that share clusters.
+
+    Parameters
+    ----------
+    counts : (G, K, 3) float array
+        One, other and tie of each cluster in each cell.
+    weight : (K,) float array
+        What each cell counts for.
+    conf_level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    dict
+        As :func:`cell_mean`, whose interval is stretched by the root of the design effect (the linearised variance
+        between clusters over that of independent calls) and by t on G - 1 over the normal quantile.
+    """
+    result = cell_mean(counts.sum(axis=0), weight, conf_level)
+    n = counts.sum(axis=2)
+    clusters = int((n.sum(axis=1) > 0).sum())
+    if clusters < 2 or math.isnan(result["estimate"]):
+        return {**result, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
+    total = n.sum(axis=0)
+    lean = (counts[:, :, 0] - counts[:, :, 1]).sum(axis=0) / total
+    pull = ((counts[:, :, 0] - counts[:, :, 1] - lean * n) * (weight / total)).sum(axis=1)
+    variance = clusters / (clusters - 1) * float((pull**2).sum())
+    variance = 0.0 if variance <= ROUNDING else variance
+    independent = result["std_error"] ** 2
+    if variance == 0 and independent > 0:
+        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(result["estimate"]))
+        below = above = unlike
+    else:
+        effect = total.sum() / clusters if independent == 0 else variance / independent
+        wider = math.sqrt(effect) * float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) / normal_quantile(conf_level)
+        below = wider * (result["estimate"] - result["conf_low"])
+        above = wider * (result["conf_high"] - result["estimate"])
+    reach = float(np.abs(weight).sum())
+    return {
+        **result,
+        "std_error": math.sqrt(variance),
+        "conf_low": max(result["estimate"] - below, -reach),
+        "conf_high": min(result["estimate"] + above, reach),
+    }
+
+
+def folded(row: dict[str, Any], term: str) -> dict[str, Any]:
+    """Absolute value of a signed estimate, its interval that of the signed one, folded at 0.
+
+    The standard error stays that of the signed quantity.
+    """
+    low, high = row["conf_low"], row["conf_high"]
+    ends = sorted((abs(low), abs(high)))
+    inside = low <= 0 <= high
+    return {
+        **row,
+        "term": term,
+        "estimate": abs(row["estimate"]),
+        "conf_low": 0.0 if inside else ends[0],
+        "conf_high": ends[1] if not (math.isnan(low) or math.isnan(high)) else math.nan,
+    }

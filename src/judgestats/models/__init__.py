@@ -9,10 +9,7 @@ Inside, each may import those before it: grammar (formulas), coding (tables to a
 May import verdicts, schema, results, kernels and errors; never metrics, ingest, design, published or reporting.
 """
 
-from judgestats.models.fits import Fit
-from judgestats.models.fitting import fit
-from judgestats.models.verbs.testing import anova
-from judgestats.models.verdicts import (
+from judgestats.models.bias_models import (
     VerdictModel,
     item_difficulty,
     position_bias,
@@ -20,6 +17,9 @@ from judgestats.models.verdicts import (
     strategy_effects,
     tie_model,
 )
+from judgestats.models.fits import Fit
+from judgestats.models.fitting import fit
+from judgestats.models.postestimation.testing import anova
 
 __all__ = [
     "Fit",

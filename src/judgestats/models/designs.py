@@ -11,11 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, suggestion
-from judgestats.models.coding.aliases import finite, independent
-from judgestats.models.coding.counts import count_column, refuse_fractions
-from judgestats.models.coding.factors import coded_levels, level_names
-from judgestats.models.coding.frames import Rows, columns, distinct
-from judgestats.models.coding.responses import Response, prior_weights, response
+from judgestats.models.coding.frames import Rows, coded_levels, columns, distinct, finite, independent, level_names
+from judgestats.models.coding.responses import Response, count_column, prior_weights, refuse_fractions, response
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
 from judgestats.schema.columns import N
 

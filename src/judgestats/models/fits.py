@@ -11,20 +11,17 @@ import numpy as np
 import pandas as pd
 
 from judgestats.errors import DesignError, choose
-from judgestats.models.bayes.replicates import Kind
+from judgestats.models.bayes.draws import Kind
 from judgestats.models.engines.bayes_pymc import prior_draws
 from judgestats.models.fitted import Fitted
-from judgestats.models.verbs import (
-    coefficients,
+from judgestats.models.postestimation import (
     contrasting,
     crossvalidation,
     diagnosis,
-    dropping,
     effects,
     intervals,
     margining,
     prediction,
-    replicating,
     simulation,
     summaries,
     tables,
@@ -100,20 +97,20 @@ class Fit(Fitted):
         return self.call.func(*given, **{**known, **options})
 
     def coef(self) -> pd.Series[float]:
-        """See :func:`judgestats.models.verbs.coefficients.coef`."""
-        return coefficients.coef(self)
+        """See :func:`judgestats.models.postestimation.tables.coef`."""
+        return tables.coef(self)
 
     def vcov(self, *, full: bool = False) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.coefficients.vcov`."""
-        return coefficients.vcov(self, full=full)
+        """See :func:`judgestats.models.postestimation.tables.vcov`."""
+        return tables.vcov(self, full=full)
 
     def drop1(self) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.dropping.drop1`."""
-        return dropping.drop1(self)
+        """See :func:`judgestats.models.postestimation.testing.drop1`."""
+        return testing.drop1(self)
 
     def draws(self) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.coefficients.draws`."""
-        return coefficients.draws(self)
+        """See :func:`judgestats.models.postestimation.tables.draws`."""
+        return tables.draws(self)
 
     def tidy(
         self,
@@ -123,23 +120,23 @@ class Fit(Fitted):
         scale: Literal["link", "response"] = "link",
         effects: Literal["all", "fixed", "random"] = "all",
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.tables.tidy`."""
+        """See :func:`judgestats.models.postestimation.tables.tidy`."""
         return tables.tidy(self, conf_level=conf_level, exponentiate=exponentiate, scale=scale, effects=effects)
 
     def glance(self) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.tables.glance`."""
+        """See :func:`judgestats.models.postestimation.tables.glance`."""
         return tables.glance(self)
 
     def loo(self, unit: str = "call") -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.crossvalidation.loo`."""
+        """See :func:`judgestats.models.postestimation.crossvalidation.loo`."""
         return crossvalidation.loo(self, unit)
 
     def summary(self) -> str:
-        """See :func:`judgestats.models.verbs.summaries.summary`."""
+        """See :func:`judgestats.models.postestimation.summaries.summary`."""
         return summaries.summary(self)
 
     def check(self) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.diagnosis.check`."""
+        """See :func:`judgestats.models.postestimation.diagnosis.check`."""
         return diagnosis.check(self)
 
     def predict(
@@ -151,15 +148,15 @@ class Fit(Fitted):
         interval: bool = True,
         conf_level: float = 0.95,
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.prediction.predict`."""
+        """See :func:`judgestats.models.postestimation.prediction.predict`."""
         return prediction.predict(self, data, kind=kind, random=random, interval=interval, conf_level=conf_level)
 
     def augment(self, data: Any = None) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.prediction.augment`."""
+        """See :func:`judgestats.models.postestimation.prediction.augment`."""
         return prediction.augment(self, data)
 
     def margins(self, variables: Any = None, *, by: Any = (), conf_level: float = 0.95) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.margining.margins`."""
+        """See :func:`judgestats.models.postestimation.margining.margins`."""
         return margining.margins(self, variables, by=by, conf_level=conf_level)
 
     def means(
@@ -173,7 +170,7 @@ class Fit(Fitted):
         random: Literal["none", "average"] = "none",
         conf_level: float = 0.95,
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.contrasting.means`."""
+        """See :func:`judgestats.models.postestimation.contrasting.means`."""
         return contrasting.means(
             self, specs, by=by, scale=scale, weights=weights, at=at, random=random, conf_level=conf_level
         )
@@ -192,14 +189,14 @@ class Fit(Fitted):
         random: Literal["none", "average"] = "none",
         conf_level: float = 0.95,
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.contrasting.contrasts`."""
+        """See :func:`judgestats.models.postestimation.contrasting.contrasts`."""
         return contrasting.contrasts(
             self, specs, method=method, baseline=baseline, adjust=adjust, scale=scale, by=by, weights=weights, at=at,
             random=random, conf_level=conf_level,
         )  # fmt: skip
 
     def tests(self, kind: Any = "II") -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.testing.tests`."""
+        """See :func:`judgestats.models.postestimation.testing.tests`."""
         return testing.tests(self, kind)
 
     def confint(
@@ -211,25 +208,25 @@ class Fit(Fitted):
         n_resamples: int = 2000,
         seed: Any = 0,
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.intervals.confint`."""
+        """See :func:`judgestats.models.postestimation.intervals.confint`."""
         return intervals.confint(
             self, method=method, terms=terms, conf_level=conf_level, n_resamples=n_resamples, seed=seed
         )
 
     def random_effects(self, *, conf_level: float = 0.95) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.effects.random_effects`."""
+        """See :func:`judgestats.models.postestimation.effects.random_effects`."""
         return effects.random_effects(self, conf_level=conf_level)
 
     def variance_components(self, *, conf_level: float = 0.95) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.effects.variance_components`."""
+        """See :func:`judgestats.models.postestimation.effects.variance_components`."""
         return effects.variance_components(self, conf_level=conf_level)
 
     def simulate(self, n: int = 1, *, seed: Any = 0, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.simulation.simulate`."""
+        """See :func:`judgestats.models.postestimation.simulation.simulate`."""
         return simulation.simulate(self, n, seed=seed, random=random)
 
     def predictive(
         self, kind: Kind = "posterior", *, by: Any = None, n_draws: int = 1000, seed: Any = 0
     ) -> pd.DataFrame:
-        """See :func:`judgestats.models.verbs.replicating.predictive`."""
-        return replicating.predictive(self, partial(prior_draws, self), kind=kind, by=by, n_draws=n_draws, seed=seed)
+        """See :func:`judgestats.models.postestimation.simulation.predictive`."""
+        return simulation.predictive(self, partial(prior_draws, self), kind=kind, by=by, n_draws=n_draws, seed=seed)

@@ -14,8 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.models.designs import Design
-from judgestats.models.likelihood.objectives import Scales
-from judgestats.models.likelihood.thresholds import NONE, Thresholds
+from judgestats.models.likelihood.objectives import NONE, Scales, Thresholds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

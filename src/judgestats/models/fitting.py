@@ -14,10 +14,10 @@ from judgestats.models.engines import ENGINES, Engine
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
 from judgestats.models.formula import parse
-from judgestats.models.likelihood.partition import KINDS, Partition, by_kind, refuse_twice
+from judgestats.models.likelihood.objectives import THRESHOLDS, Partition, by_kind, refuse_twice
 from judgestats.models.ml import Model
-from judgestats.models.verbs import freedom
-from judgestats.models.verbs.separation import separated, sparse
+from judgestats.models.postestimation import freedom
+from judgestats.models.postestimation.diagnosis import separated, sparse
 
 #: Family -> its links, the default one first.
 LINKS = {
@@ -265,7 +265,7 @@ def _refuse_sampling(run: Engine, name: str, sampling: dict[str, Any]) -> None:
 
 
 def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: Any) -> dict[str, str]:
-    choose(thresholds, KINDS, "thresholds")
+    choose(thresholds, THRESHOLDS, "thresholds")
     asked = thresholds != "free" or thresholds_by is not None
     if asked and family != "cumulative":
         raise DesignError(

@@ -11,11 +11,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FormulaError, suggestion
-from judgestats.models.grammar.coders import Coder, Part, numeric
-from judgestats.models.grammar.functions import FUNCTIONS, Scale, elementwise, evaluate
-from judgestats.models.grammar.spelling import Spelling, spelled
-from judgestats.models.grammar.syntax import Formula, RandomPart, read, terms_of
-from judgestats.models.grammar.tokens import Node, fault
+from judgestats.models.grammar.coders import (
+    FUNCTIONS,
+    Coder,
+    Part,
+    Scale,
+    Spelling,
+    elementwise,
+    evaluate,
+    numeric,
+    spelled,
+)
+from judgestats.models.grammar.syntax import Formula, Node, RandomPart, fault, read, terms_of
 
 __all__ = ["Coder", "Formula", "RandomPart", "coder", "parse"]
 

@@ -19,20 +19,30 @@ from judgestats.kernels.linear_mixed import Profile, cross
 from judgestats.kernels.quadrature import Trapezoid
 from judgestats.models.designs import Design
 from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED, Fitted, Refinement
-from judgestats.models.likelihood.compression import Compressed, columns, compress
-from judgestats.models.likelihood.minimisation import Minimum, hessian, minimise, one_blas_thread
+from judgestats.models.likelihood.compression import Compressed, Posterior, columns, compress
+from judgestats.models.likelihood.minimisation import (
+    Minimum,
+    elsewhere,
+    even,
+    first_guess,
+    fixed_start,
+    hessian,
+    minimise,
+    one_blas_thread,
+    orthogonal,
+    turned,
+)
 from judgestats.models.likelihood.objectives import (
     KINDS,
+    NONE,
     GeneralisedObjective,
     LinearObjective,
+    Thresholds,
     laplace,
     linear,
     quadrature,
     trapezoid,
 )
-from judgestats.models.likelihood.posterior import Posterior
-from judgestats.models.likelihood.starts import elsewhere, even, first_guess, fixed_start, orthogonal, turned
-from judgestats.models.likelihood.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -3,8 +3,7 @@
 May import ingest, metrics, schema, results, kernels and errors.
 """
 
-from judgestats.published.auditing import audit, audited
+from judgestats.published.auditing import audit, audited, reproduce
 from judgestats.published.catalogue import data_folder, load, tables
-from judgestats.published.reproduction import reproduce
 
 __all__ = ["audit", "audited", "data_folder", "load", "reproduce", "tables"]

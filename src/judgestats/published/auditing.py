@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,13 +14,227 @@ from typing import Any
 import pandas as pd
 
 from judgestats.errors import AuditError, suggestion
-from judgestats.published.books import Book, Cell, book
-from judgestats.published.catalogue import data_folder, load, places
-from judgestats.published.claims import CLAIMS, claimed
-from judgestats.published.files import declared, printed_table
+from judgestats.published.catalogue import data_folder, declared, load, places, printed_table
+from judgestats.published.printed import parse
+from judgestats.published.printed_tables import Book, Cell, book
 from judgestats.published.rules import statements
-from judgestats.published.statements import VERDICTS, Decision, Statement, decide
-from judgestats.published.tallies import LABELS, UNTOUCHED, checked, faults, printed_numbers
+from judgestats.published.selections import Selections, copied, nodes, template
+from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, VERDICTS, Decision, Statement, decide, tallied
+
+# ---- Numbers and statements of the prose: each against its predicate, and one quantity printed twice against itself
+
+#: Name of the table of claims.
+CLAIMS = "claims"
+NEEDED = ("id", "place", "claim", "quantity", "printed", "unit", "predicate", "otherwise", "comment")
+#: Unit of a claim that is no number.
+STATEMENT = "statement"
+#: Unit -> what its numbers are multiplied with, so that one quantity in two units can be compared.
+_SCALES = {"percent": 0.01}
+
+
+def claimed(own: Book) -> list[Statement]:
+    """The statements that the claims make.
+
+    Parameters
+    ----------
+    own : Book
+        With the table ``claims``.
+
+    Returns
+    -------
+    list of Statement
+
+    Raises
+    ------
+    AuditError
+        If columns are missing, an id is used twice, or an alternative is not ``name = expression``.
+    """
+    columns = own.table(CLAIMS)
+    missing = [c for c in NEEDED if c not in columns]
+    if missing:
+        raise AuditError(f"claims lacks the columns {', '.join(missing)}. Got: {', '.join(columns)}.")
+    ids = list(columns["id"])
+    twice = sorted({i for i in ids if ids.count(i) > 1})
+    if twice:
+        raise AuditError(f"claims has ids that are used twice: {', '.join(twice)}.")
+    rows = [{c: columns[c][i] for c in (*NEEDED, *({"fault"} & columns.keys()))} for i in range(len(ids))]
+    repeated, again = _printed_twice(rows)
+    told = [i for i, r in enumerate(rows) if r["predicate"].strip() or i not in repeated]
+    return [_claim(i, rows[i]) for i in told] + again
+
+
+def _claim(i: int, r: dict[str, str]) -> Statement:
+    number = r["unit"] != STATEMENT
+    return Statement(
+        "number" if number else STATEMENT, r["place"], r["claim"], r["predicate"].strip(),
+        printed=(CLAIMS, i, "printed") if number else None, said=r["printed"],
+        otherwise=_alternatives(r), comment=r["comment"], stands=(CLAIMS, i, "printed"), fault=r.get("fault", ""),
+    )  # fmt: skip
+
+
+def _alternatives(r: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    parts = [p.partition("=") for p in r["otherwise"].split("||") if p.strip()]
+    for name, sign, expression in parts:
+        if not (sign and name.strip() and expression.strip()):
+            raise AuditError(f"claim {r['id']!r}: otherwise is {r['otherwise']!r}. Write name = expression || ...")
+    return tuple((name.strip(), expression.strip()) for name, _, expression in parts)
+
+
+def _printed_twice(rows: list[dict[str, str]]) -> tuple[set[int], list[Statement]]:
+    """Rows whose quantity is printed in several places, and each print against the most precise one."""
+    groups: dict[str, list[int]] = {}
+    for i, r in enumerate(rows):
+        if r["quantity"] and r["unit"] != STATEMENT and parse(r["printed"]).readable:
+            groups.setdefault(r["quantity"], []).append(i)
+    several = [here for here in groups.values() if len(here) > 1]
+    for r in rows:
+        if r["unit"] == "proportion" and parse(r["printed"]).unit == "%":
+            raise AuditError(f"claim {r['id']!r} prints {r['printed']!r} in the unit 'proportion'. Write 'percent'.")
+    made = []
+    for here in several:
+        best = max(here, key=lambda i: parse(rows[i]["printed"]).decimals + 2 * (rows[i]["unit"] == "proportion"))
+        made += [_again(rows[i]["quantity"], rows[i], rows[best], i) for i in here if i != best]
+    return {i for here in several for i in here}, made
+
+
+def _again(quantity: str, one: dict[str, str], other: dict[str, str], i: int) -> Statement:
+    ratio = _SCALES.get(other["unit"], 1.0) / _SCALES.get(one["unit"], 1.0) if one["unit"] != other["unit"] else 1.0
+    twin = f"claims.printed(id={other['id']!r})"
+    twin = twin if ratio == 1 else f"{ratio:g} * {twin}"
+    return Statement(
+        "printed twice", one["place"], f"{one['claim']}, as in {other['place']}", twin,
+        printed=(CLAIMS, i, "printed"), comment=f"quantity {quantity}", fault=one.get("fault", ""),
+    )  # fmt: skip
+
+
+# ---- What an audit comes to: how each printed number was checked, and how many faults its findings are ---------------
+
+RECOMPUTED, COPIED, BOUNDED, UNTOUCHED = "recomputed", "copied", "only bounded", "not touched"
+#: How a printed number was checked, the strongest first.
+CHECKS = (RECOMPUTED, COPIED, BOUNDED, UNTOUCHED)
+#: Columns of the published tables in which no number is printed row by row: labels, and what is said once for all rows.
+LABELS = frozenset({"temperature", "sample", "row", "runs", "experts", "tasks"})
+#: Cells of a finding, at most, for it to be laid to a smaller one within it.
+_SMALL = 12
+
+
+def printed_numbers(book: Book, *, labels: frozenset[str] = frozenset()) -> list[Cell]:
+    """Every cell in which a number is printed, those of the text included.
+
+    Parameters
+    ----------
+    book : Book
+    labels : frozenset of str
+        Columns that hold none, though they look like it.
+
+    Returns
+    -------
+    list of cells
+    """
+    columns = [(t, c) for t in book.columns for c in book.columns[t] if c not in labels]
+    cells = [(t, i, c) for t, c in columns for i in range(book.size(t)) if t != CLAIMS]
+    told = book.columns.get(CLAIMS)
+    cells += [(CLAIMS, i, "printed") for i, u in enumerate(told["unit"]) if u != STATEMENT] if told else []
+    return [c for c in cells if parse(book.text(c)).readable]
+
+
+def checked(decisions: Sequence[Decision], book: Book) -> dict[Cell, str]:
+    """How each cell that a verdict rests on was checked.
+
+    Parameters
+    ----------
+    decisions : sequence of Decision
+    book : Book
+
+    Returns
+    -------
+    dict
+        Cell -> ``recomputed`` (it has a twin made of other printed cells), ``copied`` (it was compared with the same
+        quantity printed elsewhere) or ``only bounded`` (it is an input, or within bounds).
+    """
+    found: dict[Cell, str] = {}
+    for d in decisions:
+        if d.verdict == UNKNOWN:
+            continue
+        for cell, how in [*dict.fromkeys(d.cells, BOUNDED).items(), *_twins(d, book)]:
+            found[cell] = min(found.get(cell, UNTOUCHED), how, key=CHECKS.index)
+    return found
+
+
+def _twins(d: Decision, book: Book) -> Iterator[tuple[Cell, str]]:
+    """Cells that a statement compares with a number made of others, or with a copy."""
+    said = d.statement
+    selections, tree = Selections(book, said.expression, said.table, said.row), template(said.expression)[0]
+    if said.printed is None:
+        for one, other in _equalities(tree):
+            sides = [selections.cells(c[0]) if (c := copied(side)) else () for side in (one, other)]
+            if all(sides):
+                yield from ((c, COPIED) for side in sides for c in side)
+            elif any(nodes(other if sides[0] else one)):
+                yield from ((c, RECOMPUTED) for side in sides for c in side)
+    elif copy := copied(tree):
+        cells = [*selections.cells(copy[0]), *([said.printed] if isinstance(said.printed, tuple) else [])]
+        yield from ((c, COPIED) for c in cells)
+    elif isinstance(said.printed, tuple) and d.cells - {said.printed}:
+        yield said.printed, RECOMPUTED
+
+
+def _equalities(node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The equalities that must all hold."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        for part in node.values:
+            yield from _equalities(part)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "all" and node.args:
+        yield from _equalities(node.args[0])
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+        yield node.left, node.comparators[0]
+
+
+def faults(decisions: Sequence[Decision]) -> list[list[Decision]]:
+    """The findings that do not follow, those of one fault together.
+
+    Parameters
+    ----------
+    decisions : sequence of Decision
+
+    Returns
+    -------
+    list of lists of Decision
+        Two findings are of one fault if the rules name one ``fault`` for both. Where they name none: if they are about
+        one printed row, if they recompute the same value from the same numbers (one quantity printed in several
+        places), or if one of at most twelve cells rests on all the cells of the other.
+    """
+    odd = [d for d in decisions if d.verdict == NOT]
+    groups: list[list[Decision]] = []
+    for d in odd:
+        near = [g for g in groups if any(_one_fault(d, other) for other in g)]
+        groups = [g for g in groups if g not in near] + [[x for g in near for x in g] + [d]]
+    order = {id(d): i for i, d in enumerate(odd)}
+    return sorted((sorted(g, key=lambda d: order[id(d)]) for g in groups), key=lambda g: order[id(g[0])])
+
+
+def _one_fault(a: Decision, b: Decision) -> bool:
+    if a.fault or b.fault:
+        return a.fault == b.fault
+    one, other = (d.statement.row_of for d in (a, b))
+    if one is not None and one == other:
+        return True
+    small, large = sorted((a.cells, b.cells), key=len)
+    if small and small <= large and len(large) <= _SMALL:
+        return True
+    inputs = [d.cells - {d.statement.printed} for d in (a, b)]
+    within = bool(inputs[0]) and (inputs[0] <= inputs[1] or inputs[1] <= inputs[0])
+    return within and _same_value(a.recomputed, b.recomputed, inputs[0] == inputs[1])
+
+
+def _same_value(a: float | str, b: float | str, same_cells: bool) -> bool:
+    """Whether two recomputed values are one, whatever the sign; of statements, whether they rest on the same cells."""
+    if isinstance(a, str) or isinstance(b, str):
+        return same_cells
+    return math.isclose(abs(a), abs(b), rel_tol=1e-9, abs_tol=1e-12)
+
+
+# ---- The audit: what of a paper, or of anybody's table, follows from the other numbers that it prints ----------------
 
 PAPERS = ("merchant_risk", "debiasing", "dark_current", "consensus_illusion", "rationalization")
 COLUMNS = [
@@ -241,3 +458,153 @@ def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> t
         near = suggestion(str(source), PAPERS)
         raise AuditError(f"{str(source)!r} is neither a file nor a paper. Papers: {', '.join(PAPERS)}.{near}")
     return {OWN: printed_table(path)}, path.stem
+
+
+# ---- An audit in a few lines: counts, the first findings of each source, and where the rest is -----------------------
+
+#: Findings that are told of each of several sources, and of one alone.
+EACH, ALONE = 5, 20
+#: What cannot be decided that is told of each of several sources.
+OPEN = 1
+#: Characters of a comment, and of the words before it, that are told.
+_LONGEST = 110
+
+
+def coverage(audits: Sequence[Audited]) -> pd.DataFrame:
+    """How many printed numbers were checked in each way, and how many faults were found.
+
+    Parameters
+    ----------
+    audits : sequence of Audited
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per source, named where there are several: ``numbers`` printed, of these ``recomputed``, ``copied``,
+        ``only bounded`` and ``not touched`` (:meth:`~judgestats.published.auditing.Audited.numbers`), and ``faults``,
+        the findings of one altered number or row taken together.
+    """
+    rows = []
+    for a in audits:
+        how = a.numbers()["checked"].value_counts()
+        ways = {way: int(how.get(way, 0)) for way in CHECKS}
+        rows.append({"source": a.paper, "numbers": int(how.sum()), **ways, "faults": len(a.faults())})
+    table = pd.DataFrame(rows, columns=["source", "numbers", *CHECKS, "faults"])
+    return table if len(audits) > 1 else table.drop(columns="source")
+
+
+def counts(audits: Sequence[Audited]) -> pd.DataFrame:
+    """How many verdicts there are of each kind.
+
+    Parameters
+    ----------
+    audits : sequence of Audited
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per source, named where there are several; a column per verdict, and ``checks``.
+    """
+    rows = [{"source": a.paper, **tallied(a.decisions), "checks": len(a.decisions)} for a in audits]
+    table = pd.DataFrame(rows, columns=["source", *VERDICTS, "checks"])
+    return table if len(audits) > 1 else table.drop(columns="source")
+
+
+def findings(audits: Sequence[Audited], where: str) -> Iterator[str]:
+    """What does not follow and what cannot be decided, the first ones of each source, and how much depends on a choice.
+
+    Parameters
+    ----------
+    audits : sequence of Audited
+    where : str
+        Where the rest is told, in words.
+
+    Yields
+    ------
+    str
+        Lines.
+    """
+    most = EACH if len(audits) > 1 else ALONE
+    for a in audits:
+        odd = [d for d in a.decisions if d.verdict == NOT]
+        depend = sum(d.verdict == DEPENDS for d in a.decisions)
+        unknown = [d for d in a.decisions if d.verdict == UNKNOWN]
+        if not odd and not depend and not unknown:
+            continue
+        if len(audits) > 1:
+            yield a.paper
+        for d in odd[:most]:
+            yield from _told(d)
+        if len(odd) > most:
+            yield f"  {len(odd) - most} more {'does' if len(odd) - most == 1 else 'do'} not follow, {where}"
+        if depend:
+            yield f"  {depend} {'depends' if depend == 1 else 'depend'} on a choice, {where}"
+        shown = most if len(audits) == 1 else OPEN
+        for d in unknown[:shown]:
+            yield from _told(d, "?")
+        if len(unknown) > shown:
+            yield f"  {len(unknown) - shown} more cannot be decided, {where}"
+        yield ""
+
+
+def _told(d: Decision, sign: str = "✗") -> Iterator[str]:
+    found = f"{d.recomputed:.6g}" if isinstance(d.recomputed, float) else d.recomputed
+    found = "" if d.verdict == UNKNOWN else found
+    values = [f"printed {_cut(d.printed, 40)}"] if d.printed else []
+    values += [f"recomputed {found}" if isinstance(d.recomputed, float) else found] if found else []
+    values = values or [d.verdict]
+    said = ": ".join(t for t in (d.statement.place, d.statement.claim) if t)
+    yield f"  {sign} {_cut(said)}: {', '.join(values)}"
+    if d.comment:
+        yield f"    {_cut(d.comment)}"
+
+
+def _cut(text: str, most: int = _LONGEST) -> str:
+    """The beginning of a text, in whole words."""
+    return textwrap.shorten(text, most, placeholder=" …")
+
+
+# ---- Every printed number that follows from other printed numbers, recomputed ----------------------------------------
+
+REPRODUCED = ["paper", "place", "quantity", "printed", "recomputed", "shown", "verdict", "comment"]
+
+
+def reproduce(paper: str | None = None) -> pd.DataFrame:
+    """Recompute the printed numbers of a paper from its other printed numbers.
+
+    The part of :func:`judgestats.audit` that is about numbers; statements of the text are left out.
+
+    Parameters
+    ----------
+    paper : str, optional
+        ``merchant_risk``, ``debiasing``, ``dark_current``, ``consensus_illusion`` or ``rationalization``; all by
+        default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``paper``, ``place``, ``quantity``, ``printed`` (text), ``recomputed`` (number; NaN where nothing printed bears
+        on it), ``shown`` (recomputed, in the printed precision), ``verdict`` (those of :func:`judgestats.audit`),
+        ``comment`` (the arithmetic).
+
+    Raises
+    ------
+    AuditError
+        If the paper is not known.
+
+    Examples
+    --------
+    >>> result = reproduce("dark_current")
+    >>> row = result["quantity"].str.contains("Qwen32B, raw delta0.*wilson interval, high")
+    >>> result.loc[row, ["printed", "shown", "verdict"]].head(1).to_dict("records")
+    [{'printed': '0.3433', 'shown': '0.3433', 'verdict': 'follows'}]
+    """
+    if paper is not None and paper not in PAPERS:
+        raise AuditError(f"No paper {paper!r}. Papers: {', '.join(PAPERS)}.{suggestion(paper, PAPERS)}")
+    rows = [
+        (a.paper, d.statement.place, d.statement.claim, d.printed, d.recomputed, d.shown, d.verdict, d.comment)
+        for a in audited(paper)
+        for d in a.decisions
+        if d.statement.printed is not None
+    ]
+    return pd.DataFrame(rows, columns=REPRODUCED)

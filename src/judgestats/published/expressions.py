@@ -3,31 +3,636 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
 from judgestats.errors import AuditError, suggestion
-from judgestats.published.books import Book, Cell
-from judgestats.published.choices import chosen, extreme, those
-from judgestats.published.functions import ARITHMETIC, COMPARISONS, EACH, OVER, SPECIAL, WITHIN, within
+from judgestats.kernels.correlation import rowwise
+from judgestats.kernels.proportions import wilson
+from judgestats.kernels.resampling import binomial_interval
+from judgestats.published.printed import grim, grimmer
+from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.selections import LONGEST, Selections, filled, listed, movable, template
-from judgestats.published.values import (
-    Choice,
-    Floats,
-    Numbers,
-    Texts,
-    Truth,
-    Value,
-    combined,
-    compared,
-    constant,
-    every,
-    increasing,
-    quantified,
+
+# ---- What an expression over printed cells is worth: numbers with their range, truths that may be undecided, texts
+
+Floats = NDArray[np.float64]
+#: A comparison that the printed precision does not settle.
+UNDECIDED = 0.5
+#: Two numbers that are equal as far as their digits go: enough for "equal", not enough against "not equal".
+SAME = 0.75
+_EPS = 1e-9
+#: What sums of doubles may be off by, near zero.
+_DUST = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Numbers, each in every reading of the printed cells.
+
+    Attributes
+    ----------
+    values : (m, P) float array
+        Column 0 as printed; each further column moves one cell by half a unit of its last digit.
+    cells : tuple of cells
+        Where the m numbers stand; empty for what was computed.
+    open : (m, 2) float array
+        What an undecided count leaves open, downwards (not positive) and upwards.
+    texts : tuple of str
+        As printed, of cells.
+    corners : (m, k) float array
+        The numbers where all cells move at once (:meth:`directions`); a product or a ratio goes further there than
+        the sum of its single moves.
+    """
+
+    values: Floats
+    cells: tuple[Cell, ...] = ()
+    open: Floats = field(default_factory=lambda: np.zeros((1, 2)))
+    texts: tuple[str, ...] = ()
+    corners: Floats = field(default_factory=lambda: np.zeros((1, 0)))
+
+    def range(self) -> tuple[Floats, Floats, Floats]:
+        """Low, value and high, each of shape (m,): first-order bounds over all cells at once, or the corners."""
+        at, pairs = self.values[:, 0], self._pairs()
+        with np.errstate(invalid="ignore"):  # infinite ones
+            low = at + np.minimum(pairs.min(axis=2, initial=0), 0).sum(axis=1) + self.open[:, 0]
+            high = at + np.maximum(pairs.max(axis=2, initial=0), 0).sum(axis=1) + self.open[:, 1]
+        corners = np.broadcast_to(self.corners, (len(at), self.corners.shape[1]))
+        return np.fmin.reduce([low, *corners.T]), at, np.fmax.reduce([high, *corners.T])
+
+    def directions(self) -> Floats:
+        """Moves of the open cells, (cells, 5): none, all that raise the number, all that lower it, all up, all down.
+
+        Of several numbers, the one that a cell moves most decides.
+        """
+        pairs = self._pairs()
+        most = pairs[np.abs(pairs).max(axis=2).argmax(axis=0), np.arange(pairs.shape[1])]
+        up, one = np.where(most[:, 0] >= most[:, 1], 1.0, -1.0), np.ones(len(most))
+        return np.column_stack([0 * one, up, -up, one, -one])
+
+    def _pairs(self) -> Floats:
+        """What each open cell changes, (m, cells, 2): up and down; 0 in a reading without a value (a root of -0.01)."""
+        with np.errstate(invalid="ignore"):
+            moved = self.values[:, 1:] - self.values[:, :1]
+        return np.where(np.isnan(moved), 0.0, moved).reshape(len(moved), -1, 2)
+
+    def __len__(self) -> int:
+        """The number of numbers."""
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Truths: 1, 0, or one half where the printed precision does not settle it.
+
+    Attributes
+    ----------
+    values : (m,) float array
+    cells : tuple of cells
+        What the m truths are about.
+    breaks : tuple of tuples of cells
+        Of a truth about many cells, where it breaks: the cells, one or a pair, that each settle it.
+    """
+
+    values: Floats
+    cells: tuple[Cell, ...] = ()
+    breaks: tuple[tuple[Cell, ...], ...] = ()
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Texts of cells, or of an expression."""
+
+    values: tuple[str, ...]
+    cells: tuple[Cell, ...] = ()
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Which rows are chosen of those labelled so.
+
+    Attributes
+    ----------
+    found : tuple of str
+        By the printed numbers.
+    sure, possible : frozenset of str
+        Whatever the digits that are not printed, and for some of them.
+    labels : frozenset of str
+        All rows.
+    ranges : mapping
+        Where the rows have an order: label -> low, value and high.
+    unknown : bool
+        Whether a number that the choice needs is not printed.
+    """
+
+    found: tuple[str, ...]
+    sure: frozenset[str]
+    possible: frozenset[str]
+    labels: frozenset[str]
+    ranges: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
+    unknown: bool = False
+
+
+Value = Numbers | Truth | Texts | Choice
+
+
+def constant(value: float) -> Numbers:
+    """A number that is exact.
+
+    Parameters
+    ----------
+    value : float
+
+    Returns
+    -------
+    Numbers
+    """
+    return Numbers(np.full((1, 1), float(value)))
+
+
+def combined(
+    function: Callable[..., Any], *parts: Numbers, over: bool = False, options: Mapping[str, float] | None = None
+) -> Numbers:
+    """A function of numbers, in every reading.
+
+    Parameters
+    ----------
+    function : callable
+        Of arrays of shape (m, P).
+    *parts : Numbers
+    over : bool
+        Whether it reduces the m numbers to one.
+    options : mapping, optional
+        Of the function.
+
+    Returns
+    -------
+    Numbers
+    """
+    width = max(p.values.shape[1] for p in parts)
+    arrays = [np.broadcast_to(p.values, (len(p), width)) if over else p.values for p in parts]
+    made = np.atleast_2d(np.asarray(function(*arrays, **(options or {})), dtype=float))
+    opened = np.zeros((len(made), 2))
+    for part in parts:
+        for end in part.open.T if part.open.any() else ():
+            ends = [p.values[:, :1] + (end[:, None] if p is part else 0.0) for p in parts]
+            moved = np.atleast_2d(np.asarray(function(*ends, **(options or {})), dtype=float))[:, 0] - made[:, 0]
+            opened += np.column_stack([np.fmin(moved, 0.0), np.fmax(moved, 0.0)])
+    return Numbers(made, open=opened)
+
+
+def compared(sign: str, left: Numbers, right: Numbers, difference: Numbers | None = None) -> Truth:
+    """Compare numbers within their printed precision.
+
+    Parameters
+    ----------
+    sign : str
+        As in Python.
+    left, right : Numbers
+    difference : Numbers, optional
+        Left less right, where its range is known better than to first order.
+
+    Returns
+    -------
+    Truth
+        Equality asks for ranges that overlap: .53 and .54 touch and are not equal. Where two printed numbers are the
+        same, ``>=`` holds and ``>`` is undecided.
+    """
+    made = combined(np.subtract, left, right) if difference is None else difference
+    low, at, high = made.range()
+    slack = np.maximum(_EPS * np.maximum(np.abs(left.values[:, 0]), np.abs(right.values[:, 0])), _DUST)
+    exact, counted = high - low <= slack, made.open.any(axis=1)
+    if sign in ("==", "!="):
+        # ranges that only touch print different digits, .53 and .54; an undecided count does reach its ends
+        overlap, touch = (low < -slack) & (high > slack), (low <= slack) & (high >= -slack)
+        meet = (np.abs(at) <= slack) | overlap | (touch & counted)
+        equal = np.where(exact, 1.0, np.where(counted, UNDECIDED, SAME)) * meet
+        truth = equal if sign == "==" else 1 - equal
+    else:
+        low, at, high = (low, at, high) if sign in (">", ">=") else (-high, -at, -low)
+        truth = _above(low, at, high, slack, "=" in sign)
+        # an undecided count reaches the ends of its range, which rounded digits do not
+        reached, missed = (low >= -slack, high < -slack) if "=" in sign else (low > slack, high <= slack)
+        truth = np.where(counted, np.where(reached, 1.0, np.where(missed, 0.0, UNDECIDED)), truth)
+    cells = next((p.cells for p in (left, right) if len(p.cells) == len(truth)), ())
+    return Truth(np.where(np.isnan(made.values[:, 0]), np.nan, truth), cells)
+
+
+def _above(low: Floats, at: Floats, high: Floats, slack: Floats, even: bool) -> Floats:
+    """Whether a difference is above zero, or (`even`) not below."""
+    yes, no = (at > slack) & (low >= -slack), (at < -slack) & (high <= slack)
+    tie = 1.0 if even else np.where(high - low <= slack, 0.0, UNDECIDED)
+    return np.where(np.abs(at) <= slack, tie, np.where(yes, 1.0, np.where(no, 0.0, UNDECIDED)))
+
+
+def increasing(part: Numbers, strict: bool, down: bool) -> Truth:
+    """Whether each number is at least (or above) the one before it.
+
+    Parameters
+    ----------
+    part : Numbers
+    strict, down : bool
+
+    Returns
+    -------
+    Truth
+    """
+    if len(part) < 2:
+        return Truth(np.ones(1))
+    sign = ("<" if down else ">") + ("" if strict else "=")
+    steps = compared(sign, Numbers(part.values[1:]), Numbers(part.values[:-1])).values
+    pairs = tuple(pairwise(part.cells)) if len(part.cells) == len(part) else ()
+    return Truth(every(steps), breaks=tuple(p for p, v in zip(pairs, steps, strict=False) if v == 0))
+
+
+def every(values: Floats) -> Floats:
+    """1 if all are, 0 if one is not, whatever is unknown of others; else the least sure of them.
+
+    Parameters
+    ----------
+    values : (k, ...) float array
+
+    Returns
+    -------
+    float array
+        Over the first axis; one value at least.
+    """
+    if not len(values):
+        return np.full(1, np.nan)
+    return np.atleast_1d(np.where((values == 0).any(axis=0), 0.0, values.min(axis=0)))
+
+
+def quantified(name: str, truth: Truth) -> Numbers | Truth:
+    """All, none, any or the count of truths.
+
+    Parameters
+    ----------
+    name : str
+    truth : Truth
+
+    Returns
+    -------
+    Numbers or Truth
+        A count is open upwards for what is undecided, or not printed.
+    """
+    values = truth.values
+    if name == "count":
+        sure, possible = float((values >= SAME).sum()), float((np.isnan(values) | (values > 0)).sum())
+        return replace(constant(sure), open=np.array([[0.0, possible - sure]]))
+    cells = truth.cells if len(truth.cells) == len(values) else ()
+    settles = values == 0 if name == "all" else values == 1  # any one of these settles it
+    breaks = tuple((c,) for c, here in zip(cells, settles, strict=False) if here)
+    if name == "any":
+        return Truth(1 - every(1 - values), breaks=breaks)
+    return Truth(every(values if name == "all" else 1 - values), breaks=breaks)
+
+
+# ---- Which rows are chosen: the largest, the smallest, those of which something holds --------------------------------
+
+
+def those(truth: Truth, labels: tuple[str, ...]) -> Choice:
+    """The rows of which something holds.
+
+    Parameters
+    ----------
+    truth : Truth
+    labels : tuple of str
+
+    Returns
+    -------
+    Choice
+    """
+    named, unknown = np.array(labels), np.isnan(truth.values)
+    sure = frozenset(map(str, named[truth.values >= SAME]))
+    possible = frozenset(map(str, named[(truth.values > 0) | unknown]))
+    return Choice(tuple(sorted(sure)), sure, possible, frozenset(labels), unknown=bool(unknown.any()))
+
+
+def extreme(part: Numbers, labels: tuple[str, ...], k: int, down: bool) -> Choice:
+    """The k rows with the largest (or smallest) numbers, in order.
+
+    Parameters
+    ----------
+    part : Numbers
+    labels : tuple of str
+    k : int
+    down : bool
+        Smallest ones.
+
+    Returns
+    -------
+    Choice
+    """
+    low, at, high = part.range()
+    if down:
+        low, at, high = -high, -at, -low
+    order = np.argsort(-at, kind="stable")
+    others = [np.arange(len(part)) != i for i in range(len(part))]
+    beaten = [int(_surely_above(low[o], at[o], at[i], high[i]).sum()) for i, o in enumerate(others)]
+    beats = [int(_surely_above(low[i], at[i], at[o], high[o]).sum()) for i, o in enumerate(others)]
+    rivals = [len(part) - 1 - int(np.isnan(at[o]).sum()) - n for o, n in zip(others, beats, strict=True)]
+    return Choice(
+        tuple(labels[i] for i in order[:k]),
+        frozenset(labels[i] for i in range(len(part)) if rivals[i] < k and not np.isnan(at[i])),
+        frozenset(labels[i] for i in range(len(part)) if beaten[i] < k),
+        frozenset(labels),
+        {label: (low[i], at[i], high[i]) for i, label in enumerate(labels)},
+        bool(np.isnan(at).any()),
+    )
+
+
+def _surely_above(low: Any, at: Any, other: Any, high: Any) -> Any:
+    """Whether numbers are above others in every reading; equal prints are not."""
+    return (at > other) & (low >= high - _EPS * np.abs(high))
+
+
+def chosen(part: Choice, wanted: tuple[str, ...]) -> float:
+    """Whether these rows are the chosen ones.
+
+    Parameters
+    ----------
+    part : Choice
+    wanted : tuple of str
+        Labels that there are.
+
+    Returns
+    -------
+    float
+        1, 0, undecided, or NaN where a number that is not printed could change it.
+    """
+    asked = frozenset(wanted)
+    if not (part.sure <= asked <= part.possible):
+        return 0.0
+    settled = part.sure == asked == part.possible
+    for one, two in pairwise(wanted) if part.ranges else ():
+        (low, at, high), (low2, at2, high2) = part.ranges[one], part.ranges[two]
+        if _surely_above(low2, at2, at, high):
+            return 0.0
+        settled = settled and bool(_surely_above(low, at, at2, high2))
+    return np.nan if part.unknown else 1.0 if settled else UNDECIDED
+
+
+# ---- What an expression may call: arrays of printed numbers in, an array out -----------------------------------------
+
+
+#: Decimals that a double has.
+_MOST_DIGITS = 15
+
+
+def _rounded(x: Floats, decimals: Any = 0) -> Floats:
+    """As Python formats a double: what a rounded intermediate result was."""
+    digits = int(np.ravel(decimals)[0])
+    if not 0 <= digits <= _MOST_DIGITS:
+        raise ValueError(f"{digits} decimals; 0 to {_MOST_DIGITS} are allowed")
+    return np.asarray(np.vectorize(lambda v: float(f"{v:.{digits}f}"), otypes=[float])(x))
+
+
+def _cut(x: Floats, decimals: Any = 0) -> Floats:
+    """Digits cut off instead of rounded: 0.9653 to .96."""
+    digits = int(np.ravel(decimals)[0])
+    if not 0 <= digits <= _MOST_DIGITS:
+        raise ValueError(f"{digits} decimals; 0 to {_MOST_DIGITS} are allowed")
+    scaled = np.asarray(x) * 10.0**digits
+    near = np.where(np.isclose(scaled, np.rint(scaled), rtol=1e-12, atol=1e-9), np.rint(scaled), np.trunc(scaled))
+    return np.asarray(near / 10.0**digits)
+
+
+def _as_printed(x: Floats) -> Floats:
+    """The number as printed in every reading: its digits are taken for exact, as in a stated bound."""
+    return np.broadcast_to(x[:, :1], x.shape)
+
+
+def _wilson(which: int) -> Callable[..., Floats]:
+    def end(k: Floats, n: Floats, conf_level: float = 0.95) -> Floats:
+        k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
+        ends = wilson(np.ascontiguousarray(k.ravel()), np.ascontiguousarray(n.ravel()), conf_level)
+        return np.asarray(ends[which]).reshape(k.shape)
+
+    return end
+
+
+def _wald_half(p: Floats, n: Floats, conf_level: float = 0.95) -> Floats:
+    return np.asarray(stats.norm.isf((1 - conf_level) / 2) * np.sqrt(p * (1 - p) / n))
+
+
+def _clopper(upper: bool) -> Callable[..., Floats]:
+    def end(k: Floats, n: Floats, conf_level: float = 0.95) -> Floats:
+        tail = (1 - conf_level) / 2
+        if upper:
+            return np.where(k >= n, 1.0, stats.beta.ppf(1 - tail, k + 1, np.maximum(n - k, 1e-9)))
+        return np.where(k <= 0, 0.0, stats.beta.ppf(tail, np.maximum(k, 1e-9), n - k + 1))
+
+    return end
+
+
+def _percentile(which: int) -> Callable[..., Floats]:
+    """An end of the percentile bootstrap of a share, which is a quantile of a binomial distribution over n."""
+
+    def end(k: Floats, n: Floats, conf_level: float = 0.95) -> Floats:
+        return np.asarray(np.vectorize(lambda a, b: binomial_interval(a, b, conf_level)[which], otypes=[float])(k, n))
+
+    return end
+
+
+def _mcnemar(b: Floats, c: Floats, corrected: float = 1.0) -> Floats:
+    top = np.maximum(np.abs(b - c) - (1.0 if corrected else 0.0), 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(b + c > 0, top**2 / (b + c), 0.0))
+
+
+def _p_of_t(t: Floats, df: Floats, sides: float = 2.0) -> Floats:
+    return np.asarray(sides * stats.t.sf(np.abs(t), df))
+
+
+def _p_of_r(r: Floats, n: Floats, sides: float = 2.0) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = r * np.sqrt((n - 2) / np.maximum(1 - r**2, 0.0))
+    return _p_of_t(t, n - 2, sides)
+
+
+def _p_of_binomial(k: Floats, n: Floats, p: float = 0.5, sides: float = 2.0) -> Floats:
+    """Of k in n; two-sided by doubling, as symmetric tests do."""
+    tail = np.minimum(stats.binom.cdf(k, n, p), stats.binom.sf(k - 1, n, p))
+    return np.asarray(np.minimum(1.0, sides * tail))
+
+
+def _dprime(hits: Floats, n: Floats, alarms: Floats, m: Floats) -> Floats:
+    """With the log-linear correction, (k + 0.5) / (n + 1)."""
+    return np.asarray(stats.norm.ppf((hits + 0.5) / (n + 1)) - stats.norm.ppf((alarms + 0.5) / (m + 1)))
+
+
+def _sd(x: Floats, ddof: float = 1.0) -> Floats:
+    return np.std(x, axis=0, ddof=int(ddof)) if len(x) > ddof else np.full(x.shape[1], np.nan)
+
+
+def _cohen_d(x: Floats, y: Floats, ddof: float = 1.0, pooled: float = 0.0) -> Floats:
+    """Difference of means over the root of the mean variance (``pooled=1``: weighted by degrees of freedom)."""
+    u, v = np.var(x, axis=0, ddof=int(ddof)), np.var(y, axis=0, ddof=int(ddof))
+    a, b = (len(x) - 1, len(y) - 1) if pooled else (1, 1)
+    return np.asarray((x.mean(0) - y.mean(0)) / np.sqrt((a * u + b * v) / (a + b)))
+
+
+def _pairs_above(x: Floats, y: Floats) -> Floats:
+    """Pairs, one of each, in which the first is above the second: the U of Mann and Whitney without ties."""
+    return np.asarray((x[:, None, :] > y[None, :, :]).sum(axis=(0, 1)), dtype=float)
+
+
+def _correlation(ranked: bool) -> Callable[[Floats, Floats], Floats]:
+    def of(x: Floats, y: Floats) -> Floats:
+        x, y = np.broadcast_arrays(x, y)
+        return np.asarray(rowwise(np.ascontiguousarray(x.T), np.ascontiguousarray(y.T), ranked=ranked))
+
+    return of
+
+
+def _holm(p: Floats, m: float = np.nan, alpha: float = 0.05) -> Floats:
+    """1 where the test survives Holm's procedure over m tests (those given, by default).
+
+    NaN where p is not printed, or where one that is not decides.
+    """
+    m = len(p) if np.isnan(m) else m
+    least, most = (_holm_of(np.where(np.isnan(p), other, p), m, alpha) for other in (0.0, 1.0))
+    return np.where(np.isnan(p) | (least != most), np.nan, most)
+
+
+def _holm_of(p: Floats, m: float, alpha: float) -> Floats:
+    order = np.argsort(p, axis=0, kind="stable")
+    ranked = np.take_along_axis(p, order, axis=0)
+    divisors = np.maximum(
+        m - np.arange(len(p)), 1
+    )  # a family that is said to be smaller than it is divides by 1 at last
+    alive = np.logical_and.accumulate(ranked <= alpha / divisors[:, None], axis=0)
+    out = np.empty_like(p)
+    np.put_along_axis(out, order, alive.astype(float), axis=0)
+    return out
+
+
+def within(
+    function: Callable[..., bool], low: Sequence[Floats], high: Sequence[Floats], options: Mapping[str, float]
+) -> Floats:
+    """A function of ranges, row by row.
+
+    Parameters
+    ----------
+    function : callable
+        One of ``WITHIN``.
+    low, high : sequences of arrays
+        Ends of each argument, of one size, or of the size 1.
+    options : mapping
+
+    Returns
+    -------
+    float array
+        1 or 0; NaN where an argument has no value.
+    """
+    size = max(map(len, low))
+    lows, highs = (zip(*(np.broadcast_to(e, size) for e in ends), strict=True) for ends in (low, high))
+    made = [
+        np.nan if np.isnan([*a, *b]).any() else float(function(*zip(a, b, strict=True), **options))
+        for a, b in zip(lows, highs, strict=True)
+    ]
+    return np.array(made, dtype=float)
+
+
+# lambdas, as a ufunc would take a third argument for the array to write to
+EACH: Mapping[str, Callable[..., Any]] = {
+    "abs": lambda x: np.abs(x),
+    "sqrt": lambda x: np.sqrt(x),
+    "exp": lambda x: np.exp(x),
+    "log": lambda x: np.log(x),
+    "round": _rounded,
+    "cut": _cut,
+    "as_printed": _as_printed,
+    "whole": lambda x: np.rint(x),
+    "floor": lambda x: np.floor(x),
+    "ceil": lambda x: np.ceil(x),
+    "larger": lambda x, y: np.maximum(x, y),
+    "smaller": lambda x, y: np.minimum(x, y),
+    "where": lambda yes, a, b: np.where(yes > 0.5, a, b),
+    "probit": stats.norm.ppf,
+    "logit": lambda p: np.log(p / (1 - p)),
+    "wilson_low": _wilson(0),
+    "wilson_high": _wilson(1),
+    "exact_low": _clopper(False),
+    "exact_high": _clopper(True),
+    "wald_half": _wald_half,
+    "percentile_low": _percentile(0),
+    "percentile_high": _percentile(1),
+    "mcnemar": _mcnemar,
+    "mcnemar_p": lambda b, c, corrected=1.0: np.where(b + c > 0, stats.chi2.sf(_mcnemar(b, c, corrected), 1), 1.0),
+    "chi2_p": lambda x, df: stats.chi2.sf(x, df),
+    "z_p": lambda z, sides=2.0: sides * stats.norm.sf(np.abs(z)),
+    "t_p": _p_of_t,
+    "f_p": lambda f, one, two: stats.f.sf(f, one, two),
+    "correlation_p": _p_of_r,
+    "binomial_p": _p_of_binomial,
+    "kappa": lambda seen, chance: (seen - chance) / (1 - chance),
+    "dprime": _dprime,
+    "rank": lambda x: stats.rankdata(x, axis=0),
+    "rank_down": lambda x: stats.rankdata(-x, axis=0),
+    "cumsum": lambda x: np.cumsum(x, axis=0),
+    "sort": lambda x: np.sort(x, axis=0),
+    "holm_survives": _holm,
+}
+
+OVER: Mapping[str, Callable[..., Any]] = {
+    "sum": lambda x: x.sum(axis=0),
+    "mean": lambda x: x.mean(axis=0),
+    "median": lambda x: np.median(x, axis=0),
+    "min": lambda x: x.min(axis=0),
+    "max": lambda x: x.max(axis=0),
+    "first": lambda x: x[0],
+    "last": lambda x: x[-1],
+    "sd": _sd,
+    "pearson": _correlation(False),
+    "spearman": _correlation(True),
+    "cohen_d": _cohen_d,
+    "pairs_above": _pairs_above,
+    "entropy": lambda x: stats.entropy(x, axis=0),
+}
+
+WITHIN: Mapping[str, Callable[..., Any]] = {"grim": grim, "grimmer": grimmer}
+
+ARITHMETIC: Mapping[type[ast.operator], Callable[..., Any]] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: np.power,
+    ast.Mod: np.mod,
+    ast.FloorDiv: np.floor_divide,
+}
+
+COMPARISONS: Mapping[type[ast.cmpop], str] = {
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+
+#: What takes more than numbers: truths, labels, texts.
+SPECIAL = (
+    *("all", "none", "any", "count", "len", "increasing", "decreasing"),
+    *("argmax", "argmin", "top", "bottom", "which", "distinct", "repeats"),
 )
+
+# ---- Expressions over printed cells: parsed, never run as Python, and evaluated in every reading of the cells
 
 
 @dataclass(eq=False)

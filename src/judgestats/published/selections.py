@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.errors import AuditError
-from judgestats.published.books import Book, Cell
+from judgestats.published.printed_tables import Book, Cell
 
 #: The table of the rule, whatever its name.
 HERE = "here"

@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from judgestats.errors import AuditError
-from judgestats.published.books import Book, Cell
-from judgestats.published.expressions import Reading
-from judgestats.published.labels import row_label
+from judgestats.published.expressions import SAME, Numbers, Reading, Texts, Truth, Value
 from judgestats.published.printed import Printed, UnreadableCellError, parse
+from judgestats.published.printed_tables import Book, Cell, row_label
 from judgestats.published.selections import copied, template
-from judgestats.published.values import SAME, Numbers, Texts, Truth, Value
 
 FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "cannot be decided"
 #: In the order in which a reader should see them.

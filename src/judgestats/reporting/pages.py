@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,35 +17,637 @@ import pandas as pd
 
 from judgestats import __version__
 from judgestats.errors import DesignError
-from judgestats.ingest.sources import PATHS
+from judgestats.ingest.files import PATHS
 from judgestats.metrics.datasheets import datasheet, profile
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS
-from judgestats.metrics.references import Baseline, Humans, references
-from judgestats.metrics.trials import Options, attempts, trials
-from judgestats.reporting.account import (
-    account_section,
-    design,
-    head,
-    held_against,
-    how_read,
-    next_step,
-    pooled,
-    readings,
-    shown_apart,
-    sources,
+from judgestats.metrics.measure_registry import Options, attempts, trials
+from judgestats.metrics.references import Baseline, Humans, References, references
+from judgestats.reporting import plots
+from judgestats.reporting.formatting import (
+    FLAGS,
+    NONE,
+    WHOLE,
+    count,
+    doubts,
+    estimate,
+    in_words,
+    interval,
+    noun,
+    number,
 )
-from judgestats.reporting.chapters import chapters
 from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
-from judgestats.reporting.pictures import pictures
-from judgestats.reporting.plots.rows import whose
-from judgestats.reporting.sheets import datasheet_table, overview, shown_measures
-from judgestats.reporting.words import FLAGS, count, doubts, noun
-from judgestats.schema import check, kind_of
+from judgestats.reporting.pictures import drawing, pictures
+from judgestats.reporting.plots.canvas import whose
+from judgestats.reporting.sheets import datasheet_table, drawn, flag_marks, overview, shown_measures
+from judgestats.results import COLUMNS
+from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
-from judgestats.schema.columns import By, Kind, grouping
+from judgestats.schema.coding import yes_or_no
+from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, answer_column, grouping
 from judgestats.schema.opening import opened
-from judgestats.schema.splitting import KEYS, splits_of
+from judgestats.schema.pairing import REPEATED
+from judgestats.schema.splitting import KEYS, Split, splits_of
 from judgestats.schema.validation import raise_faults
+
+# ---- What was read, what it is, and what became of every row ---------------------------------------------------------
+
+#: Files listed one by one.
+MOST_FILES = 20
+#: Canonical columns that are conditions of a call when they vary.
+_CONDITIONS = (
+    "strategy",
+    "scheme",
+    "probe",
+    "prompt",
+    "bias",
+    "task",
+    "topic",
+    "temperature",
+    "condition",
+    "tier",
+    "domain",
+)
+#: Those that are ways of judging: pooled over, they hide a difference between instruments.
+_WAYS = ("strategy", "scheme", "probe", "prompt", "temperature", "condition")
+#: People who are named in the head of a page.
+_MOST_PEOPLE = 6
+#: A further column with more values than this is no condition but an id.
+_MOST_LEVELS = 30
+
+
+def sources(source: Any) -> Markup:
+    """List what was read: a mapping of facts, a table of files, or both (tables among the values of the mapping)."""
+    if source is None:
+        return tag("p", "The data were given as a table in memory; nothing is known of a file.", class_="muted")
+    pairs = dict(source) if isinstance(source, Mapping) else {"files": source}
+    told = readings(source)
+    tables = [v for v in pairs.values() if isinstance(v, pd.DataFrame)]
+    return join([*([facts(told)] if told else []), *(_file_table(t) for t in tables)])
+
+
+def readings(source: Any) -> dict[str, str]:
+    """Say how the data were read, as far as `source` tells: text for each name, tables left out.
+
+    Examples
+    --------
+    >>> readings({"format": "csv", "mapping": {"judge": "rater"}, "labels": {"A": "first"}, "rows": 8})
+    {'format': 'csv', 'mapping': 'judge = rater', 'labels': 'A = first', 'rows': '8'}
+    """
+    pairs = source if isinstance(source, Mapping) else {}
+    return {str(k): _reading(v) for k, v in pairs.items() if not isinstance(v, pd.DataFrame)}
+
+
+def _reading(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{k} = {'not there' if v is None else v}" for k, v in value.items()) or NONE
+    if isinstance(value, list | tuple):
+        shown = ", ".join(map(str, value[:MOST_FILES]))
+        return f"{shown}, and {count(len(value) - MOST_FILES)} more" if len(value) > MOST_FILES else shown or NONE
+    return NONE if value is None or value == "" else str(value)
+
+
+def how_read(source: Any) -> str:
+    """One sentence about the format and the mapping; empty where `source` tells neither."""
+    told = {k: v for k, v in readings(source).items() if k in ("format", "mapping", "labels") and v != NONE}
+    parts = [f"as {told['format']}"] if "format" in told else []
+    parts += [f"{k}: {told[k]}" for k in ("mapping", "labels") if k in told]
+    return f"Read {'; '.join(parts)}." if parts else ""
+
+
+def _file_table(files: pd.DataFrame) -> Markup:
+    columns = [str(c) for c in files.columns]
+    whole = [i for i, c in enumerate(files.columns) if pd.api.types.is_numeric_dtype(files[c])]
+    shown = files.head(MOST_FILES)
+    rows = [
+        row([_cell(columns[i], v, i in whole) for i, v in enumerate(values)], numbers=whole)
+        for values in shown.itertuples(index=False, name=None)
+    ]
+    rest = len(files) - len(shown)
+    more = tag("p", f"And {noun(rest, 'file')} more.", class_="muted small") if rest else ""
+    return join([table(columns, rows, class_="files", numbers=whole), more])
+
+
+def _cell(name: str, value: Any, is_number: bool) -> Any:
+    if pd.isna(value) or value == "":
+        return NONE
+    if name == "sha256":
+        return tag("span", value, class_="hash")
+    return count(float(value)) if is_number else value
+
+
+def account(findings: pd.DataFrame) -> dict[str, int]:
+    """Rows in, used and set aside, of a result of :func:`judgestats.check`.
+
+    Examples
+    --------
+    >>> from judgestats.schema import check
+    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "2"], "first": "x", "second": "y",
+    ...                       "choice": ["first", "invalid"]})
+    >>> account(check(calls))
+    {'rows in': 2, 'rows used': 1, 'rows set aside': 1}
+    """
+    sums = findings[findings["level"] == "account"]
+    return {str(k): int(v) for k, v in zip(sums["what"], sums["n"], strict=True)}
+
+
+def account_section(findings: pd.DataFrame) -> Markup:
+    """Show the sum, and a row for each reason with its first rows and its cure."""
+    n = account(findings)
+    total, used, aside = n["rows in"], n["rows used"], n["rows set aside"]
+    told = [tag("b", count(total)), f" {_rows(total)} in = ", tag("b", count(used)), " used + ", tag("b", count(aside))]
+    parts = [tag("p", *told, " set aside", class_="sum"), _bar(used, total)]
+    reasons = findings[findings["level"].isin(["set aside", "counted"])]
+    if reasons.empty:
+        return join([*parts, tag("p", "No row was set aside.")])
+    rows = [
+        row([r["what"], r["level"], count(r["n"]), _first_rows(r["rows"]), r["cure"]], numbers=(2,))
+        for r in reasons.to_dict("records")
+    ]
+    parts.append(table(["what", "", "rows", "first rows", "what it means"], rows, class_="account", numbers=(2,)))
+    note = "Row numbers are those of the table read, from 0."
+    if (reasons["level"] == "counted").any():
+        note = "Rows that are “counted” are used; they are listed because some measures cannot use them. " + note
+    return join([*parts, tag("p", note, class_="small")])
+
+
+def _bar(used: int, total: int) -> Markup:
+    if not total:
+        return Markup("")
+    share = 100 * used / total
+    halves = [tag("span", class_=c, style=f"width:{w:.4f}%") for c, w in (("used", share), ("aside", 100 - share))]
+    return tag("div", *halves, class_="bar", role="img", aria_label=f"{share:.1f} percent of the rows used")
+
+
+def _rows(n: int) -> str:
+    return "row" if n == 1 else "rows"
+
+
+def _first_rows(rows: tuple[int, ...], most: int = 3) -> str:
+    return ", ".join(count(r) for r in rows[:most]) + (", …" if len(rows) > most else "")
+
+
+def design(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, by: Sequence[str] = ()) -> str:
+    """Say the design of a data set in a few sentences; `by` tells calls apart that are else repeats."""
+    told = _pairwise(data, findings, by) if kind == "preferences" else _scored(data)
+    varying = _varying(data, kind)
+    for said, names in (
+        ("Conditions that vary", [n for n in varying if n in _CONDITIONS]),
+        ("Further columns", [n for n in varying if n not in _CONDITIONS]),
+    ):
+        listed = ", ".join(f"{name} ({noun(varying[name], 'level')})" for name in names)
+        told += f" {said}: {listed}." if listed else ""
+    return told if varying else f"{told} No condition varies."
+
+
+def held_against(known: References, gold: str | None) -> str:
+    """Say who the people are, what is taken as right, and what the control conditions are."""
+    parts = []
+    if known.humans:
+        names = ", ".join(known.humans[:_MOST_PEOPLE]) + (", …" if len(known.humans) > _MOST_PEOPLE else "")
+        answers = noun(len(known.people), "answer")
+        who = "person is" if len(known.humans) == 1 else "people are"
+        parts.append(f"{count(len(known.humans))} {who} the reference ({names}; {answers}), and not measured.")
+    if gold not in (None, "gold"):
+        parts.append(f"Right answers are those of {gold}.")
+    parts += [f"The control condition of {column} is “{value}”." for column, value in known.baseline.items()]
+    return " ".join(parts)
+
+
+def next_step(known: References, sheet: pd.DataFrame, kind: Kind) -> str:
+    """One sentence on what to do where the data give little or nothing: one rater alone, or no number at all."""
+    answered = sheet[(sheet["section"] != "validity") & ~sheet["term"].isin(["missing", "invalid"])]
+    rated = (
+        (known.models["choice"].astype(str) != "invalid").any()
+        if kind == "preferences"
+        else answered["estimate"].notna().any()
+    )
+    if not rated:
+        return (
+            "No number can be estimated from these data: see the account of the rows below, and give the scores or "
+            "choices as columns that can be read."
+        )
+    alone = known.models["judge"].nunique() == 1 and not known.humans and "gold" not in known.models.columns
+    if not alone or (kind == "preferences" and "stimulus" in known.models.columns):
+        return ""
+    what = "the same answers" if kind == "preferences" else "the same things"
+    return (
+        f"There is one judge and nothing to hold it against: add a second judge or people on {what} (humans=), right "
+        "answers (gold=), or repeats, to learn more than how it answers."
+    )
+
+
+def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> Markup:
+    """Warn of ways of judging that vary within a datasheet; nothing where there are none."""
+    varying = {n: k for n, k in _varying(data, kind).items() if n in _WAYS and n not in groups}
+    if not varying:
+        return Markup("")
+    listed = ", ".join(f"{name} ({noun(k, 'level')})" for name, k in varying.items())
+    text = f"Each datasheet pools over {listed}, but where a row says otherwise. To tell them apart, pass "
+    return tag("p", tag("b", "Pooled. "), text, tag("code", f"by={list(varying)!r}"), ".", class_="note")
+
+
+def shown_apart(splits: Sequence[Split]) -> Markup:
+    """Say by which columns the datasheets are split though nobody asked; nothing where there are none."""
+    if not splits:
+        return Markup("")
+    listed = "; ".join(
+        f"{s.column} ({noun(len(s.values), 'value')}{', with ' * bool(s.alike)}{' and '.join(s.alike)})" for s in splits
+    )
+    text = f"One judge rated one thing under several values of {listed}: an average over them would describe none."
+    return tag("p", tag("b", "Shown apart. "), text, class_="note")
+
+
+def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> str:
+    calls = float(pd.to_numeric(data[COUNTS]).sum()) if COUNTS in data.columns else float(len(data))
+    judges, items = data["judge"].nunique(), data["item"].nunique()
+    parts = [
+        f"Pairwise verdicts: {noun(judges, 'judge')}, {noun(items, 'item')}, {noun(calls, 'call')}.",
+        _orders(data, findings),
+    ]
+    choice = data["choice"].astype(object)
+    ties = int((choice == "tie").sum())
+    forced = "ties_allowed" in data.columns and not data["ties_allowed"].fillna(True).astype(bool).any()
+    parts.append(
+        "Ties were not allowed."
+        if forced
+        else f"Ties were given in {noun(ties, 'row')}."
+        if ties
+        else "No judge called a tie."
+    )
+    parts.append(_repeats(data, by))
+    known = int(data["gold"].notna().sum()) if "gold" in data.columns else 0
+    parts.append(f"The right answer is known in {noun(known, 'row')}." if known else "No right answer is known.")
+    if "stimulus" in data.columns:
+        kinds = data["stimulus"].astype(object).value_counts(sort=False)
+        parts.append(
+            "Datasheet design: "
+            + ", ".join(f"{k} ({count(v)})" for k, v in sorted(kinds.items(), key=lambda kv: str(kv[0])))
+            + "."
+        )
+    return " ".join(parts)
+
+
+def _repeats(data: pd.DataFrame, by: Sequence[str]) -> str:
+    """Say what is repeated, as a tally of pairs sees it."""
+    numbered = data["replicate"].nunique() if "replicate" in data.columns else 1
+    told = [f"Up to {numbered} repeats of a call."] if numbered > 1 else []
+    if _has_repeats(data):
+        if by and not _has_repeats(data, by):
+            told.append(f"Some calls repeat others, and only {', '.join(by)} tells them apart.")
+        else:
+            told.append("Some calls repeat others without a number in replicate.")
+    if COUNTS in data.columns and (pd.to_numeric(data[COUNTS]) > 1).any():
+        told.append("Some rows stand for several identical calls.")
+    return " ".join(told) or "No call is repeated."
+
+
+def _has_repeats(data: pd.DataFrame, by: Sequence[str] = ()) -> bool:
+    """Whether pairs cannot be counted because calls repeat; an order that is not known is taken as it stands."""
+    columns = [c for c in data.columns if c != "order_known"]
+    try:
+        tally(data[columns], "consistency", by=list(by), cluster=False)
+    except DesignError as error:
+        return REPEATED in str(error)
+    return False
+
+
+def _orders(data: pd.DataFrame, findings: pd.DataFrame) -> str:
+    if "order_known" in data.columns and not data["order_known"].fillna(True).astype(bool).any():
+        return "The order shown is not known."
+    lone = int(findings.loc[findings["what"] == "only one order of the pair", "n"].sum())
+    if not lone:
+        return "Each pair was shown in both orders."
+    if lone >= len(data):
+        return "Each pair was shown in one order only."
+    return f"{number(100 * (1 - lone / len(data)), 1)} % of the rows have their pair in both orders."
+
+
+def _scored(data: pd.DataFrame) -> str:
+    value = answer_column(data.columns)
+    counts = [
+        noun(data[c].nunique(), one, many)
+        for c, one, many in (
+            ("judge", "judge", "judges"),
+            ("system", "system", "systems"),
+            ("item", "item", "items"),
+            ("criterion", "criterion", "criteria"),
+        )
+        if c in data.columns
+    ]
+    if value == "correct":
+        verdict = yes_or_no(data[value])
+        most = data["replicate"].nunique() if "replicate" in data.columns else 1
+        again = f"Up to {most} runs of a verdict." if most > 1 else "No verdict is repeated."
+        shares = ", ".join(
+            f"{number(100 * float(verdict.eq(answer).mean()), 1)} % {word}"
+            for word, answer in (("right", True), ("wrong", False))
+        )
+        return f"Right or wrong: {', '.join(counts)}; {count(float(len(data)))} verdicts, {shares}. {again}"
+    scores = data[value].astype(float)
+    what = "scores" if value == "score" else "means over runs"
+    span = (
+        f"from {number(float(scores.min()), 2)} to {number(float(scores.max()), 2)}"
+        if scores.notna().any()
+        else "all missing"
+    )
+    repeats = data["replicate"].nunique() if "replicate" in data.columns else 1
+    runs = f"Up to {repeats} runs of a rating." if repeats > 1 else ""
+    if not runs and "runs" in data.columns:
+        runs = (
+            f"Each mean is over {number(float(data['runs'].min()), 0)} to {number(float(data['runs'].max()), 0)} runs."
+        )
+    return f"Ratings: {', '.join(counts)}; {count(float(len(data)))} {what}, {span}. {runs or 'No rating is repeated.'}"
+
+
+def _varying(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
+    """Conditions with more than one level: known ones, and further columns that have few, measurements apart."""
+    known = {c.name for c in VOCABULARY[kind]}
+    found = {}
+    for name in data.columns:
+        if name not in _CONDITIONS and (name in known or pd.api.types.is_float_dtype(data[name])):
+            continue
+        try:
+            levels = int(data[name].nunique())
+        except TypeError:  # lists and dicts
+            continue
+        if levels > 1 and (name in _CONDITIONS or levels <= _MOST_LEVELS):
+            found[str(name)] = levels
+    return found
+
+
+def head(kind: str, title: str, told: str) -> Markup:
+    """Head of a page."""
+    return join([tag("p", kind, class_="kicker"), tag("h1", title), tag("p", told, class_="lead")])
+
+
+# ---- Sections of a page beyond the datasheets: what the data say about groups of judges, strategies, cues and systems
+
+_Picture = Callable[[pd.DataFrame], Any]
+#: Rows of a table that are shown at once, and at all.
+OPEN_ROWS, MOST = 12, 60
+#: Columns that say nothing where they hold one value.
+_QUIET = ("unit", "embed", "adjustment")
+#: Columns of a result that are printed beside the estimate, and their heads.
+_BESIDE = {
+    "p_value": "p",
+    "p_adjusted": "p, adjusted",
+    "survives": "survives correction",
+    "share": "share",
+    "reading": "reading",
+    "relative": "relative, %",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One measure in a section.
+
+    Attributes
+    ----------
+    measure : str
+        A name of :func:`judgestats.supported`.
+    picture : callable, optional
+        Draws its estimates.
+    told : str
+        How to read the picture.
+    terms : tuple of str
+        Terms of the table; empty for all.
+    """
+
+    measure: str
+    picture: _Picture | None = None
+    told: str = ""
+    terms: tuple[str, ...] = ()
+
+
+#: Title of a section -> its parts.
+CHAPTERS: dict[str, tuple[Part, ...]] = {
+    "Do the judges agree with people?": (
+        Part("judge_against_people"),
+        Part("preference_gap", None, terms=("rate", "gap", "annotator_agreement", "annotator_kappa")),
+    ),
+    "Which way does it lean?": (
+        Part(
+            "bias_score",
+            plots.bias_scores,
+            "Share of calls for the target minus share against it; the line in the middle is no lean. Ties count in n.",
+            ("bias", "magnitude"),
+        ),
+        Part("preference_rate", None, terms=("win_rate",)),
+    ),
+    "Does another way of asking help?": (
+        Part(
+            "compare_strategies",
+            plots.strategies,
+            "Accuracy under the strategy minus under the baseline, on the pairs that both judged. Filled: survives the "
+            "correction for all comparisons.",
+        ),
+        Part(
+            "bias_change",
+            plots.bias_map,
+            "Change of the size of each bias; blue is less bias. Sizes are biased upwards where there is none.",
+            ("change", "magnitude_change", "mean_change"),
+        ),
+    ),
+    "Do cues move it?": (
+        Part(
+            "anchoring",
+            plots.anchoring,
+            "How far a label moves the shares of the favoured side, the opposed side and the tie. A judge that ties "
+            "more under the label buys robustness by abstaining.",
+            (
+                "equality_detection",
+                "neutrality",
+                "shift_favoured",
+                "shift_opposed",
+                "shift_tie",
+                "lds",
+                "lao",
+                "shift_nontie",
+            ),
+        ),
+        Part(
+            "revision", plots.revision, "Share of items whose verdict changed after the truth was shown, by direction."
+        ),
+        Part(
+            "rationale_shift",
+            plots.rationale_shift,
+            "Distance of the explanations of the same verdict, blind and under the label.",
+        ),
+        Part("rationale_check"),
+    ),
+    "Do the judges agree?": (
+        Part("kappa", plots.kappa_matrix, "Agreement of every two judges beyond chance, on what both judged."),
+        Part(
+            "agreement_levels",
+            plots.agreement_levels,
+            "The same scores at three levels: order of the systems, items within a system, and the score itself.",
+        ),
+        Part("icc", None, terms=("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)", "ICC(3,k)")),
+        Part("alpha"),
+        Part("correlation", None, terms=("mean", "sd")),
+        Part("disagreement", plots.disagreement, "How often the judges are far apart, which two, and who is highest."),
+        Part(
+            "agreement_shift",
+            plots.agreement_shift,
+            "Mean correlation of the judges before and after. A fall says that they shared what lies on the surface.",
+        ),
+        Part("agreement_slope"),
+    ),
+    "Where does the variance come from?": (
+        Part(
+            "variance_components",
+            plots.variance_components,
+            "Share of the variance of a single score that each source brings; all are taken as drawn at random.",
+        ),
+        Part(
+            "decision_study",
+            plots.decision_study,
+            "Reliability of a mean over so many judges; the dashed line is what is wanted.",
+            (
+                "judges_for_generalizability",
+                "judges_for_dependability",
+                "runs_for_generalizability",
+                "runs_for_dependability",
+            ),
+        ),
+    ),
+    "How are the scores spread?": (
+        Part(
+            "score_distribution",
+            plots.score_distribution,
+            "Mean and spread of the scores, and the share at the top of the scale.",
+        ),
+        Part("quality_agreement"),
+    ),
+    "Against the truth": (Part("score_error"), Part("best_of_accuracy")),
+    "What would bring the judges together?": (
+        Part(
+            "calibrate",
+            plots.calibration,
+            "Distance from the peers (from people, where they are the reference) before and after a constant is added "
+            "to each judge's scores, on items held out.",
+        ),
+    ),
+}
+
+
+def chapters(
+    data: Any, taken: Mapping[str, pd.DataFrame | str], conf_level: float
+) -> tuple[dict[str, Markup], set[str]]:
+    """Write the sections that the data support.
+
+    Parameters
+    ----------
+    data : frame
+        A canonical frame.
+    taken : mapping
+        Every measure of it, or why it cannot be taken: :func:`judgestats.metrics.measure_registry.attempts`.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    sections : dict of str to Markup
+    shown : set of str
+        The measures in them.
+    """
+    known = trials(data)
+    sections, shown = {}, set()
+    for title, parts in CHAPTERS.items():
+        results = [(part, taken.get(part.measure, "")) for part in parts]
+        found = [(part, result) for part, result in results if not isinstance(result, str)]
+        if found:
+            sections[title] = join(_part(p, known[p.measure].question, result, conf_level) for p, result in found)
+            shown |= {part.measure for part, _ in found}
+    return sections, shown
+
+
+def _part(part: Part, question: str, result: pd.DataFrame, conf_level: float) -> Markup:
+    asked = question[0].upper() + question[1:]
+    head = tag("h3", asked, " ", tag("code", part.measure))
+    picture = Markup("")
+    if part.picture is not None:
+        made = [
+            *drawing(
+                part.measure.replace("_", "-"), asked.rstrip("?"), part.told, partial(part.picture, result), wide=True
+            )
+        ]
+        picture = tag("div", *made, class_="figures") if made else picture
+    rows = result[result["term"].isin(part.terms)] if part.terms else result
+    return join([head, picture, _folded(rows, conf_level, part.measure)])
+
+
+def _folded(rows: pd.DataFrame, conf_level: float, measure: str) -> Markup:
+    shown = estimates_table(rows.head(MOST), conf_level, measure)
+    if len(rows) > MOST:
+        rest = f"{noun(len(rows) - MOST, 'row')} more: "
+        shown = join([shown, tag("p", rest, tag("code", f"judgestats.{measure}(data)"), class_="small")])
+    if len(rows) <= OPEN_ROWS:
+        return shown
+    return tag("details", tag("summary", "The numbers ", tag("span", noun(len(rows), "row"), class_="muted")), shown)
+
+
+def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> Markup:
+    """Table of tidy estimates of any measure: what names a row, the measure, the estimate with its interval, doubts.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Tidy estimates.
+    conf_level : float
+        Coverage of their intervals.
+    measure : str
+        What was measured: some terms mean something else in one measure.
+
+    Returns
+    -------
+    Markup
+    """
+    names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
+    beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}
+    heads = [*(c.replace("_", " ") for c in names), "measure", "estimate", f"{100 * conf_level:g} % interval", "", "n"]
+    body = []
+    for r in rows.to_dict("records"):
+        cells: list[object] = [_label(r[c]) for c in names]
+        ends = [tag("span", interval(r["conf_low"], r["conf_high"]), class_="interval")]
+        ends += [tag("span", r["method"], class_="method")] if r["method"] else []
+        whole = str(r["term"]).startswith(WHOLE)
+        value = tag("span", estimate(r["estimate"], r["flag"], decimals=0 if whole else 3), class_="value")
+        cells += [
+            in_words(r["term"], measure, r.get("threshold", math.nan)),
+            value,
+            join(ends),
+            drawn(r),
+            count(r["n"]),
+        ]
+        cells += [_value(r[c]) for c in beside]
+        body.append(row([*cells, flag_marks(r["flag"])], numbers=(len(names) + 1,)))
+    return table([*heads, *beside.values(), "doubt"], body, class_="sheet", numbers=(len(names) + 1,))
+
+
+def _names_rows(values: pd.Series[Any]) -> bool:
+    """Whether a column tells rows apart by a label (numbers that belong to an estimate stay in the result)."""
+    known = values[values.notna() & (values.astype(object) != "")]
+    if values.name in _QUIET and known.nunique() < 2:
+        return False
+    return len(known) > 0 and not pd.api.types.is_float_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def _label(value: object) -> str:
+    missing = value is None or value == "" or (isinstance(value, float) and math.isnan(value)) or value is pd.NA
+    return NONE if missing else str(value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return NONE if math.isnan(value) else "< 0.001" if 0 <= value < 0.001 else number(value, 3)
+    return _label(value)
+
+
+# ---- The page of a data set: :func:`report` --------------------------------------------------------------------------
 
 #: With more judges than this, their datasheets are folded.
 OPEN = 3

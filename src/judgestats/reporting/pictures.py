@@ -11,13 +11,12 @@ import pandas as pd
 
 from judgestats.errors import JudgestatsError
 from judgestats.metrics import consensus
+from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.psychometrics import target_sensitivity
-from judgestats.metrics.questions import Options
 from judgestats.reporting import plots
-from judgestats.reporting.markup import Markup, figure, join, tag
-from judgestats.reporting.plots.rows import step
-from judgestats.reporting.vectors import MATPLOTLIB, inline
-from judgestats.reporting.words import FLAGS, count, noun
+from judgestats.reporting.formatting import FLAGS, count, noun
+from judgestats.reporting.markup import MATPLOTLIB, Markup, figure, inline, join, tag
+from judgestats.reporting.plots.canvas import step
 
 _Drawing = Callable[[], Any]
 #: Pictures of the instrument: name, function, title, how to read it.

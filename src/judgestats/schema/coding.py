@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from judgestats.errors import SchemaError
-from judgestats.kernels.numbering import by_appearance
+from judgestats.kernels.decomposition import by_appearance
 from judgestats.schema.columns import LARGEST, NO, YES, answer_column
 from judgestats.schema.declared_counts import call_counts
 

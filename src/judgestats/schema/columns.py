@@ -6,7 +6,40 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import pandas as pd
+
 from judgestats.errors import SchemaError, suggestion
+
+# ---- What is found in a table, a row each: faults, rows set aside, gaps ----------------------------------------------
+
+#: Columns of :func:`check`.
+CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "cure")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row of :func:`check`."""
+
+    level: str
+    column: str
+    what: str
+    rows: tuple[int, ...]
+    example: str = ""
+    cure: str = ""
+
+    @property
+    def n(self) -> int:
+        """How many rows it concerns."""
+        return len(self.rows)
+
+
+def as_frame(findings: list[Finding]) -> pd.DataFrame:
+    """Findings as the frame that :func:`check` returns."""
+    rows = [(f.level, f.column, f.what, f.n, f.rows, f.example, f.cure) for f in findings]
+    return pd.DataFrame(rows, columns=list(CHECK_COLUMNS))
+
+
+# ---- The column vocabulary of the two canonical frames ---------------------------------------------------------------
 
 Kind = Literal["preferences", "ratings"]
 Type = Literal["text", "category", "integer", "number", "boolean"]

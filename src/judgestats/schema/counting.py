@@ -38,7 +38,7 @@ from judgestats.schema.pairing import (
     unit_columns,
 )
 from judgestats.schema.patterns import PATTERNS, Pattern
-from judgestats.schema.rater_pairs import count_raters
+from judgestats.schema.raters import count_raters
 from judgestats.schema.selection import chosen, selected, sources, with_outcome
 from judgestats.schema.splitting import as_runs
 

@@ -12,9 +12,19 @@ import pandas as pd
 
 from judgestats.errors import SchemaError, suggestion
 from judgestats.schema.coding import column_codes, combine, neither
-from judgestats.schema.columns import COUNTS, LARGEST, VOCABULARY, Column, Kind, N, answer_column, kind_of
+from judgestats.schema.columns import (
+    COUNTS,
+    LARGEST,
+    VOCABULARY,
+    Column,
+    Finding,
+    Kind,
+    N,
+    answer_column,
+    as_frame,
+    kind_of,
+)
 from judgestats.schema.declared_counts import SOURCE, refusal, undeclared
-from judgestats.schema.findings import Finding, as_frame
 from judgestats.schema.opening import memory_told, opened
 from judgestats.schema.pairing import candidates, unit_columns
 

@@ -4,9 +4,7 @@ several criteria to one score (:func:`composite`).
 May import schema, results, kernels and errors; knows nothing of files, measures or models.
 """
 
-from judgestats.verdicts.aggregation import aggregate
+from judgestats.verdicts.aggregation import MISSING_PARTNER, PANEL, RULES, Rule, aggregate
 from judgestats.verdicts.composites import composite
-from judgestats.verdicts.groups import MISSING_PARTNER, PANEL
-from judgestats.verdicts.rules import RULES, Rule
 
 __all__ = ["MISSING_PARTNER", "PANEL", "RULES", "Rule", "aggregate", "composite"]

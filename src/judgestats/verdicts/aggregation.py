@@ -2,19 +2,565 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, choose
-from judgestats.schema.coding import as_scores
-from judgestats.schema.columns import By, grouping, kind_of, names
-from judgestats.schema.declared_counts import counted
-from judgestats.verdicts.groups import to_native, to_table
-from judgestats.verdicts.pairs import aggregate_pairs
-from judgestats.verdicts.panels import SUMMARIES, aggregate_scores
-from judgestats.verdicts.rules import Custom
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.schema.coding import Codes, as_scores, codes_of, column_codes, combine
+from judgestats.schema.columns import CHOICES, COUNTS, PREFERENCES, RATINGS, By, grouping, key_columns, kind_of, names
+from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
+from judgestats.schema.splitting import splits_here
+
+# ---- What both kinds of aggregation share: which calls belong together, how many there should be, what is carried
+
+#: Name of the judge when judges are aggregated over.
+PANEL = "panel"
+#: Status of an aggregate that lacks a call it should have.
+MISSING_PARTNER = "missing partner"
+#: Columns that say how the judge was asked. Which replicates, judges or prompts there are is asked within these.
+_ASKED_HOW = ("judge", "strategy", "scheme", "probe", "prompt", "temperature", "condition")
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The calls that one aggregate is made of.
+
+    Attributes
+    ----------
+    codes : Codes
+        Group of each row, and a row of each group.
+    scope : (G,) int array
+        Way of asking that each group belongs to: the panel is the same within it.
+    members : (M,) int array
+        Scope of each member of a panel that occurs: a replicate, a judge, a prompt, ... .
+    member_rows : (M,) int64 array
+        A row of each member.
+    """
+
+    codes: Codes
+    scope: NDArray[np.integer[Any]]
+    members: NDArray[np.integer[Any]]
+    member_rows: NDArray[np.int64]
+
+    def expected(self) -> NDArray[np.int64]:
+        """(G,) how many members the panel of each group has."""
+        sizes = np.bincount(self.members, minlength=int(self.scope.max(initial=-1)) + 1)
+        return np.asarray(sizes[self.scope], dtype=np.int64)
+
+
+def group_calls(table: pd.DataFrame, unit: Sequence[str], over: Sequence[str], by: Sequence[str]) -> Groups:
+    """Group the rows of `table` by `unit`, and find the panel that `over` makes in each way of asking."""
+    codes = codes_of(table, unit)
+    asked = [c for c in dict.fromkeys([*_ASKED_HOW, *by]) if c in table.columns and c not in over]
+    scope = codes_of(table, asked)
+    members = combine([(scope.code, scope.size), *(column_codes(table[c]) for c in over)], len(table))
+    return Groups(codes, scope.code[codes.first], scope.code[members.first], members.first)
+
+
+def refuse_repeats(table: pd.DataFrame, groups: Groups, cells: Sequence[tuple[Any, int]], over: Sequence[str]) -> None:
+    """Raise where a group has two calls of the same panel member."""
+    cell = combine([(groups.codes.code, groups.codes.size), *cells], len(table))
+    if cell.size == len(table):
+        return
+    again = pd.Series(cell.code).duplicated(keep=False).to_numpy()
+    rows = np.flatnonzero(cell.code == cell.code[np.flatnonzero(again)[0]])[:2]
+    one, two = (table.iloc[row] for row in rows)
+    data, kind = nw.from_native(table, eager_only=True), kind_of(table.columns)
+    differ = [s.column for s in splits_here(data, cell.code, cell.size, over, kind, strict=False)]
+    if any(c in table.columns and str(one[c]) != str(two[c]) for c in ("first", "second")):
+        cure = f"They differ in the order: aggregate over='order' first, or over={[*over, 'order']} together."
+    elif differ:
+        together = f"over={[*over, differ[0]]} together"
+        cure = f"They differ in {differ[0]!r}: name it in by= to keep them apart, or aggregate {together}."
+    else:
+        cure = "They differ in nothing but the answer: number repeats in 'replicate'."
+    raise DesignError(
+        f"{int(again.sum()):,} calls share a pair and {' and '.join(map(repr, over))} with another call "
+        f"(first: rows {rows[0]:,} and {rows[1]:,}). {cure}"
+    )
+
+
+def row_counts(table: pd.DataFrame, codes: Codes) -> NDArray[np.float64] | None:
+    """The declared count of each group, None without such a column; its calls must have the same."""
+    if COUNTS not in table.columns:
+        return None
+    n = call_counts(table[COUNTS])
+    counts: NDArray[np.float64] = n[codes.first]
+    if (n != counts[codes.code]).any():
+        raise DesignError(
+            "Calls that are to be aggregated have different counts: they cannot be matched. Give one row a call."
+        )
+    return counts
+
+
+def constant(table: pd.DataFrame, codes: Codes, names: Sequence[str]) -> list[str]:
+    """Those of `names` that have one value within every group; a missing value is a value."""
+    return [name for name in names if not _varies(table[name], codes).any()]
+
+
+def _varies(values: pd.Series[Any], codes: Codes) -> NDArray[np.bool_]:
+    """Rows that differ from the first of their group."""
+    try:
+        code, _ = column_codes(values)
+    except TypeError:  # lists and dicts: nothing that a group could be told by
+        return np.ones(len(values), dtype=bool)
+    return np.asarray(code != code[codes.first][codes.code])
+
+
+def refuse_contradiction(table: pd.DataFrame, codes: Codes, name: str) -> None:
+    """Raise where the calls of one pair disagree about what is true of the pair."""
+    varies = _varies(table[name], codes)
+    if varies.any():
+        row = int(np.flatnonzero(varies)[0])
+        other = int(codes.first[codes.code[row]])
+        raise SchemaError(
+            f"{name!r} differs between calls of the same pair in {int(varies.sum()):,} rows (first: row {row:,} has "
+            f"{table[name].iloc[row]!r}, row {other:,} has {table[name].iloc[other]!r}). A pair has one {name}."
+        )
+
+
+def first_status(table: pd.DataFrame, codes: Codes, failed: NDArray[np.bool_], default: str) -> NDArray[np.object_]:
+    """(G,) status of each group: the alphabetically first of its failed calls', ``missing partner`` without one."""
+    status = np.full(len(table), default, dtype=object)
+    if "status" in table.columns:
+        said = table["status"].astype(object)
+        status = np.where(said.isna() | (said == "ok"), default, said).astype(object)
+    result = np.full(codes.size, MISSING_PARTNER, dtype=object)
+    rows = np.flatnonzero(failed)
+    rows = rows[np.argsort(status[rows].astype(str), kind="stable")[::-1]]
+    result[codes.code[rows]] = status[rows]
+    return result
+
+
+def to_table(frame: Any) -> pd.DataFrame:
+    """A pandas table of any frame, rows numbered from 0."""
+    data = nw.from_native(frame)
+    table = data.lazy().collect(backend="pandas").to_native() if isinstance(data, nw.LazyFrame) else data.to_pandas()
+    return pd.DataFrame(table).reset_index(drop=True)
+
+
+def to_native(table: pd.DataFrame, like: Any) -> Any:
+    """`table` as a frame of the kind of `like`: pandas, Polars (eager or lazy) or Arrow; else pandas."""
+    data = nw.from_native(like)
+    kind = data.implementation
+    if kind not in (nw.Implementation.POLARS, nw.Implementation.PYARROW):
+        return table
+    result = nw.from_arrow(pa.Table.from_pandas(table, preserve_index=False), backend=kind)
+    return (result.lazy() if isinstance(data, nw.LazyFrame) else result).to_native()
+
+
+# ---- Counted votes of a pair -> its verdict --------------------------------------------------------------------------
+
+#: Verdicts of a pair: for its lower candidate id, for its higher one, no preference, none.
+VERDICTS = ("u", "v", "tie", "invalid")
+U, V, TIE, INVALID = range(4)
+
+#: A rule of one's own: ``rule(n_u, n_v, n_tie, n_missing)`` -> ``'u'``, ``'v'``, ``'tie'`` or ``'invalid'``.
+Custom = Callable[[int, int, int, int], str]
+Votes = NDArray[np.int64]
+Verdicts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How votes become a verdict.
+
+    Attributes
+    ----------
+    decide : callable
+        (G, 4) votes (for u, for v, ties, missing) -> (G,) codes into :data:`VERDICTS`.
+    native : callable
+        (G, 4) votes -> (G,) bool: whether a tie there is one that the judges gave, and not one that the rule made.
+    about : str
+        One line, for people.
+    """
+
+    decide: Callable[[Votes], Verdicts]
+    native: Callable[[Votes], NDArray[np.bool_]]
+    about: str
+
+
+def _unanimous(votes: Votes) -> Verdicts:
+    u, v, tie, _ = votes.T
+    return np.where((v == 0) & (tie == 0), U, np.where((u == 0) & (tie == 0), V, TIE))
+
+
+def _plurality(votes: Votes) -> Verdicts:
+    u, v, tie, _ = votes.T
+    return np.where(u > np.maximum(v, tie), U, np.where(v > np.maximum(u, tie), V, TIE))
+
+
+def _net(votes: Votes) -> Verdicts:
+    u, v, _, _ = votes.T
+    return np.where(u > v, U, np.where(v > u, V, TIE))
+
+
+def _no_side_taken(votes: Votes) -> NDArray[np.bool_]:
+    return np.asarray((votes[:, U] == 0) & (votes[:, V] == 0))
+
+
+def _ties_lead(votes: Votes) -> NDArray[np.bool_]:
+    return np.asarray(votes[:, TIE] > np.maximum(votes[:, U], votes[:, V]))
+
+
+#: The built-in rules.
+RULES: dict[str, Rule] = {
+    "swap": Rule(_unanimous, _no_side_taken, "all agree: their verdict; else a tie"),
+    "majority": Rule(_plurality, _ties_lead, "the most frequent of u, v and tie; a draw is a tie"),
+    "net": Rule(_net, _no_side_taken, "the side with more votes, ties counting 0"),
+}
+
+
+def rule_of(how: str | Custom) -> Rule:
+    """Look up a rule, or wrap a callable as one.
+
+    Parameters
+    ----------
+    how : str or callable
+        A name in :data:`RULES`, or a :data:`Custom` rule. A callable is asked once for each distinct combination of
+        counts.
+
+    Returns
+    -------
+    Rule
+
+    Raises
+    ------
+    DesignError
+        If the name is not known. A callable that answers something else raises it when it is asked.
+    """
+    if callable(how):
+        return Rule(_asked(how), _no_side_taken, "a rule of your own")
+    return RULES[choose(how, RULES, "how")]
+
+
+def _asked(rule: Custom) -> Callable[[Votes], Verdicts]:
+    def decide(votes: Votes) -> Verdicts:
+        patterns, which = np.unique(votes, axis=0, return_inverse=True)
+        answers = [_answer(rule, [int(c) for c in pattern]) for pattern in patterns]
+        return np.array(answers, dtype=np.int64)[which.reshape(-1)]
+
+    return decide
+
+
+def _answer(rule: Custom, pattern: list[int]) -> int:
+    answer = rule(*pattern)
+    if answer not in VERDICTS:
+        name = getattr(rule, "__name__", repr(rule))
+        raise DesignError(
+            f"how={name} answered {answer!r} to (n_u, n_v, n_tie, n_missing) = {tuple(pattern)}. "
+            f"Allowed: {', '.join(map(repr, VERDICTS))}."
+        )
+    return VERDICTS.index(answer)
+
+
+# ---- Votes of several calls on a pair -> one verdict on the pair -----------------------------------------------------
+
+#: What a verdict is as a choice, in canonical order; what a choice votes for, before the order is undone.
+_SLOTS = np.array(["first", "second", "tie", "invalid"], dtype=object)
+_VOTES = {"first": U, "second": V, "tie": TIE, "abstain": TIE, "invalid": INVALID}
+#: Columns of a call, not of its pair: made anew, added up, or left behind.
+_OF_THE_CALL = (
+    "choice",
+    "status",
+    "order_known",
+    "strength",
+    "rationale",
+    "cost",
+    "latency",
+    "n",
+    "tie_kind",
+    "n_calls",
+)
+_ADDED_UP = ("cost", "latency")
+_OF_THE_PAIR = ("gold", "better")
+_NOT_OVER = ("item", "first", "second", "pair", "target", "ties_allowed", *_OF_THE_CALL, *_OF_THE_PAIR)
+
+
+def aggregate_pairs(
+    calls: pd.DataFrame, how: str | Custom, over: Sequence[str], by: Sequence[str], missing: str
+) -> pd.DataFrame:
+    """Aggregate preferences; see :func:`judgestats.aggregate`."""
+    rule = rule_of(how)
+    for name in over:
+        choose(name, ["order", *(c for c in calls.columns if _may_vary(c))], "over")
+    if "order" in over:
+        refuse_unknown_order(nw.from_native(calls), list(calls.columns))
+    table, reverse = _canonical(calls)
+    conditions = [c for c in dict.fromkeys(["judge", *UNIT_COLUMNS, *by]) if c in table.columns and c not in over]
+    unit = ["item", "first", "second", *conditions]
+    columns = [c for c in over if c != "order"]
+    groups = group_calls(table, unit, columns, by)
+    cells = [_coded(table[c]) for c in columns] + ([(reverse.astype(np.int64), 2)] if "order" in over else [])
+    refuse_repeats(calls, groups, cells, over)
+    codes = groups.codes
+    votes = _votes(table["choice"], reverse, codes, groups.expected() * (2 if "order" in over else 1))
+    short = votes[:, INVALID] > 0 if missing == "invalid" else votes[:, :INVALID].sum(axis=1) == 0
+    verdict = np.full(codes.size, INVALID)
+    verdict[~short] = rule.decide(votes[~short])
+    native = rule.native(votes) & ~_made_by_a_rule(table, codes)
+    result = _carried(table, codes, unit, columns)
+    result["choice"] = pd.Categorical(_SLOTS[verdict], categories=list(CHOICES))
+    result["status"] = np.where(verdict == INVALID, _reasons(table, codes), "ok")
+    result["order_known"] = False
+    result["tie_kind"] = np.where(verdict == TIE, np.where(native, "native", "disagreement"), "")
+    result["n_calls"] = _calls(table, codes)
+    return _in_order(result, [c for c in ("judge", *unit) if c in result.columns])
+
+
+def _may_vary(name: str) -> bool:
+    return name not in _NOT_OVER and not name.endswith(("_first", "_second"))
+
+
+def _coded(values: pd.Series[Any]) -> tuple[NDArray[np.int64], int]:
+    code, uniques = pd.factorize(values, use_na_sentinel=False)
+    return code.astype(np.int64), len(uniques)
+
+
+def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+    """Show every pair with its lower candidate id first, its attributes with it; and tell which rows were turned."""
+    table = calls.copy(deep=False)
+    for name in ("first", "second"):
+        table[name] = table[name].astype("str")
+    reverse = (table["first"] > table["second"]).to_numpy(dtype=bool)
+    turned = ["", *sorted(c[: -len("_first")] for c in table.columns if c.endswith("_first"))]
+    for stem in turned:
+        one, two = (f"{stem}_first", f"{stem}_second") if stem else ("first", "second")
+        if two not in table.columns:
+            continue
+        low, high = (_plain(table[c]) for c in (one, two))
+        table[one], table[two] = low.where(~reverse, high), high.where(~reverse, low)
+    alone = [c for c in table.columns if c.endswith(("_first", "_second")) and _sibling(c) not in table.columns]
+    return table.drop(columns=alone), reverse
+
+
+def _sibling(name: str) -> str:
+    stem, _, slot = name.rpartition("_")
+    return f"{stem}_second" if slot == "first" else f"{stem}_first"
+
+
+def _plain(values: pd.Series[Any]) -> pd.Series[Any]:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return values.astype(values.cat.categories.dtype)
+    return values
+
+
+def _votes(choice: pd.Series[Any], reverse: NDArray[np.bool_], codes: Codes, expected: NDArray[np.int64]) -> Votes:
+    """(G, 4) votes for u, for v, ties, and what is missing of `expected`."""
+    code, labels = pd.factorize(choice, use_na_sentinel=False)
+    unknown = [x for x in labels if x not in _VOTES]
+    if unknown:
+        raise SchemaError(
+            f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_VOTES)}. Map the table with "
+            f"preferences(frame, labels={{{unknown[0]!r}: ...}})."
+        )
+    vote = np.array([_VOTES[x] for x in labels], dtype=np.int64)[code]
+    vote = np.where(reverse & (vote <= V), V - vote, vote)
+    counts = np.bincount(codes.code * 4 + vote, minlength=codes.size * 4).reshape(codes.size, 4)
+    counts[:, INVALID] = expected - counts[:, :INVALID].sum(axis=1)
+    return counts.astype(np.int64)
+
+
+def _made_by_a_rule(table: pd.DataFrame, codes: Codes) -> NDArray[np.bool_]:
+    """Whether a tie among the votes of a group is itself a disagreement, from an aggregation before this one."""
+    if "tie_kind" not in table.columns:
+        return np.zeros(codes.size, dtype=bool)
+    made = (table["tie_kind"].astype(object) == "disagreement").to_numpy(dtype=bool)
+    return np.bincount(codes.code, weights=made, minlength=codes.size) > 0
+
+
+def _reasons(table: pd.DataFrame, codes: Codes) -> NDArray[np.object_]:
+    return first_status(table, codes, (table["choice"] == "invalid").to_numpy(dtype=bool), "parse")
+
+
+def _calls(table: pd.DataFrame, codes: Codes) -> NDArray[np.int64]:
+    """Calls behind each verdict, through every aggregation."""
+    each = table["n_calls"].to_numpy(dtype=float) if "n_calls" in table.columns else np.ones(len(table))
+    return np.bincount(codes.code, weights=each, minlength=codes.size).astype(np.int64)
+
+
+def _carried(table: pd.DataFrame, codes: Codes, unit: list[str], over: list[str]) -> pd.DataFrame:
+    """What identifies the pair, and what is true of all its calls."""
+    for name in _OF_THE_PAIR:
+        if name in table.columns:
+            refuse_contradiction(table, codes, name)
+    counts = row_counts(table, codes)
+    others = [c for c in table.columns if c not in unit and c not in over and c not in _OF_THE_CALL]
+    result = table[[*unit, *constant(table, codes, others)]].iloc[codes.first].reset_index(drop=True)
+    if "judge" in over:
+        result["judge"] = PANEL
+    for name in _ADDED_UP:
+        if name in table.columns:
+            result[name] = np.bincount(codes.code, weights=table[name].to_numpy(dtype=float), minlength=codes.size)
+    return result if counts is None else result.assign(**{COUNTS: counts})
+
+
+def _in_order(result: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    ours = [c.name for c in PREFERENCES if c.name in result.columns]
+    last = ["tie_kind", "n_calls"]
+    rest = [c for c in result.columns if c not in ours and c not in last]
+    keys = list(dict.fromkeys(["judge", *keys]))
+    return result[[*ours, *rest, *last]].sort_values(keys, kind="stable", ignore_index=True)
+
+
+# ---- Scores of several judges or runs -> one score -------------------------------------------------------------------
+
+#: What can be done with the scores of a panel.
+SUMMARIES = ("mean", "median", "trimmed")
+#: Columns of a rating, not of what was rated.
+_OF_THE_RATING = ("score", "mean", "sd", "runs", "status", "rationale", "n", "n_calls")
+_NOT_OVER_RATINGS = ("system", "item", "criterion", *_OF_THE_RATING)
+
+
+def aggregate_scores(
+    ratings: pd.DataFrame,
+    how: str,
+    over: Sequence[str],
+    by: Sequence[str],
+    missing: str,
+    exclude_own: bool | Mapping[str, str],
+    trim: float,
+) -> pd.DataFrame:
+    """Aggregate ratings; see :func:`judgestats.aggregate`."""
+    choose(how, SUMMARIES, "how")
+    for name in over:
+        choose(name, [c for c in ratings.columns if c not in _NOT_OVER_RATINGS], "over")
+    if not 0 <= trim < 0.5:
+        raise DesignError(f"trim={trim!r} is no share to be cut from each end. Allowed: 0 up to, but without, 0.5.")
+    unit = [c for c in dict.fromkeys([*key_columns("ratings", ratings.columns), *by]) if c not in over]
+    groups = group_calls(ratings, unit, over, by)
+    refuse_repeats(ratings, groups, [column_codes(ratings[c]) for c in over], over)
+    codes = groups.codes
+    score = "score" if "score" in ratings.columns else "mean"
+    values = ratings[score].to_numpy(dtype=float)
+    own = _own(ratings, over, exclude_own)
+    counted = ~own & ~np.isnan(values)
+    present = np.bincount(codes.code[counted], minlength=codes.size)
+    expected = groups.expected() - _own_expected(ratings, groups, exclude_own)
+    short = present < expected if missing == "invalid" else present == 0
+    short |= expected == 0
+    result = ratings[[*unit, *_kept(ratings, codes, unit, over)]].iloc[codes.first].reset_index(drop=True)
+    if "judge" in over:
+        result["judge"] = PANEL
+    summary = summarise(values[counted], codes.code[counted], codes.size, how, trim)
+    result[score] = np.where(short, np.nan, summary)
+    result["status"] = np.where(short, first_status(ratings, codes, ~own & np.isnan(values), "parse"), "ok")
+    result["n_calls"] = np.bincount(codes.code[~own], minlength=codes.size).astype(np.int64)
+    counts = row_counts(ratings, codes)
+    return _ratings_in_order(result if counts is None else result.assign(**{COUNTS: counts}))
+
+
+def summarise(
+    values: NDArray[np.float64], code: NDArray[np.int64], size: int, how: str, trim: float
+) -> NDArray[np.float64]:
+    """Mean of the middle scores of each group: all of them, those left by trimming, or the one or two in the centre.
+
+    Parameters
+    ----------
+    values, code : (N,) arrays
+        Scores and their groups.
+    size : int
+        G.
+    how : {'mean', 'median', 'trimmed'}
+        Which scores count.
+    trim : float
+        Share cut from each end, rounded down to whole scores.
+
+    Returns
+    -------
+    (G,) float array
+        NaN for a group without scores.
+
+    Examples
+    --------
+    >>> scores = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
+    >>> [float(summarise(scores, np.zeros(5, dtype=int), 1, how, 0.2)[0]) for how in SUMMARIES]
+    [4.0, 3.0, 3.0]
+    """
+    order = np.lexsort((values, code))
+    values, code = values[order], code[order]
+    count = np.bincount(code, minlength=size)
+    rank = np.arange(code.size) - (np.cumsum(count) - count)[code]
+    if how == "median":
+        cut = np.maximum(count - 1, 0) // 2
+    else:
+        cut = np.floor((trim if how == "trimmed" else 0.0) * count + 1e-9).astype(np.int64)
+    middle = (rank >= cut[code]) & (rank < (count - cut)[code])
+    total = np.bincount(code[middle], weights=values[middle], minlength=size)
+    with np.errstate(invalid="ignore"):
+        mean: NDArray[np.float64] = total / np.bincount(code[middle], minlength=size)
+    return mean
+
+
+def _own(ratings: pd.DataFrame, over: Sequence[str], exclude_own: bool | Mapping[str, str]) -> NDArray[np.bool_]:
+    """Rows in which a judge scored its own system."""
+    if exclude_own is False:
+        return np.zeros(len(ratings), dtype=bool)
+    if "judge" not in over:
+        raise DesignError("exclude_own= leaves a judge out of a panel: it needs over='judge'.")
+    _refuse_unknown_identity(ratings, exclude_own)
+    own = _author(ratings["system"], exclude_own) == ratings["judge"].astype(object)
+    return np.asarray(own, dtype=bool)
+
+
+def _author(systems: pd.Series[Any], exclude_own: bool | Mapping[str, str]) -> pd.Series[Any]:
+    names: pd.Series[Any] = systems.astype(object)
+    return names if isinstance(exclude_own, bool) else names.map(dict(exclude_own))
+
+
+def _refuse_unknown_identity(ratings: pd.DataFrame, exclude_own: bool | Mapping[str, str]) -> None:
+    systems, judges = (sorted(set(ratings[c].astype(str))) for c in ("system", "judge"))
+    if isinstance(exclude_own, bool):
+        if not set(systems) & set(judges):
+            raise DesignError(
+                f"exclude_own=True needs judges that are systems too. Judges: {', '.join(judges)}; systems: "
+                f"{', '.join(systems)}. Pass a map of system to judge."
+            )
+        return
+    named = [("system", s, systems) for s in exclude_own] + [("judge", j, judges) for j in exclude_own.values()]
+    problems = [
+        f"{what} {name!r} is not in the ratings.{suggestion(str(name), known)}"
+        for what, name, known in named
+        if name not in known
+    ]
+    if problems:
+        raise DesignError(f"exclude_own maps system to judge. {' '.join(problems)}")
+
+
+def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Mapping[str, str]) -> NDArray[np.int64]:
+    """(G,) how many members of each group's panel wrote what is rated there."""
+    if exclude_own is False:
+        return np.zeros(groups.codes.size, dtype=np.int64)
+    judges = ratings["judge"].astype(object).iloc[groups.member_rows].to_numpy()
+    members = pd.DataFrame({"scope": groups.members, "judge": judges})
+    sizes = members.value_counts(["scope", "judge"]).rename("size").reset_index()
+    author = _author(ratings["system"].iloc[groups.codes.first], exclude_own).to_numpy()
+    wanted = pd.DataFrame({"scope": groups.scope, "judge": author})
+    matched = wanted.merge(sizes, how="left", on=["scope", "judge"])["size"]
+    return np.asarray(matched.fillna(0), dtype=np.int64)
+
+
+def _kept(ratings: pd.DataFrame, codes: Codes, unit: Sequence[str], over: Sequence[str]) -> list[str]:
+    others = [c for c in ratings.columns if c not in unit and c not in over and c not in _OF_THE_RATING]
+    return constant(ratings, codes, others)
+
+
+def _ratings_in_order(result: pd.DataFrame) -> pd.DataFrame:
+    ours = [c.name for c in RATINGS if c.name in result.columns]
+    rest = [c for c in result.columns if c not in ours and c != "n_calls"]
+    keys = key_columns("ratings", result.columns)
+    return result[[*ours, *rest, "n_calls"]].sort_values(keys, kind="stable", ignore_index=True)
+
+
+# ---- The public door: :func:`aggregate` ------------------------------------------------------------------------------
 
 
 def aggregate(

@@ -101,7 +101,7 @@ def test_intervals_cover() -> None:
 @pytest.mark.slow
 def test_equals_the_sampled_model() -> None:
     pytest.importorskip("pymc")
-    from judgestats.models.bayes.sampling import sample
+    from judgestats.models.bayes.draws import sample
 
     codes = {"subject": np.repeat(np.arange(15), 4), "judge": np.tile(np.arange(4), 15)}
     priors = {

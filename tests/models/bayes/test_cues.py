@@ -13,8 +13,7 @@ from judgestats.published import load
 pytest.importorskip("pymc")
 
 from judgestats.models.hierarchical import cues
-from judgestats.models.hierarchical.cue_effects import ANOTHER, MEAN, movement, parts
-from judgestats.models.hierarchical.outcomes import Outcomes, outcomes
+from judgestats.models.hierarchical.cues import ANOTHER, MEAN, Outcomes, movement, outcomes, parts
 
 FEW = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
 TABLES = {"blind": 2, "truth": 3, "flip": 4, "placebo": 5}

@@ -11,14 +11,21 @@ from scipy.special import expit
 
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
-from judgestats.models.verdicts.ties import tie_model
+from judgestats.models.bias_models.ties import tie_model
 from judgestats.published import paper_dark_current
 
 pytest.importorskip("pymc")
 
 from judgestats.models.hierarchical import curves
-from judgestats.models.hierarchical.curve_effects import _threshold_row
-from judgestats.models.hierarchical.ladders import LAPSE_CENTRE, MOST_LAPSE, Ladder, ladder, shares, threshold
+from judgestats.models.hierarchical.curves import (
+    LAPSE_CENTRE,
+    MOST_LAPSE,
+    Ladder,
+    _threshold_row,
+    ladder,
+    shares,
+    threshold,
+)
 
 FEW = {"draws": 300, "tune": 500, "chains": 2, "progress": False}
 

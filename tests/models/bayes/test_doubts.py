@@ -15,9 +15,21 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.models.bayes.draws import Draws, Top
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical import components
-from judgestats.models.hierarchical.doubts import CURES, cure, finding, flagged, merged, of_prior
-from judgestats.models.hierarchical.outcomes import outcomes
-from judgestats.models.hierarchical.posteriors import Posterior, convergence, foreseen, prior_table, row, tabled
+from judgestats.models.hierarchical.cues import outcomes
+from judgestats.models.hierarchical.posteriors import (
+    CURES,
+    Posterior,
+    convergence,
+    cure,
+    finding,
+    flagged,
+    foreseen,
+    merged,
+    of_prior,
+    prior_table,
+    row,
+    tabled,
+)
 
 pytest.importorskip("arviz_stats")
 

@@ -16,9 +16,9 @@ from judgestats.models.designs import design  # noqa: E402
 from judgestats.models.engines.bayes_pymc import Sampled, _effects, build  # noqa: E402
 from judgestats.models.engines.wrapping import wrapped  # noqa: E402
 from judgestats.models.fitting import as_fit  # noqa: E402
-from judgestats.models.likelihood.thresholds import thresholds  # noqa: E402
+from judgestats.models.likelihood.objectives import thresholds  # noqa: E402
 from judgestats.models.ml import Model, parameter_names  # noqa: E402
-from judgestats.models.verbs import crossvalidation, sampled  # noqa: E402
+from judgestats.models.postestimation import crossvalidation, sampled  # noqa: E402
 from models.toys import calls, tallied  # noqa: E402
 
 FAST = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
@@ -510,7 +510,7 @@ def test_without_nutpie_nothing_is_forked_unless_asked(monkeypatch, sampler, cor
     import contextlib
     import types
 
-    from judgestats.models.bayes import sampling
+    from judgestats.models.bayes import draws
 
     class SampledError(Exception):
         pass
@@ -518,7 +518,7 @@ def test_without_nutpie_nothing_is_forked_unless_asked(monkeypatch, sampler, cor
     def sample(**options):
         raise SampledError(options.get("cores"))
 
-    monkeypatch.setattr(sampling, "find_spec", lambda _: sampler)
-    monkeypatch.setattr(sampling, "pymc", lambda: types.SimpleNamespace(sample=sample))
+    monkeypatch.setattr(draws, "find_spec", lambda _: sampler)
+    monkeypatch.setattr(draws, "pymc", lambda: types.SimpleNamespace(sample=sample))
     with pytest.raises(js.errors.FitError, match=f"SampledError: {given}"):
-        sampling.sample(contextlib.nullcontext(), {}, cores=cores)
+        draws.sample(contextlib.nullcontext(), {}, cores=cores)

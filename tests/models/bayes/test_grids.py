@@ -18,7 +18,7 @@ from judgestats.models.bayes.draws import HEAVY, Draws, smoothed
 from judgestats.models.bayes.grids import integrated
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.designs import design
-from judgestats.models.likelihood.thresholds import NONE, thresholds
+from judgestats.models.likelihood.objectives import NONE, thresholds
 from judgestats.models.ml import Model, fit_design
 
 
@@ -96,7 +96,7 @@ def test_400_groups_in_two_seconds() -> None:
 def test_equals_the_sampled_model() -> None:
     """PyMC, not centred, the same priors: means within Monte Carlo error, sds within 10 %."""
     pm = pytest.importorskip("pymc")
-    from judgestats.models.bayes.sampling import sample
+    from judgestats.models.bayes.draws import sample
 
     table = counts(40, 6, seed=2)
     with pm.Model() as model:

@@ -9,17 +9,16 @@ pytest.importorskip("arviz_stats")
 
 import judgestats as js
 from judgestats.errors import DesignError, FitError, SchemaError
-from judgestats.models.bayes.draws import Draws
+from judgestats.models.bayes.draws import OUTSIDE, Draws, replicates
 from judgestats.models.bayes.priors import priors
-from judgestats.models.bayes.replicates import OUTSIDE, replicates
 from judgestats.models.designs import design
 from judgestats.models.engines.bayes_pymc import _effects, prior_draws
 from judgestats.models.engines.wrapping import wrapped
 from judgestats.models.fitting import as_fit
 from judgestats.models.hierarchical import Posterior
-from judgestats.models.likelihood.thresholds import thresholds
+from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, parameter_names
-from judgestats.models.verbs.sampled import _where_priors_are
+from judgestats.models.postestimation.sampled import _where_priors_are
 from models.toys import calls, tallied
 
 

@@ -9,21 +9,24 @@ from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import binom
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.models.hierarchical.arms import Arms, paired, read
-from judgestats.models.hierarchical.choices import missed, ranked
-from judgestats.models.hierarchical.joint_laws import (
+from judgestats.models.hierarchical.rankings import (
     NODES,
     PRIORS,
     WEIGHTS,
+    Arms,
     bridge,
     joint,
+    missed,
     model,
     observed,
+    paired,
     plackett,
     prior_draw,
+    ranked,
+    read,
     simulated,
+    strategies,
 )
-from judgestats.models.hierarchical.rankings import strategies
 from judgestats.published import load
 from judgestats.published.paper_debiasing import MT_BENCH, correct, pairs_scored
 

@@ -23,7 +23,7 @@ from judgestats.models.hierarchical.crossed import (
     prior_draw,
     replicated,
 )
-from judgestats.models.hierarchical.means import panel as laid_out
+from judgestats.models.hierarchical.severities import panel as laid_out
 from judgestats.models.hierarchical.severities import severity
 from judgestats.published import load
 from judgestats.published.paper_merchant_risk import MODELS, panel, scores
@@ -229,7 +229,7 @@ def test_calibration() -> None:
 @pytest.mark.slow
 def test_equals_the_sampled_model() -> None:
     pytest.importorskip("pymc")
-    from judgestats.models.bayes.sampling import sample
+    from judgestats.models.bayes.draws import sample
 
     data, own = small(1, 4, 5), priors()
     _, y = prior_draw(data, own, np.random.default_rng(3))

@@ -4,20 +4,15 @@ May import schema, results, kernels and errors. ``matrices`` lays ratings out as
 facets, ``components`` fits variances by REML; ``reliability``, ``generalizability`` and ``decisions`` are public.
 """
 
-from judgestats.metrics.agreement.decisions import decision_study
-from judgestats.metrics.agreement.distribution import score_distribution
-from judgestats.metrics.agreement.effects import cohen_d, shift_tests
-from judgestats.metrics.agreement.generalizability import variance_components
+from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
+from judgestats.metrics.agreement.distribution import disagreement, score_distribution
+from judgestats.metrics.agreement.gtheory import decision_study, variance_components
 from judgestats.metrics.agreement.heterogeneity import agreement_slope, shift_heterogeneity
 from judgestats.metrics.agreement.human_agreement import judge_against_people
-from judgestats.metrics.agreement.kappas import ac1, kappa
-from judgestats.metrics.agreement.krippendorff import alpha
+from judgestats.metrics.agreement.intraclass import icc
 from judgestats.metrics.agreement.levels import agreement_levels, correlation
 from judgestats.metrics.agreement.quality import ordering_accuracy, quality_agreement
-from judgestats.metrics.agreement.reliability import icc
-from judgestats.metrics.agreement.rubrics import rubric_share
-from judgestats.metrics.agreement.shifts import agreement_shift
-from judgestats.metrics.agreement.spread import disagreement
+from judgestats.metrics.agreement.shifts import agreement_shift, cohen_d, rubric_share, shift_tests
 
 __all__ = [
     "ac1",

@@ -3,25 +3,251 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, combinations, islice
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import DesignError
-from judgestats.kernels.correlation import grouped, midrange
+from judgestats.errors import DesignError, choose
+from judgestats.kernels.correlation import grouped, midrange, weighted_totals
+from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import cluster_totals, generator
-from judgestats.metrics.agreement.blocks import Floats, codes, some
-from judgestats.metrics.agreement.draws import from_draws, plan_of
-from judgestats.metrics.agreement.spread import share_cells
+from judgestats.metrics.agreement.levels import (
+    HELD,
+    UNITS,
+    Block,
+    Floats,
+    Unit,
+    blocks,
+    codes,
+    from_draws,
+    plan_of,
+    rated,
+    refuse_empty,
+    resampled,
+    some,
+)
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.resampled import Bootstrap
-from judgestats.results import CONSTANT, NO_DATA, SMALL_N, estimates, flags
+from judgestats.metrics.rates import Bootstrap
+from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
-from judgestats.schema.columns import By, grouping
+from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
+
+# ---- How far apart are the judges on one thing they rated? -----------------------------------------------------------
+
+
+def disagreement(
+    ratings: Any,
+    *,
+    thresholds: Sequence[float] = (2, 3, 4),
+    top: int = 10,
+    by: By = (),
+    average_over: By = (),
+    unit: Unit = "item",
+    cluster: Cluster = "auto",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """How far apart the judges are on each thing they rated.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means.
+    thresholds : sequence of float
+        Shares of spreads strictly above each.
+    top : int
+        How many of the most disputed things are listed.
+    by : str or sequence of str
+        Grouping columns.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    unit : {'item', 'criterion'}
+        A thing is a response (the mean of its criteria), or a criterion of it; runs are averaged.
+    cluster, n_resamples, seed, conf_level
+        As in :func:`correlation`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, the columns of every estimate, ``judge``, ``other``, ``threshold``, ``system``, ``item``
+        (where they apply) and ``unit``. Terms:
+
+        - ``mean_spread``: mean over things of the highest score minus the lowest.
+        - ``share_above``: share of things whose spread is above ``threshold`` (Wilson).
+        - ``mean_difference``: mean absolute difference of two judges.
+        - ``highest_alone``: share of things on which ``judge`` is above all others (Wilson); ``highest_shared``: a tie
+          for the highest is shared out among those who tie.
+        - ``disputed``: the `top` things with the widest spread, widest first (ties: by system and item), as many as
+          there are; ``estimate`` is the spread, ``n`` the judges.
+
+    Raises
+    ------
+    DesignError
+        For one judge, or a `top` below 0.
+    SchemaError
+        If a column is missing.
+
+    Notes
+    -----
+    A thing counts where two judges or more rated it; how many not all judges rated is flagged, and those have smaller
+    spreads. For three judges the three absolute differences of one thing add up to twice its spread.
+
+    Source: consensus_illusion paper, Appendix C.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"judge": ["a", "b", "c"] * 2, "system": "s", "item": ["1"] * 3 + ["2"] * 3,
+    ...                       "score": [6.4, 10.0, 3.2, 3.0, 9.7, 7.1]})
+    >>> result = disagreement(table, thresholds=(2,), top=1)
+    >>> result[["term", "judge", "other", "estimate"]].round(2)
+                  term judge other  estimate
+    0      mean_spread                  6.75
+    1      share_above                  1.00
+    2  mean_difference     a     b      5.15
+    3  mean_difference     a     c      3.65
+    4  mean_difference     b     c      4.70
+    5    highest_alone     a            0.00
+    6   highest_shared     a            0.00
+    7    highest_alone     b            1.00
+    8   highest_shared     b            1.00
+    9    highest_alone     c            0.00
+    10  highest_shared     c            0.00
+    11        disputed                  6.80
+    """
+    ratings = as_runs(ratings, average_over, by)
+    choose(unit, UNITS, "unit")
+    try:
+        limits = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
+    except (ValueError, TypeError):
+        raise DesignError(f"thresholds={thresholds!r} are not numbers. Use (2, 3, 4), say.") from None
+    if not isinstance(top, int | np.integer) or top < 0:
+        raise DesignError(f"top={top} is not a number of things. Use 10, or 0 for none.")
+    drawn = clustered_by(ratings, names(by), cluster, whole="item")
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated(ratings, by, (), drawn.column)
+    refuse_empty(table)
+    rows: list[dict[str, Any]] = []
+    for block in blocks(table, groups, (), unit, drawn.column):
+        rows += _spread_rows(block, _items(table, groups, block, unit), limits, top, plan, cluster is not False)
+    for row in rows:
+        row |= {"unit": unit, "flag": flags(row["flag"], drawn.flag)}
+        for name in ("judge", "other", "system", "item"):
+            if name not in groups:
+                row.setdefault(name, "")
+    extra = [c for c in ("judge", "other", "threshold", "system", "item", "unit") if c not in groups]
+    return estimates(rows, groups, extra, sort=False)
+
+
+def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
+    """Name of each point of a block: its item, with its criterion if that is the unit."""
+    part = table
+    for c in groups:
+        value = block.key[c]
+        part = part[part[c].isna() if pd.isna(value) else part[c] == value]
+    wanted = ["item", "criterion"] if unit == "criterion" else ["item"]
+    labels = part[wanted].drop_duplicates().sort_values(wanted)
+    return [": ".join(map(str, t)) for t in labels.itertuples(index=False)]
+
+
+def _spread_rows(
+    block: Block, items: list[str], thresholds: Sequence[float], top: int, plan: Bootstrap, clustered: bool
+) -> list[dict[str, Any]]:
+    known = ~np.isnan(block.scores)
+    n_judges = known.sum(axis=1)
+    row, point = np.nonzero(n_judges > 1)  # things, in the order of their labels
+    scores, judges = block.scores[row, :, point], n_judges[row, point]
+    high, low = (f(scores, axis=1) if len(scores) else np.empty(0) for f in (np.nanmax, np.nanmin))
+    spread, n = high - low, len(row)
+    owner = block.owner[point]
+    partly = some(int((judges < len(block.judges)).sum()), "not rated by all judges", "not rated by all judges")
+    alone = some(int((n_judges == 1).sum()), "rated by one judge, left out", "rated by one judge, left out")
+    told = flags(partly, alone, SMALL_N if 0 < n < 30 else "", NO_DATA if not n else "")
+    best = np.abs(scores - high[:, None]) < 1e-9
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shared = np.where(np.isnan(scores), np.nan, best / best.sum(axis=1, keepdims=True))
+    pairs = list(combinations(range(len(block.judges)), 2))
+    means = iter(
+        _means(chain([spread], (np.abs(scores[:, i] - scores[:, j]) for i, j in pairs), shared.T), owner, block, plan)
+    )
+
+    def share(hits: Any, of: Any) -> dict[str, Any]:
+        found = share_cells(hits[of], owner[of], plan, clustered)
+        return {**found, "flag": flags(told, found["flag"])}
+
+    spreads = next(means)
+    rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags(told, spreads["flag"])}]
+    for t in thresholds:
+        rows.append({"term": "share_above", "threshold": float(t), **share(spread > t + 1e-9, np.ones(n, bool))})
+    for i, j in pairs:
+        apart, a, b = next(means), block.judges[i], block.judges[j]
+        small = flags(NO_DATA if not apart["n"] else SMALL_N if apart["n"] < 30 else "", apart["flag"])
+        rows.append({"term": "mean_difference", "judge": a, "other": b, **apart, "flag": small})
+    for i, judge in enumerate(block.judges):
+        mine = ~np.isnan(scores[:, i])
+        rows.append(
+            {
+                "term": "highest_alone",
+                "judge": judge,
+                **share(best[:, i] & (best.sum(axis=1) == 1), mine),
+            }
+        )
+        cells_of = next(means)
+        rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags(told, cells_of["flag"])})
+    for k in np.lexsort((np.arange(n), -spread.round(9)))[:top]:
+        thing = {"system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
+        rows.append({**thing, "term": "disputed", "estimate": float(spread[k]), "n": int(judges[k]), "flag": ""})
+    return [{**block.key, **r} for r in rows]
+
+
+def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) -> Iterator[dict[str, Any]]:
+    """Mean of each vector of values, NaN left out, with its draws; as many vectors at a time as memory allows."""
+    values = iter(values)
+    while held := list(islice(values, max(HELD // (2 * block.n_units), 1))):
+        used = [~np.isnan(v) for v in held]
+        sums = np.stack(
+            [
+                grouped(np.stack([u, np.where(u, v, 0.0)], axis=-1), owner, block.n_units)
+                for u, v in zip(used, held, strict=True)
+            ],
+            axis=1,
+        )
+        (totals,) = resampled(block, plan, partial(weighted_totals, sums=sums))
+        for k, (u, v) in enumerate(zip(used, held, strict=True)):
+            n = int(u.sum())
+            value = float(v[u].sum() / n) if n else math.nan
+            with np.errstate(divide="ignore", invalid="ignore"):
+                draws = totals[:, k, 1] / totals[:, k, 0]
+            yield {**from_draws(value, draws, block.n_units, plan), "n": n}
+
+
+def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) -> dict[str, Any]:
+    """The cells of a share with Wilson's interval, clustered by what `owner` says where several things have one."""
+    n, k = hits.size, int(hits.sum())
+    low, high = wilson(k, n, plan.conf_level)
+    p = k / n if n else math.nan
+    spread = math.sqrt(p * (1 - p) / n) if n else math.nan
+    row = {"estimate": p, "std_error": spread, "conf_low": float(low), "conf_high": float(high), "n": n}
+    row |= {"method": "Wilson", "flag": ""}
+    units, code = np.unique(owner, return_inverse=True)
+    if n <= units.size:
+        return row
+    if not clustered:
+        return {**row, "flag": NOT_INDEPENDENT}
+    of_hits, of_all = (np.bincount(code, w, units.size).astype(float) for w in (hits.astype(float), np.ones(n)))
+    error, lowest, highest = clustered_wilson(of_hits, of_all, plan.conf_level)
+    row |= {"std_error": error, "conf_low": lowest, "conf_high": highest, "flag": few_clusters(units.size)}
+    return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} (G = {units.size})"}
+
+
+# ---- How are the scores of each judge distributed? :func:`score_distribution` ----------------------------------------
 
 OBSERVED_TOP = "top is the highest score seen"
 

@@ -12,31 +12,29 @@ import pandas as pd
 from scipy.special import chdtrc, stdtr, stdtrit
 
 from judgestats.errors import DesignError, choose
-from judgestats.metrics.agreement.blocks import (
+from judgestats.metrics.agreement.levels import (
+    METHODS,
     UNITS,
     Block,
     Floats,
     Ints,
+    Method,
     Unit,
     blocks,
     codes,
-    rated,
-    refuse_empty,
-    some,
-)
-from judgestats.metrics.agreement.draws import (
-    METHODS,
-    Method,
     from_draws,
     mean_defined,
     pair_correlations,
     plan_of,
+    rated,
+    refuse_empty,
     resampled,
+    some,
     whole,
 )
 from judgestats.metrics.agreement.shifts import Matched, matched, two_sides, words
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.resampled import Bootstrap
+from judgestats.metrics.rates import Bootstrap
 from judgestats.results import FEW_CLUSTERS, NO_DATA, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names

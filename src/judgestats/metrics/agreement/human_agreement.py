@@ -10,13 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
-from judgestats.metrics.agreement.labels import NO_PAIRS, ONE_LABEL, is_answer
+from judgestats.metrics.agreement.chance_corrected import NO_PAIRS, ONE_LABEL, is_answer
+from judgestats.metrics.rates import Bootstrap, Statistic, resampled
 from judgestats.metrics.references import Humans, references
-from judgestats.metrics.resampled import Bootstrap, Statistic, resampled
 from judgestats.results import SMALL_N, estimates, flags
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, kind_of
-from judgestats.schema.rater_pairs import count_raters
+from judgestats.schema.raters import count_raters
 
 Floats = NDArray[np.float64]
 #: The only person: nobody to agree with.

@@ -12,26 +12,24 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.kernels.resampling import generator, multinomial_totals
-from judgestats.metrics.agreement.blocks import (
+from judgestats.metrics.agreement.levels import (
+    METHODS,
     UNITS,
     Floats,
+    Method,
     Unit,
     blocks,
-    rated,
-    refuse_empty,
-    some,
-)
-from judgestats.metrics.agreement.draws import (
-    METHODS,
-    Method,
     from_draws,
     mean_defined,
     pair_correlations,
+    rated,
+    refuse_empty,
+    some,
     system_means,
     whole,
 )
 from judgestats.metrics.consensus.correlations import correlated
-from judgestats.metrics.resampled import LONE_UNIT, Bootstrap
+from judgestats.metrics.rates import LONE_UNIT, Bootstrap
 from judgestats.results import NO_DATA, estimates, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster, clusters

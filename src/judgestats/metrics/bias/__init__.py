@@ -3,20 +3,13 @@
 May import what ``metrics`` may.
 """
 
-from judgestats.metrics.bias.changes import bias_change
-from judgestats.metrics.bias.frontier import pareto_front
-from judgestats.metrics.bias.gold import accuracy, gold_agreement
-from judgestats.metrics.bias.leanings import bias_score
-from judgestats.metrics.bias.people import preference_gap
-from judgestats.metrics.bias.planning import minimum_detectable_effect
-from judgestats.metrics.bias.responses import best_of_accuracy
-from judgestats.metrics.bias.scoring import score_error
-from judgestats.metrics.bias.selector import recommend
-from judgestats.metrics.bias.slots import answer_rates, slot_lean
-from judgestats.metrics.bias.stability import consistency
-from judgestats.metrics.bias.strategies import compare_strategies
+from judgestats.metrics.bias.bias_changes import bias_change
+from judgestats.metrics.bias.bias_scores import bias_score
+from judgestats.metrics.bias.gold import accuracy, best_of_accuracy, gold_agreement, score_error
+from judgestats.metrics.bias.human_preferences import preference_gap, preference_rate
+from judgestats.metrics.bias.position import answer_rates, consistency, slot_lean
+from judgestats.metrics.bias.strategies import compare_strategies, minimum_detectable_effect, pareto_front, recommend
 from judgestats.metrics.bias.verbosity import length_reading
-from judgestats.metrics.bias.winning import preference_rate
 
 __all__ = [
     "accuracy",

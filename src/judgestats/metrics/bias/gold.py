@@ -12,19 +12,446 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from judgestats.errors import DesignError, SchemaError, choose
-from judgestats.kernels.contingency import cohen_kappa, kappa_influence
+from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
-from judgestats.metrics.bias.attributes import Aside
-from judgestats.metrics.rates import rates
-from judgestats.metrics.resampled import Bootstrap, Interval, interval_of, resampled
-from judgestats.results import SMALL_N, estimates, few_clusters, flags
-from judgestats.schema.clustering import Cluster, column_of, dependence
-from judgestats.schema.coding import codes_of
-from judgestats.schema.columns import By, answer_column, grouping, names, required
+from judgestats.metrics.bias.bias_scores import Aside
+from judgestats.metrics.rates import Bootstrap, Interval, interval_of, rates, resampled
+from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.cells import ABOUT, cells
+from judgestats.schema.clustering import (
+    CLUSTERING,
+    Cluster,
+    Sharing,
+    auto_cluster,
+    clusters,
+    column_of,
+    dependence,
+    noted,
+)
+from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_infinite
+from judgestats.schema.columns import CHECK_COLUMNS, By, answer_column, grouping, kind_of, names, required
 from judgestats.schema.counting import tally
 from judgestats.schema.declared_counts import counted
-from judgestats.schema.findings import CHECK_COLUMNS
 from judgestats.schema.patterns import Invalid
+from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
+
+# ---- How often does the right response of several get the highest score? ---------------------------------------------
+
+#: Two mean scores are the same where they differ by no more than rounding.
+_SAME = 1e-9
+
+
+def best_of_accuracy(
+    ratings: Any,
+    *,
+    right: str | None = None,
+    gold: str = "gold",
+    ties: Literal["exact", "drop", "half"] = "exact",
+    runs: int | None = None,
+    by: By = (),
+    average_over: By = (),
+    cluster: Cluster = "auto",
+    interval: Interval = "wilson",
+    strata: str | None = None,
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Share of items whose right response alone has the highest score.
+
+    Parameters
+    ----------
+    ratings : frame
+        Scores of several responses (``system``) to each ``item``; repeats are averaged.
+    right : str, optional
+        The system that is right in every item. Without it the column `gold` tells.
+    gold : str
+        Column that names the right system of each item.
+    ties : {'exact', 'drop', 'half'}
+        What it is that the right response shares the highest score: wrong, set aside, or half right.
+    runs : int, optional
+        Average only this many runs, the first by ``replicate``.
+    by : str or sequence of str
+        Further grouping columns (``criterion`` where there are several).
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    cluster : "auto", str, two of them, or False
+        What items share: by default the prompt or task that they are seen to share, which ``method`` names; or a column
+        (``topic``), for a bootstrap by percentile also two crossed ones; False takes all items as independent, and is
+        flagged where they are not.
+    interval, strata, n_resamples, seed, conf_level
+        As in :func:`gold_agreement`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge ``accuracy``, and ``tie`` and ``wrong``, shares of all items scored. An item is scored if all its
+        responses (those that any judge has a row for) have a score in some run, the right one is among them, and there
+        are two or more: the flag counts those that are not.
+
+    Raises
+    ------
+    DesignError
+        If it is not told which response is right, several criteria would be mixed, or two items have one id.
+    SchemaError
+        If an item has several right responses.
+
+    Notes
+    -----
+    The rule of RewardBench 2: a tie for the highest score is an error. Chance is 1/k for k responses, less the ties.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"judge": "g", "item": [1, 1, 2, 2, 3, 3], "system": ["a", "b"] * 3,
+    ...                        "score": [9, 4, 7, 7, 3, 5]})
+    >>> best_of_accuracy(scores, right="a")[["term", "estimate", "n"]].round(3)
+           term  estimate    n
+    0  accuracy     0.333  3.0
+    1       tie     0.333  3.0
+    2     wrong     0.333  3.0
+    """
+    choose(ties, ("exact", "drop", "half"), "ties")
+    asked = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
+    table = _first_runs(ratings, runs, [c for c in asked if c not in ("judge", "item")])
+    kept, note = _shared(table, ["judge", *names(by)], cluster)
+    beside = [c for c in dict.fromkeys([*asked, *kept]) if c not in ("judge", "item")]
+    items = _items(as_runs(table, average_over, beside), right, gold, beside)
+    groups = list(dict.fromkeys(["judge", *grouping(by, items.columns)]))
+    scored, left_out = _scored(items, groups)
+    tie, hit = scored["tie"].to_numpy(bool), scored["hit"].to_numpy(bool)
+    scored.attrs[CLUSTERING] = note
+    options = interval_of(scored, interval, strata, n_resamples, seed, conf_level)
+    counted = scored["n"].to_numpy(float) > 0
+    rows = rates(scored, groups, "accuracy", hit + tie * (0.5 if ties == "half" else 0.0), _trial(tie, ties), **options)
+    rows += rates(scored, groups, "tie", tie, counted, **options)
+    rows += rates(scored, groups, "wrong", ~hit & ~tie, counted, **options)
+    return estimates(left_out.flagged(rows, groups), groups)
+
+
+def _shared(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> tuple[list[str], dict[str, Any]]:
+    """What to cluster the items by, of the columns that each item has one value of, and the note that says so."""
+    columns, size = clusters(cluster), table["item"].nunique(dropna=False)
+    whole = [c for c in ("prompt", "task") if c in table and len(table[["item", c]].drop_duplicates()) == size]
+    items = table[list(dict.fromkeys([*groups, "item", *whole]))].drop_duplicates()
+    found = auto_cluster(nw.from_native(items, eager_only=True), groups, "item", len(items))
+    kept = ([found.column] if found.column else []) if columns is None else list(columns)
+    return kept, noted(kept, found, groups, columns is None)
+
+
+def _trial(tie: NDArray[np.bool_], ties: str) -> NDArray[np.bool_]:
+    return ~tie if ties == "drop" else np.ones(tie.size, dtype=bool)
+
+
+def _first_runs(ratings: Any, runs: int | None, beside: list[str]) -> pd.DataFrame:
+    """Read the ratings, only the first runs of each response."""
+    table: pd.DataFrame = nw.from_native(ratings).lazy().collect(backend="pandas").to_native()
+    if kind_of(table.columns) != "ratings":
+        raise SchemaError(f"best_of_accuracy needs ratings of several systems. Columns: {', '.join(table.columns)}.")
+    grouping(beside, table.columns)
+    if "system" in beside:
+        raise DesignError("'system' is what best_of_accuracy chooses from: it cannot split the result.")
+    if "criterion" in table.columns and "criterion" not in beside and table["criterion"].nunique() > 1:
+        found = ", ".join(sorted(table["criterion"].astype(str).unique())[:5])
+        raise DesignError(f"There are several criteria ({found}). Name by='criterion', or keep the rows of one.")
+    _refuse_twins(table, beside)
+    if runs is None:
+        return table
+    if not isinstance(runs, int | np.integer) or runs < 1:
+        raise DesignError(f"runs={runs!r} is not a number of runs. Use 1 for the first, None for all.")
+    if "replicate" not in table.columns:
+        raise DesignError("runs= goes by the column 'replicate', and there is none.")
+    unit = ["judge", "item", "system", *(c for c in beside if c not in ("system", "replicate"))]
+    rank = table.groupby(unit, dropna=False)["replicate"].rank(method="dense")
+    return table[rank <= runs]
+
+
+def _refuse_twins(table: pd.DataFrame, beside: list[str]) -> None:
+    """Raise where two scores of one response have one number: two items of the same name, most likely."""
+    told = ("judge", "item", "system", "replicate", "criterion", *CONDITIONS)
+    keys = [c for c in dict.fromkeys([*told, *beside]) if c in table.columns]
+    if "replicate" not in keys or codes_of(table, keys).size == len(table) or splits_of(table, keys):
+        return
+    again = table[table.duplicated(keys)].iloc[0]
+    raise DesignError(
+        f"Two scores of one response have one 'replicate' (judge {again['judge']}, item {again['item']}, system "
+        f"{again['system']}, replicate {again['replicate']}). Are two items called the same? Give each its own id."
+    )
+
+
+def _items(table: pd.DataFrame, right: str | None, gold: str, beside: list[str]) -> pd.DataFrame:
+    """One row per response and judge: its mean score, and whether it is the right one."""
+    if right is None and gold not in table.columns:
+        raise DesignError(
+            f"best_of_accuracy needs to know the right response: there is no column {gold!r}. Give it, or right= where "
+            "one system is right in every item."
+        )
+    means = cells(table, beside)
+    if right is not None:
+        if not (means["system"].astype(str) == str(right)).any():
+            raise DesignError(
+                f"right={right!r} is no system. Systems: {', '.join(sorted(set(means['system'].astype(str)))[:8])}."
+            )
+        return means.assign(right=means["system"].astype(str) == str(right))
+    known = table.loc[table[gold].notna(), ["item", gold]]
+    known = known.assign(**{c: as_text(known[c]) for c in ("item", gold)}).drop_duplicates()
+    twice = known["item"].duplicated()
+    if twice.any():
+        item = known.loc[twice, "item"].iloc[0]
+        told = ", ".join(known.loc[known["item"] == item, gold])
+        raise SchemaError(f"Item {item!r} has several right responses in {gold!r}: {told}.")
+    answer = as_text(means["item"]).map(dict(zip(known["item"], known[gold], strict=True)))
+    return means.assign(right=(as_text(means["system"]) == answer).fillna(False).astype(bool))
+
+
+def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Aside]:
+    """One row per item and judge, with what became of it; and how many were set aside in each group."""
+    apart = [c for c in items.columns if c not in ("system", "mean", "sd", "runs", "n_missing", "right")]
+    codes = codes_of(items, apart)
+    code, _ = compact(codes.code, codes.size)
+    mean, right = items["mean"].to_numpy(float), items["right"].to_numpy(bool)
+    size = codes.size
+    asked = [c for c in apart if c not in ("judge", *CONDITIONS)]
+    thing, one = codes_of(items, asked), codes_of(items, [*asked, "system"])
+    responses = np.bincount(thing.code[one.first], minlength=thing.size)
+    told = np.bincount(code, right & ~np.isnan(mean), size) == 1
+    told &= np.bincount(code, ~np.isnan(mean), size) == responses[thing.code[codes.first]]
+    told &= np.bincount(code, minlength=size) > 1
+    own, best = np.full(size, np.nan), np.full(size, -np.inf)
+    own[code[right]] = mean[right]
+    others = ~right & ~np.isnan(mean)
+    np.maximum.at(best, code[others], mean[others])
+    with np.errstate(invalid="ignore"):
+        gap = own - best
+        same = np.abs(gap) <= _SAME * np.maximum(1.0, np.abs(own))
+    table = items[apart].iloc[codes.first].reset_index(drop=True)
+    table = table.assign(hit=told & (gap > 0) & ~same, tie=told & same, n=told.astype(float))
+    return table, Aside(table.loc[~told, groups].assign(_without=1), "items not scored")
+
+
+# ---- How far from the right score is a judge's, and in which direction? ----------------------------------------------
+
+Floats = NDArray[np.float64]
+PERFECT = "perfect correlation"
+TOO_FEW = "too few for an interval"
+ERRORS_ALIKE = "errors do not vary"
+
+
+def score_error(
+    ratings: Any,
+    gold: Any = "gold",
+    *,
+    by: By = (),
+    average_over: By = (),
+    cluster: Cluster = "auto",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Error of a judge's scores against the right ones.
+
+    Parameters
+    ----------
+    ratings : frame
+        Scores; the runs of a judge on one thing are averaged first.
+    gold : str or frame
+        Column of `ratings` with the right score; or a frame with ``item`` (and ``system``, ``criterion``, those it has)
+        and the right ``score``, ``mean``, ``value`` or ``gold``. Several scores of one thing there, of several people
+        say, are averaged.
+    by : str or sequence of str
+        Further grouping columns (``criterion``, for one result each).
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    cluster : "auto", str or False
+        What the bootstrap draws, and the other intervals allow for: by default what the things rated are seen to share
+        (``item``, where several systems are rated on each); or a column of the ratings; False takes all things as
+        independent, and is flagged where they are not.
+    n_resamples, seed
+        Of the bootstrap.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge ``rmse`` and ``mae`` (bootstrap of clusters, percentile), ``bias``, the mean of score minus gold (t on
+        the clusters minus 1), and ``pearson`` (Fisher's z; clustered, with the linearised variance and t). ``n`` is the
+        things that have both scores; the flag counts those that have not.
+
+    Raises
+    ------
+    SchemaError
+        If a thing has several gold scores in a column, or a column is missing.
+    DesignError
+        If no thing has a gold score.
+
+    Notes
+    -----
+    RMSE and Pearson's correlation are LLM-Rubric's (Hashemi et al., ACL 2024); RMSE does not care about the direction
+    of the errors, the correlation not about scale and offset.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"judge": "g", "system": "s", "item": list("abcd"), "score": [2, 4, 3, 5],
+    ...                        "gold": [1, 4, 3, 4]})
+    >>> score_error(scores)[["term", "estimate", "n"]].round(3)
+          term  estimate    n
+    0     rmse     0.707  4.0
+    1      mae     0.500  4.0
+    2     bias     0.500  4.0
+    3  pearson     0.913  4.0
+    """
+    ratings = as_runs(ratings, average_over, by)
+    columns = clusters(cluster)
+    if columns is not None and len(columns) > 1:
+        raise DesignError(f"cluster={cluster!r}: score_error takes the name of one column, item or topic, say.")
+    present = nw.from_native(ratings).collect_schema().names()
+    if kind_of(present) != "ratings":
+        raise SchemaError(f"score_error needs ratings, with 'system' and a score. Columns: {', '.join(present)}.")
+    groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
+    column, shared, _ = Sharing("", False) if columns or "item" not in present else _sharing(ratings, groups)
+    if columns is None:
+        columns = (column or "item",)
+    extra = [c for c in dict.fromkeys([*names(by), *columns]) if c not in ("judge", "item")]
+    means = cells(ratings, extra)
+    matched = _matched(means, ratings, gold, extra)
+    if not matched["_gold"].notna().any():
+        raise DesignError("score_error needs the right scores, and no thing rated has one.")
+    plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
+    rows: list[dict[str, Any]] = []
+    for key, part in matched.groupby(groups, dropna=False, sort=True):
+        rows += _errors(
+            part, dict(zip(groups, key, strict=True)), plan, NOT_INDEPENDENT if shared and not columns else ""
+        )
+    return estimates(rows, groups)
+
+
+def _sharing(ratings: Any, groups: list[str]) -> Sharing:
+    """What the things rated share."""
+    data = nw.from_native(ratings)
+    present = data.collect_schema().names()
+    whole = [c for c in (*ABOUT, "prompt", "task") if c in present]
+    table = data.lazy().select(*dict.fromkeys([*groups, *whole])).unique().collect(backend="pandas").to_native()
+    things = codes_of(table, list(dict.fromkeys([*groups, *(c for c in ABOUT if c in table)])))
+    kept = [
+        c for c in ("prompt", "task") if c in table and codes_of(table, ["item", c]).size == table["item"].nunique()
+    ]
+    things_rated = table.iloc[things.first][list(dict.fromkeys([*groups, "item", *kept]))]
+    return auto_cluster(nw.from_native(things_rated, eager_only=True), groups, "item", things.size)
+
+
+def _matched(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> pd.DataFrame:
+    """Put the gold score of each thing beside its mean score."""
+    if isinstance(gold, str):
+        table = nw.from_native(ratings).lazy().collect(backend="pandas").to_native()
+        if gold not in table.columns:
+            raise SchemaError(f"There is no column {gold!r} of right scores. Columns: {', '.join(table.columns)}.")
+        keys = [c for c in (*ABOUT, *extra) if c in table.columns]
+        known = table[[*dict.fromkeys(keys), gold]].dropna(subset=[gold]).drop_duplicates()
+        twice = known.duplicated(list(dict.fromkeys(keys)))
+        if twice.any():
+            one = known[twice].iloc[0]
+            raise SchemaError(f"Item {one['item']!r} has several right scores in {gold!r}. Give it one.")
+        value = gold
+    else:
+        known = nw.from_native(gold).lazy().collect(backend="pandas").to_native()
+        found = [c for c in ("score", "mean", "value", "gold") if c in known.columns]
+        if "item" not in known.columns or not found:
+            raise SchemaError(f"Right scores need 'item' and 'score'. Columns: {', '.join(known.columns)}.")
+        value, keys = found[0], [c for c in (*ABOUT, *extra) if c in known.columns]
+    keys = list(dict.fromkeys(keys))
+    number = pd.to_numeric(known[value], errors="coerce")
+    if (text := number.isna() & known[value].notna()).any():
+        raise SchemaError(f"A right score in {value!r} is no number: {known.loc[text, value].iloc[0]!r}.")
+    refuse_infinite(value, int(np.isinf(number.to_numpy(dtype=float, na_value=np.nan)).sum()))
+    known = known.assign(_gold=number, **{k: _named(known[k]) for k in keys})
+    known = known.dropna(subset=["_gold"]).groupby(keys, as_index=False, dropna=False)["_gold"].mean()
+    result: pd.DataFrame = means.assign(**{f"_{k}": _named(means[k]) for k in keys})
+    known = known.rename(columns={k: f"_{k}" for k in keys})
+    return result.merge(known, how="left", on=[f"_{k}" for k in keys])
+
+
+def _named(values: pd.Series[Any]) -> pd.Series[Any]:
+    return as_text(values).fillna("\0missing").astype(object)
+
+
+def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent: str) -> list[dict[str, Any]]:
+    """Four rows of one group."""
+    have = part["mean"].notna() & part["_gold"].notna()
+    unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
+    told = flags(f"{without:,} without gold" if without else "", f"{unscored:,} without a score" if unscored else "")
+    here = part[have].assign(n=1.0)
+    score, right = here["mean"].to_numpy(float), here["_gold"].to_numpy(float)
+    n = score.size
+    size = NO_DATA if n == 0 else SMALL_N if n < 30 else ""
+    if n == 0:
+        empty = {"estimate": math.nan, "n": 0.0, "flag": flags(size, told)}
+        return [{**key, "term": t, **empty} for t in ("rmse", "mae", "bias", "pearson")]
+    error = score - right
+    counts = np.column_stack([np.ones(n), error**2, np.abs(error)])
+    unit = codes_of(here, list(plan.cluster)) if plan.cluster else Codes(np.arange(n), np.arange(n))
+    rows = [
+        {"term": "rmse", "estimate": math.sqrt(float((error**2).mean())), **resampled(here, counts, _rmse, plan, key)},
+        {"term": "mae", "estimate": float(np.abs(error).mean()), **resampled(here, counts, _mae, plan, key)},
+        {"term": "bias", **_bias(error, unit.code, unit.size, plan)},
+        {"term": "pearson", **_pearson(score, right, unit, plan)},
+    ]
+    return [{**key, **row, "n": float(n), "flag": flags(row["flag"], dependent, size, told)} for row in rows]
+
+
+def _rmse(totals: Floats) -> Floats:
+    result: Floats = np.sqrt(totals[:, 1] / totals[:, 0])
+    return result
+
+
+def _mae(totals: Floats) -> Floats:
+    result: Floats = totals[:, 2] / totals[:, 0]
+    return result
+
+
+def _bias(error: Floats, code: NDArray[Any], clusters: int, plan: Bootstrap) -> dict[str, Any]:
+    """Mean error; its standard error is the plain one where each cluster is one thing."""
+    mean = float(error.mean())
+    row: dict[str, Any] = {"estimate": mean, "method": f"t{_by(plan, clusters)}"}
+    few = few_clusters(clusters)
+    if clusters < 2:
+        return {**row, "flag": few}
+    sums = np.bincount(code, error - mean, clusters)
+    se = math.sqrt(clusters / (clusters - 1) * float((sums**2).sum())) / error.size
+    if se <= 1e-12 * max(1.0, abs(mean)):
+        return {**row, "flag": flags(few, ERRORS_ALIKE)}
+    half = float(stdtrit(clusters - 1, 0.5 + plan.conf_level / 2)) * se
+    return {**row, "std_error": se, "conf_low": mean - half, "conf_high": mean + half, "flag": few}
+
+
+def _by(plan: Bootstrap, clusters: int) -> str:
+    return f", clustered by {plan.cluster[0]} (G = {clusters})" if plan.cluster else ""
+
+
+def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
+    row: dict[str, Any] = {"estimate": math.nan, "method": "Pearson, Fisher z", "flag": ""}
+    if np.ptp(score) == 0 or np.ptp(right) == 0:
+        return {**row, "flag": CONSTANT}
+    r = float(np.corrcoef(score, right)[0, 1])
+    if abs(r) > 1 - 1e-12:
+        return {**row, "estimate": math.copysign(1.0, r), "flag": PERFECT}
+    if score.size < 4:
+        return {**row, "estimate": r, "flag": TOO_FEW}
+    se, quantile, few = (1 - r**2) / math.sqrt(score.size - 3), normal_quantile(plan.conf_level), ""
+    if unit.size < score.size:
+        row["method"] += _by(plan, unit.size)
+        few = few_clusters(unit.size)
+        if unit.size < 2:
+            return {**row, "estimate": r, "flag": few}
+        x, y = ((v - v.mean()) / v.std() for v in (score, right))
+        sums = np.bincount(unit.code, x * y - r / 2 * (x**2 + y**2), unit.size)  # influence on r
+        se = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / score.size
+        quantile = float(stdtrit(unit.size - 1, 0.5 + plan.conf_level / 2))
+    half = quantile * se / (1 - r**2)
+    low, high = math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
+    return {**row, "estimate": r, "std_error": se, "conf_low": low, "conf_high": high, "flag": few}
+
+
+# ---- How often is a judge right, where the right answer is known? ----------------------------------------------------
 
 #: What a tie is where the gold is a candidate: wrong, set aside, or half right.
 Ties = Literal["exact", "drop", "half"]

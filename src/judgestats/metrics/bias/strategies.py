@@ -3,22 +3,319 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from numbers import Real
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
-from judgestats.errors import DesignError, SchemaError, choose, confidence
+from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
-from judgestats.metrics.differences import paired_cells, paired_error, size_flag
+from judgestats.metrics.rates import paired_cells, paired_error, size_flag
 from judgestats.results import NO_DATA, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.patterns import PATTERNS, Invalid
+
+# ---- Which configurations are worth their cost: those that no other beats in both cost and value ---------------------
+
+#: Price of a million tokens in, and out.
+Price = tuple[float, float]
+ESTIMATED = "estimated cost"
+NO_COST = "no cost"
+NO_VALUE = "no value"
+INFINITE = "infinite cost or value"
+#: What a configuration is called where its label is missing.
+NAMELESS = "(none)"
+_TOKENS = ("input_tokens", "output_tokens")
+
+
+def pareto_front(
+    results: Any,
+    *,
+    cost: str = "cost",
+    value: str = "estimate",
+    prices: Mapping[str, Price] | None = None,
+    label: By = ("judge", "strategy"),
+    term: str | None = None,
+    by: By = (),
+) -> pd.DataFrame:
+    """Find the configurations that no other dominates.
+
+    Parameters
+    ----------
+    results : frame
+        One row per configuration: its value, its cost, and the columns that name it.
+    cost : str
+        Column of the cost, less being better: money, ``latency``, calls.
+    value : str
+        Column of the value, more being better: accuracy, kappa.
+    prices : mapping of str to (float, float), optional
+        Price of a million input and of a million output tokens, by judge. The cost is then made from the columns
+        ``input_tokens`` and ``output_tokens``, and flagged as estimated. 0 is a price.
+    label : str or sequence of str
+        Columns that name a configuration, those of them that there are.
+    term : str, optional
+        Of estimates with several terms, the one that is compared.
+    by : str or sequence of str
+        A front of its own for each combination of these columns.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns and the labels, ``cost``, ``value``, ``on_front``, ``dominated_by`` (of the configurations on
+        the front that dominate it, the one with most value; empty on the front) and ``flag``, sorted. A configuration
+        without cost or value, or with an infinite one, is set aside: not on the front, flagged, and dominating nobody.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or holds text for a number, or a cost is negative.
+    DesignError
+        If there are several terms and none is chosen, or a price is not two numbers.
+
+    Notes
+    -----
+    Debiasing paper, Appendix H. One configuration dominates another if its cost is no higher and its value no lower,
+    and one of the two differs. Two that are equal in both do not dominate each other, and both stay.
+
+    Examples
+    --------
+    >>> points = pd.DataFrame({"judge": ["Flash", "Claude", "Llama"], "strategy": "S8",
+    ...                        "cost": [0.001, 0.015, 0.0], "estimate": [0.71, 0.695, 0.695]})
+    >>> pareto_front(points)[["judge", "cost", "value", "on_front", "dominated_by"]]
+        judge   cost  value  on_front dominated_by
+    0  Claude  0.015  0.695     False   Flash / S8
+    1   Flash  0.001  0.710      True
+    2   Llama  0.000  0.695      True
+    """
+    table = nw.from_native(results).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
+    table = _of_term(table, term)
+    groups = grouping(by, table.columns)
+    labels = [c for c in names(label) if c in table.columns and c not in groups]
+    if not labels:
+        raise SchemaError(
+            f"None of label= ({', '.join(names(label))}) is a column. Columns: {', '.join(table.columns)}."
+        )
+    paid = costs(table, prices) if prices is not None else _number(table, cost, "cost")
+    if (paid < 0).any():
+        raise SchemaError(f"A cost is negative: {np.nanmin(paid):g}. Costs are 0 or more.")
+    worth = _number(table, value, "value")
+    name = _joined(table, labels)
+    doubt = [
+        flags(
+            NO_COST if np.isnan(x) else ESTIMATED if prices is not None else "",
+            NO_VALUE if np.isnan(v) else "",
+            INFINITE if np.isinf(x) or np.isinf(v) else "",
+        )
+        for x, v in zip(paid, worth, strict=True)
+    ]
+    result = table[[*groups, *labels]].assign(cost=paid, value=worth, on_front=False, dominated_by="", flag=doubt)
+    order = np.lexsort([name, paid, -worth])  # by value, then cost, then name
+    code = codes_of(table, groups).code
+    for g in np.unique(code):
+        here = order[(code[order] == g) & np.isfinite(paid[order]) & np.isfinite(worth[order])]
+        on, better = _front(paid[here], worth[here])
+        result.loc[here, "on_front"] = on
+        result.loc[here, "dominated_by"] = np.where(on, "", name[here][better])
+    return result.sort_values([*groups, *labels, "cost", "value"], kind="stable", ignore_index=True)
+
+
+def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> NDArray[np.float64]:
+    """Cost of each row by its tokens.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Columns ``judge``, ``input_tokens`` and ``output_tokens``.
+    prices : mapping of str to (float, float)
+        Price of a million tokens in and out, by judge.
+
+    Returns
+    -------
+    (N,) float array
+        NaN for a judge without a price.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing, or holds text for a number.
+    DesignError
+        If a price is not two numbers.
+
+    Examples
+    --------
+    >>> costs(pd.DataFrame({"judge": ["g"], "input_tokens": [2e6], "output_tokens": [1e5]}), {"g": (0.5, 2.0)})
+    array([1.2])
+    """
+    if "judge" not in table.columns:
+        raise SchemaError(f"prices= goes by judge, and there is no such column. Columns: {', '.join(table.columns)}.")
+    _refuse_prices(prices)
+    tokens = [_number(table, c, "tokens") for c in _TOKENS]
+    unknown = (float("nan"), float("nan"))
+    price = [np.array([prices.get(j, unknown)[side] for j in table["judge"]], dtype=float) for side in (0, 1)]
+    result: NDArray[np.float64] = (tokens[0] * price[0] + tokens[1] * price[1]) / 1e6
+    return result
+
+
+def _refuse_prices(prices: Any) -> None:
+    if not isinstance(prices, Mapping):
+        raise DesignError(f"prices={prices!r} is no mapping. Give {{judge: (price in, price out)}}.")
+    for judge, price in prices.items():
+        pair = isinstance(price, tuple | list) and len(price) == 2
+        if not (pair and all(isinstance(p, Real) and float(p) >= 0 for p in price)):
+            raise DesignError(
+                f"prices= has {price!r} for {judge!r}. Allowed: two numbers from 0, the price of a million tokens in "
+                "and out. Leave a judge without prices out."
+            )
+
+
+def _joined(table: pd.DataFrame, labels: list[str]) -> NDArray[Any]:
+    parts = table[labels].astype(object)
+    parts = parts.where(parts.notna(), NAMELESS)
+    return np.array([" / ".join(map(str, row)) for row in parts.itertuples(index=False)], dtype=object)
+
+
+def _front(paid: NDArray[np.float64], worth: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Of points by falling value, then rising cost: whether none dominates it, and the best of those that do."""
+    on = np.zeros(paid.size, dtype=bool)
+    better = np.zeros(paid.size, dtype=np.intp)
+    front: list[int] = []  # by falling value, hence falling cost; equals once
+    for i in range(paid.size):
+        last = front[-1] if front else None
+        if last is None or paid[i] < paid[last]:
+            on[i] = True
+            front.append(i)
+        elif paid[i] == paid[last] and worth[i] == worth[last]:
+            on[i] = True
+        else:
+            better[i] = next(f for f in front if paid[f] <= paid[i])
+    return on, better
+
+
+def _of_term(table: pd.DataFrame, term: str | None) -> pd.DataFrame:
+    if "term" not in table.columns:
+        return table
+    found = sorted(table["term"].astype(str).unique())
+    if term is None and len(found) > 1:
+        raise DesignError(f"The results have several terms ({', '.join(found)}). Choose one with term=.")
+    if term is not None and term not in found:
+        raise DesignError(f"term={term!r} is not in the results: {', '.join(found)}.{suggestion(term, found)}")
+    return table if term is None else table[table["term"] == term].reset_index(drop=True)
+
+
+def _number(table: pd.DataFrame, column: str, what: str) -> NDArray[np.float64]:
+    if column not in table.columns:
+        hint = " Or give prices= for input_tokens and output_tokens." if what == "cost" else ""
+        raise SchemaError(
+            f"There is no column {column!r} for the {what}. Columns: {', '.join(table.columns)}."
+            f"{suggestion(column, table.columns)}{hint}"
+        )
+    values = pd.to_numeric(table[column], errors="coerce")
+    if (text := values.isna() & table[column].notna()).any():
+        raise SchemaError(
+            f"{column!r} holds text where the {what} belongs: {table.loc[text, column].iloc[0]!r} in {text.sum():,} "
+            "rows. Give numbers, and an empty cell for none."
+        )
+    numbers: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
+    return numbers
+
+
+# ---- What a comparison of two strategies can and cannot see, before it is made ---------------------------------------
+
+BEYOND = "beyond all discordant pairs"
+
+
+def minimum_detectable_effect(
+    n: ArrayLike,
+    *,
+    discordance: ArrayLike | None = None,
+    discordant: ArrayLike | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> pd.DataFrame:
+    """Smallest difference of two accuracies on the same items that McNemar's test is likely to see.
+
+    Parameters
+    ----------
+    n : int or array_like
+        Number of items.
+    discordance : float or array_like
+        Share of items that one condition gets right and the other wrong. Must be assumed, or taken from a pilot.
+    discordant : int or array_like
+        In its place: their number.
+    alpha : float
+        Two-sided level of the test.
+    power : float
+        Chance to see a difference of that size.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Term ``minimum_detectable_effect``, one row for each broadcast value of `n` and the discordance, with
+        ``discordance``, ``alpha`` and ``power``. NaN, flagged, where not even all discordant items falling to one side
+        would do.
+
+    Raises
+    ------
+    DesignError
+        If not exactly one of `discordance` and `discordant` is given, or a number is out of range.
+
+    Notes
+    -----
+    Debiasing paper, Appendix D: delta solves ``z1 sqrt(psi) + z2 sqrt(psi - delta**2) = delta sqrt(n)`` with z1 the
+    normal quantile of ``1 - alpha/2`` and z2 that of the power. Hence
+    ``delta = sqrt(psi) (z1 sqrt(n) + z2 sqrt(n + z2**2 - z1**2)) / (n + z2**2)``.
+
+    Examples
+    --------
+    >>> minimum_detectable_effect(400, discordant=[40, 50])[["estimate", "n", "discordance"]].round(4)
+       estimate      n  discordance
+    0    0.0442  400.0        0.100
+    1    0.0494  400.0        0.125
+    """
+    if (discordance is None) == (discordant is None):
+        raise DesignError("Give the share of discordant items (discordance=) or their number (discordant=), not both.")
+    given = discordance if discordance is not None else discordant
+    try:
+        size, psi = (np.atleast_1d(x).astype(float) for x in np.broadcast_arrays(np.asarray(n), np.asarray(given)))
+    except (TypeError, ValueError):
+        raise DesignError("n and the discordance are numbers, or lists of one length. Got something else.") from None
+    if not ((size > 0) & np.isfinite(size)).all():
+        raise DesignError("n is a number of items: it must be above 0.")
+    if discordance is None:
+        psi = psi / size
+    if not ((psi > 0) & (psi <= 1)).all():
+        raise DesignError(f"A share of discordant items lies above 0 and up to 1. Got {psi.min():g} to {psi.max():g}.")
+    if not (0 < alpha < 1 and 0 < power < 1):
+        raise DesignError(f"alpha={alpha} and power={power} must lie between 0 and 1.")
+    z1, z2 = float(ndtri(1 - alpha / 2)), float(ndtri(power))
+    with np.errstate(invalid="ignore"):
+        delta = np.sqrt(psi) * (z1 * np.sqrt(size) + z2 * np.sqrt(size + z2**2 - z1**2)) / (size + z2**2)
+    found = delta <= psi
+    rows: list[dict[str, Any]] = [
+        {
+            "term": "minimum_detectable_effect",
+            "estimate": d if ok else np.nan,
+            "n": s,
+            "method": "McNemar, normal approximation",
+            "flag": "" if ok else BEYOND,
+            "discordance": p,
+            "alpha": alpha,
+            "power": power,
+        }
+        for d, ok, s, p in zip(delta, found, size, psi, strict=True)
+    ]
+    return estimates(rows, extra=("discordance", "alpha", "power"))
+
+
+# ---- Does a strategy make a judge right more often than the baseline does, item by item? -----------------------------
 
 Method = Literal["corrected", "asymptotic", "exact", "mid-p"]
 METHODS: tuple[Method, ...] = ("corrected", "asymptotic", "exact", "mid-p")
@@ -348,3 +645,176 @@ def _adjusted(
     numbers = {c: pd.to_numeric(result[c]).astype(float) for c in EXTRA[1:7]}
     survives = adjusted <= 1 - conf_level + 1e-12
     return result.assign(baseline=baseline or "", **numbers, p_adjusted=adjusted, survives=survives, adjustment=words)
+
+
+# ---- Which strategy to use with a judge: the one that the data support within the budget, or none --------------------
+
+#: Calls per verdict of the debiasing paper's strategies (Section 3.3).
+CALLS = {"B0": 1.0, "S4": 1.0, "S5": 1.0, "S1": 2.0, "S8": 2.0, "S2": 3.0}
+NOT_SUPPORTED = "no supported gain"
+OVER_BUDGET = "baseline above the budget"
+
+
+def recommend(
+    results: Any,
+    *,
+    task: str | None = None,
+    judge: str | None = None,
+    budget: float | None = None,
+    cost: Mapping[str, float] | None = None,
+    baseline: str = "B0",
+    **options: Any,
+) -> pd.DataFrame:
+    """Pick the strategy for each judge, and name the comparison that speaks for it.
+
+    Parameters
+    ----------
+    results : frame
+        The result of :func:`compare_strategies` (with ``by="task"`` where there are tasks; every ``by`` column of it
+        splits the advice); or calls or their tally, which are compared first.
+    task : str, optional
+        Advise for this task only.
+    judge : str, optional
+        Advise for this judge only.
+    budget : float, optional
+        Highest cost of a verdict, as a multiple of the baseline's; no limit by default. Below 1 the baseline itself is
+        above it: where nothing within it is supported, it stays, flagged.
+    cost : mapping of str to float, optional
+        Cost of a verdict by strategy, in any unit; by default the calls per verdict of the debiasing paper's
+        strategies (B0, S4, S5 one, S1, S8 two, S2 three). A strategy that is not in it is passed over where there is a
+        budget, and flagged.
+    baseline : str
+        The strategy to stay with where no other is supported.
+    **options
+        Given to :func:`compare_strategies`, for calls.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The ``by`` columns of the comparisons, ``judge``, the columns of every estimate (that of the comparison behind
+        the advice; NaN without one), ``advice`` (a strategy), ``because``, ``p_adjusted`` and ``cost`` (as a multiple
+        of the baseline's). Of strategies whose gain survives the correction for all tests the one that gains most is
+        picked; of equal gains the cheapest, then the first by name, and the flag says so.
+
+    Raises
+    ------
+    DesignError
+        If the task does not occur, the baseline is not that of the comparisons, or a budget or cost is no number from
+        0.
+
+    Notes
+    -----
+    Debiasing paper, Algorithm 1, as a rule in place of its fixed answers: it has no opinion about a judge that the data
+    do not hold, and advises the baseline there. A gain that is not supported may still be real: see
+    :func:`minimum_detectable_effect`. The gain of a winner is flattered by the choice.
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"judge": "g", "strategy": ["S5"] * 4 + ["S8"] * 4,
+    ...                        "baseline": ["correct", "correct", "wrong", "wrong"] * 2,
+    ...                        "outcome": ["correct", "wrong", "correct", "wrong"] * 2,
+    ...                        "n": [199, 33, 62, 106, 209, 23, 69, 99]})
+    >>> recommend(counts)[["judge", "advice", "because"]].to_dict("records")
+    [{'judge': 'g', 'advice': 'S8', 'because': 'S8 vs B0: +11.5 pp, holm p < .001, n = 400'}]
+    >>> recommend(counts, budget=1)["because"].item()
+    'S5 vs B0: +7.2 pp, holm p = .004, n = 400'
+    """
+    table = nw.from_native(results).lazy().collect(backend="pandas").to_native()
+    if not {"strategy", "p_adjusted", "survives"} <= set(table.columns):
+        grouped = {"by": "task"} if "task" in table.columns else {}
+        table = compare_strategies(results, baseline=baseline, **(grouped | options))
+    elif options:
+        raise DesignError(f"{', '.join(options)} is for calls; these strategies have been compared already.")
+    _refuse_other_baseline(table, baseline)
+    costs = dict(CALLS if cost is None else cost)
+    _refuse_amounts(budget, costs)
+    columns = list(table.columns)
+    split = [c for c in columns[: columns.index("term")] if c not in ("judge", "strategy")]
+    groups = [*split, "judge"]
+    table = _of_task(table, task)
+    parts = table[split].drop_duplicates().to_dict("records") if split else [{}]
+    if judge is not None:
+        table = table[table["judge"].astype(str) == judge]
+    rows = [
+        _advice(part, budget, costs, baseline) | dict(zip(groups, key, strict=True))
+        for key, part in _parts(table, groups)
+    ]
+    if judge is not None and not rows:
+        absent = _stay(baseline, f"no comparison of {judge!r} in the data", NO_DATA) | {"judge": judge}
+        rows = [absent | here for here in parts]
+    return estimates(rows, groups, ("advice", "because", "p_adjusted", "cost"))
+
+
+def _parts(table: pd.DataFrame, groups: list[str]) -> Any:
+    return table.sort_values([*groups, "strategy"], kind="stable").groupby(groups, sort=True, dropna=False)
+
+
+def _refuse_other_baseline(table: pd.DataFrame, baseline: str) -> None:
+    found = sorted(set(table.get("baseline", pd.Series(dtype=str)).astype(str)) - {"", baseline})
+    if found:
+        raise DesignError(
+            f"The strategies were compared with {found[0]!r}, not {baseline!r}. Give baseline={found[0]!r}."
+        )
+
+
+def _refuse_amounts(budget: float | None, costs: Mapping[str, float]) -> None:
+    amounts: dict[str, Any] = {f"cost of {s}": c for s, c in costs.items()}
+    for name, amount in {"budget": 0 if budget is None else budget, **amounts}.items():
+        if not (isinstance(amount, Real) and 0 <= float(amount) < math.inf):
+            raise DesignError(f"{name}={amount!r} is no amount. Allowed: numbers from 0; no budget is budget=None.")
+
+
+def _of_task(table: pd.DataFrame, task: str | None) -> pd.DataFrame:
+    if task is None:
+        return table
+    found = sorted(table["task"].astype(str).unique()) if "task" in table.columns else []
+    if task not in found:
+        told = f"Tasks: {', '.join(found)}." if found else "There is no column 'task'."
+        raise DesignError(f"task={task!r} is not in the results. {told}{suggestion(task, found)}")
+    return table[table["task"].astype(str) == task]
+
+
+def _advice(part: pd.DataFrame, budget: float | None, costs: dict[str, float], baseline: str) -> dict[str, Any]:
+    """One row: the best supported strategy that can be paid, or the baseline."""
+    unit = costs.get(baseline, math.nan)
+    multiple = part["strategy"].map(lambda s: costs.get(s, math.nan) / unit if unit else math.nan).astype(float)
+    part = part.assign(_cost=multiple)
+    unknown = "" if budget is None else _named("cost not known", part[part["_cost"].isna()])
+    payable = part if budget is None else part[part["_cost"] <= budget + 1e-12]
+    gains = payable[payable["survives"].astype(bool) & (payable["estimate"] > 0)]
+    if not len(gains):
+        over = OVER_BUDGET if budget is not None and budget < 1 - 1e-12 else ""
+        return _stay(baseline, _nearest(payable, baseline), flags(NOT_SUPPORTED, over, unknown))
+    top = gains[np.isclose(gains["estimate"], gains["estimate"].max(), rtol=0, atol=1e-12)]
+    top = top.sort_values(["_cost", "strategy"], kind="stable", na_position="last")
+    best = top.iloc[0]
+    equal = _named("same gain", top.iloc[1:])
+    row = {c: best[c] for c in ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method")}
+    words = {"advice": best["strategy"], "because": _words(best, baseline), "p_adjusted": best["p_adjusted"]}
+    return {**row, **words, "cost": best["_cost"], "flag": flags(best["flag"], equal, unknown)}
+
+
+def _stay(baseline: str, because: str, flag: str) -> dict[str, Any]:
+    missing = {"estimate": math.nan, "n": math.nan, "p_adjusted": math.nan}
+    return {"term": "difference", **missing, "advice": baseline, "because": because, "cost": 1.0, "flag": flag}
+
+
+def _nearest(payable: pd.DataFrame, baseline: str) -> str:
+    """Why the baseline stays: what came nearest."""
+    known = payable[payable["p_adjusted"].notna() & (payable["estimate"] > 0)]
+    if not len(known):
+        return "no comparison shows a gain"
+    best = known.sort_values(["p_adjusted", "p_value", "strategy"], kind="stable").iloc[0]
+    return f"no comparison supports a gain; the nearest is {_words(best, baseline)}"
+
+
+def _words(row: pd.Series[Any], baseline: str) -> str:
+    p, n = float(row["p_adjusted"]), float(row["n"])
+    corrected = str(row.get("adjustment", "")).partition(",")[0]
+    name = "" if corrected in ("", "unadjusted") else f"{corrected} "
+    text = "p < .001" if p < 0.0005 else f"p = {p:.3f}".replace("0.", ".", 1)
+    return f"{row['strategy']} vs {baseline}: {100 * row['estimate']:+.1f} pp, {name}{text}, n = {n:,.0f}"
+
+
+def _named(what: str, rows: pd.DataFrame) -> str:
+    return f"{what}: {', '.join(rows['strategy'].astype(str))}" if len(rows) else ""

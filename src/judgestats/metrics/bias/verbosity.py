@@ -8,10 +8,8 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import DesignError, confidence, suggestion
-from judgestats.metrics.bias.attributes import Aside, targeted
-from judgestats.metrics.bias.leanings import InvalidHere, Settings, counted
-from judgestats.metrics.rates import rates
-from judgestats.metrics.shares import leans
+from judgestats.metrics.bias.bias_scores import Aside, InvalidHere, Settings, outcome_counts, targeted
+from judgestats.metrics.rates import leans, rates
 from judgestats.results import estimates, flags
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.columns import By
@@ -91,7 +89,7 @@ def length_reading(
     settings = Settings(invalid, conf_level=confidence(conf_level))
     data = _of_kinds(calls, expansion, truncation)
     found = targeted(data, attribute=attribute, by=by)
-    table, groups = counted(found, by, cluster)
+    table, groups = outcome_counts(found, by, cluster)
     kind = table["bias"].astype(str).to_numpy(dtype=object)
     target, other, tie = settings.marks(table)
     valid = target | other | tie

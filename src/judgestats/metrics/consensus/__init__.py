@@ -7,9 +7,8 @@ how sure they are, ``doubts`` flags them; ``deviations``, ``anonymity``, ``score
 
 from judgestats.metrics.consensus.anonymity import attenuation
 from judgestats.metrics.consensus.calibration import calibrate
-from judgestats.metrics.consensus.correlations import rank_correlation
+from judgestats.metrics.consensus.correlations import kendall_w, rank_correlation, ranks
 from judgestats.metrics.consensus.deviations import consensus_deviation
-from judgestats.metrics.consensus.ranking import kendall_w, ranks
 from judgestats.metrics.consensus.scores import score_matrix
 
 __all__ = ["attenuation", "calibrate", "consensus_deviation", "kendall_w", "rank_correlation", "ranks", "score_matrix"]

@@ -14,10 +14,16 @@ from scipy.special import stdtrit
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.deviations import NO_OWN, own_and_others, own_systems
-from judgestats.metrics.consensus.doubts import NO_SD
+from judgestats.metrics.consensus.deviations import (
+    NO_OWN,
+    NO_SD,
+    Spread,
+    Uncertainty,
+    interval,
+    own_and_others,
+    own_systems,
+)
 from judgestats.metrics.consensus.panel import Panel, panel
-from judgestats.metrics.consensus.uncertainty import Spread, Uncertainty, interval
 from judgestats.results import CONSTANT, FEW_CLUSTERS, SIGN_CHANGED, UNBOUNDED, ZERO_BASE, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names

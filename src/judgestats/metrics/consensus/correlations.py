@@ -10,14 +10,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
-from scipy.stats import kendalltau
+from scipy.special import chdtrc, stdtr, stdtrit
+from scipy.stats import kendalltau, rankdata
 
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.ranking import Level, scores_of
+from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.results import CONSTANT, NO_DATA, RESAMPLES_AGREE, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
@@ -25,7 +25,152 @@ from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs, reference_as_runs
 
+# ---- In which order does each judge put the systems, and do the judges concur: :func:`ranks`, :func:`kendall_w`
+
+Level = Literal["final", "criterion"]
 Floats = NDArray[np.float64]
+INCOMPLETE = "systems not scored by every judge left out"
+ALONE = "one judge or system"
+
+
+def ranks(
+    ratings: Any,
+    *,
+    by: By = (),
+    average_over: By = (),
+    level: Level = "final",
+    final: str | None = "final",
+    ascending: bool = False,
+) -> pd.DataFrame:
+    """Rank the systems within each judge; ties share their average rank.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means, as in :func:`score_matrix`.
+    by : str or sequence of str
+        Further columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    level, final
+        As in :func:`score_matrix`.
+    ascending : bool
+        False gives rank 1 to the highest score.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, ``judge``, ``system``, and the columns of every estimate, with the term ``rank``; ``n`` is the
+        number of systems ranked. A rank has no interval.
+
+    Examples
+    --------
+    >>> means = pd.DataFrame({"judge": "a", "system": ["x", "y", "z"], "mean": [7.0, 9.0, 7.0]})
+    >>> ranks(means)[["judge", "system", "term", "estimate", "n"]]
+      judge system  term  estimate    n
+    0     a      x  rank       2.5  3.0
+    1     a      y  rank       1.0  3.0
+    2     a      z  rank       2.5  3.0
+    """
+    ratings = as_runs(ratings, average_over, by)
+    scores, groups = scores_of(ratings, by, level, final)
+    keys = [*groups, "judge"]
+    grouped = scores.groupby(keys, dropna=False)["estimate"]
+    scores["rank"] = grouped.rank(method="average", ascending=ascending)
+    scores["count"] = grouped.transform("count")
+    rows = [
+        {
+            **{k: row[k] for k in [*keys, "system"]},
+            "term": "rank",
+            "estimate": row["rank"],
+            "n": row["count"],
+            "method": "average ranks",
+            "flag": NO_DATA if math.isnan(row["rank"]) else "",
+        }
+        for row in scores.to_dict("records")
+    ]
+    return estimates(rows, [*keys, "system"])
+
+
+def kendall_w(
+    ratings: Any, *, by: By = (), average_over: By = (), level: Level = "final", final: str | None = "final"
+) -> pd.DataFrame:
+    """Kendall's coefficient of concordance among the judges' orders of the systems, corrected for ties.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means.
+    by : str or sequence of str
+        Further columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    level, final
+        As in :func:`score_matrix`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, the columns of every estimate, and ``p_value`` (chi-square with k (n - 1) W on n - 1 degrees
+        of freedom), ``chi2``, ``df``, ``judges``. ``n`` counts systems: those that every judge scored. W has no
+        interval.
+
+    Notes
+    -----
+    0 is no concordance, 1 the same order by all. NaN with a flag for fewer than two judges or systems, or where every
+    judge ties all systems.
+
+    Examples
+    --------
+    >>> means = pd.DataFrame({"judge": list("aaabbb"), "system": list("xyz") * 2, "mean": [3.0, 2, 1, 9, 7, 8]})
+    >>> kendall_w(means)[["term", "estimate", "n", "judges", "chi2"]]
+            term  estimate    n  judges  chi2
+    0  kendall_w      0.75  3.0       2   3.0
+    """
+    ratings = as_runs(ratings, average_over, by)
+    scores, groups = scores_of(ratings, by, level, final)
+    parts = scores.groupby(groups, dropna=False) if groups else [((), scores)]
+    rows = []
+    for key, part in parts:
+        wide = part.pivot(index="judge", columns="system", values="estimate")
+        complete = wide.dropna(axis=1)
+        doubt = INCOMPLETE if complete.shape[1] < wide.shape[1] else ""
+        rows.append({**dict(zip(groups, key, strict=True)), **_concordance(complete.to_numpy(dtype=float), doubt)})
+    return estimates(rows, groups, ("p_value", "chi2", "df", "judges"))
+
+
+def _concordance(scores: Floats, doubt: str) -> dict[str, Any]:
+    k, n = scores.shape
+    row: dict[str, Any] = {"term": "kendall_w", "n": n, "judges": k, "df": n - 1, "flag": flags(doubt, ALONE)}
+    if k < 2 or n < 2:
+        return row
+    ranked = np.apply_along_axis(rankdata, 1, scores)
+    ties = sum(float((c**3 - c).sum()) for c in (np.unique(r, return_counts=True)[1] for r in ranked))
+    squares = float(((ranked.sum(axis=0) - k * (n + 1) / 2) ** 2).sum())
+    most = k**2 * (n**3 - n) - k * ties
+    if most <= 0:
+        return {**row, "flag": flags(doubt, CONSTANT)}
+    w = 12 * squares / most
+    chi2 = k * (n - 1) * w
+    return {
+        **row,
+        "estimate": w,
+        "chi2": chi2,
+        "p_value": float(chdtrc(n - 1, chi2)),
+        "method": "chi-square p",
+        "flag": doubt,
+    }
+
+
+def scores_of(ratings: Any, by: By, level: Level, final: str | None) -> tuple[pd.DataFrame, list[str]]:
+    """Score matrix, and the columns that split it."""
+    matrix = score_matrix(ratings, by=by, level=level, final=final)
+    groups = [c for c in matrix.columns[: matrix.columns.get_loc("term")] if c not in ("judge", "system")]
+    return matrix[[*groups, "judge", "system", "estimate"]], groups
+
+
+# ---- Does each judge order as its peers, as people, as in another condition, as the truth: :func:`rank_correlation`
+
 Method = Literal["spearman", "kendall"]
 METHODS: tuple[Method, ...] = ("spearman", "kendall")
 

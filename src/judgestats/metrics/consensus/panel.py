@@ -2,19 +2,231 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.deviation import consensus, weighted_means
-from judgestats.metrics.consensus.reference import Reference, no_reference
-from judgestats.schema.cells import CellTable, cell_table
+from judgestats.schema.cells import ABOUT, CellTable, cell_table
 from judgestats.schema.coding import compact, joint
-from judgestats.schema.columns import By, names
+from judgestats.schema.columns import By, Finding, as_frame, names
+
+# ---- Which judge is which system: itself, or its family --------------------------------------------------------------
+
+
+def identities(
+    systems_of_groups: Sequence[Sequence[str]],
+    judges: Sequence[str],
+    identity: Mapping[str, str] | None = None,
+    family: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Say by which name each system is known among the judges, and refuse a map that cannot be right.
+
+    Parameters
+    ----------
+    systems_of_groups : sequence of sequence of str
+        Systems of each group (of each condition, say): within one, no two may be the same judge.
+    judges : sequence of str
+        All judges.
+    identity : mapping of str to str, optional
+        System -> judge. A system it does not name keeps its own name.
+    family : mapping of str to str, optional
+        Name -> family; judges and systems must all be in it, a system by its own name or its identity.
+
+    Returns
+    -------
+    dict of str to str
+        System -> judge name, for every system.
+
+    Raises
+    ------
+    SchemaError
+        If `identity` names an unknown system or judge, or maps two systems of one group to one judge; if `family`
+        lacks a name. ``faults`` lists all of them.
+    """
+    systems = list(dict.fromkeys(s for group in systems_of_groups for s in group))
+    mapped = {s: s if identity is None else identity.get(s, s) for s in systems}
+    findings = [*_unknown(systems, judges, identity or {}), *_shared(systems_of_groups, judges, mapped)]
+    if family is not None:
+        lacking = [n for n in dict.fromkeys([*judges, *systems]) if n not in family and mapped.get(n) not in family]
+        cure = "Every judge and every system needs one in family=."
+        findings += [_fault(f"{n!r} has no family", n, cure) for n in lacking]
+    if findings:
+        told = "; ".join(f.what for f in findings)
+        cure = " ".join(dict.fromkeys(f.cure for f in findings))
+        count = f"{len(findings)} fault{'s' * (len(findings) != 1)}"
+        raise SchemaError(f"{count} in identity= or family=: {told}. {cure}", faults=as_frame(findings))
+    return mapped
+
+
+def own_pairs(
+    judge: Sequence[str], system: Sequence[str], mapped: Mapping[str, str], family: Mapping[str, str] | None = None
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Whether the system of each pair is the judge itself, or of its family."""
+    known = [mapped[s] for s in system]
+    if family is None:
+        return np.fromiter((j == k for j, k in zip(judge, known, strict=True)), dtype=bool, count=len(known))
+    of_system = [family[s] if s in family else family[k] for s, k in zip(system, known, strict=True)]
+    return np.fromiter((family[j] == f for j, f in zip(judge, of_system, strict=True)), dtype=bool, count=len(known))
+
+
+def _fault(what: str, example: str, cure: str) -> Finding:
+    return Finding("fault", "system", what, (), str(example), cure)
+
+
+def _unknown(systems: Sequence[str], judges: Sequence[str], identity: Mapping[str, str]) -> list[Finding]:
+    listed = f"Systems: {', '.join(map(str, systems))}. Judges: {', '.join(map(str, judges))}."
+    wrong = [_fault(f"{s!r} is no system", s, listed) for s in identity if s not in systems]
+    lost = {s: j for s, j in identity.items() if j not in judges}
+    return wrong + [_fault(f"{s!r} is mapped to {j!r}, which is no judge", s, listed) for s, j in lost.items()]
+
+
+def _shared(groups: Sequence[Sequence[str]], judges: Sequence[str], mapped: Mapping[str, str]) -> list[Finding]:
+    found: dict[str, Finding] = {}
+    for systems in groups:
+        names = pd.Series({s: mapped[s] for s in systems}, dtype=object)
+        for judge in names[names.duplicated()].unique():
+            if judge in judges:
+                same = ", ".join(repr(s) for s in names.index[names == judge])
+                what = f"{same} are all mapped to {judge!r}"
+                found[what] = _fault(what, judge, "identity= is one-to-one; see family= for kin.")
+    return list(found.values())
+
+
+# ---- What a judge is measured against, when it is not its peers: a panel of people, other judges, a table of means
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Means to deviate from.
+
+    Attributes
+    ----------
+    used : bool
+        False for the peers, who are no reference.
+    row : (C,) int array
+        Row of the reference for each cell, -1 for none.
+    mean, variance : (R,) float arrays
+        Mean of each row and the variance of that mean (NaN where unknown).
+    df : (R,) float array
+        Degrees of freedom of the variance.
+    shared : bool
+        Whether several items are measured against one row.
+    """
+
+    used: bool
+    row: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    df: NDArray[np.float64]
+    shared: bool = False
+
+    @property
+    def of_cell(self) -> NDArray[np.float64]:
+        """Reference mean of each cell, NaN for none."""
+        return np.append(self.mean, np.nan)[self.row]
+
+    @property
+    def known(self) -> bool:
+        """Whether the uncertainty of every mean is known."""
+        return bool(self.mean.size) and not bool(np.isnan(self.variance).any())
+
+
+def no_reference(n_cells: int) -> Reference:
+    """Return what stands for the peers."""
+    return Reference(False, np.full(n_cells, -1), np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+def against(frame: Any, level: str, final: str | None, identity: Mapping[str, str] | None) -> Any:
+    """Return a function that lays a reference frame beside a table of cells.
+
+    Parameters
+    ----------
+    frame : frame
+        Ratings of a reference panel (with ``judge``: the mean over its judges; without: the rows are raters), or means
+        (``mean``, and ``sd``, ``runs``) per ``system`` and, where present, per `by` column, ``item`` and ``criterion``.
+    level : {'final', 'criterion'}
+        Level of the comparison.
+    final : str or None
+        Criterion that holds the final score.
+    identity : mapping, optional
+        System -> judge; a system the reference does not know by its own name is looked up by this one.
+
+    Returns
+    -------
+    callable
+        Of a CellTable and its `by` columns.
+    """
+    return lambda table, by: _matched(table, _means(frame, by, level, final), identity or {})
+
+
+def _means(frame: Any, by: Sequence[str], level: str, final: str | None) -> pd.DataFrame:
+    """Key columns that the reference has, ``mean``, ``variance`` and its ``df``."""
+    present = list(nw.from_native(frame).collect_schema().names())
+    own = [c for c in by if c in present and c not in ABOUT]
+    judge = "judge" if "judge" in present else None
+    table = cell_table(frame, own, judge=judge)
+    if level == "final" and final is not None and final in table.labels["criterion"]:
+        table = table.where(np.asarray(table.label("criterion") == final))
+    keys = [*own, *(k for k in ABOUT if k in present)]
+    runs = np.asarray(table.runs, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        noise = np.where(runs > 1, table.sd**2 / runs, np.nan)
+    scored = ~np.isnan(table.mean)
+    cell = table.cell[scored]
+    raters = np.bincount(cell, minlength=table.n_cells)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.bincount(cell, weights=table.mean[scored], minlength=table.n_cells) / raters
+        squares = np.bincount(cell, weights=(table.mean[scored] - mean[cell]) ** 2, minlength=table.n_cells)
+        between = squares / (raters - 1) / raters
+    own_noise, own_df = (np.bincount(cell, weights=x[scored], minlength=table.n_cells) for x in (noise, runs - 1))
+    result = pd.DataFrame({k: table.label(k) for k in keys})
+    result["mean"], result["variance"] = mean, np.where(raters > 1, between, own_noise)
+    result["df"] = np.where(raters > 1, raters - 1, own_df)
+    return result[raters > 0]
+
+
+def _matched(table: CellTable, means: pd.DataFrame, identity: Mapping[str, str]) -> Reference:
+    place = pd.DataFrame({k: table.label(k) for k in table.keys if k in means.columns})
+    place = place.astype(object).astype("str")
+    if "system" in place:
+        place["system"] = _known_as(place["system"], set(means["system"].astype(str)), identity)
+    keys = [k for k in means.columns if k not in ("mean", "variance", "df")]
+    if _other_criterion(table, means):
+        keys.remove("criterion")
+    lookup = means[keys].astype(object).astype("str").assign(_row=np.arange(len(means)))
+    merged = place[keys].merge(lookup, on=keys, how="left")
+    row = merged["_row"].fillna(-1).to_numpy(dtype=np.int64)
+    if not len(means) or (row < 0).all():
+        listed = ", ".join(f"{k} {sorted(set(lookup[k]))[:5]} against {sorted(set(place[k]))[:5]}" for k in keys)
+        raise DesignError(f"The reference has no mean for any rating. Matched on {', '.join(keys)}: {listed}.")
+    shared = "item" not in keys and len(table.labels["item"]) > 1
+    mean, variance, df = (means[c].to_numpy() for c in ("mean", "variance", "df"))
+    return Reference(True, row, mean, variance, df, shared)
+
+
+def _known_as(systems: pd.Series[Any], known: set[str], identity: Mapping[str, str]) -> pd.Series[Any]:
+    """Name of each system in the reference: its own, else the one of its identity."""
+    names = {s: s if s in known else str(identity.get(s, s)) for s in pd.unique(systems)}
+    return systems.map(names)
+
+
+def _other_criterion(table: CellTable, means: pd.DataFrame) -> bool:
+    """Whether the reference has a single criterion by another name, which then stands for the whole."""
+    if "criterion" not in means.columns:
+        return False
+    theirs = set(means["criterion"].astype(str))
+    ours = {str(c) for c in np.unique(np.asarray(table.label("criterion"), dtype=object))}
+    return len(theirs) == 1 and not theirs & ours
+
+
+# ---- Ratings as a panel of judges: deviations per unit, their means per judge x system, and linear estimates of those
 
 LEVELS = ("final", "criterion")
 Floats = NDArray[np.float64]

@@ -11,8 +11,8 @@ import pandas as pd
 
 from judgestats.errors import DesignError, choose
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import LEVELS
-from judgestats.metrics.consensus.uncertainty import interval
 from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, estimates, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster

@@ -4,7 +4,6 @@ May import what ``metrics`` may, the measures included.
 """
 
 from judgestats.metrics.datasheets.comparison import compare_datasheets
-from judgestats.metrics.datasheets.profiles import profile
-from judgestats.metrics.datasheets.sheets import datasheet
+from judgestats.metrics.datasheets.sheets import datasheet, profile
 
 __all__ = ["compare_datasheets", "datasheet", "profile"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, JudgestatsError, SchemaError
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.datasheets.sheets import WAYS, datasheet
-from judgestats.metrics.differences import (
+from judgestats.metrics.rates import (
     Marks,
     Sides,
     independent_difference,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -11,22 +12,382 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array
+from scipy.special import stdtrit
 
 from judgestats.errors import DesignError
 from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, slot_lean
-from judgestats.metrics.consensus import consensus_deviation
-from judgestats.metrics.datasheets.glossary import GLOSSARY
-from judgestats.metrics.datasheets.ratings import score_rows
+from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.psychometrics.surface import delta0, filler_preference
 from judgestats.metrics.psychometrics.threshold import detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
+from judgestats.metrics.rates import rates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
-from judgestats.results import COLUMNS, NOTHING_IN_COMMON, flags
+from judgestats.results import COLUMNS, FEW_CLUSTERS, NO_DATA, NOTHING_IN_COMMON, ONE_UNIT, SINGLE_RUN, estimates, flags
+from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
+from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.splitting import KEYS, splits_of
+
+# ---- Symbol, level, denominator and bad direction of each row of a datasheet, and what it means in one sentence
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How to read one term.
+
+    Attributes
+    ----------
+    symbol : str
+        Symbol in the paper, or a short one.
+    level : str
+        ``call``, ``pair``, ``ladder fit``, ``condition`` or ``score``.
+    denominator : str
+        What `n` counts.
+    bad : str
+        The direction that should worry.
+    meaning : str
+        One plain sentence.
+    """
+
+    symbol: str
+    level: str
+    denominator: str
+    bad: str
+    meaning: str
+
+
+GLOSSARY: dict[str, Entry] = {
+    "answered": Entry("—", "call", "calls", "lower", "The judge answered at all: no error and no refusal."),
+    "parse": Entry("—", "call", "calls answered", "lower", "The answer could be read."),
+    "schema": Entry("—", "call", "calls parsed", "lower", "The answer had the form that was asked for."),
+    "semantic": Entry("—", "call", "calls with valid form", "lower", "The answer made sense in its own terms."),
+    "hidden_metadata": Entry(
+        "—", "call", "calls that made sense", "lower", "No hidden information leaked into the answer."
+    ),
+    "valid": Entry("—", "call", "calls", "lower", "The call passed every gate and counts."),
+    "dark_current": Entry(
+        "DC", "call", "vacuum calls", "higher", "The judge prefers one of two candidates that do not differ at all."
+    ),
+    "raw_false_preference": Entry(
+        "RFP₀",
+        "call",
+        "both-order calls on equal pairs",
+        "higher",
+        "The judge refuses to call a tie between candidates of equal quality. A mixture, not a mechanism.",
+    ),
+    "tie_rate": Entry(
+        "C_J",
+        "call",
+        "both-order calls on equal pairs",
+        "no universal direction",
+        "The judge calls equal candidates equal.",
+    ),
+    "stable_cross_sensitivity": Entry(
+        "SCS",
+        "pair",
+        "equal pairs, both orders valid",
+        "construct-dependent",
+        "The judge picks the same content in both orders: it responds to surface.",
+    ),
+    "positional_false_preference": Entry(
+        "PFP",
+        "pair",
+        "equal pairs, both orders valid",
+        "higher",
+        "The judge picks the same slot in both orders: the preference is the position's.",
+    ),
+    "one_sided_commit": Entry(
+        "OSC",
+        "pair",
+        "equal pairs, both orders valid",
+        "higher",
+        "The judge commits in one order and calls a tie in the other.",
+    ),
+    "other_conflict": Entry(
+        "Other", "pair", "equal pairs, both orders valid", "higher", "What the named classes leave over."
+    ),
+    "no_preference": Entry(
+        "NP", "pair", "equal pairs, both orders valid", "construct-dependent", "The judge calls a tie in both orders."
+    ),
+    "target_sensitivity": Entry(
+        "P_correct",
+        "call",
+        "ladder calls of this step",
+        "lower",
+        "The judge picks the better candidate; a tie is a miss.",
+    ),
+    "non_tie_accuracy": Entry(
+        "P_correct|non-tie",
+        "call",
+        "ladder calls of this step that are not ties",
+        "lower",
+        "When the judge commits, it picks the better candidate.",
+    ),
+    "wrong_choice_rate": Entry(
+        "—", "call", "ladder calls of this step", "higher", "The judge picks the worse candidate."
+    ),
+    "miss_by_tie": Entry(
+        "MBT",
+        "call",
+        "ladder calls of this step",
+        "higher when the signal should be detected",
+        "There is a better candidate and the judge calls a tie.",
+    ),
+    "detection_threshold": Entry(
+        "Δ75*",
+        "ladder fit",
+        "ladder calls",
+        "higher",
+        "The smallest difference that the judge finds in three of four calls.",
+    ),
+    "d_prime": Entry(
+        "d'", "call", "ladder calls of this step", "lower", "How far apart signal and no signal are for the judge."
+    ),
+    "slot_criterion": Entry(
+        "c", "call", "ladder calls of this step", "far from 0", "Lean towards the first slot (negative) or the second."
+    ),
+    "filler_preference": Entry(
+        "—",
+        "call",
+        "filler calls",
+        "far from 0",
+        "The judge rewards (above 0) or punishes (below 0) words that say nothing.",
+    ),
+    "criterion_base": Entry(
+        "C_J(base)",
+        "condition",
+        "calls of this condition",
+        "no universal direction",
+        "Tie rate under the baseline prompt.",
+    ),
+    "criterion_strict": Entry(
+        "C_J(strict)",
+        "condition",
+        "calls of this condition",
+        "no universal direction",
+        "Tie rate under the other prompt.",
+    ),
+    "criterion_shift": Entry(
+        "ΔC", "condition", "calls of this condition", "no universal direction", "How far the prompt moves the tie rate."
+    ),
+    "false_preference_saved": Entry(
+        "—", "condition", "calls of this condition", "lower", "False preferences that the prompt turns into ties."
+    ),
+    "target_signal_lost": Entry(
+        "—", "condition", "calls of this condition", "higher", "Right answers that the prompt costs."
+    ),
+    "saved_per_lost": Entry(
+        "—", "condition", "calls of this step", "lower", "False preferences saved for each right answer lost."
+    ),
+    "consistency": Entry("—", "pair", "pairs", "lower", "The judge gives the same verdict in both orders."),
+    "first_twice": Entry("—", "pair", "pairs", "higher", "The judge picks the first slot in both orders."),
+    "second_twice": Entry("—", "pair", "pairs", "higher", "The judge picks the second slot in both orders."),
+    "both_tie": Entry("—", "pair", "pairs", "no universal direction", "The judge calls a tie in both orders."),
+    "one_sided": Entry("—", "pair", "pairs", "higher", "The judge commits in one order and calls a tie in the other."),
+    "repeat_consistency": Entry(
+        "—", "pair", "pairs of repeats", "lower", "The judge repeats its answer when asked again."
+    ),
+    "first": Entry("—", "call", "calls", "no universal direction", "The judge picks the candidate shown first."),
+    "second": Entry("—", "call", "calls", "no universal direction", "The judge picks the candidate shown second."),
+    "tie": Entry("—", "call", "calls", "no universal direction", "The judge calls a tie."),
+    "invalid": Entry("—", "call", "calls", "higher", "No verdict could be read."),
+    "lean": Entry(
+        "—", "call", "valid calls", "far from 0", "First minus second: above 0 the judge leans to the first slot."
+    ),
+    "first_share_nontie": Entry(
+        "—", "call", "valid calls that are not ties", "far from 0.5", "The first slot's share of the decided calls."
+    ),
+    "accuracy": Entry("—", "call", "valid calls with a gold answer", "lower", "The judge gives the gold answer."),
+    "right": Entry("—", "verdict", "valid verdicts", "no universal direction", "The verdict is right."),
+    "gold_tie": Entry(
+        "—", "call", "calls with a gold answer", "higher", "The judge calls a tie where there is a gold answer."
+    ),
+    "gold_wrong": Entry(
+        "—", "call", "calls with a gold answer", "higher", "The judge gives another answer than the gold one."
+    ),
+    "mean_score": Entry(
+        "—", "score", "systems x items scored", "no universal direction", "The judge's mean score; systems weigh alike."
+    ),
+    "missing": Entry("—", "score", "scores asked for", "higher", "No score could be read."),
+    "run_sd": Entry(
+        "σ", "score", "scores with repeats", "higher", "Standard deviation of the judge's repeats of one rating."
+    ),
+    "mean_own": Entry("—", "score", "systems", "far from 0", "Deviation from its peers when the judge scores itself."),
+    "mean_others": Entry(
+        "—", "score", "systems", "far from 0", "Deviation from its peers when the judge scores others: severity."
+    ),
+    "mean_deviation": Entry(
+        "—", "score", "cells", "far from 0", "Deviation from the other judges, over all it scored: severity."
+    ),
+    "self_excess": Entry(
+        "—", "score", "systems", "above 0", "Own deviation beyond the judge's severity: self-preference."
+    ),
+}
+
+# ---- A sketch of a judge in a few words, by rules whose thresholds are arguments. A description, not a test ----------
+
+
+def profile(
+    estimates: pd.DataFrame,
+    *,
+    dark: float = 0.05,
+    high: float = 0.5,
+    dominant: float = 0.9,
+) -> pd.DataFrame:
+    """Describe each judge by its dark current and its Δ0 mechanisms.
+
+    The dark_current paper prints such sketches without thresholds; these rules give its three labels from its numbers.
+
+    Parameters
+    ----------
+    estimates : pandas.DataFrame
+        Rows of :func:`dark_current` and :func:`delta0`, stacked, or a :func:`datasheet`.
+    dark : float
+        Dark current up to which a judge is called vacuum-clean.
+    high : float
+        Raw false preference from which it is called high.
+    dominant : float
+        Share of the committing pairs from which one-sided ones, or of the two-order ones from which one mechanism,
+        name the whole.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``judge`` (and ``prompt``, where the rows have it), ``profile`` and ``because``: the numbers behind it. A judge
+        without both measurements is ``not determined``.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"judge": "Llama8B", "estimate": [0.6667, 1.0, 0.0333, 0.9667], "term": ["dark_current",
+    ...     "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference"]})
+    >>> profile(rows)["profile"].item()
+    'Class B / Presentation-conflicted'
+    """
+    pooled = estimates
+    if "section" in pooled.columns:
+        pooled = pooled[pooled["section"].isin(["dark current", "Δ0"])]
+    for kind in {"vacuum_kind", "detail"} & set(pooled.columns):
+        pooled = pooled[(pooled["term"] != "dark_current") | pooled[kind].isin(["all", ""]) | pooled[kind].isna()]
+    rows = []
+    groups = ["judge", *(["prompt"] if "prompt" in pooled.columns else [])]
+    for judge, here in pooled.groupby(groups, sort=True, dropna=False):
+        value = here.drop_duplicates("term").set_index("term")["estimate"]
+        needed = ("dark_current", "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference")
+        if not set(needed) <= set(value.index) or value[list(needed)].isna().any():
+            missing = ", ".join(t for t in needed if t not in value.index or pd.isna(value[t]))
+            rows.append((*judge, "not determined", f"not measured: {missing}"))
+            continue
+        dc, raw, stable, positional = (float(value[t]) for t in needed)
+        because = f"DC = {dc:.3f}, RFP0 = {raw:.3f}, SCS = {stable:.3f}, PFP = {positional:.3f}"
+        rows.append((*judge, _sketch(dc, raw, stable, positional, dark, high, dominant), because))
+    return pd.DataFrame(rows, columns=[*groups, "profile", "because"])
+
+
+def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float, high: float, dominant: float) -> str:
+    clean = dc <= dark
+    if raw < high:
+        return "Clean Class A" if clean else "Class B"
+    one_sided = 2 * (raw - stable - positional)  # by the identity
+    both = stable + positional
+    if one_sided >= dominant * (both + one_sided):
+        mechanism = "One-sided"
+    elif positional >= dominant * both:
+        mechanism = "Presentation-conflicted"
+    elif stable >= dominant * both:
+        mechanism = "Stable cross-sensitive"
+    else:
+        mechanism = "Mixed stable-positional"
+    return f"{'Class A-delta0' if clean else 'Class B'} / {mechanism}"
+
+
+# ---- Rows of a ratings datasheet that are about the scores themselves: mean, gaps, spread over repeats ---------------
+
+#: Flag of a mean in which several scores of one cell were averaged that no `replicate` numbers.
+AVERAGED = "several scores of one thing averaged"
+
+
+def score_rows(data: Any, groups: list[str], conf_level: float) -> pd.DataFrame:
+    """Mean score, missing share and spread over repeats of each judge.
+
+    Parameters
+    ----------
+    data : frame
+        Ratings.
+    groups : list of str
+        ``judge`` and the further grouping columns.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``mean_score``: criteria are averaged within an item, items within a system, and systems weigh alike, so that it
+        is the mean of the judge's row of :func:`judgestats.score_matrix`; its interval clusters by item. ``missing``:
+        share of the scores asked for that are not there. ``run_sd``: root mean square of the standard deviations over
+        ``replicate`` (or of those given with means); without repeats NaN, flagged ``single run``.
+    """
+    by = [g for g in groups if g != "judge"]
+    present = nw.from_native(data).collect_schema().names()
+    table = cells(data, by)
+    numbered = "replicate" in present or "score" not in present
+    spread = table if numbered else table.assign(sd=math.nan)
+    codes, of_spread = codes_of(table, groups), codes_of(spread, groups)
+    rows: list[dict[str, Any]] = []
+    rows_of_matrix = score_matrix(data, by=by).groupby(groups, dropna=False)["estimate"].mean().reset_index()
+    means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
+    for g, key in enumerate(means[groups].to_dict("records")):
+        here = table[codes.code == g]
+        averaged = AVERAGED if not numbered and (here["runs"] > 1).any() else ""
+        rows.append({**key, **_mean_score(here, float(means["estimate"].iloc[g]), conf_level, averaged)})
+        rows += [{**key, **row} for row in _missing(here, conf_level)]
+    for g, key in enumerate(spread[groups].iloc[of_spread.first].to_dict("records")):
+        rows.append({**key, **_run_sd(spread.loc[of_spread.code == g, "sd"].dropna())})
+    return estimates(rows, groups)
+
+
+def _mean_score(here: pd.DataFrame, value: float, conf_level: float, averaged: str) -> dict[str, Any]:
+    scored = (
+        here.dropna(subset=["mean"]).groupby(["system", "item"], dropna=False, sort=False)["mean"].mean().reset_index()
+    )
+    row: dict[str, Any] = {"term": "mean_score", "n": len(scored), "method": "mean over systems, t clustered by item"}
+    if scored.empty:
+        return {**row, "estimate": math.nan, "flag": NO_DATA}
+    of_system = scored.groupby("system", dropna=False)["mean"]
+    systems = scored["system"].nunique(dropna=False)
+    weight = 1 / (systems * of_system.transform("size"))
+    influence = (weight * (scored["mean"] - of_system.transform("mean"))).groupby(scored["item"], dropna=False).sum()
+    clusters = len(influence)
+    if clusters < 2:
+        return {**row, "estimate": value, "flag": flags(ONE_UNIT, averaged)}
+    error = math.sqrt(clusters / (clusters - 1) * float((influence**2).sum()))
+    half = float(stdtrit(clusters - 1, 0.5 + conf_level / 2)) * error
+    return {
+        **row,
+        "estimate": value,
+        "std_error": error,
+        "conf_low": value - half,
+        "conf_high": value + half,
+        "flag": flags(FEW_CLUSTERS if clusters < 10 else "", averaged),
+    }
+
+
+def _missing(here: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
+    gone = float(here["n_missing"].sum())
+    asked = pd.DataFrame({"n": [float(here["runs"].sum()), gone], "gone": [False, True], "all": ""})
+    rows = rates(asked, ["all"], "missing", asked["gone"], conf_level=conf_level)
+    return [{k: v for k, v in row.items() if k != "all"} for row in rows]
+
+
+def _run_sd(spread: pd.Series[Any]) -> dict[str, Any]:
+    value = float(np.sqrt((spread**2).mean())) if len(spread) else math.nan
+    flag = "" if len(spread) else SINGLE_RUN
+    return {"term": "run_sd", "estimate": value, "n": len(spread), "method": "root mean square", "flag": flag}
+
+
+# ---- The datasheet of a judge: every measure its data support, in one table; and two of them side by side ------------
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
 BEFORE, AFTER = ("section", "detail"), ("symbol", "level", "denominator", "bad_direction", "meaning")

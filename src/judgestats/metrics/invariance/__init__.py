@@ -6,10 +6,8 @@ vectors and matches them; ``outcomes``, ``revisions``, ``protocols``, ``rational
 """
 
 from judgestats.metrics.invariance.outcomes import anchoring
-from judgestats.metrics.invariance.protocols import protocol_difference
-from judgestats.metrics.invariance.rationales import rationale_alignment, rationale_shift
-from judgestats.metrics.invariance.revisions import revision
-from judgestats.metrics.invariance.texts import rationale_check
+from judgestats.metrics.invariance.rationales import rationale_alignment, rationale_check, rationale_shift
+from judgestats.metrics.invariance.revisions import protocol_difference, revision
 
 __all__ = [
     "anchoring",

@@ -3,20 +3,401 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, choose
-from judgestats.metrics.invariance.embeddings import Embed, Floats, Vectors, each_group, embedders, matched_rationales
-from judgestats.metrics.invariance.sides import key_of
-from judgestats.metrics.rates import rates
-from judgestats.metrics.resampled import Bootstrap, ratio, resampled
+from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.metrics.invariance.outcome_coding import (
+    Study,
+    key_of,
+    matched_rows,
+    outcomes_of,
+    refuse_no_probe,
+    study,
+)
+from judgestats.metrics.rates import Bootstrap, rates, ratio, resampled
 from judgestats.results import NO_DATA, SMALL_N, estimates, flags
-from judgestats.schema.clustering import column_of
-from judgestats.schema.columns import By
+from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
+from judgestats.schema.columns import CHOICES, By, grouping, names, required
+from judgestats.schema.counting import clustered
+from judgestats.schema.declared_counts import call_counts, counted
+
+# ---- Texts as vectors, and how near two of them are ------------------------------------------------------------------
+
+Floats = NDArray[np.float64]
+#: From n texts to an (n, d) array, dense or scipy sparse.
+Embedder = Callable[[Sequence[str]], Any]
+Embed = Embedder | Mapping[str, Embedder] | None
+
+
+def tfidf(texts: Sequence[str]) -> Any:
+    """TF-IDF vectors of texts, fitted on these texts: the default embedder, without a download.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        What is to be embedded.
+
+    Returns
+    -------
+    (n, d) scipy sparse array
+        Words of two letters or more, in lower case; scikit-learn's smoothed IDF. Zero rows where no text has a word.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    try:
+        return TfidfVectorizer().fit_transform(texts)
+    except ValueError:  # no word in any text
+        return np.zeros((len(texts), 1))
+
+
+def embedders(embed: Embed) -> dict[str, Embedder]:
+    """Return the embedders by name; one without a name is called by its function's name."""
+    if embed is None:
+        return {"tfidf": tfidf}
+    if isinstance(embed, Mapping):
+        if not embed or not all(map(callable, embed.values())):
+            raise DesignError(
+                "embed= is empty, or holds what is no function of texts. Give a function, or {name: function}."
+            )
+        return dict(embed)
+    if not callable(embed):
+        raise DesignError(
+            f"embed= is {type(embed).__name__}. Give a function from texts to an (n, d) array, or a mapping."
+        )
+    return {str(getattr(embed, "__name__", type(embed).__name__)): embed}
+
+
+class Vectors:
+    """Vectors of distinct texts: each is embedded once, and in an order that the rows do not change.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Texts, repeats among them; empty ones are not embedded.
+    embed : callable
+        The embedder.
+    name : str
+        For messages.
+    """
+
+    def __init__(self, texts: Sequence[str], embed: Embedder, name: str) -> None:
+        known = sorted({t for t in texts if t})
+        self._row = {t: i for i, t in enumerate(known)}
+        matrix = embed(known) if known else np.zeros((0, 1))
+        try:
+            self._matrix = matrix.tocsr() if hasattr(matrix, "tocsr") else np.asarray(matrix, dtype=float)
+        except (TypeError, ValueError):
+            raise DesignError(
+                f"embed {name!r} gave no array of numbers ({type(matrix).__name__}). It must be (n, d), one row a text."
+            ) from None
+        if self._matrix.ndim != 2 or self._matrix.shape[0] != len(known):
+            raise DesignError(
+                f"embed {name!r} gave an array of shape {self._matrix.shape} for {len(known)} texts. It must be "
+                "(n, d), one row a text."
+            )
+        square = self._matrix.multiply(self._matrix) if hasattr(self._matrix, "multiply") else self._matrix**2
+        self._norm = np.sqrt(np.asarray(square.sum(axis=1), dtype=float).ravel())
+
+    def cosine(self, one: Sequence[str], two: Sequence[str]) -> Floats:
+        """Cosine of each text of `one` with its text of `two`; NaN where either is empty or has no vector."""
+        i, j = (np.array([self._row.get(t, -1) for t in texts], dtype=int) for texts in (one, two))
+        result = np.full(len(i), np.nan)
+        known = np.flatnonzero((i >= 0) & (j >= 0))
+        if not known.size:
+            return result
+        left, right = self._matrix[i[known]], self._matrix[j[known]]
+        product = left.multiply(right) if hasattr(left, "multiply") else left * right
+        dot = np.asarray(product.sum(axis=1), dtype=float).ravel()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cosine = dot / (self._norm[i[known]] * self._norm[j[known]])
+        result[known] = np.clip(cosine, -1.0, 1.0)
+        result[[a == b and bool(np.isfinite(c)) for a, b, c in zip(one, two, result, strict=True)]] = 1.0
+        return result
+
+
+def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measure: str) -> tuple[Study, pd.DataFrame]:
+    """Match the explanations of an item under `blind` and under each other probe.
+
+    Returns
+    -------
+    found : Study
+    pairs : pandas.DataFrame
+        The groups, ``probe``, ``item``, ``n``, ``text_blind``, ``text`` (empty where missing), ``valid`` (a valid
+        verdict in both) and ``same`` (and the same one).
+
+    Raises
+    ------
+    DesignError
+        If there are no explanations, or no such probe.
+    """
+    found = study(calls, by, "auto", measure)
+    if found.kind != "calls" or "rationale" not in found.table:
+        raise DesignError(
+            f"{measure} reads explanations: it needs a preferences frame with a column 'rationale'. Columns: "
+            f"{', '.join(found.table.columns)}."
+        )
+    refuse_no_probe(found, blind, "blind")
+    if probe is not None:
+        refuse_no_probe(found, probe, "probe")
+        kept = found.table[found.table["probe"].isin([blind, probe])].reset_index(drop=True)
+        found = Study(kept, found.kind, found.groups, found.clusters, found.note)
+    pairs = matched_rows(found, blind, found.clusters)
+    outcome = outcomes_of(found.table).astype(str).to_numpy(dtype=object)
+    text = texts_of(found.table["rationale"])
+    base, row = (pairs[c].to_numpy(dtype=int) for c in ("_base", "_row"))
+    both = (base >= 0) & (row >= 0)
+    valid = both & (outcome[base] != "invalid") & (outcome[row] != "invalid")
+    pairs = pairs.assign(
+        n=pairs["n"].astype(float),
+        text_blind=np.where(base >= 0, text[base], ""),
+        text=np.where(row >= 0, text[row], ""),
+        valid=valid,
+        same=valid & (outcome[base] == outcome[row]),
+    )
+    pairs = pairs[row_groups(pairs, [*found.groups, "probe"])].reset_index(drop=True)
+    pairs.attrs[CLUSTERING] = found.note
+    return found, pairs
+
+
+def row_groups(pairs: pd.DataFrame, columns: list[str]) -> NDArray[np.bool_]:
+    """Rows of groups that were judged under their probe at all."""
+    judged = pairs.assign(_judged=pairs["_row"] >= 0).groupby(columns, dropna=False)["_judged"].transform("any")
+    result: NDArray[np.bool_] = judged.to_numpy(dtype=bool)
+    return result
+
+
+def texts_of(column: pd.Series[Any]) -> NDArray[Any]:
+    """Column of texts without surrounding blanks; a missing one is empty."""
+    text = column.astype(object)
+    result: NDArray[Any] = text.where(text.notna(), "").astype(str).str.strip().to_numpy(dtype=object)
+    return result
+
+
+def each_group(pairs: pd.DataFrame, columns: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield the rows of each group with what names it."""
+    for key, here in pairs.groupby(columns, dropna=False, sort=True):
+        yield dict(zip(columns, key, strict=True)), here
+
+
+# ---- Does an explanation agree with its own verdict and scores, name the labels, and quote what was written? ---------
+
+#: Words that name the source of a text. Whole words, any case.
+SOURCE_WORDS = (
+    "human", "humans", "human-written", "person", "expert", "experts", "AI", "AI-generated", "LLM", "LLMs", "GPT",
+    "ChatGPT", "Claude", "Gemini", "Llama", "language model", "machine learning", "TradML", "algorithm", "bot",
+    "machine-generated", "model-generated",
+)  # fmt: skip
+
+_KIND = r"(?:summary|summaries|response|answer|candidate|assistant|option|output|text|translation|version|system|model)"
+_NAME = r"(?:[ab12]|one|two|first|second)"
+#: "The verdict is a clear win for ...": an article is no name, nor is "one of".
+_NO_ARTICLE = r"(?!(?-i:a)\s+[a-z]|one\s+of\b)"
+_WHICH = rf"(?:{_KIND}\s+[\"'(\[]?({_NAME})\b[\"')\]]?|(?:the\s+)?(first|second)\s+(?:{_KIND}|one)\b)"
+_HOW = r"(?:(?:clearly|slightly|marginally|somewhat|much|far|overall|therefore|thus|also|still|the|a)\s+){0,3}"
+_BETTER = r"(?:better|best|stronger|superior|preferred|preferable|winner)\b"
+_WINS = rf"(?:is|was|as|seems|appears)\s+{_HOW}{_BETTER}|\b(?:wins|prevails|outperforms|surpasses|is\s+preferred)\b"
+#: Statements of a winner, most explicit first; the last one in the text counts.
+PATTERNS = tuple(
+    re.compile(p, re.IGNORECASE)
+    for p in (
+        r"\[\[\s*([ab12])\s*\]\]",
+        rf"(?:verdict|winner|final\s+answer|final\s+decision)\s*(?:is|:|=)\s*(?:{_KIND}\s+)?[\[\"'(]*{_NO_ARTICLE}({_NAME})\b",
+        rf"{_WHICH}\s*,?\s*(?:{_WINS})",
+        rf"\b(?:prefer|choose|chose|select|favou?r|pick)\s+(?:the\s+)?(?:{_WHICH})",
+    )
+)
+#: Statements of no winner.
+TIE_PATTERNS = tuple(
+    re.compile(p, re.IGNORECASE)
+    for p in (
+        r"\[\[\s*(?:c|tie)\s*\]\]",
+        r"(?:verdict|winner|final\s+answer|final\s+decision)\s*(?:is|:|=)\s*(?:an?\s+)?[\[\"'(]*(?:tie|draw|equal)\b",
+        r"\b(?:it\s+is|is|call(?:\s+it)?|declare)\s+a\s+(?:tie|draw)\b",
+        r"\b(?:equally\s+(?:good|strong|well)|neither\s+(?:\w+\s+){0,2}is\s+(?:clearly\s+)?better|no\s+clear\s+winner)\b",
+    )
+)
+_QUOTED = re.compile(r"[\"“«]([^\"“”«»]+)[\"”»]")
+_FIRST = {"a", "1", "one", "first"}
+
+
+def rationale_check(
+    calls: Any,
+    *,
+    lexicon: Sequence[str] = SOURCE_WORDS,
+    min_words: int = 4,
+    by: By = (),
+    cluster: Cluster = "auto",
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Rates of four faults that an explanation can be checked for without a reference.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences with ``rationale``; ``score_first``, ``score_second`` (the judge's own scores) and ``text_first``,
+        ``text_second`` (what it read; ``text_source`` may join them) where there are such columns.
+    lexicon : sequence of str
+        Words that name a source; whole words, any case.
+    min_words : int
+        Words from which a quotation is looked up.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge, and per ``scheme`` and ``probe`` where there are such columns:
+
+        - ``score_conflict``: the verdict is not the side with the higher score (of equal scores: not a tie), among
+          valid calls with both scores;
+        - ``statement_conflict``: the last winner that the explanation states is not the verdict, among valid calls
+          whose explanation states one;
+        - ``label_mentioned``: a word of the lexicon occurs, among calls with an explanation;
+        - ``quote_absent``: a quotation of `min_words` words or more is in neither text (nor in the source), among calls
+          whose explanation has such a quotation.
+
+        A check without its columns has no row; one without a case is NaN with ``no data``. ``n`` is the cases; the
+        other calls are counted in the flag.
+
+    Raises
+    ------
+    DesignError
+        If there is neither a column ``rationale`` nor scores.
+
+    Notes
+    -----
+    The definitions are this package's. The paper names a consistency check, stereotype intrusion and fabrication, and
+    defines none of them. A statement is found by the patterns of this module (``[[A]]``, *verdict: A*, *summary 1 is
+    better*, *I prefer the second one*), A, 1, one and first being the candidate *shown first*; other wordings, other
+    languages, and denials within a match are missed, so that the rate is of the statements found. Lexicon words are not
+    read in context: a text about human rights mentions *human*. Quotations are compared without case, blanks and
+    punctuation; a paraphrase in quotation marks counts as absent.
+
+    Source: rationalization paper, abstract and Section V.C (scores and cited spans).
+
+    Examples
+    --------
+    >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "2"], "first": "x", "second": "y",
+    ...                       "choice": ["first", "second"],
+    ...                       "rationale": ["Summary 2 is better.", "The second one is better; an LLM wrote it."]})
+    >>> rationale_check(calls)[["term", "estimate", "n"]]
+                     term  estimate    n
+    0  statement_conflict       0.5  2.0
+    1     label_mentioned       0.5  2.0
+    """
+    table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
+    _refuse_without(table)
+    known = [c for c in ("scheme", "probe") if c in table]
+    columns = list(dict.fromkeys(["judge", *grouping([*names(by), *known], table.columns)]))
+    weight = counted(nw.from_native(table), [*columns, *names(cluster if isinstance(cluster, str) else ())])
+    table["n"] = call_counts(table[weight]) if weight else 1.0
+    data, _, note = clustered(nw.from_native(table, eager_only=True), columns, cluster)
+    table = data.to_native()
+    table.attrs[CLUSTERING] = note
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
+    checks: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+    chosen = table["choice"].astype(object).where(table["choice"].notna(), "invalid").astype(str)
+    for unknown in sorted(set(chosen) - set(CHOICES))[:1]:
+        raise SchemaError(
+            f"'choice' has {unknown!r}. Allowed: {', '.join(CHOICES)}. Map the table with "
+            "preferences(frame, labels={...})."
+        )
+    verdict = chosen.replace({"abstain": "tie"}).to_numpy(dtype=object)
+    valid = np.isin(verdict, ("first", "second", "tie"))
+    if {"score_first", "score_second"} <= set(table.columns):
+        checks["score_conflict"] = _score_conflict(table, verdict, valid)
+    if "rationale" in table:
+        text = texts_of(table["rationale"])
+        stated = np.array([stated_winner(t) for t in text], dtype=object)
+        checks["statement_conflict"] = (stated != verdict, valid & (stated != ""))
+        checks["label_mentioned"] = (mentions(text, lexicon), text != "")
+        if {"text_first", "text_second"} <= set(table.columns):
+            checks["quote_absent"] = _quote_absent(table, text, min_words)
+    rows = [r for term, (hit, trial) in checks.items() for r in rates(table, columns, term, hit, trial, **options)]
+    sums = table.groupby(columns, dropna=False, observed=True)["n"].sum().reset_index()
+    totals = {key_of(key): n for *key, n in sums.itertuples(index=False)}
+    for row in rows:
+        aside = totals[key_of(row[c] for c in columns)] - row["n"]
+        row["flag"] = flags(row["flag"], f"{aside:,.0f} calls without a case" if aside and row["n"] else "")
+    return estimates(rows, columns)
+
+
+def stated_winner(text: str) -> str:
+    """Return ``first``, ``second`` or ``tie``: the last winner that a text states; empty where it states none.
+
+    Examples
+    --------
+    >>> stated_winner("Summary 1 is better on style. Overall, the second summary is clearly better.")
+    'second'
+    >>> stated_winner("Both are equally good.")
+    'tie'
+    """
+    found = [(m.end(), _slot(m)) for p in PATTERNS for m in p.finditer(text)]
+    found += [(m.end(), "tie") for p in TIE_PATTERNS for m in p.finditer(text)]
+    return max(found)[1] if found else ""
+
+
+def _slot(match: re.Match[str]) -> str:
+    name = next(g for g in match.groups() if g is not None).lower()
+    return "first" if name in _FIRST else "second"
+
+
+def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether each text has a word of the lexicon."""
+    if isinstance(lexicon, str):
+        raise DesignError(f"lexicon={lexicon!r} is one text. Give a list of words: [{lexicon!r}], say.")
+    words = "|".join(re.escape(w) for w in sorted(lexicon, key=len, reverse=True))
+    pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
+    return np.array([bool(words) and bool(pattern.search(t)) for t in texts], dtype=bool)
+
+
+def _score_conflict(
+    table: pd.DataFrame, verdict: NDArray[Any], valid: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    one, two = (pd.to_numeric(table[c], errors="coerce").to_numpy(dtype=float) for c in ("score_first", "score_second"))
+    by_score = np.where(one > two, "first", np.where(one < two, "second", "tie"))
+    return by_score != verdict, valid & np.isfinite(one) & np.isfinite(two)
+
+
+def _quote_absent(
+    table: pd.DataFrame, text: NDArray[Any], min_words: int
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    shown = [texts_of(table[c]) for c in ("text_first", "text_second", "text_source") if c in table]
+    absent, quoting = np.zeros(len(text), dtype=bool), np.zeros(len(text), dtype=bool)
+    for i, explanation in enumerate(text):
+        quotes = [w for q in _QUOTED.findall(explanation) if len(w := _words(q)) >= min_words]
+        read = [f" {' '.join(_words(column[i]))} " for column in shown]
+        quoting[i] = bool(quotes)
+        absent[i] = any(not any(f" {' '.join(q)} " in r for r in read) for q in quotes)
+    return absent, quoting
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _refuse_without(table: pd.DataFrame) -> None:
+    missing = [c for c in required("preferences") if c not in table]
+    if missing or not ({"rationale"} <= set(table.columns) or {"score_first", "score_second"} <= set(table.columns)):
+        raise DesignError(
+            f"rationale_check needs {', '.join(missing) or 'rationale, or score_first and score_second'}. Columns: "
+            f"{', '.join(table.columns)}. Give a preferences frame that has the judge's reasons in 'rationale'."
+        )
+
+
+# ---- Do explanations change, and lean to the label, where the verdict does not? --------------------------------------
 
 NO_SAME = "no item with the same decision"
 _EXTRA = ("embed", "n_same", "n_items")

@@ -13,16 +13,16 @@ import pandas as pd
 
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import normal_quantile
-from judgestats.metrics.differences import (
+from judgestats.metrics.rates import (
     Marks,
     Sides,
     independent_difference,
     interval_difference,
     matched_sides,
     paired_difference,
+    rates,
     size_flag,
 )
-from judgestats.metrics.rates import rates
 from judgestats.results import NO_DATA, SMALL_N, UNBOUNDED, ZERO_BASE, estimates, flags
 from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from judgestats.errors import choose
 from judgestats.kernels.decomposition import DROPPED, NO_PREFERENCE, ONE_SIDED, POSITIONAL, STABLE, decompose
 from judgestats.kernels.proportions import goodman
-from judgestats.metrics.rates import rates
-from judgestats.metrics.shares import leans
+from judgestats.metrics.rates import leans, rates
 from judgestats.results import BY_STRUCTURE, NO_DATA, estimates
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.coding import codes_of

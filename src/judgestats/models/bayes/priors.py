@@ -14,7 +14,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.designs import Design
-from judgestats.models.likelihood.thresholds import Thresholds
+from judgestats.models.likelihood.objectives import Thresholds
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Prior:
-    """Prior of one parameter, as :func:`judgestats.models.verbs.sampled.compare` needs it.
+    """Prior of one parameter, as :func:`judgestats.models.postestimation.sampled.compare` needs it.
 
     Attributes
     ----------

@@ -11,18 +11,72 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import SchemaError
-from judgestats.schema.coding import (
-    Coded,
-    as_text,
-    column_codes,
-    compact,
-    each,
-    joint,
-    ranked_codes,
-    refuse_infinite,
-)
+from judgestats.errors import DesignError, SchemaError
+from judgestats.models.grammar.syntax import Formula
+from judgestats.schema.coding import Coded, as_text, column_codes, compact, each, joint, ranked_codes, refuse_infinite
 from judgestats.schema.declared_counts import call_counts, refuse_values
+
+# ---- Columns of a design that say nothing new ------------------------------------------------------------------------
+
+#: A column whose part outside the span of those before it is shorter than this, by its own length, is aliased (R's).
+TOLERANCE = 1e-7
+
+
+def independent(X: NDArray[np.float64]) -> list[int]:
+    """Positions of the columns that are no combination of those before them, as R keeps them.
+
+    Parameters
+    ----------
+    X : (N, p) array
+        Finite values.
+
+    Returns
+    -------
+    list of int
+
+    Examples
+    --------
+    >>> independent(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]))
+    [0, 1]
+    """
+    length = np.sqrt((X**2).sum(axis=0))
+    scaled = X / np.where(length > 0, length, 1)
+    if _clearly_full(scaled):
+        return list(range(X.shape[1]))
+    keep: list[int] = []
+    basis = np.empty_like(scaled)
+    for k in range(X.shape[1]):
+        Q = basis[:, : len(keep)]
+        rest = scaled[:, k] - Q @ (Q.T @ scaled[:, k])
+        rest -= Q @ (Q.T @ rest)  # twice is enough
+        norm = float(np.sqrt(rest @ rest))
+        if norm > TOLERANCE:
+            basis[:, len(keep)] = rest / norm
+            keep.append(k)
+    return keep
+
+
+def _clearly_full(scaled: NDArray[np.float64]) -> bool:
+    """Whether a Cholesky factor of the cross-product leaves no doubt."""
+    try:
+        factor = np.linalg.cholesky(scaled.T @ scaled)
+    except np.linalg.LinAlgError:
+        return False
+    return bool((np.diagonal(factor) > 1e-3).all())
+
+
+def finite(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
+    """Return the values, or raise a DesignError that says how many are not finite."""
+    wrong = int((~np.isfinite(values)).sum())
+    if wrong:
+        raise DesignError(
+            f"{what} is infinite or undefined in {wrong:,} distinct rows: a logarithm or a division of 0, or a scale "
+            "of a constant. Set these rows aside, or change the term."
+        )
+    return values
+
+
+# ---- Rows made distinct, with how often each occurs: what a model is coded on ----------------------------------------
 
 #: Values that are looked at before a column is taken for continuous.
 SAMPLE = 4096
@@ -298,3 +352,55 @@ def _order(frame: pd.DataFrame) -> NDArray[np.int64] | None:
     parts = [ranked_codes(frame[c]) for c in frame]
     code, _ = joint([(code, len(names)) for code, names in parts], len(frame))
     return np.argsort(code, kind="stable").astype(np.int64)
+
+
+# ---- Grouping factors: the levels that occur, and the level of each row ----------------------------------------------
+
+
+def coded_levels(frame: pd.DataFrame, names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Code of each row and the levels, sorted: numbers as numbers, text as text."""
+    parts = [_sorted_labels(frame[c]) for c in names]
+    code = parts[0][0]
+    for other, texts in parts[1:]:
+        code = code * len(texts) + other
+    if len(parts) == 1:
+        return code, parts[0][1]
+    seen, codes = np.unique(code, return_inverse=True)
+    spelled = []
+    for _, own in reversed(parts):
+        seen, place = np.divmod(seen, len(own))
+        names = [_escaped(label) for label in own]
+        spelled.append([names[i] for i in place])
+    return codes.astype(np.int64), tuple(":".join(several) for several in zip(*reversed(spelled), strict=True))
+
+
+def _sorted_labels(values: pd.Series[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Code of each row and the labels of one column."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.cat.categories.dtype)
+    codes, unique = pd.factorize(values)
+    names = labels(pd.Series(unique)).to_numpy(dtype=object)
+    order = np.argsort(unique if pd.api.types.is_numeric_dtype(values) else names, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[codes], tuple(names[order])
+
+
+def _escaped(label: str) -> str:
+    return label.replace("\\", "\\\\").replace(":", "\\:")
+
+
+def level_names(frame: pd.DataFrame, names: Sequence[str], parsed: Formula) -> NDArray[np.object_]:
+    """Name of the level of each row, None where a column is missing."""
+    parts = []
+    for name in names:
+        if name not in frame.columns:
+            raise parsed.fault(name, f"There is no column {name!r} in the new rows.", "Add it, None where it is new.")
+        parts.append(labels(frame[name]))
+    if len(parts) > 1:
+        parts = [part.map(_escaped, na_action="ignore") for part in parts]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + ":" + part
+    found: NDArray[np.object_] = whole.astype(object).where(whole.notna(), None).to_numpy(dtype=object)
+    return found

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from judgestats.models.engines.bayes_pymc import fit_pymc
-from judgestats.models.engines.bayes_statsmodels import fit_bayes
-from judgestats.models.engines.generalised import fit_gee, fit_glm
+from judgestats.models.engines.generalised import fit_bayes, fit_gee, fit_glm, fit_ordered
 from judgestats.models.engines.linear import fit_lpm, fit_mixedlm
-from judgestats.models.engines.ordinal import fit_ordered
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import fit_design
 

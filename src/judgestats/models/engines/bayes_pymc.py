@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.models.bayes.draws import NOT_MIXED, Draws
+from judgestats.models.bayes.draws import NOT_MIXED, Draws, from_priors, pymc, sample
 from judgestats.models.bayes.priors import Priors, priors, single, sizes
-from judgestats.models.bayes.replicates import from_priors
-from judgestats.models.bayes.sampling import pymc, sample
 from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import wrapped
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import Columns, Compressed, compress
-from judgestats.models.likelihood.thresholds import Thresholds
+from judgestats.models.likelihood.objectives import Thresholds
 from judgestats.models.ml import Model, parameter_names
 
 Floats = NDArray[np.float64]
@@ -59,7 +57,7 @@ def fit_pymc(
         ``params`` and ``covariance`` are posterior means and covariances; ``options`` has ``draws``, a
         :class:`judgestats.models.bayes.draws.Draws` of ``parameters`` (all of them, under their names) and of
         ``effects <t>`` for each random term, and ``prior``, the priors. There is no log likelihood: see
-        :func:`judgestats.models.verbs.crossvalidation.loo`.
+        :func:`judgestats.models.postestimation.crossvalidation.loo`.
 
     Raises
     ------

@@ -12,14 +12,147 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from judgestats.errors import FitError
-from judgestats.models.coding.factors import coded_levels
+from judgestats.models.coding.frames import coded_levels
 from judgestats.models.designs import Design
-from judgestats.models.engines.expansion import bernoulli, repeated
-from judgestats.models.engines.wrapping import call, refuse_random, wrapped
-from judgestats.models.fitted import Fitted
+from judgestats.models.engines.wrapping import Modes, bernoulli, call, refuse_random, repeated, wrapped
+from judgestats.models.fitted import NO_HESSIAN, TOO_SMALL, Fitted
 from judgestats.models.ml import Model
 
+# ---- statsmodels' Bayesian binomial mixed model, offered for comparison and with a warning ---------------------------
+
+#: Said in every fit of this engine.
+
+
+def fit_bayes(model: Model) -> Fitted:
+    """Fit a logistic mixed model with statsmodels' BinomialBayesMixedGLM, by variational Bayes.
+
+    **Not a reference.** Its standard errors were 3 to 14 times too small where they were checked: the approximation
+    takes fixed and random effects as independent of each other. (Its other method, the posterior mode, let a variance
+    collapse to 0 on ordinary data, and is not offered.) It has priors: sd 2 for fixed effects, sd 1 for the logarithms
+    of the standard deviations.
+
+    Parameters
+    ----------
+    model : Model
+        Binomial, logit, each random term of one column, no offset.
+
+    Returns
+    -------
+    Fitted
+        Posterior means and standard deviations; ``notes`` has ``standard errors too small``. There is no likelihood.
+
+    Raises
+    ------
+    FitError
+        If a term is correlated, or there is none, or an offset.
+    """
+    from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
+
+    _refuse(model)
+    d = repeated(bernoulli(model.design), "statsmodels")
+    rows = np.arange(len(d.y))
+    q = [len(t.levels) for t in d.terms]
+    Z = np.zeros((len(d.y), sum(q)))
+    for t, first in zip(d.terms, np.cumsum([0, *q]), strict=False):
+        Z[rows, first + t.codes] = t.values[:, 0]
+    ident = np.repeat(np.arange(len(q)), q)
+
+    def run() -> Any:
+        own = BinomialBayesMixedGLM(d.y, d.X, Z, ident)
+        start = np.zeros(d.X.shape[1] + len(q) + sum(q))
+        return own.fit_vb(mean=start, sd=np.full(len(start), 0.5), verbose=False)
+
+    result, notes = call(run, "statsmodels")
+    beta, spread = np.asarray(result.fe_mean), np.asarray(result.fe_sd)
+    sds = np.exp(np.asarray(result.vcp_mean))
+    params = np.concatenate([beta, sds])
+    covariance = np.diag(np.concatenate([spread, sds * np.asarray(result.vcp_sd)]) ** 2)
+    ends = np.cumsum(q)[:-1]
+    modes = tuple(m[:, None] for m in np.split(np.asarray(result.vc_mean), ends))
+    joint = np.diag(np.concatenate([spread, np.asarray(result.vc_sd)]) ** 2)
+    p = len(beta)
+    effects = Modes(modes, tuple(np.array([[s**2]]) for s in sds), joint, joint[p:, p:], p)
+    return wrapped(
+        model, "statsmodels", "variational Bayes", params, covariance, notes=(TOO_SMALL, *notes), run=fit_bayes,
+        effects=lambda: effects,
+    )  # fmt: skip
+
+
+def _refuse(model: Model) -> None:
+    d = model.design
+    parts = " + ".join(str(p) for p in d.formula.random) or "none"
+    if not d.terms or any(len(t.names) > 1 for t in d.terms):
+        raise FitError(
+            f"engine='statsmodels' takes random terms of one column each, such as (1|item) or (x||item); got: {parts}. "
+            "Use engine='ml'."
+        )
+    if (d.offset != 0).any():
+        raise FitError("engine='statsmodels' takes no offset. Use engine='ml'.")
+
+
+# ---- Cumulative models without random effects, by statsmodels --------------------------------------------------------
+
 Floats = NDArray[np.float64]
+
+
+def fit_ordered(model: Model) -> Fitted:
+    """Fit a cumulative model with statsmodels' OrderedModel; counts are written out.
+
+    Parameters
+    ----------
+    model : Model
+        Without random terms.
+
+    Returns
+    -------
+    Fitted
+        Thresholds themselves, not the logarithms of their distances that statsmodels estimates.
+
+    Raises
+    ------
+    FitError
+        If there are random terms, or statsmodels gives up.
+    """
+    from scipy import stats
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    refuse_random(model, "ordered")
+    d = repeated(model.design, "ordered")
+    p, inner = d.X.shape[1], len(d.categories) - 1
+
+    def run() -> tuple[Any, Floats]:
+        own = OrderedModel(
+            d.y.astype(int), d.X, offset=d.offset, distr=stats.norm if model.link == "probit" else stats.logistic
+        )
+        found = own.fit(method="bfgs", disp=False, maxiter=1000, gtol=1e-8)
+        return found, _covariance(found)
+
+    (result, inner_covariance), _ = call(run, "ordered")
+    raw = np.asarray(result.params)
+    steps = np.exp(raw[p + 1 :])
+    params = np.concatenate([raw[:p], raw[p] + np.concatenate([[0.0], np.cumsum(steps)])])
+    turn = np.eye(p + inner)  # of the thresholds by statsmodels' parameters
+    turn[p:, p] = 1.0
+    for k in range(1, inner):
+        turn[p + k :, p + k] = steps[k - 1]
+    covariance = turn @ inner_covariance @ turn.T
+    converged = bool(result.mle_retvals["converged"]) or float(np.abs(result.model.score(raw)).max()) < 1e-4 * len(d.y)
+    return wrapped(
+        model, "ordered", "ML", params, covariance, loglik=float(result.llf), converged=converged,
+        notes=(NO_HESSIAN,) if np.isnan(covariance).any() else (), run=fit_ordered,
+    )  # fmt: skip
+
+
+def _covariance(found: Any) -> Floats:
+    """Covariance by statsmodels; NaN where it could not invert the Hessian."""
+    try:
+        return np.asarray(found.cov_params(), float)
+    except ValueError:
+        return np.full((len(found.params), len(found.params)), np.nan)
+
+
+# ---- Generalised linear models without random effects: by maximum likelihood, and by estimating equations ------------
+
 #: Column that carries the codes of the clusters while rows are written out.
 CODES = "cluster codes"
 

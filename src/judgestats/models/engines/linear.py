@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FitError
 from judgestats.models.designs import Design, Term
-from judgestats.models.engines.expansion import bernoulli, repeated
-from judgestats.models.engines.modes import Modes
-from judgestats.models.engines.wrapping import call, wrapped
+from judgestats.models.engines.wrapping import Modes, bernoulli, call, repeated, wrapped
 from judgestats.models.fitted import SINGULAR, Fitted
 from judgestats.models.ml import Model, fit_design
 

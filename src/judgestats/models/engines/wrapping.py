@@ -3,18 +3,177 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.errors import FitError
+from judgestats.models.designs import Design
 from judgestats.models.fitted import NOT_CONVERGED, SEPARATION, Fitted
 from judgestats.models.ml import Model, parameter_names
 from judgestats.threads import warnings_recorded
 
+# ---- Designs in the form that other libraries take: one row for each call --------------------------------------------
+
+#: Calls that are written out, at most.
+MOST_CALLS = 2_000_000
+
+
+def taken(design: Design, rows: NDArray[Any], **changes: Any) -> Design:
+    """Some rows of a design, in some order, each as often as it is named.
+
+    Parameters
+    ----------
+    design : Design
+    rows : (M,) int array
+    **changes
+        Fields that differ.
+
+    Returns
+    -------
+    Design
+    """
+    terms = tuple(replace(t, values=t.values[rows], codes=t.codes[rows]) for t in design.terms)
+    arrays = {name: getattr(design, name)[rows] for name in ("y", "trials", "X", "offset", "count", "weights")}
+    own = {**arrays, "terms": terms, "frame": design.frame.iloc[rows].reset_index(drop=True), **changes}
+    return replace(design, **own)
+
+
+def bernoulli(design: Design) -> Design:
+    """Write ``cbind(k, n - k)`` as counted rows of 0 and 1; other designs are as they were.
+
+    Parameters
+    ----------
+    design : Design
+        Of a binomial model.
+
+    Returns
+    -------
+    Design
+        With 1 trial in each row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from judgestats.models.designs import design
+    >>> coded = design("cbind(k, m - k) ~ x", pd.DataFrame({"k": [1, 2], "m": [4, 2], "x": [0, 1]}), family="binomial")
+    >>> bernoulli(coded).y, bernoulli(coded).count
+    (array([0., 1., 1.]), array([3., 1., 2.]))
+    """
+    if (design.trials == 1).all():
+        return design
+    rows = np.repeat(np.arange(len(design.y)), 2)
+    y = np.tile([0.0, 1.0], len(design.y))
+    number = np.where(y == 1, design.y[rows], design.trials[rows] - design.y[rows])
+    kept = number > 0
+    count = design.count[rows] * number
+    return taken(design, rows[kept], y=y[kept], trials=np.ones(int(kept.sum())), count=count[kept])
+
+
+def repeated(design: Design, engine: str) -> Design:
+    """Write every row as often as it is counted.
+
+    Parameters
+    ----------
+    design : Design
+    engine : str
+        Who asks for it.
+
+    Returns
+    -------
+    Design
+        With a count of 1 in each row.
+
+    Raises
+    ------
+    FitError
+        If a count is not whole, or there are more than 2,000,000 calls.
+    """
+    if (design.count == 1).all():
+        return design
+    if (design.count % 1 != 0).any():
+        raise FitError(
+            f"engine={engine!r} takes each call by itself: the counts must be whole numbers. Use engine='ml'."
+        )
+    if design.count.sum() > MOST_CALLS:
+        raise FitError(
+            f"engine={engine!r} takes each call by itself, and {design.count.sum():,.0f} are more than {MOST_CALLS:,}. "
+            "Use engine='ml', which works on counts."
+        )
+    rows = np.repeat(np.arange(len(design.y)), design.count.astype(np.int64))
+    return taken(design, rows, count=np.ones(len(rows)))
+
+
+# ---- Random effects as another library reports them ------------------------------------------------------------------
+
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Random effects and a joint covariance.
+
+    Attributes
+    ----------
+    modes : tuple of (levels, k) float arrays
+    covariances : tuple of (k, k) float arrays
+        Of each term, for new levels.
+    joint : (p + q, p + q) float array
+        Covariance of β and b, term by term, level by level.
+    given : (q, q) float array
+        Covariance of b where β is known.
+    p : int
+        Fixed effects.
+    """
+
+    modes: tuple[Floats, ...]
+    covariances: tuple[Floats, ...]
+    joint: Floats
+    given: Floats
+    p: int
+
+    def _first(self, t: int) -> int:
+        return sum(m.size for m in self.modes[:t])
+
+    @property
+    def spreads(self) -> tuple[Floats, ...]:
+        """For each term (levels, k, k): covariance given the parameters."""
+        result = []
+        for t, own in enumerate(self.modes):
+            levels, k = own.shape
+            place = self._first(t) + np.arange(levels)[:, None] * k + np.arange(k)
+            result.append(self.given[place[:, :, None], place[:, None, :]])
+        return tuple(result)
+
+    def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
+        """Variance of x'β + z'b.
+
+        Parameters
+        ----------
+        X : (M, p) float array
+        zs : list of (M, k) float arrays
+        codes : list of (M,) int arrays
+            -1 is a new level.
+
+        Returns
+        -------
+        (M,) float array
+        """
+        load = np.zeros((len(X), len(self.joint)))
+        load[:, : self.p] = X
+        new = np.zeros(len(X))
+        for t, (z, code) in enumerate(zip(zs, codes, strict=True)):
+            known = np.flatnonzero(code >= 0)
+            for c in range(z.shape[1]):
+                load[known, self.p + self._first(t) + code[known] * z.shape[1] + c] = z[known, c]
+            new += np.where(code < 0, np.einsum("mi,ij,mj->m", z, self.covariances[t], z), 0.0)
+        return np.asarray(np.einsum("mi,ij,mj->m", load, self.joint, load) + new, float)
+
+
+# ---- What the engines of statsmodels share: refusals, warnings kept as notes, a Fitted made of their numbers ---------
 
 
 def refuse_random(model: Model, engine: str) -> None:

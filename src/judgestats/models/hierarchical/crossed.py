@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from judgestats.models.bayes.draws import FEW_EFFECTIVE, HEAVY, LEAST_ESS, MOST_PARETO, Draws, Top
+from judgestats.models.bayes.draws import FEW_EFFECTIVE, HEAVY, LEAST_ESS, MOST_PARETO, Draws, Top, pymc
 from judgestats.models.bayes.grids import Target, drawn
-from judgestats.models.bayes.sampling import pymc
 from judgestats.models.bayes.scales import Prior
 
 Floats = NDArray[np.float64]

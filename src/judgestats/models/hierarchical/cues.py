@@ -2,34 +2,455 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import confidence
-from judgestats.models.bayes.draws import Top
-from judgestats.models.bayes.replicates import beside
-from judgestats.models.bayes.sampling import likely, pymc, sample
+from judgestats.errors import DesignError, SchemaError, confidence, suggestion
+from judgestats.models.bayes.draws import Draws, Top, beside, likely, pymc, sample
 from judgestats.models.bayes.scales import Prior
-from judgestats.models.hierarchical.cue_effects import Probed
-from judgestats.models.hierarchical.doubts import FEW_JUDGES, PRIOR_DRIVEN, finding
-from judgestats.models.hierarchical.outcomes import Favoured, Outcomes, favoured_sides, outcomes
 from judgestats.models.hierarchical.posteriors import (
+    FEW_JUDGES,
+    NOT_TOLD,
+    PRIOR_DRIVEN,
     Posterior,
     convergence,
+    finding,
     foreseen,
     predictive,
     prior_table,
+    row,
     scales,
     tabled,
 )
+from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, flags
+from judgestats.schema.columns import required
+from judgestats.schema.counting import SHARED_PAIRS, tally
+from judgestats.schema.declared_counts import call_counts
+
+# ---- Counts of outcomes by judge, scheme and probe, from calls, their tally or printed tables ------------------------
+
+#: Candidate favoured by the cue: one for all probes, one for each, or a function of the probe.
+Favoured = str | Mapping[str, str] | Callable[[str], str]
+_NO_SIDE = ("tie", "invalid")
+#: Scheme that the others are compared with, where none is named.
+BASELINE = "Baseline"
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Counts of a model of outcomes.
+
+    Attributes
+    ----------
+    judges, schemes, probes, outcomes : tuple of str
+        The blind probe first; the reference outcome first.
+    counts : (J, S, P, K) float array
+    asides : dict
+        (judge, scheme, probe) -> flag of what was set aside.
+    dependent : str
+        Flag of calls that share a pair.
+    """
+
+    judges: tuple[str, ...]
+    schemes: tuple[str, ...]
+    probes: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    counts: NDArray[np.float64]
+    asides: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    dependent: str = ""
+
+    def compared(self, against: str | None = None) -> list[tuple[int, int]]:
+        """Each scheme with the one it is compared with, by default :data:`BASELINE`."""
+        if against is None and len(self.schemes) < 2:
+            return []
+        against = BASELINE if against is None else against
+        if against not in self.schemes:
+            known = [s for s in self.schemes if s]
+            told = (
+                f"It has: {', '.join(known)}. Name one of them."
+                if known
+                else "The table names no scheme: leave it out."
+            )
+            raise DesignError(f"against={against!r} is not in 'scheme'. {told}{suggestion(against, known)}")
+        base = self.schemes.index(against)
+        return [(s, base) for s in range(len(self.schemes)) if s != base]
+
+
+def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
+    """Read counts of outcomes.
+
+    Parameters
+    ----------
+    counts : frame, or mapping of str to frame
+        As :func:`judgestats.models.hierarchical.cues.susceptibility` takes it.
+    blind : str
+    reference : str, optional
+
+    Returns
+    -------
+    Outcomes
+    """
+    table = _printed(counts) if isinstance(counts, Mapping) else counts
+    table = table if isinstance(counts, Mapping) else tally(counts, "anchoring", cluster=False)
+    shared = bool(table.attrs.get(SHARED_PAIRS, False))
+    for name in ("judge", "probe", "outcome"):
+        if table[name].isna().any():
+            raise SchemaError(f"{name!r} has empty cells. Name every {name}; an answer that is none is 'invalid'.")
+    scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
+    table = table.assign(scheme=scheme.where(scheme.notna(), ""), n=call_counts(table["n"]))
+    for name in ("judge", "scheme", "probe", "outcome"):
+        table[name] = table[name].astype(str)
+    probes = sorted(set(table["probe"]))
+    if blind not in probes:
+        raise DesignError(f"blind={blind!r} is not in 'probe'. It has: {', '.join(probes)}.{suggestion(blind, probes)}")
+    if len(probes) < 2:
+        raise DesignError(f"There is no probe beside {blind!r}: nothing can have moved.")
+    kept = table[table["outcome"] != "invalid"]
+    axes = [sorted(set(table["judge"])), sorted(set(table["scheme"])), [blind, *(p for p in probes if p != blind)]]
+    kinds = sorted(set(kept["outcome"]))
+    if len(kinds) < 2 or not kept["n"].sum() > 0:
+        raise DesignError(f"Outcomes are {', '.join(kinds) or 'none'}: a model of outcomes needs two or more.")
+    cube = _cube(kept, [*axes, kinds])
+    kinds, cube = _referred(kinds, cube, reference)
+    invalid = _cube(table[table["outcome"] == "invalid"], [*axes, ["invalid"]])[..., 0]
+    asides = {(int(j), int(s), int(p)): f"{axes[2][p]}: {invalid[j, s, p]:,.0f} invalid set aside"
+              for j, s, p in np.argwhere(invalid > 0)}  # fmt: skip
+    judges, schemes, ordered = (tuple(a) for a in axes)
+    return Outcomes(judges, schemes, ordered, tuple(kinds), cube, asides, NOT_INDEPENDENT if shared else "")
+
+
+def _printed(tables: Mapping[Any, Any]) -> pd.DataFrame:
+    """Printed tables, one for each probe, as a tally."""
+    parts = []
+    for probe, table in tables.items():
+        frame = nw.from_native(table).lazy().collect(backend="pandas").to_native()
+        if "judge" not in frame:
+            raise SchemaError(f"The table of probe {probe!r} has no column 'judge'. Columns: {', '.join(frame)}.")
+        keys = [c for c in ("judge", "scheme") if c in frame]
+        counted = [c for c in frame.columns if c not in keys]
+        text = [c for c in counted if not pd.api.types.is_numeric_dtype(frame[c])]
+        if text or len(counted) < 2:
+            raise SchemaError(
+                f"The table of probe {probe!r} has the columns {', '.join(frame)}. Besides judge and scheme it holds "
+                f"counts, one column for each outcome; {text[0] if text else 'a second column of them'!r} "
+                f"{'is text' if text else 'is missing'}."
+            )
+        parts.append(frame.melt(keys, counted, "outcome", "n").assign(probe=str(probe)))
+    if not parts:
+        raise SchemaError("The mapping {probe: table} is empty.")
+    return pd.concat(parts, ignore_index=True)
+
+
+def _cube(table: pd.DataFrame, axes: list[list[str]]) -> NDArray[np.float64]:
+    cube = np.zeros([len(a) for a in axes])
+    names = ("judge", "scheme", "probe", "outcome")
+    places = [pd.Index(a).get_indexer(table[c].to_numpy(dtype=object)) for c, a in zip(names, axes, strict=True)]
+    np.add.at(cube, tuple(places), table["n"].to_numpy(dtype=float))
+    return cube
+
+
+def _referred(
+    kinds: list[str], cube: NDArray[np.float64], reference: str | None
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Put the reference outcome first."""
+    if reference is not None and reference not in kinds:
+        raise DesignError(
+            f"reference={reference!r} is no outcome. Outcomes: {', '.join(kinds)}.{suggestion(reference, kinds)}"
+        )
+    total = cube.sum(axis=-1)
+    smallest = (cube[total > 0] / total[total > 0][:, None]).min(axis=0)
+    first = int(np.argmax(smallest)) if reference is None else kinds.index(reference)
+    order = [first, *(k for k in range(len(kinds)) if k != first)]
+    return [kinds[k] for k in order], cube[..., order]
+
+
+def favoured_sides(counts: Any, data: Outcomes, favoured: Favoured | None, label: str | None) -> dict[str, str]:
+    """Candidate that the cue favours, by probe.
+
+    Parameters
+    ----------
+    counts : frame or mapping
+    data : Outcomes
+    favoured, label
+        As for :func:`judgestats.anchoring`.
+
+    Returns
+    -------
+    dict
+    """
+    labelled = data.probes[1:]
+    named: dict[str, set[str]]
+    if favoured is None:
+        named = _shown(counts, label)
+    elif callable(favoured):
+        named = {p: {str(favoured(p))} for p in labelled}
+    elif isinstance(favoured, Mapping):
+        named = {str(p): {str(c)} for p, c in favoured.items()}
+    else:
+        named = {p: {str(favoured)} for p in labelled}
+    candidates = [o for o in data.outcomes if o not in _NO_SIDE]
+    sides = {}
+    for probe in labelled:
+        found = sorted(named.get(probe, set()))
+        if len(found) != 1:
+            raise DesignError(
+                f"Probe {probe!r} needs one favoured candidate, and has {', '.join(found) or 'none'}. Give favoured= "
+                "{probe: candidate}; where the side differs from item to item, name the candidates so that it does not."
+            )
+        if found[0] not in candidates:
+            raise DesignError(
+                f"favoured={found[0]!r} of probe {probe!r} is chosen in no call. Chosen are: {', '.join(candidates)}."
+                f"{suggestion(found[0], candidates)}"
+            )
+        sides[probe] = found[0]
+    return sides
+
+
+def _shown(counts: Any, label: str | None) -> dict[str, set[str]]:
+    """Sides that a frame itself names, by probe."""
+    present = [] if isinstance(counts, Mapping) else list(nw.from_native(counts).collect_schema().names())
+    if "favoured" in present:
+        table = nw.from_native(counts).lazy().select("probe", "favoured").collect(backend="pandas").to_native()
+        side = table["favoured"].astype(object).where(table["favoured"].notna() & (table["favoured"] != ""), None)
+    elif {*required("preferences"), "label_first", "label_second"} <= set(present) and label is not None:
+        columns = ("probe", "first", "second", "label_first", "label_second")
+        table = nw.from_native(counts).lazy().select(*columns).collect(backend="pandas").to_native()
+        one, two = (table[f"label_{slot}"].astype(object).astype(str) == label for slot in ("first", "second"))
+        side = table["first"].astype(object).where(one & ~two, table["second"].astype(object).where(two & ~one, None))
+    else:
+        raise DesignError(
+            "Which candidate does the cue favour? Give favoured={probe: candidate}, or one candidate for all probes; "
+            "or, with label_first and label_second, favoured_label=."
+        )
+    known = side.notna()
+    pairs = zip(table["probe"][known].astype(str), side[known].astype(str), strict=True)
+    result: dict[str, set[str]] = {}
+    for probe, name in pairs:
+        result.setdefault(probe, set()).add(name)
+    return result
+
+
+# ---- Quantities of anchoring from shares of outcomes, and their rows -------------------------------------------------
 
 Floats = NDArray[np.float64]
 Terms = dict[str, Floats]
+Rows = Iterator[dict[str, Any]]
+
+#: Names in the column ``judge`` of rows that are of no one judge.
+MEAN, ANOTHER = "mean of judges", "another judge"
+AT_ZERO = "no gain, interval at 0"
+AGREE = "draws agree"
+_GAINS = {"lds": "shift_favoured", "ols": "shift_opposed", "ts": "shift_tie"}
+_OF_TIES = ("shift_tie", "ts", "tie", "tie_blind")
+
+
+def roles(shares: Floats, data: Outcomes, side: int) -> Floats:
+    """Shares of favoured, opposed and tie, (..., 3)."""
+    tie = shares[..., data.outcomes.index("tie")] if "tie" in data.outcomes else np.zeros(shares.shape[:-1])
+    own = shares[..., side]
+    return np.stack([own, np.clip(1.0 - own - tie, 0.0, 1.0), tie], axis=-1)
+
+
+def _leaning(roles: Floats) -> Floats:
+    """Favoured share among answers that took a side."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = roles[..., 0] / (roles[..., 0] + roles[..., 1])
+    return result
+
+
+def movement(blind: Floats, probe: Floats) -> Terms:
+    """Terms of anchoring from shares of favoured, opposed and tie.
+
+    Parameters
+    ----------
+    blind, probe : (..., 3) float arrays
+
+    Returns
+    -------
+    dict of (...) arrays
+        ``lao`` is NaN where nothing moves.
+    """
+    shift = probe - blind
+    gains = np.maximum(shift, 0.0)
+    total = gains.sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lao = np.where(total > 0, gains[..., 0] / total, np.nan)
+    return {
+        **{name: shift[..., k] for k, name in enumerate(_GAINS.values())},
+        **{name: gains[..., k] for k, name in enumerate(_GAINS)},
+        "lao": lao,
+        "total_variation": total,
+        "shift_nontie": _leaning(probe) - _leaning(blind),
+        "tie": probe[..., 2],
+        "tie_blind": blind[..., 2],
+    }
+
+
+def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
+    """What a scheme changes in the favoured shift by abstaining, and by choosing otherwise where a side is taken.
+
+    Parameters
+    ----------
+    blind, probe : (..., S, 3) float arrays
+    one, two : int
+        Schemes.
+
+    Returns
+    -------
+    dict of (...) arrays
+        They add up to the difference of the shifts of the two schemes.
+    """
+    sided = [(1 - blind[..., s, 2], 1 - probe[..., s, 2]) for s in (one, two)]
+    lean = [(_leaning(blind)[..., s], _leaning(probe)[..., s]) for s in (one, two)]
+
+    def shift(t: int, q: int) -> Floats:
+        result: Floats = sided[t][1] * lean[q][1] - sided[t][0] * lean[q][0]
+        return result
+
+    abstaining = (shift(0, 0) - shift(1, 0) + shift(0, 1) - shift(1, 1)) / 2
+    choosing = (shift(0, 0) - shift(0, 1) + shift(1, 0) - shift(1, 1)) / 2
+    return {"by_abstaining": abstaining, "by_choosing": choosing}
+
+
+@dataclass(frozen=True)
+class Probed:
+    """Shares under one probe and blind, and what is told about them.
+
+    Attributes
+    ----------
+    data : Outcomes
+    probe : int
+    favoured : str
+    shares : (chains, draws, J or J + 1, S, P, K) float array
+        Last of several judges: one more of their kind.
+    conf_level : float
+    draws : Draws
+        Those that the shares come from.
+    """
+
+    data: Outcomes
+    probe: int
+    favoured: str
+    shares: Floats
+    conf_level: float
+    draws: Draws
+
+    def rows(self, compared: list[tuple[int, int]]) -> Rows:
+        """Movement under each scheme, then one scheme against another."""
+        side = self.data.outcomes.index(self.favoured)
+        blind, probe = (roles(self.shares[..., p, :], self.data, side) for p in (0, self.probe))
+        terms = movement(blind, probe)
+        for s in range(len(self.data.schemes)):
+            yield from self._moved(terms, s)
+        for one, two in compared:
+            yield from self._differences(terms, parts(blind, probe, one, two), one, two)
+
+    def _judges(self, schemes: tuple[int, ...]) -> Iterator[tuple[str, list[int], float, bool, str]]:
+        """Name, places, calls, whether no tie is counted, and flag, of each judge and of all."""
+        data = self.data
+        cells = np.ix_(range(len(data.judges)), schemes, (0, self.probe))
+        n = data.counts.sum(axis=-1)[cells].min(axis=(1, 2))
+        tieless = np.zeros(len(n), bool)
+        if "tie" in data.outcomes:
+            tieless = data.counts[..., data.outcomes.index("tie")][cells].sum(axis=(1, 2)) == 0
+        for j, name in enumerate(data.judges):
+            aside = [data.asides.get((j, s, p), "") for s in schemes for p in (0, self.probe)]
+            small = NO_DATA if n[j] == 0 else SMALL_N if n[j] < 30 else ""
+            yield name, [j] if n[j] else [], float(n[j]), bool(tieless[j]), flags(small, data.dependent, *aside)
+        if len(data.judges) > 1:
+            few = flags(FEW_JUDGES if len(data.judges) < 5 else "", data.dependent)
+            known = [int(j) for j in np.flatnonzero(n)]
+            yield MEAN, known, float(n.sum()), bool(tieless.all()), few
+            yield ANOTHER, [len(data.judges)] if known else [], float(n.sum()), bool(tieless.all()), few
+
+    def _key(self, judge: str, one: int, two: int | None = None) -> dict[str, Any]:
+        named = {"judge": judge, "scheme": self.data.schemes[one], "probe": self.data.probes[self.probe]}
+        return {**named, "against": "" if two is None else self.data.schemes[two], "favoured": self.favoured}
+
+    def _row(self, term: str, values: Floats, n: float, flag: str, key: dict[str, Any]) -> dict[str, Any]:
+        """One row of the mean over the places of the last axis; NaN where there are none."""
+        if not values.shape[-1] or np.isnan(values).any():
+            return {**key, "term": term, "estimate": math.nan, "n": n, "method": self.draws.method, "flag": flag}
+        own = values.mean(axis=-1)
+        more: dict[str, Any] = {"n": n, "method": self.draws.method, "flag": flag, "draws": self.draws}
+        made = row(term, own, conf_level=self.conf_level, **more, **key)
+        if made["conf_low"] < made["conf_high"]:
+            return made
+        return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(flag, AGREE)}
+
+    def _moved(self, terms: Terms, s: int) -> Rows:
+        for judge, places, n, tieless, flag in self._judges((s,)):
+            made = {}
+            for term, values in terms.items():
+                doubt = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
+                made[term] = self._row(term, values[..., s][..., places], n, doubt, self._key(judge, s))
+            if places:
+                held = all(_holds_0(made[t]) for t in _GAINS.values())
+                made["lao"]["flag"] = flags(made["lao"]["flag"], NOT_TOLD if held else "")
+                if judge not in (MEAN, ANOTHER):
+                    made |= {gain: clipped(made[gain], made[signed]) for gain, signed in _GAINS.items()}
+            yield from made.values()
+
+    def _differences(self, terms: Terms, pieces: Terms, one: int, two: int) -> Rows:
+        for judge, places, n, tieless, flag in self._judges((one, two)):
+            key = self._key(judge, one, two)
+            for term, values in terms.items():
+                doubt = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
+                changed = (values[..., one] - values[..., two])[..., places]
+                yield self._row(f"{term} difference", changed, n, doubt, key)
+            for term, values in pieces.items():
+                yield self._row(term, values[..., places], n, flag, key)
+            lds = [terms["lds"][..., s][..., places] for s in (one, two)]
+            part = [pieces[name][..., places].mean(axis=-1) for name in ("by_abstaining", "by_choosing") if places]
+            sure: dict[str, Any] = dict.fromkeys(("probability_helps", "probability_bought"), np.array(math.nan))
+            if places:
+                sure["probability_helps"] = lds[0].mean(axis=-1) < lds[1].mean(axis=-1)
+                sure["probability_bought"] = (part[0] < 0) & (part[0] < part[1])
+            if judge == MEAN and places:
+                sure["probability_helps_all"] = (lds[0] < lds[1]).all(axis=-1)
+            for name, held in sure.items():
+                value = float(held.mean())
+                yield {**key, "term": name, "estimate": value, "n": n, "method": self.draws.method, "flag": flag}
+
+
+def _holds_0(made: dict[str, Any]) -> bool:
+    return not (made["conf_low"] > 0 or made["conf_high"] < 0)
+
+
+def clipped(gain: dict[str, Any], signed: dict[str, Any]) -> dict[str, Any]:
+    """The row of a gain from that of its signed shift: estimate and interval with what is below 0 put to 0.
+
+    Parameters
+    ----------
+    gain, signed : dict
+
+    Returns
+    -------
+    dict
+        Without an interval where that would be [0, 0].
+    """
+    low, high = (max(0.0, signed[end]) for end in ("conf_low", "conf_high"))
+    made = {
+        **gain,
+        "estimate": max(0.0, signed["estimate"]),
+        "conf_low": low,
+        "conf_high": high,
+        "flag": signed["flag"],
+    }
+    if high > 0:
+        return made
+    return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(made["flag"], AT_ZERO)}
+
+
+# ---- How far does a cue move each judge, and does a protocol help it? Counts of outcomes, judges partly pooled
+
 
 #: Name -> scale, and what it is the scale of.
 PRIORS: dict[str, float] = {"mean": 3.0, "probe": 2.5, "sd_blind": 1.0, "sd_probe": 2.0}

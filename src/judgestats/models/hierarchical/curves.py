@@ -2,42 +2,568 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit, ndtr
 
-from judgestats.errors import DesignError, choose, confidence
-from judgestats.models.bayes.draws import Draws, Top
-from judgestats.models.bayes.replicates import beside
-from judgestats.models.bayes.sampling import likely, pymc, sample_each
+from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.models.bayes.draws import Draws, Top, beside, likely, pymc, sample_each
 from judgestats.models.bayes.scales import Prior
-from judgestats.models.hierarchical.curve_effects import Fitted, consequences, curve_rows
-from judgestats.models.hierarchical.ladders import (
-    LAPSE_CENTRE,
-    MEANING,
-    MOST_LAPSE,
-    NAMES,
-    PRIORS,
-    Ladder,
-    ladder,
-    shares,
-)
+from judgestats.models.bias_models.calls import answers, ordered_labels
+from judgestats.models.coding.frames import columns
+from judgestats.models.hierarchical.cues import MEAN
 from judgestats.models.hierarchical.posteriors import (
+    BETWEEN,
+    PRIOR_DRIVEN,
+    SLOTS_UNKNOWN,
     Posterior,
     convergence,
     foreseen,
+    merged,
+    of_prior,
     predictive,
     prior_table,
+    row,
     scales,
     tabled,
 )
-from judgestats.models.hierarchical.predictors import ROWS, predictor
+from judgestats.results import LEFT_CENSORED, NOT_INDEPENDENT, RIGHT_CENSORED, SMALL_N, flags, incomplete_ladder
+from judgestats.schema.columns import COUNTS, N
+
+# ---- Counts of answers over differences of quality: by slot, or against the better candidate -------------------------
 
 Floats = NDArray[np.float64]
+#: Name -> scale of the prior.
+PRIORS: dict[str, float] = {
+    "slope": 1.5, "criterion": 1.5, "bias": 1.0, "lapse": 1.0, "ratio": 1.0, "spread": 0.5, "spread_ratio": 0.5,
+}  # fmt: skip
+MEANING = {
+    "slope": ("normal", "log of the slope per smallest step"),
+    "criterion": ("normal", "log of the half-width of the range of ties"),
+    "bias": ("normal", "lean to the first slot, in units of the latent scale; half-normal where slots are unknown"),
+    "lapse": ("normal", "log-odds of twice the share of answers at random, around -2.75 (3 % of answers)"),
+    "ratio": ("normal", "log ratio of slope and of criterion between conditions; difference of bias"),
+    "spread": ("half-normal", "of the judges around each of the first four"),
+    "spread_ratio": ("half-normal", "of the judges around each change between conditions"),
+}
+#: A judge that answers at random more often than not has no curve: without this bound, a wide prior finds one.
+MOST_LAPSE = 0.5
+#: Log-odds of a lapse among the lapses that may be: 3 % of answers.
+LAPSE_CENTRE = -2.75
+#: Log slope, log criterion, bias.
+NAMES = ("slope", "criterion", "bias")
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Counts of a psychometric model.
+
+    Attributes
+    ----------
+    judges, conditions : tuple of str
+        The baseline first.
+    judge, condition : (N,) int arrays
+        Of each cell.
+    x : (N,) float array
+        By how much the first slot is better, in smallest steps; of the better candidate (0 or more) where slots are
+        unknown.
+    counts : (N, 4) float array
+        First, tie, second, and either of the slots; against the better candidate: correct, tie, wrong, either.
+    folded : bool
+        Whether slots are unknown.
+    random : (J, 3) float array
+        What an answer at random is.
+    unit : float
+        The smallest step.
+    link : str
+    flag : dict of str to str
+        Judge -> what was set aside.
+    """
+
+    judges: tuple[str, ...]
+    conditions: tuple[str, ...]
+    judge: NDArray[np.int64]
+    condition: NDArray[np.int64]
+    x: Floats
+    counts: Floats
+    folded: bool
+    random: Floats
+    unit: float
+    link: str = "logit"
+    flag: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def merged(self) -> NDArray[np.bool_]:
+        """Cells in which it is not known which candidate was preferred."""
+        return np.asarray(self.folded & (self.x == 0))
+
+
+def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None, link: str = "logit") -> Ladder:
+    """Read answers over differences of quality.
+
+    Parameters
+    ----------
+    data, by, quality, baseline, link
+        As :func:`judgestats.models.hierarchical.curves.psychometric` takes them.
+
+    Returns
+    -------
+    Ladder
+    """
+    _refuse_without_counts(data)
+    _refuse_without_quality(data, by, quality)
+    found, folded = answers(data, by, quality)
+    table = found.table
+    table = table[table["n"] > 0]
+    if table.empty:
+        raise DesignError(f"No call is left ({flags(found.flag()) or 'all counts are 0'}).")
+    if not np.isfinite(table["x"].to_numpy(dtype=float)).all():
+        raise SchemaError("A difference of quality is infinite or missing. Leave these calls out.")
+    if not (table["x"] != 0).any():
+        raise DesignError("The difference of quality is 0 in every call: give delta and better, or quality=.")
+    judges, conditions = ordered_labels(table["judge"]), ordered_labels(table["group"])
+    if baseline is None and len(conditions) > 1:
+        raise DesignError(f"{by!r} has {len(conditions)} values ({', '.join(conditions)}). Say which is the baseline=.")
+    if baseline is not None and baseline not in conditions:
+        raise DesignError(
+            f"baseline={baseline!r} is no value of {by!r}. Values: {', '.join(conditions)}."
+            f"{suggestion(baseline, conditions)}"
+        )
+    conditions = ordered_labels(table["group"], baseline)
+    wide = _wide(table, folded)
+    unit = float(np.abs(wide["x"][wide["x"] != 0]).min())
+    code = pd.Index(judges).get_indexer(wide["judge"].astype(str).to_numpy(dtype=object))
+    group = pd.Index(conditions).get_indexer(wide["group"].astype(str).to_numpy(dtype=object))
+    counts = wide[["first", "tie", "second", "either"]].to_numpy(dtype=float)
+    tied = np.bincount(code, counts[:, 1], minlength=len(judges)) > 0
+    random = np.where(tied[:, None], 1 / 3, np.array([0.5, 0.0, 0.5])[None])
+    known = table[table["pair"] != ""].groupby("judge").agg(n=("n", "sum"), pairs=("pair", "nunique"))
+    shared = {str(j) for j, n, pairs in known.itertuples() if n > pairs}
+    told = {j: flags(found.flag(j), NOT_INDEPENDENT if j in shared else "") for j in judges}
+    return Ladder(judges, conditions, code, group, wide["x"].to_numpy(dtype=float) / unit, counts, folded, random, unit,
+                  link, told)  # fmt: skip
+
+
+def _refuse_without_counts(data: Any) -> None:
+    present = columns(data)
+    if "outcome" in present and "choice" not in present and not {N, COUNTS} & {*present}:
+        raise SchemaError(f"The table has outcomes and no counts 'n'. Columns: {', '.join(present)}.")
+
+
+def _refuse_without_quality(data: Any, by: str | None, quality: str | None) -> None:
+    """Raise where a column is missing that says by how much one candidate is better, or what was answered."""
+    present = columns(data)
+    if by is not None and by not in present:
+        raise DesignError(f"by={by!r} is no column. Columns: {', '.join(present)}.{suggestion(by, present)}")
+    tallied = "outcome" in present and "choice" not in present
+    if tallied:
+        lacking = [c for c in ("judge", "delta") if c not in present]
+        how = "A tally for psychometric() has judge, delta (difference of quality, 0 or more), outcome and n"
+    else:
+        sided = quality is not None and {f"{quality}_first", f"{quality}_second"} <= {*present}
+        known = sided or quality in present or (quality is None and "better" in present)
+        lacking = [c for c in ("judge", "choice") if c not in present] + ([] if known else [quality or "better"])
+        how = (
+            "Preferences for psychometric() have judge, first, second, choice, and delta and better, or quality= (a "
+            "column, or the stem of <quality>_first and <quality>_second)"
+        )
+    if lacking:
+        raise DesignError(
+            f"There is no column {lacking[0]!r}. {how}. Columns: {', '.join(present)}.{suggestion(lacking[0], present)}"
+        )
+
+
+def _wide(table: pd.DataFrame, folded: bool) -> pd.DataFrame:
+    """One row for each judge, condition and difference; the halves of a tally without slots put together again."""
+    keys = ["judge", "group", "x"]
+    table = table.assign(x=table["x"].astype(float) + 0.0)
+    wide = table.pivot_table(index=keys, columns="answer", values="n", aggfunc="sum", observed=True)
+    wide = wide.reindex(columns=["first", "tie", "second"]).fillna(0.0).reset_index().assign(either=0.0)
+    if not folded:
+        return wide
+    wide = wide[wide["x"] >= 0].reset_index(drop=True)
+    level, two = wide["x"] == 0, np.where(wide["x"] > 0, 2.0, 1.0)
+    wide["either"] = (wide["first"] + wide["second"]).where(level, 0.0)
+    for name in ("first", "second"):
+        wide[name] = (wide[name] * two).where(~level, 0.0)
+    wide["tie"] = wide["tie"] * two
+    return wide
+
+
+def cdf(link: str, z: Floats) -> Floats:
+    """Distribution function of a link.
+
+    Parameters
+    ----------
+    link : {'logit', 'probit'}
+    z : array
+
+    Returns
+    -------
+    array
+    """
+    result: Floats = expit(z) if link == "logit" else ndtr(z)
+    return result
+
+
+def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: Floats) -> Floats:
+    """Probabilities of first, tie and second (correct, tie and wrong) in each cell.
+
+    Parameters
+    ----------
+    data : Ladder
+    slope, criterion, bias : (..., J, G) float arrays
+        Slope per smallest step.
+    lapse : (..., J) float array
+
+    Returns
+    -------
+    (..., N, 3) float array
+    """
+    j, g = data.judge, data.condition
+    s, c, b = (v[..., j, g] for v in (slope, criterion, bias))
+    one, two = cdf(data.link, s * data.x + b - c), cdf(data.link, -s * data.x - b - c)
+    if data.folded:
+        one = (one + cdf(data.link, s * data.x - b - c)) / 2
+        two = (two + cdf(data.link, -s * data.x + b - c)) / 2
+    plain = np.stack([one, np.clip(1 - one - two, 0.0, 1.0), two], axis=-1)
+    at_random = lapse[..., j, None]
+    return (1 - at_random) * plain + at_random * data.random[j]
+
+
+def correct(data: Ladder, x: Floats, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
+    """Share of correct answers, both orders alike, at a difference `x` in smallest steps.
+
+    Parameters
+    ----------
+    data : Ladder
+    x, s, c, b : (..., J, G) float arrays
+    lapse : (..., J) float array
+
+    Returns
+    -------
+    (..., J, G) float array
+    """
+    plain = (cdf(data.link, s * x + b - c) + cdf(data.link, s * x - b - c)) / 2
+    result: Floats = (1 - lapse[..., None]) * plain + lapse[..., None] * data.random[:, :1]
+    return result
+
+
+def threshold(data: Ladder, level: float, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
+    """Difference of quality at which the share of correct answers is `level`; inf where it never is.
+
+    Parameters
+    ----------
+    data : Ladder
+    level : float
+    s, c, b : (..., J, G) float arrays
+    lapse : (..., J) float array
+
+    Returns
+    -------
+    (..., J, G) float array
+        In the units of the data.
+    """
+    low, high = np.zeros_like(s), np.full_like(s, 1e4)
+    never = correct(data, high, s, c, b, lapse) < level
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = correct(data, middle, s, c, b, lapse) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.where(never, math.inf, high * data.unit)
+
+
+# ---- Rows of a psychometric model, and what of them the prior decides ------------------------------------------------
+
+Fits = Mapping[tuple[str, str], "Fitted"]
+
+NO_TIES = "no ties"
+#: Above it, the ratio of posterior and prior sd says that the data taught little.
+TAUGHT_LITTLE = 0.5
+#: In posterior sds, and as a ratio of sds: what a prior twice as wide may change.
+MOST_MOVED, MOST_WIDENED = 0.5, 1.5
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One model and its consequences.
+
+    Attributes
+    ----------
+    data : Ladder
+    draws : Draws
+    values : dict of (chains, draws, J, G) float arrays
+    prior : dict of (1, size, ...) float arrays
+    """
+
+    data: Ladder
+    draws: Draws
+    values: dict[str, Floats]
+    prior: dict[str, Floats]
+
+
+def consequences(data: Ladder, values: Mapping[str, Floats], level: float) -> dict[str, Floats]:
+    """Threshold, slope, criterion, slot bias and lapse of each judge and condition.
+
+    Parameters
+    ----------
+    data : Ladder
+    values : mapping
+        Draws of the parameters.
+    level : float
+
+    Returns
+    -------
+    dict of (chains, draws, J, G) float arrays
+    """
+    s, c, b, lapse = (np.asarray(values[name]) for name in ("slope", "criterion", "bias", "lapse"))
+    return {
+        "threshold": threshold(data, level, s, c, b, lapse),
+        "slope": s / data.unit,
+        "criterion": c,
+        "slot_bias": b,
+        "lapse": np.broadcast_to(lapse[..., None], s.shape),
+    }
+
+
+def _scaled(term: str, values: Floats) -> Floats:
+    """On the scale on which posterior and prior are compared."""
+    if term in ("slope", "criterion"):
+        return np.log(values)
+    if term == "lapse":
+        return np.log(values) - np.log1p(-values)
+    if term == "threshold":  # where it is never reached: as far as can be
+        return np.log(np.clip(values, 1e-3, 1e3))
+    return values
+
+
+def _prior_decides(term: str, own: Floats, prior: Floats, wide: Floats | None) -> bool:
+    """Whether data moved the prior little, or a wider prior moves the posterior much."""
+    own, prior = _scaled(term, own), _scaled(term, prior)
+    sd = float(own.std())
+    if sd > TAUGHT_LITTLE * float(prior.std()):
+        return True
+    if wide is None:
+        return False
+    other = _scaled(term, wide)
+    return abs(float(other.mean() - own.mean())) > MOST_MOVED * sd or float(other.std()) > MOST_WIDENED * sd
+
+
+def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> list[dict[str, Any]]:
+    """Rows of every judge, condition, link and prior.
+
+    Parameters
+    ----------
+    fits : mapping
+        (link, prior) -> model.
+    by : str or None
+    level : float
+    conf_level : float
+
+    Returns
+    -------
+    list of dict
+    """
+    data = next(iter(fits.values())).data
+    made: list[dict[str, Any]] = []
+    for j, judge in enumerate(data.judges):
+        for g, condition in enumerate(data.conditions):
+            for link, prior in fits:
+                key = {"judge": judge, **({by: condition} if by else {}), "link": link, "prior": prior}
+                made += _of_curve(fits, (link, prior), j, g, key, level, conf_level)
+                if g:
+                    made += _of_change(fits, (link, prior), [j], g, key, conf_level)
+    if len(data.judges) > 1:
+        for g, condition in enumerate(data.conditions[1:], 1):
+            for link, prior in fits:
+                key = {"judge": MEAN, by or "condition": condition, "link": link, "prior": prior}
+                made += _of_change(fits, (link, prior), [*range(len(data.judges))], g, key, conf_level)
+    return made
+
+
+def _of_curve(
+    fits: Fits, which: tuple[str, str], j: int, g: int, key: dict[str, Any], level: float, conf_level: float
+) -> Iterator[dict[str, Any]]:
+    fitted = fits[which]
+    data = fitted.data
+    here = (data.judge == j) & (data.condition == g)
+    n = float(data.counts[here].sum())
+    tied = "" if data.random[j, 1] else NO_TIES
+    flag = flags(data.flag.get(data.judges[j], ""), SMALL_N if n < 30 else "", tied)
+    before = consequences(data, fitted.prior, level)
+    first, wide = fits[which[0], "stated"], fits.get((which[0], "wider"))
+    for term, values in fitted.values.items():
+        own = values[..., j, g]
+        common = {"n": n, "method": fitted.draws.method, **key}
+        prior = (before if which[1] == "stated" else consequences(data, first.prior, level))[term][..., j, g]
+        second = None if wide is None else wide.values[term][..., j, g]
+        doubt = PRIOR_DRIVEN if _prior_decides(term, first.values[term][..., j, g], prior, second) else ""
+        if term == "threshold":
+            doubt = merged(of_prior(own, fitted.draws), doubt)
+            yield _threshold_row(own, data, here, conf_level, flag, doubt, common)
+            continue
+        unknown = SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
+        told = flags(flag, unknown, doubt)
+        yield row(term, own, conf_level=conf_level, flag=told, draws=fitted.draws, **common)
+    if data.folded:
+        yield {**common, "term": "slot_bias_sign", "estimate": 0.5, "flag": flags(flag, SLOTS_UNKNOWN, PRIOR_DRIVEN)}
+
+
+def _threshold_row(
+    own: Floats, data: Ladder, here: NDArray[np.bool_], conf_level: float, flag: str, doubt: str, common: dict[str, Any]
+) -> dict[str, Any]:  # fmt: skip
+    """Median and quantiles; an end above the last step is inf."""
+    steps = np.abs(data.x[here & (data.x != 0)]) * data.unit
+    made = {**common, "term": "threshold", "estimate": math.nan, "flag": flags(flag, "no step was judged")}
+    if not len(steps):
+        return made
+    tail = (1 - conf_level) / 2
+    low, middle, high = (float(v) for v in np.quantile(own, [tail, 0.5, 1 - tail], method="inverted_cdf"))
+    last, least = float(steps.max()), float(steps.min())
+    ends = {"conf_low": low if low <= last else math.inf, "conf_high": high if high <= last else math.inf}
+    lacking = incomplete_ladder(np.unique(steps)) if np.array_equal(steps, np.round(steps)) else ""
+    if middle > last:
+        return {**made, **ends, "flag": merged(flag, lacking, RIGHT_CENSORED, doubt)}
+    under = float(steps[steps <= middle].max(initial=math.nan if middle < least else least))
+    over = float(steps[steps >= middle].min(initial=last))
+    far = over > 2 * under and not ((steps >= low) & (steps <= high)).any()
+    below = (LEFT_CENSORED, PRIOR_DRIVEN) if middle < least else (doubt, BETWEEN if far else "")
+    error = float(own.std(ddof=1)) if np.isfinite(own).all() and high <= last else math.nan
+    return {**made, **ends, "estimate": middle, "std_error": error, "flag": merged(flag, lacking, *below)}
+
+
+def _of_change(
+    fits: Fits, which: tuple[str, str], judges: list[int], g: int, key: dict[str, Any], conf_level: float
+) -> Iterator[dict[str, Any]]:
+    """Log ratios of a condition and the baseline, and which moved more."""
+    fitted = fits[which]
+    data = fitted.data
+    n = float(data.counts[np.isin(data.judge, judges) & np.isin(data.condition, (0, g))].sum())
+    flag = data.flag.get(data.judges[judges[0]], "") if len(judges) == 1 else ""
+    common = {"n": n, "method": fitted.draws.method, **key}
+
+    def ratio(values: Mapping[str, Floats], name: str) -> Floats:
+        log = np.log(values[name][..., judges, :])
+        result: Floats = (log[..., g] - log[..., 0]).mean(axis=-1)
+        return result
+
+    first, wide = fits[which[0], "stated"], fits.get((which[0], "wider"))
+    moved, doubts = [], []
+    for term, name in (("log_criterion_ratio", "criterion"), ("log_resolution_ratio", "slope")):
+        moved.append(ratio(fitted.draws.values, name))
+        second = None if wide is None else ratio(wide.draws.values, name)
+        led = _prior_decides(term, ratio(first.draws.values, name), ratio(first.prior, name), second)
+        doubts.append(PRIOR_DRIVEN if led else "")
+        told = flags(flag, doubts[-1])
+        yield row(term, moved[-1], conf_level=conf_level, flag=told, draws=fitted.draws, **common)
+    more = float((np.abs(moved[0]) > np.abs(moved[1])).mean())
+    yield {**common, "term": "probability_criterion_moved_more", "estimate": more, "flag": flags(flag, *doubts)}
+
+
+# ---- The linear predictor of a psychometric model: how far each standard normal variable moves each quantity ---------
+
+#: Log slope, log criterion, bias, log-odds of a lapse.
+ROWS = (*NAMES, "lapse")
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Design of K standard normal variables, of which some are multiplied by one of M spreads.
+
+    Attributes
+    ----------
+    weights : (4 J G, K) float array
+        What one unit of a variable adds to log slope, log criterion, bias and log-odds of a lapse.
+    fixed : (K,) float array
+        1 for a variable that stands alone, 0 for one that is multiplied by a spread.
+    shared : (K, M) float array
+        1 where a variable is multiplied by a spread.
+    names : (K,) tuple of str
+        What each variable moves.
+    spreads : (M,) tuple of str
+        What each spread is of.
+    """
+
+    weights: Floats
+    fixed: Floats
+    shared: Floats
+    names: tuple[str, ...] = ()
+    spreads: tuple[str, ...] = ()
+
+
+def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
+    """Design of the model of a ladder.
+
+    Parameters
+    ----------
+    data : Ladder
+    scale : mapping
+        Scales of the priors.
+
+    Returns
+    -------
+    Predictor
+    """
+    columns = [*_alone(data, scale), *(_judges(data, scale) if len(data.judges) > 1 else ())]
+    spreads = list(dict.fromkeys(spread for _, spread in columns if spread))
+    shared = np.array([[float(spread == s) for s in spreads] for _, spread in columns]).reshape(len(columns), -1)
+    names = tuple(" and ".join(r for r, w in zip(ROWS, weight, strict=True) if w.any()) for weight, _ in columns)
+    weights = np.stack([w.ravel() for w, _ in columns], axis=1)
+    return Predictor(weights, 1 - shared.sum(axis=1), shared, names, tuple(spreads))
+
+
+def _alone(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
+    """Means, and changes between conditions.
+
+    Slope and criterion are moved along and across the line on which both grow together: the sum and the difference of
+    two standard normal variables, over the root of 2, are two such variables again. The prior is that of independent
+    ones, while the sampler walks along what data near a border leave open.
+    """
+    later, root = range(1, len(data.conditions)), np.sqrt(0.5)
+    for sign in (root, -root):
+        yield _block(data, {"slope": root * scale["slope"], "criterion": sign * scale["criterion"]}), ""
+        for g in later:
+            yield _block(data, {"slope": root * scale["ratio"], "criterion": sign * scale["ratio"]}, None, [g]), ""
+    if data.folded:  # a size: its sign does not change the likelihood
+        for j, g in np.ndindex(len(data.judges), len(data.conditions)):
+            yield _block(data, {"bias": scale["bias"]}, [j], [g]), ""
+    else:
+        yield _block(data, {"bias": scale["bias"]}), ""
+        for g in later:
+            yield _block(data, {"bias": scale["ratio"]}, None, [g]), ""
+    yield _block(data, {"lapse": scale["lapse"]}), ""
+
+
+def _judges(data: Ladder, scale: Mapping[str, float]) -> Iterator[tuple[Floats, str]]:
+    """Each judge around the mean, each of its changes around the mean change; with the spread that they share."""
+    for name in ROWS:
+        if name == "bias" and data.folded:
+            continue
+        for j in range(len(data.judges)):
+            yield _block(data, {name: scale["spread"]}, [j]), name
+        for g in range(1, len(data.conditions) if name in NAMES else 1):
+            for j in range(len(data.judges)):
+                yield _block(data, {name: scale["spread_ratio"]}, [j], [g]), f"change of {name}"
+
+
+def _block(
+    data: Ladder, sizes: Mapping[str, float], judges: Sequence[int] | None = None, groups: Sequence[int] | None = None
+) -> Floats:
+    made = np.zeros((len(ROWS), len(data.judges), len(data.conditions)))
+    j, g = (slice(None) if own is None else list(own) for own in (judges, groups))
+    for name, size in sizes.items():
+        made[ROWS.index(name), j, g] = size
+    return made
+
+
+# ---- Psychometric functions of judges: threshold, slope, lapse, slot bias and tie criterion --------------------------
+
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
 #: The second prior has scales so many times those of the first.

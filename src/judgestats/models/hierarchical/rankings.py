@@ -4,50 +4,696 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit, gammaln, ndtr, ndtri
 
-from judgestats.errors import DesignError, choose, confidence
-from judgestats.models.bayes.draws import Draws
-from judgestats.models.bayes.replicates import beside
-from judgestats.models.bayes.sampling import sample_each
-from judgestats.models.hierarchical.arms import Arms, paired, read
-from judgestats.models.hierarchical.choices import choice_rows, missed, ranked
-from judgestats.models.hierarchical.doubts import HUB, SELECTED, UNKNOWN_LAW, finding
-from judgestats.models.hierarchical.joint_laws import (
-    NODES,
-    PRIORS,
-    WEIGHTS,
-    bridge,
-    joint,
-    labels,
-    model,
-    observed,
-    prior_draw,
-    simulated,
-    tops,
-)
+from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.models.bayes.draws import Draws, Top, beside, likely, pymc, sample_each
+from judgestats.models.bayes.scales import Prior
+from judgestats.models.bias_models.calls import joined, scored
+from judgestats.models.coding.frames import columns
+from judgestats.models.coding.responses import first_row
+from judgestats.models.hierarchical.leanings import chance
 from judgestats.models.hierarchical.posteriors import (
+    HUB,
+    PRIOR_DRIVEN,
+    SELECTED,
+    UNKNOWN_LAW,
     Posterior,
     convergence,
+    finding,
     foreseen,
     predictive,
     prior_table,
+    row,
     scales,
     tabled,
 )
-from judgestats.results import flags
-from judgestats.schema.columns import By
+from judgestats.results import NO_DATA, SMALL_N, flags
+from judgestats.schema.columns import COUNTS, By, N, names
+from judgestats.schema.counting import refuse_further
+from judgestats.schema.patterns import CHANGED
+
+__all__ = [
+    "NODES",
+    "PRIORS",
+    "WEIGHTS",
+    "Arms",
+    "bridge",
+    "joint",
+    "labels",
+    "missed",
+    "model",
+    "observed",
+    "paired",
+    "prior_draw",
+    "ranked",
+    "read",
+    "simulated",
+    "strategies",
+]
+
+# ---- Right calls of each judge under each strategy: from calls, tallies and printed tables ---------------------------
 
 Floats = NDArray[np.float64]
-__all__ = [
-    "NODES", "PRIORS", "WEIGHTS", "Arms", "bridge", "joint", "labels", "missed", "model", "observed", "paired",
-    "prior_draw", "ranked", "read", "simulated", "strategies",
-]  # fmt: skip
+Ints = NDArray[np.int64]
+
+#: Columns of a printed table beside its n.
+PRINTED = ("k", "baseline_only", "strategy_only")
+
+
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """Right calls of each judge under each strategy, the baseline first.
+
+    Attributes
+    ----------
+    judges, strategies : tuple of str
+    n : (J, S) float array
+        Calls, or pairs scored together with the baseline; NaN where a judge was not asked.
+    k : (J, S) float array
+        Right calls; NaN where not known.
+    b, c : (J, S) float array
+        Items right under the baseline alone, and under the strategy alone; NaN where not known.
+    answers : (P, S) float array or None
+        Patterns of right answers (1, 0, NaN where not judged), with items; `owner` (P,) is the judge.
+    count : (P,) float array
+        Items with each pattern.
+    law : str
+        What is taken for the joint law.
+    aside : dict
+        Judge -> what was set aside.
+    """
+
+    judges: tuple[str, ...]
+    strategies: tuple[str, ...]
+    n: Floats
+    k: Floats
+    b: Floats
+    c: Floats
+    answers: Floats | None = None
+    owner: Ints | None = None
+    count: Floats | None = None
+    law: str = "independent"
+    aside: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """Which judge was asked with which strategy; the baseline always."""
+        found: NDArray[np.bool_] = np.isfinite(self.n)
+        found[:, 0] = True
+        return found
+
+    @property
+    def partial(self) -> bool:
+        """Whether comparisons are missing that others of the table suggest."""
+        told = np.isfinite(self.b)[:, 1:]
+        return bool(not self.there.all() or (told.any() and not told.all()))
+
+    @property
+    def shared(self) -> Floats:
+        """Right calls of the baseline among the pairs of each comparison; where that is not told, its share of them."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            about = np.round(self.k[:, :1] * self.n / self.n[:, :1])
+        told = self.k - self.c + self.b
+        result: Floats = np.where(np.isfinite(told) & np.isfinite(about), told, about)
+        return result
+
+
+def read(data: Any, baseline: str, judge: str, strategy: str, item: By, ties: str, invalid: str) -> Arms:
+    """Counts of calls, of a tally, or of a printed table; arguments as in `hierarchical.strategies`."""
+    present = columns(data)
+    for name in (judge, strategy):
+        if name not in present:
+            raise SchemaError(f"There is no column {name!r}. Columns: {', '.join(present)}.{suggestion(name, present)}")
+    if {"baseline", "outcome", "n"} <= {*present}:
+        refuse_further(present, "compare_strategies", [judge, strategy])
+        return _of_changes(data, baseline, judge, strategy, ties, invalid)
+    if {*PRINTED, "b", "c"} & {*present} and not {*names(item)} & {*present}:
+        return _of_print(data, baseline, judge, strategy)
+    _refuse_uncounted(present)
+    items = [] if {N, COUNTS} & {*present} and not {*names(item)} & {*present} else names(item)
+    found = scored(data, "correct", [judge, strategy, *items], judge, "strategies", ties, invalid)
+    table = found.table.assign(_judge=joined(found.table, [judge]), _strategy=joined(found.table, [strategy]))
+    aside = {j: found.flag(j) for j in sorted({*table["_judge"]})}
+    return replace(_of_calls(table, baseline, items), aside=aside)
+
+
+def _refuse_uncounted(present: list[str]) -> None:
+    """Raise where a table has calls ``n`` and nothing that says how many were right: a share, perhaps."""
+    if "n" in present and not {"correct", "outcome", "gold"} & {*present}:
+        raise SchemaError(
+            "The table has the calls 'n' and no count of right ones. Give 'k' (right calls), or 'baseline_only' and "
+            f"'strategy_only' (discordant pairs); of a share, k is the share times n, rounded to a whole number. "
+            f"Columns: {', '.join(present)}."
+        )
+
+
+def _levels(table: pd.DataFrame, baseline: str, *, add: bool = False) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    judges, known = tuple(sorted({*table["_judge"]})), sorted({*table["_strategy"]})
+    if baseline not in known and not add:
+        raise DesignError(f"baseline={baseline!r} is no strategy. Strategies: {', '.join(known)}.")
+    others = [s for s in known if s != baseline]
+    if not others:
+        raise DesignError(f"{baseline!r} is the only strategy: there is nothing to compare.")
+    return judges, (baseline, *others)
+
+
+def _of_calls(table: pd.DataFrame, baseline: str, items: list[str]) -> Arms:
+    judges, kinds = _levels(table, baseline)
+    at = (pd.Categorical(table["_judge"], judges).codes, pd.Categorical(table["_strategy"], kinds).codes)
+    n, k = np.zeros((2, len(judges), len(kinds)))
+    weight = table["n"].to_numpy(dtype=float)
+    np.add.at(n, at, weight)
+    np.add.at(k, at, weight * table["correct"].to_numpy(dtype=float))
+    n, k, none = np.where(n > 0, n, np.nan), np.where(n > 0, k, np.nan), np.full(n.shape, np.nan)
+    _refuse(n, k, none, none, judges, kinds)
+    if not items:
+        return Arms(judges, kinds, n, k, none, none)
+    if (weight != 1).any() or table.duplicated([*items, "_judge", "_strategy"]).any():
+        raise DesignError("An item was judged twice by one judge under one strategy. aggregate() it to one verdict.")
+    wide = table.pivot_table(index=["_judge", *items], columns="_strategy", values="correct")[list(kinds)]
+    owner = pd.Categorical(wide.index.get_level_values(0), judges).codes
+    found = pd.DataFrame(wide.to_numpy(dtype=float)).assign(owner=owner)
+    found = found.groupby([*found.columns], dropna=False).size().reset_index(name="count")
+    own = found[[*range(len(kinds))]].to_numpy(dtype=float)
+    found_owner = found["owner"].to_numpy(dtype=np.int64)
+    _, _, b, c = crossed(own, found_owner, found["count"].to_numpy(dtype=float), len(judges))
+    return Arms(judges, kinds, n, k, b, c, own, found_owner, found["count"].to_numpy(dtype=float))
+
+
+def crossed(answers: Floats, owner: Ints, count: Floats, judges: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Pairs scored with the baseline, those right under each strategy, under the baseline alone, under it alone."""
+    base = answers[:, :1]
+    both = np.isfinite(answers) & np.isfinite(base)
+    parts = (both, answers == 1, (base == 1) & (answers == 0), (base == 0) & (answers == 1))
+    made = np.zeros((4, judges, answers.shape[1]))
+    for grid, mark in zip(made, parts, strict=True):
+        np.add.at(grid, owner, count[:, None] * (mark & both))
+    made[:, made[0] == 0] = np.nan
+    made[2:, :, 0] = np.nan
+    return made[0], made[1], made[2], made[3]
+
+
+def paired(arms: Arms) -> Arms:
+    """The same data as pairs against the baseline: items are forgotten."""
+    if arms.answers is None or arms.owner is None or arms.count is None:
+        return arms
+    n, k, b, c = crossed(arms.answers, arms.owner, arms.count, len(arms.judges))
+    return replace(arms, n=n, k=k, b=b, c=c, answers=None, owner=None, count=None)
+
+
+def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, invalid: str) -> Arms:
+    choose(ties, ("exact", "drop"), "ties")
+    choose(invalid, ("drop", "wrong"), "invalid")
+    table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    answers = table[["baseline", "outcome"]].astype(str).to_numpy(dtype=object)
+    if unknown := sorted({*answers.ravel()} - {*CHANGED}):
+        raise SchemaError(f"'baseline' or 'outcome' has {unknown[0]!r}. Allowed: {', '.join(CHANGED)}.")
+    out = {"missing", *(["invalid"] if invalid == "drop" else []), *(["tie"] if ties == "drop" else [])}
+    kept = ~np.isin(answers, list(out)).any(axis=1)
+    right = answers == "correct"
+    calls = _numbers(table["n"], "n", table[[judge, strategy]])
+    weight = np.where(kept, calls, 0.0)
+    if not np.isfinite(weight).all():
+        raise SchemaError("'n' is missing in a row. Give the number of pairs.")
+    pairs = _numbers(table["pairs"], "pairs", table[[judge, strategy]]) if "pairs" in table else np.nan
+    parts = {"all": kept, "base": right[:, 0], "own": right[:, 1], "b": right[:, 0] & ~right[:, 1]}
+    made = table[[judge, strategy]].assign(**{k: weight * v for k, v in parts.items()}, pairs=pairs)
+    made = made.groupby([judge, strategy]).agg({**dict.fromkeys(parts, "sum"), "pairs": "max"}).reset_index()
+    b, c = made["b"], made["own"] - made["base"] + made["b"]
+    whole = (made["all"] > b + c) | made["pairs"].isna()
+    if (made["all"] == b + c).all() and made["pairs"].isna().any():
+        raise SchemaError("The table has discordant pairs only. Give their total in a column 'pairs'.")
+    wide = pd.DataFrame(
+        {
+            judge: made[judge], strategy: made[strategy], "n": made["all"].where(whole, made["pairs"]),
+            "k": made["own"].where(whole), "baseline_only": b, "strategy_only": c, "_base": made["base"].where(whole),
+        }
+    )  # fmt: skip
+    found = _of_print(wide, baseline, judge, strategy, add=True)
+    same = wide.groupby(judge).agg({"n": ["nunique", "first"], "_base": ["nunique", "first"]})
+    for j, name in enumerate(found.judges):  # the baseline's own count, where all comparisons have the same pairs
+        r = same.loc[next(i for i in same.index if str(i) == name)]
+        if r["n", "nunique"] == 1 and r["_base", "nunique"] == 1:
+            found.n[j, 0], found.k[j, 0] = r["n", "first"], r["_base", "first"]
+    lost = table.assign(_lost=np.where(kept, 0.0, calls)).groupby(judge)["_lost"].sum()
+    return replace(found, aside={str(j): f"{v:g} pairs set aside" if v else "" for j, v in lost.items()})
+
+
+def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool = False) -> Arms:
+    table = (
+        nw.from_native(data)
+        .lazy()
+        .collect(backend="pandas")
+        .to_native()
+        .rename(columns={"b": PRINTED[1], "c": PRINTED[2]})
+    )
+    if "n" not in table:
+        raise SchemaError("The table has no column 'n'. Give the number of calls, or of pairs, behind each row.")
+    table = table.assign(_judge=joined(table, [judge]), _strategy=joined(table, [strategy]))
+    if table.duplicated(["_judge", "_strategy"]).any():
+        raise SchemaError("A judge and a strategy have two rows. Give one row for each.")
+    judges, kinds = _levels(table, baseline, add=add or "k" not in table)
+    at = (pd.Categorical(table["_judge"], judges).codes, pd.Categorical(table["_strategy"], kinds).codes)
+    grids = []
+    for name in ("n", *PRINTED):
+        grid = np.full((len(judges), len(kinds)), np.nan)
+        grid[at] = _numbers(table[name], name, table[[judge, strategy]]) if name in table else np.nan
+        grids.append(grid)
+    n, k, b, c = grids
+    _refuse(n, k, b, c, judges, kinds)
+    return Arms(judges, kinds, n, k, b, c)
+
+
+def _numbers(values: pd.Series[Any], name: str, keys: pd.DataFrame) -> Floats:
+    """A column of counts, NaN where missing; `keys` say which row is wrong."""
+    found: Floats = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float)
+    wrong = values.notna().to_numpy() & ~((found >= 0) & (found == np.round(found)))
+    if wrong.any():
+        row = first_row(keys.assign(**{name: values.to_numpy(dtype=object)}), wrong)
+        raise SchemaError(
+            f"{name!r} holds what is no count in {wrong.sum():,} of {len(wrong):,} rows (first: {row}). Give whole "
+            "numbers, 0 or more; leave the cell empty where a count is not known."
+        )
+    return found
+
+
+def _refuse(n: Floats, k: Floats, b: Floats, c: Floats, judges: tuple[str, ...], kinds: tuple[str, ...]) -> None:
+    """Raise where counts contradict each other, or nothing is counted."""
+    known = np.isfinite(k) | (np.isfinite(b) & np.isfinite(c))
+    apart = k[:, :1] - b + c != k
+    apart &= np.isfinite(k[:, :1] - b + c + k) & (n == n[:, :1])
+    for bad, words in (
+        (known & (n == 0), "has n = 0: no call was made there, so leave the row out"),
+        (known & ~(n >= 0), "has counts and no 'n'"), (k > n, "has more right calls than calls"),
+        (b + c > n, "has more discordant pairs than pairs"), (np.isfinite(b) != np.isfinite(c), "has b without c"),
+        (np.isfinite(n) & ~known & (np.arange(n.shape[1]) > 0), "has 'n' and no counts"),
+        (apart, "has b and c that do not lead from k of the baseline to its own"),
+    ):  # fmt: skip
+        if bad.any():
+            j, s = np.argwhere(bad)[0]
+            raise SchemaError(f"{judges[j]}, {kinds[s]} {words}. Correct the table.")
+    lone = ~np.isfinite(n[:, 1:]).any(axis=1) | (~np.isfinite(k[:, 0]) & ~np.isfinite(b[:, 1:]).any(axis=1))
+    if lone.any():
+        raise DesignError(f"{judges[int(np.argmax(lone))]} has no comparison with the baseline. Leave it out.")
+
+
+# ---- The joint law of several strategies' right calls: its model, its likelihood, and data drawn from it -------------
+
+
+#: Scales of the priors, on the log-odds scale.
+PRIORS = {
+    "baseline": 1.5,
+    "effect": 0.5,
+    "sd_effect": 0.5,
+    "association": 1.5,
+    "sd_association": 1.0,
+    "link": 1.0,
+    "sd_link": 0.5,
+}
+#: Centres of those that are not about 0.
+CENTRES = {"association": 3.0, "link": -0.5}
+#: Laws with a log odds ratio of their own; 10 and -10 stand for the extremes.
+FIXED = {"independent": 0.0, "extreme positive": 10.0, "extreme negative": -10.0}
+#: Log weight of a table that cannot be, and the least probability that is told from 0.
+NEVER, TINY = -1e9, 1e-12
+#: How a two-by-two table with the same margins follows from another.
+STEP = (-1.0, 1.0, 1.0, -1.0)
+_nodes, _weights = np.polynomial.legendre.leggauss(48)
+#: Quadrature over the shares of items.
+NODES, WEIGHTS = (_nodes + 1) / 2, _weights / 2
+
+
+def observed(arms: Arms) -> dict[str, NDArray[Any]]:
+    """What the model is given, by name: may be set anew for another draw of the same design."""
+    if arms.law == "items" and arms.answers is not None and arms.owner is not None and arms.count is not None:
+        sign = np.where(np.isnan(arms.answers), 0.0, 2 * arms.answers - 1)
+        return {"sign": sign, "owner": arms.owner, "count": arms.count}
+    single = np.isfinite(arms.k)
+    if arms.law != "independent":
+        single &= (np.arange(arms.k.shape[1]) == 0) | ~np.isfinite(arms.k[:, :1])
+        single &= ~np.isfinite(arms.b)
+    k, n = (np.where(single, a, 0.0) for a in (arms.k, arms.n))
+    tables = _tables(arms)
+    if arms.law == "discordant":
+        return {"k": k, "n": n, **tables}
+    start = tables["start"] * (arms.law != "independent")
+    return {"k": k, "n": n, "start": start, "given": tables["given"], "odds": np.array(FIXED[arms.law])}
+
+
+def _tables(arms: Arms) -> dict[str, Floats]:
+    """The first two-by-two table that agrees with each comparison, and the log weights of it and of those after it.
+
+    ``start`` is (J, S - 1, 4): right under both, under the baseline alone, under the strategy alone, under neither;
+    each table after it has one less, one more, one more, one less. Where the baseline is not known (`given` is 0),
+    the first column holds all concordant pairs, and the last none.
+    """
+    n, k, b, c, base = (a[:, 1:] for a in (arms.n, arms.k, arms.b, arms.c, arms.shared))
+    told = np.isfinite(b)
+    given = np.isfinite(base)
+    some = np.isfinite(n) & (given | told)
+    base = np.where(given & told, np.clip(base, b, n - c), base)
+    first = np.where(told, b, np.maximum(base - k, 0))
+    second = np.where(told, c, k - base + first)
+    start = np.stack([np.where(given, base, n - second) - first, first, second, n - base - second], axis=-1)
+    start[..., 3] = np.where(given, start[..., 3], 0.0)
+    start = np.where(some[..., None], start, 0.0)
+    most = np.where(some & ~told, np.minimum(start[..., 0], start[..., 3]), 0.0)
+    step = np.arange(int(most.max(initial=0.0)) + 1)
+    cells = start[..., None, :] + step[:, None] * np.array(STEP)
+    weight = -gammaln(np.maximum(cells, 0) + 1).sum(axis=-1)
+    return {
+        "start": start,
+        "weight": np.where(step <= most[..., None], weight, NEVER),
+        "given": given.astype(float),
+        "step": step.astype(float),
+    }
+
+
+def model(arms: Arms, priors: Mapping[str, float]) -> Any:
+    """The PyMC model of the counts under their law."""
+    pm = pymc()
+    J, S = arms.n.shape
+    with pm.Model() as made:
+        given = {name: pm.Data(name, value) for name, value in observed(arms).items()}
+        alpha = pm.Normal("baseline", 0, priors["baseline"], shape=J)[:, None]
+        effect = pm.Normal("effect", 0, priors["effect"], shape=S - 1)
+        beta = effect[None, :] + np.zeros((J, 1))
+        if J > 1:
+            spread = pm.HalfNormal("sd_effect", priors["sd_effect"], shape=S - 1)
+            beta = beta + spread * pm.Normal("raw_effect", shape=(J, S - 1))
+        logit = pm.Deterministic("logit", pm.math.concatenate([alpha, alpha + beta], axis=1))
+        if arms.law == "items":
+            likely(pm, _of_items(pm, given, logit, _varying(pm, "link", -0.5, (J, S), priors)))
+        else:
+            soft = pm.math.log1pexp
+            parts = [-(given["k"] * soft(-logit) + (given["n"] - given["k"]) * soft(logit)).sum()]
+            odds = given.get("odds")
+            if odds is None:
+                odds = _varying(pm, "association", 3.0, (J, S - 1), priors)
+                parts.append(_of_others(pm, given, odds))
+            parts.append(_of_tables(pm, given, pm.math.sigmoid(logit), pm.math.exp(odds)))
+            likely(pm, sum(parts))
+    return made
+
+
+def _varying(pm: Any, name: str, centre: float, shape: tuple[int, int], priors: Mapping[str, float]) -> Any:
+    """A quantity of each judge and strategy around a mean."""
+    mean = pm.Normal(name, centre, priors[name])
+    raw = pm.Normal(f"raw_{name}", shape=shape)
+    return pm.Deterministic(f"each_{name}", mean + pm.HalfNormal(f"sd_{name}", priors[f"sd_{name}"]) * raw)
+
+
+def _of_items(pm: Any, given: Mapping[str, Any], logit: Any, link: Any) -> Any:
+    """Log likelihood of the answer patterns, the items integrated out."""
+    phi = pm.math.sigmoid(link)[:, :, None]
+    shift = pm.math.log(pm.math.sin(phi * np.pi * NODES) / pm.math.sin(phi * np.pi * (1 - NODES)))
+    at = (logit[:, :, None] + shift) / phi
+    each = given["sign"][:, :, None] * at[given["owner"]]
+    each = -(pm.math.log1pexp(-each) * pm.math.abs(given["sign"])[:, :, None]).sum(axis=1)
+    return (given["count"] * pm.math.logsumexp(each + np.log(WEIGHTS), axis=-1).flatten()).sum()
+
+
+def _of_tables(pm: Any, given: Mapping[str, Any], p: Any, ratio: Any) -> Any:
+    """Log likelihood of the first of the two-by-two tables, given the baseline's own count where that is known."""
+    base, own = p[:, :1], p[:, 1:]
+    both = plackett(base, own, ratio, pm.math.sqrt)
+    clip = pm.math.clip
+    in_both, in_first, in_second = (clip(x, TINY, 1 - TINY) for x in (both, base - both, own - both))
+    neither = clip(1 - base - own + both, TINY, 1 - TINY)
+    known = given["given"]
+    first = known * pm.math.log(base)
+    second = known * pm.math.log(1 - base)
+    alike = known * pm.math.log(in_both) + (1 - known) * pm.math.log(in_both + neither)
+    terms = (alike - first, pm.math.log(in_first) - first, pm.math.log(in_second) - second)
+    logp = (*terms, pm.math.log(neither) - second)
+    return sum((given["start"][:, :, i] * part).sum() for i, part in enumerate(logp))
+
+
+def _of_others(pm: Any, given: Mapping[str, Any], odds: Any) -> Any:
+    """Log of all tables with the same margins relative to the first: each is the odds ratio less likely than the last.
+
+    Where the odds ratio is fixed it is a constant, and left out.
+    """
+    at = given["weight"] - pm.math.stack([odds], axis=-1) * given["step"]
+    return pm.math.logsumexp(at, axis=-1).sum()
+
+
+def plackett(p: Any, q: Any, ratio: Any, root: Any = np.sqrt) -> Any:
+    """P(both) of two events with probabilities p and q and this odds ratio.
+
+    Examples
+    --------
+    >>> round(float(plackett(0.5, 0.8, 1.0)), 6)
+    0.4
+    """
+    a = 1 + (p + q) * (ratio - 1)
+    return 2 * ratio * p * q / (a + root(a**2 - 4 * ratio * (ratio - 1) * p * q))
+
+
+def bridge(share: Floats, phi: Floats) -> Floats:
+    """Quantiles of the bridge distribution: a logistic curve averaged over it stays one, `phi` times as steep."""
+    result: Floats = np.log(np.sin(phi * np.pi * share) / np.sin(phi * np.pi * (1 - share))) / phi
+    return result
+
+
+def labels(arms: Arms) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Variables that are kept, with their labels."""
+    J, S = arms.judges, arms.strategies
+    kept: dict[str, tuple[tuple[str, ...], ...]] = {"baseline": (J,), "effect": (S[1:],), "logit": (J, S)}
+    if len(J) > 1:
+        kept |= {"sd_effect": (S[1:],)}
+    for name, law, others in (("association", "discordant", S[1:]), ("link", "items", S)):
+        if arms.law == law:
+            kept |= {name: (), f"sd_{name}": (), f"each_{name}": (J, others)}
+    return kept
+
+
+def tops(drawn: Draws, priors: Mapping[str, float]) -> tuple[Top, ...]:
+    """Parameters that have priors of their own."""
+    return tuple(
+        Top(k, v, Prior(priors[k], None, k.startswith("sd_")), CENTRES.get(k, 0.0))
+        for k, v in drawn.values.items()
+        if k in priors
+    )
+
+
+def joint(arms: Arms, values: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+    """Accuracy under each strategy, and P(right under it and under the baseline), (..., J, S)."""
+    p: Floats = expit(values["logit"])
+    if arms.law == "independent":
+        return p, p * p[..., :1]
+    if arms.law == "items":
+        phi = expit(values["each_link"])
+        both, base = np.zeros(p.shape), values["logit"] / phi
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            at = expit(base + bridge(node, phi))
+            both += weight * at * at[..., :1]
+        return p, both
+    odds = (
+        values["each_association"]
+        if arms.law == "discordant"
+        else np.full((*p.shape[:-1], p.shape[-1] - 1), FIXED[arms.law])
+    )
+    both = plackett(p[..., :1], p[..., 1:], np.exp(odds))
+    return p, np.concatenate([p[..., :1], both], axis=-1)
+
+
+def prior_draw(arms: Arms, priors: Mapping[str, float], rng: np.random.Generator) -> tuple[dict[str, Any], Arms]:
+    """Parameters drawn from the prior, and the same design with counts drawn under them."""
+    J, S = arms.n.shape
+    drawn: dict[str, Any] = {
+        "baseline": rng.normal(0, priors["baseline"], J),
+        "effect": rng.normal(0, priors["effect"], S - 1),
+    }
+    alpha, beta = drawn["baseline"][:, None], np.tile(drawn["effect"], (J, 1))
+    if J > 1:
+        drawn["sd_effect"] = np.abs(rng.normal(0, priors["sd_effect"], S - 1))
+        beta = beta + drawn["sd_effect"] * rng.standard_normal((J, S - 1))
+    drawn["logit"] = np.concatenate([alpha, alpha + beta], axis=1)
+    for name, law, centre, width in (("association", "discordant", 3.0, S - 1), ("link", "items", -0.5, S)):
+        if arms.law == law:
+            drawn |= {name: rng.normal(centre, priors[name]), f"sd_{name}": abs(rng.normal(0, priors[f"sd_{name}"]))}
+            drawn[f"each_{name}"] = drawn[name] + drawn[f"sd_{name}"] * rng.standard_normal((J, width))
+    return drawn, simulated(arms, drawn, rng)
+
+
+def simulated(arms: Arms, values: Mapping[str, Any], rng: np.random.Generator) -> Arms:
+    """The same design with counts drawn under these parameters."""
+    if arms.law == "items":
+        return _simulated_items(arms, values, rng)
+    p, both = joint(arms, values)
+    n = np.nan_to_num(arms.n, nan=0.0).astype(int)
+    if arms.law == "independent":
+        return replace(arms, k=np.where(np.isfinite(arms.k), rng.binomial(n, p), np.nan))
+    k, b, c = (np.full(p.shape, np.nan) for _ in range(3))
+    known = np.isfinite(arms.k[:, 0])
+    k[:, 0] = np.where(known, rng.binomial(n[:, 0], p[:, 0]), np.nan)
+    made = replace(arms, k=k)
+    base = np.where(np.isfinite(made.shared), made.shared, rng.binomial(n, p[:, :1])).astype(int)
+    b[:, 1:] = rng.binomial(base, np.clip(1 - both / p[:, :1], 0, 1))[:, 1:]
+    c[:, 1:] = rng.binomial(n - base, np.clip((p - both) / (1 - p[:, :1]), 0, 1))[:, 1:]
+    k[:, 1:] = (base - b + c)[:, 1:]
+    k, b, c = (np.where(np.isfinite(a), v, np.nan) for a, v in ((arms.k, k), (arms.b, b), (arms.c, c)))
+    return replace(arms, k=k, b=b, c=c)
+
+
+def _simulated_items(arms: Arms, values: Mapping[str, Any], rng: np.random.Generator) -> Arms:
+    if arms.answers is None or arms.owner is None or arms.count is None:
+        raise DesignError("The law 'items' needs calls with items.")
+    times = arms.count.astype(int)
+    owner, there = np.repeat(arms.owner, times), np.repeat(np.isfinite(arms.answers), times, axis=0)
+    phi = expit(values["each_link"])[owner]
+    share = rng.uniform(1e-12, 1 - 1e-12, (len(owner), 1))
+    p = expit(np.asarray(values["logit"])[owner] / phi + bridge(share, phi))
+    answers = np.where(there, (rng.random(p.shape) < p).astype(float), np.nan)
+    found = pd.DataFrame(answers).assign(owner=owner)
+    found = found.groupby([*found.columns], dropna=False).size().reset_index(name="count")
+    k = np.full(arms.n.shape, np.nan)
+    for j in range(len(k)):
+        k[j] = np.where(np.isfinite(arms.n[j]), np.nansum(answers[owner == j], axis=0), np.nan)
+    own = found[[*range(answers.shape[1])]].to_numpy(dtype=float)
+    _, _, b, c = crossed(answers, owner, np.ones(len(owner)), len(k))
+    owners, count = found["owner"].to_numpy(dtype=np.int64), found["count"].to_numpy(dtype=float)
+    return replace(arms, answers=own, owner=owners, count=count, k=k, b=b, c=c)
+
+
+# ---- The best of several strategies, what choosing another costs, and what a test of a strategy would have missed
+
+
+ALL = "all judges"
+
+
+def ranked(accuracy: Floats) -> tuple[Floats, Floats]:
+    """Who is best in each draw, ties split, and what is lost by each choice.
+
+    Parameters
+    ----------
+    accuracy : (..., S) float array
+
+    Returns
+    -------
+    best, loss : (..., S) float arrays
+
+    Examples
+    --------
+    >>> best, loss = ranked(np.array([[0.5, 0.75, 0.75], [0.5, 0.25, 0.0]]))
+    >>> best.tolist(), loss.tolist()
+    ([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], [[0.25, 0.0, 0.0], [0.0, 0.25, 0.5]])
+    """
+    top = accuracy.max(axis=-1, keepdims=True)
+    first = (accuracy == top).astype(float)
+    return first / first.sum(axis=-1, keepdims=True), top - accuracy
+
+
+def missed(effect: Floats, discordance: Floats, n: float, level: float = 0.05) -> Floats:
+    """Probability that McNemar's test of `n` pairs does not see an effect (normal approximation, uncorrected).
+
+    Parameters
+    ----------
+    effect, discordance : float arrays
+        P(right under the strategy alone) minus, and plus, P(right under the baseline alone).
+    n : float
+    level : float
+        Two-sided.
+
+    Returns
+    -------
+    float array
+
+    Examples
+    --------
+    >>> missed(np.array([0.0, 0.05, 0.2]), np.array([0.2, 0.2, 0.25]), 400).round(3).tolist()
+    [0.95, 0.391, 0.0]
+    """
+    z = -ndtri(level / 2)
+    spread = np.sqrt(np.maximum(discordance - effect**2, 1e-12))
+    reach, middle = z * np.sqrt(discordance), np.sqrt(n) * effect
+    result: Floats = ndtr((reach - middle) / spread) - ndtr((-reach - middle) / spread)
+    return result
+
+
+def choice_rows(
+    arms: Arms, drawn: Draws, priors: Mapping[str, float], margin: float, level: float, conf_level: float, flag: str
+) -> list[dict[str, Any]]:
+    """Rows of one law: effects of each judge and strategy, who is best, and the same over all judges."""
+    accuracy, both = joint(arms, drawn.values)
+    odds, there = drawn.values["logit"], arms.there
+    rows: list[dict[str, Any]] = []
+    shared = {"conf_level": conf_level, "method": drawn.method, "dependence": arms.law, "draws": drawn}
+    for j, name in enumerate(arms.judges):
+        own = np.flatnonzero(there[j])
+        whole = flags(flag, arms.aside.get(name), SMALL_N if np.nanmax(arms.n[j, own]) < 30 else "")
+        more = [{**shared, "judge": name, "strategy": arms.strategies[s], "n": float(arms.n[j, s])} for s in own]
+        for s, m in zip(own, more, strict=True):
+            if s:
+                effect = accuracy[..., j, s] - accuracy[..., j, 0]
+                apart = accuracy[..., j, s] + accuracy[..., j, 0] - 2 * both[..., j, s]
+                pairs = float(np.nanmin([arms.n[j, s], arms.n[j, 0]]))
+                unseen = missed(effect, apart, pairs, level)
+                rows += _effect(effect, odds[..., j, s] - odds[..., j, 0], unseen, margin, m, whole)
+        rows += _choice(accuracy[..., j, own], more, whole)
+    if len(arms.judges) > 1:
+        rows += _pooled(arms, drawn, accuracy, priors, shared, flag)
+    return rows
+
+
+def _effect(
+    effect: Floats, odds: Floats, unseen: Floats, margin: float, more: dict[str, Any], flag: str
+) -> list[dict[str, Any]]:
+    real = (100 * np.abs(effect) > margin).astype(float)
+    share = real.mean()
+    own = {**more, "scale": "probability"}
+    hidden = chance("missed if real", real * unseen, flag=flag if share else flags(flag, NO_DATA), **own)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        hidden.update(estimate=hidden["estimate"] / share if share else math.nan, std_error=math.nan)
+    return [
+        row("effect", 100 * effect, flag=flag, scale="percentage points", **more),
+        row("effect", odds, flag=flag, scale="log-odds", **more),
+        chance("real", real, flag=flag, **own),
+        chance("real and missed", real * unseen, flag=flag, **own),
+        hidden,
+    ]
+
+
+def _choice(accuracy: Floats, more: list[dict[str, Any]], flag: str) -> list[dict[str, Any]]:
+    best, loss = ranked(accuracy)
+    rows = [chance("best", best[..., i], flag=flag, scale="probability", **m) for i, m in enumerate(more)]
+    return rows + [
+        row("loss", 100 * loss[..., i], flag=flag, scale="percentage points", **m) for i, m in enumerate(more)
+    ]
+
+
+def _pooled(
+    arms: Arms, drawn: Draws, accuracy: Floats, priors: Mapping[str, float], shared: dict[str, Any], flag: str
+) -> list[dict[str, Any]]:
+    rows, there = [], arms.there
+    more = [{**shared, "strategy": s, "n": float(np.nansum(arms.n[:, i]))} for i, s in enumerate(arms.strategies)]
+    for s in range(1, len(arms.strategies)):
+        own = there[:, s]
+        some = "" if own.all() else f"mean of {own.sum()} of {len(own)} judges"
+        effect = 100 * (accuracy[..., own, s] - accuracy[..., own, 0]).mean(axis=-1)
+        rows.append(row("effect", effect, flag=flags(flag, some), scale="percentage points", judge=ALL, **more[s]))
+        mean = drawn.values["effect"][..., s - 1]
+        doubt = PRIOR_DRIVEN if mean.std() > 0.7 * priors["effect"] else ""
+        rows.append(row("effect", mean, flag=flags(flag, doubt), scale="log-odds", judge="population", **more[s]))
+        spread = drawn.values["sd_effect"][..., s - 1]
+        doubt = PRIOR_DRIVEN if spread.std() > 0.7 * priors["sd_effect"] * math.sqrt(1 - 2 / math.pi) else ""
+        rows.append(row("sd_effect", spread, flag=flags(flag, doubt), scale="log-odds", judge="population", **more[s]))
+    if there.all():
+        rows += _choice(accuracy.mean(axis=-2), [{**m, "judge": ALL} for m in more], flag)
+    return rows
+
+
+# ---- Which strategy is best for which judge, how sure is that, and what would a test have missed? --------------------
+
 
 #: What is taken for the joint law of two strategies -> what a table of margins is then read as.
 DEPENDENCE = ("unknown", "independent", "discordant")

@@ -10,11 +10,246 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from threadpoolctl import ThreadpoolController
 
+from judgestats.kernels.elimination import Structure, factorise, gather, invert, solve_many
+from judgestats.kernels.laplace import Laplace, Rows
+from judgestats.kernels.likelihoods import POISSON_LOG, losses
+from judgestats.kernels.linear_mixed import cross
+from judgestats.models.likelihood.compression import Compressed
+from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective, Scales, Thresholds, layout_of
 from judgestats.threads import Shared
 
+# ---- Where the search for the maximum starts, and in which coordinates -----------------------------------------------
+
 Floats = NDArray[np.float64]
+
+
+def orthogonal(X: Floats, weight: Floats) -> Floats:
+    """Coordinates in which the columns of X are orthogonal and of unit size.
+
+    Parameters
+    ----------
+    X : (N, p) float array
+        Of full rank.
+    weight : (N,) float array
+
+    Returns
+    -------
+    (p, p) float array
+        T with X T orthonormal; β = T γ.
+    """
+    R = np.linalg.qr(X * np.sqrt(weight / weight.sum())[:, None], mode="r")
+    return np.asarray(np.linalg.inv(R), np.float64) if X.shape[1] else np.zeros((0, 0))
+
+
+def even(z: Floats, weight: Floats, scales: Scales) -> tuple[Floats, Floats]:
+    """Coordinates in which the random columns of a term are orthogonal and of unit size, whatever they are measured in.
+
+    Columns are made orthogonal from the last to the first, so that Cholesky factors stay lower triangular and are
+    zero in the same places.
+
+    Parameters
+    ----------
+    z : (N, K) float array
+    weight : (N,) float array
+    scales : Scales
+
+    Returns
+    -------
+    z : (N, K) float array
+        The new columns; their size is the root of the mean square where they are not 0.
+    turn : (T, T) float array
+        θ is `turn` times the variance parameters of the new columns.
+    """
+    T, first = np.eye(z.shape[1]), 0
+    for size in scales.sizes:
+        own = slice(first, first + size)
+        T[own, own] = _lower(z[:, own], weight)
+        first += size
+    alike = scales.row[:, None] == scales.row
+    return np.ascontiguousarray(z @ T), np.where(alike, T[np.ix_(scales.column, scales.column)], 0.0)
+
+
+def _lower(z: Floats, weight: Floats) -> Floats:
+    """Lower triangular T with z T orthogonal and of unit size; diagonal where columns are nearly the same."""
+    size = _size(z, weight)
+    backwards = (z / size * np.sqrt(weight / weight.sum())[:, None])[:, ::-1]
+    R = np.asarray(np.linalg.qr(backwards, mode="r"), np.float64)
+    pivots = np.diagonal(R)
+    if z.shape[1] == 1 or R.shape[0] < R.shape[1] or np.abs(pivots).min() < 1e-9:
+        return np.diag(1 / size)
+    T = (np.linalg.inv(R) * np.sign(pivots))[::-1, ::-1] / size[:, None]
+    return np.asarray(T / _size(z @ T, weight), np.float64)
+
+
+def _size(z: Floats, weight: Floats) -> Floats:
+    squares, number = weight @ z**2, weight @ (z != 0)
+    return np.asarray(np.sqrt(np.where(squares > 0, squares, 1.0) / np.where(squares > 0, number, 1.0)), np.float64)
+
+
+def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Floats]:
+    """The same objective in better coordinates: slopes orthogonal, thresholds at the mean of X, random columns even.
+
+    Parameters
+    ----------
+    objective : GeneralisedObjective
+
+    Returns
+    -------
+    objective : GeneralisedObjective
+        Of the new coordinates; it shares the workspace.
+    turn : (P, P) float array
+        Parameters are `turn` times the new coordinates.
+    """
+    d, cuts = objective.rows, objective.thresholds
+    p, t = d.X.shape[1], len(cuts.names)
+    weight = d.m * d.times
+    middle = weight @ d.X / weight.sum() if t else np.zeros(p)
+    T = orthogonal(d.X - middle, weight)
+    turn = np.eye(p + t + len(objective.scales.column))
+    turn[:p, :p] = T
+    if t:  # what moves all thresholds alike
+        inner = cuts.map.reshape(-1, t)
+        alike = np.linalg.lstsq(inner, np.ones(len(inner)), rcond=None)[0]
+        turn[p : p + t, :p] = np.outer(alike, middle @ T)
+    z, turn[p + t :, p + t :] = even(d.z, weight, objective.scales)
+    return replace(objective, rows=replace(d, X=np.ascontiguousarray((d.X - middle) @ T), z=z)), turn
+
+
+def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curvature: Floats) -> list[Floats]:
+    """Further starts, where the search ended with a variance near zero: the likelihood may have a second maximum.
+
+    A variance of zero in a correlated term is a saddle: it is better to give that column a little variance, and to
+    correlate it with the others in the direction in which the likelihood grows. But there the gradient is zero.
+
+    Parameters
+    ----------
+    objective : GeneralisedObjective or LinearObjective
+    x : (P,) float array
+        Where the search ended.
+    curvature : (P, P) float array
+        Hessian there.
+
+    Returns
+    -------
+    list of (P,) float arrays
+        None where no variance is near zero.
+    """
+    s = objective.scales
+    free = len(x) - len(s.column)
+    theta, starts = x[free:], []
+    if (np.abs(theta[s.diagonal]) < 0.01).any():
+        starts.append(np.append(x[:free], 0.4 * s.diagonal))
+    told = theta**2 * np.diag(curvature)[free:] > 9
+    thin = [int(c) for c in np.flatnonzero(s.diagonal & (np.abs(theta) < 0.05) & ~told) if s.sizes[s.term[c]] > 1]
+    last = [c for c in thin if (s.row == s.row[c]).sum() == 1]
+    if last:  # a correlation of 1
+        starts.append(x.copy())
+        starts[-1][free:][last] = 0.0
+    first = [c for c in thin if c not in last]
+    return [*starts, *(_leaning(objective, x, first, rest) for rest in (0.2, 0.0) if first)]
+
+
+def _leaning(objective: GeneralisedObjective | LinearObjective, x: Floats, thin: list[int], rest: float) -> Floats:
+    """A start at which columns without variance have some, and others lean on them."""
+    s, low = objective.scales, x.copy()
+    free = len(x) - len(s.column)
+    factor = s.factors(x[free:])
+    low[free:][thin] = 0.1
+    gradient = objective(low)[1][free:]
+    for c in thin:
+        L, column = factor[s.term[c]], s.row == s.row[c]
+        for e in np.flatnonzero(column & ~s.diagonal):
+            a = int(s.column[e] - s.column[s.term == s.term[c]].min())
+            low[free + e] = -0.98 * np.sign(gradient[e]) * np.sqrt(L[a] @ L[a])
+            low[free:][(s.column == s.column[e]) & (s.row > s.row[c])] *= rest
+    return low
+
+
+def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
+    """Fixed effects and thresholds of the model without random effects, roughly.
+
+    Parameters
+    ----------
+    rows : Rows
+    thresholds : Thresholds
+
+    Returns
+    -------
+    beta : (p,) float array
+    tau : (t,) float array
+    """
+    tau = thresholds.start(rows.category, rows.part, rows.m * rows.times)
+    hi, lo, _ = thresholds.around(tau, rows.category, rows.part)
+    beta = np.zeros(rows.X.shape[1])
+    if rows.kind == POISSON_LOG:
+        level = np.log(rows.times @ rows.y + 0.1) - logsumexp(rows.offset, b=rows.times * rows.m)
+        beta = np.linalg.lstsq(rows.X, np.full(len(rows.y), level), rcond=None)[0]
+    total = np.inf
+    for _ in range(12):
+        value, r, w = losses(rows.kind, rows.y, rows.m, rows.X @ beta + rows.offset, hi, lo)
+        total, before = float(rows.times @ value), total
+        information = (rows.X * (rows.times * w)[:, None]).T @ rows.X
+        step = np.linalg.lstsq(information, rows.X.T @ (rows.times * r), rcond=None)[0]
+        beta = beta - step * min(1.0, 3.0 / max(float(np.abs(rows.X @ step).max(initial=0.0)), 1e-300))
+        if abs(before - total) < 1e-3:
+            break
+    return beta * min(1.0, 20.0 / max(float(np.abs(rows.X @ beta).max(initial=0.0)), 1e-300)), tau
+
+
+def first_guess(objective: GeneralisedObjective, table: Compressed, params: Floats) -> Floats:
+    """First guess of the inverse Hessian: the information that the random effects leave.
+
+    For β it is X'WX less what Λ'Z'WX takes of it; for a standard deviation, twice the sum over its levels of the
+    squared share of their variance that the data explain (exact for a balanced Gaussian design).
+
+    Parameters
+    ----------
+    objective : GeneralisedObjective
+    table : Compressed
+    params : (P,) float array
+
+    Returns
+    -------
+    (P, P) float array
+    """
+    d, (beta, tau, theta) = objective.rows, objective.split(params)
+    p, t = len(beta), len(tau)
+    hi, lo, _ = objective.thresholds.around(tau, d.category, d.part)
+    zl, eta = objective.scales.spread(d.z, theta), d.X @ beta + d.offset
+    _, _, w = losses(d.kind, d.y, d.m, eta, hi, lo)
+    layout = objective.kernel.layout if isinstance(objective.kernel, Laplace) else layout_of(table.columns)
+    flat = np.empty(layout.size)
+    gather(layout, zl, w, flat)
+    factorise(layout, flat)
+    B = cross(zl, w, layout.cols, d.X, layout.q)
+    left = B * table.often[:, None]
+    taken = left.T @ solve_many(layout, flat, B)
+    result = np.zeros((len(params), len(params)))
+    result[:p, :p] = np.linalg.pinv((d.X * (w * d.times)[:, None]).T @ d.X - taken)
+    n = max(float((d.m * d.times).sum()), 1.0)
+    result[range(p, p + t), range(p, p + t)] = 10.0 / n
+    told = _told(table, layout, flat)
+    for c, (a, b, size) in enumerate(zip(objective.scales.column, objective.scales.row, theta, strict=True)):
+        information = 2 * (table.often[told[0][a]] * told[1][a] * told[1][b]).sum()
+        scale = max(abs(size), 0.3)
+        result[p + t + c, p + t + c] = scale**2 / max(float(information), 1.0)
+    return result
+
+
+def _told(table: Compressed, layout: Structure, flat: Floats) -> tuple[list[Any], list[Floats]]:
+    """For each column of z: its columns in H, and the share of each one's variance that the data explain."""
+    inverse = invert(layout, flat)
+    entries, tail = int(layout.start[layout.s]), layout.q - layout.s
+    diagonal = np.append(inverse[entries : entries + layout.s], inverse[entries + layout.s :][:: tail + 1])
+    own = [table.columns.of(t, c) for t, size in enumerate(table.columns.sizes) for c in range(size)]
+    return own, [1 - diagonal[j] for j in own]
+
+
+# ---- Quasi-Newton minimisation with a log, and the Hessian at the end ------------------------------------------------
+
 Objective = Callable[[Floats], tuple[float, Floats]]
 
 

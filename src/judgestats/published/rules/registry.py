@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from judgestats.errors import AuditError, DesignError, choose, suggestion
-from judgestats.published.books import Book, Cell
-from judgestats.published.labels import row_label
+from judgestats.published.printed_tables import Book, Cell, row_label
 from judgestats.published.selections import listed
 from judgestats.published.statements import Statement
 

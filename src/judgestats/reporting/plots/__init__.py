@@ -4,21 +4,23 @@ They draw on a figure of their own, outside of pyplot's state, or on the axes gi
 figure, to be saved or shown. May import what ``reporting`` may.
 """
 
-from judgestats.reporting.plots.bars import answers, decomposition
-from judgestats.reporting.plots.biases import bias_map, bias_scores
+from judgestats.reporting.plots.bars import answers, decomposition, psychometric_curves
 from judgestats.reporting.plots.components import decision_study, variance_components
-from judgestats.reporting.plots.curves import psychometric_curves
-from judgestats.reporting.plots.dumbbells import agreement_shift, calibration
-from judgestats.reporting.plots.forests import forest
-from judgestats.reporting.plots.gains import pareto, strategies
-from judgestats.reporting.plots.levels import agreement_levels, icc, quality_agreement
-from judgestats.reporting.plots.maps import metrology_map, stable_positional
+from judgestats.reporting.plots.forests import agreement_shift, calibration, forest
+from judgestats.reporting.plots.gains import operating_point, pareto, strategies
+from judgestats.reporting.plots.levels import (
+    agreement_levels,
+    disagreement,
+    icc,
+    kappa_matrix,
+    quality_agreement,
+    score_distribution,
+)
 from judgestats.reporting.plots.matrices import deviation_matrix, score_matrix
-from judgestats.reporting.plots.operating import operating_point
-from judgestats.reporting.plots.pairwise import disagreement, kappa_matrix, score_distribution
 from judgestats.reporting.plots.predictions import predictive
 from judgestats.reporting.plots.preferences import length_reading, preference_gaps
 from judgestats.reporting.plots.probes import anchoring, rationale_shift, revision
+from judgestats.reporting.plots.scatter import bias_map, bias_scores, metrology_map, stable_positional
 
 __all__ = [
     "agreement_levels",

@@ -8,8 +8,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from judgestats.errors import DesignError
+from judgestats.reporting.formatting import signed
+from judgestats.results import COLUMNS
+
+# ---- What every picture shares: axes outside of pyplot, colours that colour-blind readers tell apart, labels that fit
 
 #: Text, secondary text, grid and background lines.
 INK, MUTED, GRID, FAINT = "#1c2733", "#5f6b7a", "#dfe4ea", "#f1f3f6"
@@ -268,3 +278,556 @@ def is_dark(color: Any) -> bool:
     """Whether white is easier to read on this colour than ink."""
     red, green, blue = to_rgb(color)
     return 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+
+
+# ---- Rows of an estimate frame as pictures need them: whose they are, which step, which one --------------------------
+
+#: Columns before ``term`` that do not say whose a row is.
+_NOT_WHOSE = {"section", "vacuum_kind", "stimulus", "delta", "system", "item", "criterion", "own", *COLUMNS}
+_STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
+
+
+def require(frame: Any, *columns: str) -> None:
+    """Refuse what is no table of estimates with these columns.
+
+    Parameters
+    ----------
+    frame : object
+        What a picture was given.
+    *columns : str
+        Columns that the picture reads.
+
+    Raises
+    ------
+    DesignError
+        It names what is needed and what there is.
+
+    Examples
+    --------
+    >>> require(pd.DataFrame({"judge": ["g"], "term": ["x"]}), "judge", "term")
+    """
+    wanted = ", ".join(columns)
+    if not isinstance(frame, pd.DataFrame):
+        raise DesignError(f"The picture needs a pandas table of estimates with {wanted}, and got: {type(frame)!r}.")
+    absent = [c for c in columns if c not in frame.columns]
+    if absent:
+        have = ", ".join(map(str, frame.columns)) or "none"
+        raise DesignError(f"The picture needs the columns {wanted}. Missing: {', '.join(absent)}. Columns: {have}.")
+
+
+def whose(frame: pd.DataFrame) -> pd.Series[Any]:
+    """Label of each row: its judge, and the values of the further grouping columns.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Estimates, or a datasheet.
+
+    Returns
+    -------
+    pandas.Series
+        Text, on the index of `frame`.
+
+    Examples
+    --------
+    >>> whose(pd.DataFrame({"judge": ["g"], "strategy": ["CoT"], "term": ["x"], "estimate": [1.0]})).item()
+    'g · CoT'
+    """
+    if "judge" not in frame.columns:
+        raise DesignError(f"A picture needs a column judge. Columns: {', '.join(map(str, frame.columns))}.")
+    columns = list(frame.columns)
+    end = min((columns.index(c) for c in ("section", "term") if c in columns), default=len(columns))
+    groups = ["judge", *(c for c in columns[:end] if c not in _NOT_WHOSE and c != "judge")]
+    parts = [frame[g].astype(object).map(_cell_text) for g in groups]
+    return pd.Series([" · ".join(p) for p in zip(*parts, strict=True)], index=frame.index, dtype=object)
+
+
+def _cell_text(value: Any) -> str:
+    if isinstance(value, float):
+        return "—" if np.isnan(value) else f"{value:g}"
+    return "—" if value is None else str(value)
+
+
+def step(frame: pd.DataFrame) -> pd.Series[Any]:
+    """Step of the ladder of each row, from ``delta`` or from the ``detail`` of a datasheet; NaN off the ladder."""
+    if "delta" in frame.columns:
+        return frame["delta"].astype(float)
+    if "detail" not in frame.columns:
+        return pd.Series(np.nan, index=frame.index)
+    found = [_STEP.search(str(c)) for c in frame["detail"]]
+    return pd.Series([float(m.group(1)) if m else np.nan for m in found], index=frame.index)
+
+
+def terms(frame: pd.DataFrame, *wanted: str, needed: bool = True) -> pd.DataFrame:
+    """Rows of these terms, with columns ``who`` and ``step``.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Estimates, or a datasheet.
+    *wanted : str
+        Terms.
+    needed : bool
+        Refuse a frame without any.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DesignError
+        If there is none, and one is needed; or if `frame` lacks ``judge``, ``term`` or ``estimate``.
+    """
+    require(frame, "judge", "term", "estimate")
+    here = frame[frame["term"].isin(wanted)]
+    if "section" in here.columns:
+        here = here[~here["section"].astype(str).str.endswith("different subset")]
+    if needed and not here["estimate"].notna().any():
+        have = ", ".join(sorted(set(map(str, frame["term"])))) or "none"
+        raise DesignError(
+            f"The picture needs {', '.join(wanted)}, and the estimates have no such row with a value. Terms: {have}."
+        )
+    return here.assign(who=whose(here), step=step(here))
+
+
+def one_each(frame: pd.DataFrame, term: str) -> pd.DataFrame:
+    """One row a judge of a term that has one: index ``who``. Dark current is taken pooled over the kinds of vacuum."""
+    here = terms(frame, term, needed=False)
+    for column in ("vacuum_kind", "detail"):
+        if term == "dark_current" and column in here.columns:
+            pooled = here[column].isna() | here[column].astype(object).isin(["all", ""])
+            here = here[pooled | ~here["who"].isin(here.loc[pooled, "who"])]
+    return here.drop_duplicates("who").set_index("who")
+
+
+def order_of(frame: pd.DataFrame) -> list[str]:
+    """Judges in the order in which they come."""
+    return list(dict.fromkeys(whose(frame)))
+
+
+# ---- What pictures with a row a group share: names of rows, panels, whiskers, text beside a row ----------------------
+
+#: Most characters of the name of a row.
+NAME = 34
+
+
+def chosen(frame: pd.DataFrame, wanted: Sequence[str], *columns: str, source: str) -> pd.DataFrame:
+    """Rows of these terms.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Estimates.
+    wanted : sequence of str
+        Terms.
+    *columns : str
+        Columns that are read, beside ``term`` and ``estimate``.
+    source : str
+        The measure that gives them.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    DesignError
+        If a column is not there, or no such row has a value.
+    """
+    require(frame, "term", "estimate", *columns)
+    here = frame[frame["term"].isin(wanted)]
+    if not here["estimate"].notna().any():
+        have = ", ".join(sorted(set(map(str, frame["term"])))) or "none"
+        raise DesignError(
+            f"The picture needs {' or '.join(wanted)}, and the estimates have no such row with a value. Terms: {have}. "
+            f"Give a result of {source}()."
+        )
+    return here
+
+
+def groups_of(table: pd.DataFrame, *skip: str) -> list[str]:
+    """Columns before ``term`` that tell groups apart, but for those of `skip`."""
+    columns = [str(c) for c in table.columns]
+    return [c for c in columns[: columns.index("term")] if c not in skip]
+
+
+def names_of(table: pd.DataFrame, *skip: str) -> pd.Series[Any]:
+    """Name of the group of each row.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Estimates.
+    *skip : str
+        Grouping columns that do not make the name.
+
+    Returns
+    -------
+    pandas.Series
+        ``all`` where nothing groups; a number bears the name of its column.
+
+    Examples
+    --------
+    >>> names_of(pd.DataFrame({"pair": ["a/b"], "temperature": [0.3], "term": ["shift"]})).item()
+    'a/b · temperature 0.3'
+    """
+    return joined(table, groups_of(table, *skip))
+
+
+def joined(table: pd.DataFrame, columns: Sequence[str]) -> pd.Series[Any]:
+    """The values of `columns` as one text a row."""
+    if not columns:
+        return pd.Series("all", index=table.index, dtype=object)
+    parts = [[_value_label(c, v) for v in table[c].astype(object)] for c in columns]
+    return pd.Series([" · ".join(filter(None, p)) or "all" for p in zip(*parts, strict=True)], table.index, object)
+
+
+def _value_label(column: str, value: Any) -> str:
+    if pd.isna(value):
+        return ""
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
+    return f"{column} {value:g}" if number else str(value)
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Values in the order in which they come, each once."""
+    return list(dict.fromkeys(values))
+
+
+def one_row_each(table: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Refuse rows that nothing drawn tells apart.
+
+    Raises
+    ------
+    DesignError
+        It names the first.
+    """
+    twice = table.duplicated(list(columns))
+    if twice.any():
+        first = " · ".join(map(str, table.loc[twice, list(columns)].iloc[0]))
+        raise DesignError(
+            f"{int(twice.sum())} rows stand in one place with another (first: {first}). Draw one group at a time."
+        )
+
+
+def height_of(rows: int, each: float = 0.34) -> float:
+    """Inches of a figure with this many rows."""
+    return 1.25 + max(0.24, each) * rows
+
+
+def panels(
+    ax: Any,
+    names: Sequence[str],
+    rows: Sequence[str],
+    *,
+    wide: Sequence[float],
+    each: float = 0.34,
+    across: int | None = None,
+    sharey: bool = True,
+) -> list[Any]:
+    """Axes side by side, of a figure of their own or as given.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes, sequence of Axes or None
+        Axes to draw on.
+    names : sequence of str
+        What the panels show, for the message.
+    rows : sequence of str
+        Labels of the rows, for the size.
+    wide : sequence of float
+        Inches of each panel.
+    each : float
+        Inches of a row.
+    across : int, optional
+        Most panels side by side.
+    sharey : bool
+        The panels have the same rows.
+
+    Returns
+    -------
+    list of matplotlib.axes.Axes
+
+    Raises
+    ------
+    DesignError
+        If `ax` does not have one for each panel.
+    """
+    if ax is None:
+        columns = min(len(names), across or len(names))
+        lines = -(-len(names) // columns)
+        label = 0.3 + label_width(shortened(rows, NAME))
+        width = label * (1 if sharey else len(names)) + sum(wide[:columns])
+        figure = Figure(figsize=(width, height_of(len(rows), each) * lines), layout=ConstrainedLayoutEngine(w_pad=0.08))
+        ratios = list(wide[:columns])
+        found = figure.subplots(lines, columns, sharey=sharey, squeeze=False, width_ratios=ratios).ravel()
+        for spare in found[len(names) :]:
+            spare.remove()
+        return [new_axes(a, 0, 0) for a in found[: len(names)]]
+    given = list(np.ravel(np.asarray(ax, dtype=object)))
+    if len(given) != len(names):
+        raise DesignError(
+            f"The picture has {len(names)} panels ({', '.join(names)}) and got {len(given)} axes. Give one for each."
+        )
+    return [new_axes(a, 0, 0) for a in given]
+
+
+def headed(shown: Sequence[Any], title: str | None) -> None:
+    """Put a title above several panels."""
+    if title and len(shown) == 1:
+        named(shown[0], shown[0].get_xlabel(), shown[0].get_ylabel(), title, pad=26 if shown[0].get_legend() else 6)
+    elif title:
+        shown[0].figure.suptitle(literal(title), fontsize=TEXT + 1.5, fontweight="bold", color=INK, x=0.01, ha="left")
+
+
+def lanes(ax: Any, labels: Sequence[str], *, first: bool = True) -> None:
+    """One line a row, the first on top, with its label on the left of the first panel."""
+    grid(ax, "x")
+    for edge in range(1, len(labels)):
+        ax.axhline(edge - 0.5, color=GRID, linewidth=0.5, zorder=0)
+    ax.set(ylim=(len(labels) - 0.5, -0.5), yticks=range(len(labels)))
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0, labelleft=first)
+    ax.set_yticklabels(shortened(labels, NAME))
+
+
+def limits(ax: Any, *values: Any, zero: bool = False, even: bool = False, bounds: tuple[float, float]) -> None:
+    """Set the horizontal range to what is drawn.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Axes.
+    *values : array_like
+        What is drawn; what is not finite is left out.
+    zero : bool
+        Zero is shown.
+    even : bool
+        As far to the left of zero as to the right.
+    bounds : (float, float)
+        Interval ends beyond them are cut off, with an arrow.
+    """
+    drawn = np.concatenate([np.ravel(np.asarray(v, dtype=float)) for v in values])
+    drawn = np.clip(drawn[np.isfinite(drawn)], *bounds)
+    low, high = (drawn.min(), drawn.max()) if drawn.size else (0.0, 1.0)
+    if zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    if even:
+        high = max(-low, high) or 1.0
+        low = -high
+    margin = 0.06 * (high - low) or 0.5
+    ax.set_xlim(low - margin, high + margin)
+    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+
+
+def shares(ax: Any) -> None:
+    """Show shares from 0 to 1."""
+    ax.set(xlim=(-0.03, 1.03), xticks=np.arange(0, 1.01, 0.25))
+
+
+def neutral(ax: Any, value: float = 0.0) -> None:
+    """Draw the line at which nothing is found."""
+    ax.axvline(value, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+
+
+def interval(ax: Any, height: float, low: float, high: float, color: str = INK, width: float = 1.5) -> None:
+    """Draw an interval; an end beyond the axes gets an arrow."""
+    if np.isnan(low) or np.isnan(high):
+        return
+    start, end = ax.get_xlim()
+    ax.plot([max(low, start), min(high, end)], [height] * 2, color=color, linewidth=width, alpha=0.75, zorder=2.5)
+    for at, arrow, beyond in ((start, "<", low < start), (end, ">", high > end)):
+        if beyond:
+            ax.plot(at, height, marker=arrow, color=color, markersize=4.5, clip_on=False, linestyle="none")
+
+
+def point(ax: Any, value: float, height: float, color: str, *, filled: bool = True, marker: str = "o") -> None:
+    """Draw an estimate, or say that there is none."""
+    if not np.isfinite(value):
+        start, end = ax.get_xlim()
+        ax.text(start + 0.015 * (end - start), height, "n/a", fontsize=SMALL, color=MUTED, va="center")
+        return
+    ax.plot(value, height, marker=marker, linestyle="none", zorder=4, **face(color, filled))
+
+
+def whisker(
+    ax: Any, row: Any, height: float, color: str = PALETTE[0], *, filled: bool = True, marker: str = "o"
+) -> None:
+    """Draw an estimate with its interval, from a row with ``estimate``, ``conf_low`` and ``conf_high``."""
+    if np.isfinite(row["estimate"]):
+        interval(ax, height, row["conf_low"], row["conf_high"], color)
+    point(ax, row["estimate"], height, color, filled=filled, marker=marker)
+
+
+def face(color: str, filled: bool) -> dict[str, Any]:
+    """Look of a marker: filled, or an outline."""
+    return {
+        "markersize": 6,
+        "color": color,
+        "markerfacecolor": color if filled else "white",
+        "markeredgecolor": "white" if filled else color,
+        "markeredgewidth": 0.8 if filled else 1.4,
+    }
+
+
+def key(label: str, color: str, *, filled: bool = True, marker: str = "o") -> Line2D:
+    """Entry of a legend for a marker."""
+    look = {**face(color, filled), "markeredgecolor": color}
+    return Line2D([], [], linestyle="none", marker=marker, label=literal(label), **look)
+
+
+def beside(
+    ax: Any, height: float | None, text: str, offset: float = 8.0, *, color: str = INK, ha: str = "left"
+) -> None:
+    """Write to the right of a row, or above all rows for `height` None, `offset` points from the axes."""
+    ax.annotate(
+        literal(text),
+        (1, 1 if height is None else height),
+        (offset, 3 if height is None else 0),
+        xycoords="axes fraction" if height is None else ax.get_yaxis_transform(),
+        textcoords="offset points",
+        fontsize=SMALL + 0.5,
+        color=MUTED if height is None else color,
+        va="bottom" if height is None else "center",
+        ha=ha,
+        annotation_clip=False,
+    )
+
+
+def with_interval(row: Any, decimals: int = 2) -> str:
+    """A signed estimate with its interval, as text."""
+    if not np.isfinite(row["estimate"]):
+        return "n/a"
+    told = signed(row["estimate"], decimals)
+    if np.isnan(row["conf_low"]) or np.isnan(row["conf_high"]):
+        return told
+    return f"{told}  [{signed(row['conf_low'], decimals)}, {signed(row['conf_high'], decimals)}]"
+
+
+def below(ax: Any, text: str, offset: float = -34.0) -> None:
+    """Put a small remark of one or more lines under the axes, below the axis label."""
+    ax.annotate(
+        literal(text, lines=True),
+        (0, 0),
+        (0, offset),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="top",
+        ha="left",
+        fontsize=SMALL,
+        color=MUTED,
+        annotation_clip=False,
+    )
+
+
+# ---- Labels of points in a plane, placed where they meet neither points nor one another ------------------------------
+
+#: Steps from a point to its label, in inches, and which end of the label is there; the nearer places come first.
+_PLACES = [
+    (dx * far, dy * far, ha)
+    for far in (1.0, 2.2, 3.6, 5.0)
+    for dx, dy, ha in (
+        (0.10, 0.0, "left"),
+        (-0.10, 0.0, "right"),
+        (0.07, 0.11, "left"),
+        (-0.07, 0.11, "right"),
+        (0.07, -0.11, "left"),
+        (-0.07, -0.11, "right"),
+        (0.0, 0.15, "center"),
+        (0.0, -0.15, "center"),
+    )
+]
+Box = tuple[float, float, float, float]
+
+
+def label_around(
+    ax: Any,
+    x: Sequence[float],
+    y: Sequence[float],
+    labels: Sequence[str],
+    *,
+    size: float = TEXT - 0.5,
+    every: bool = True,
+    avoid: Sequence[Box] = (),
+) -> list[str]:
+    """Write each label near its point; the range and the scale of the axes must be set.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Axes.
+    x, y : sequence of float
+        The points.
+    labels : sequence of str
+        Their labels.
+    size : float
+        Of the text, in points.
+    every : bool
+        Write a label that has no free place where it overlaps least; False leaves it out.
+    avoid : sequence of (x0, y0, x1, y1)
+        What else stands in the way, in data units.
+
+    Returns
+    -------
+    list of str
+        The labels left out.
+    """
+    inches = ax.figure.get_size_inches() * ax.get_position().size
+    at = _fractions(ax, np.column_stack([x, y])) * inches
+    taken: list[Box] = [(px - 0.06, py - 0.06, px + 0.06, py + 0.06) for px, py in at]
+    taken += [_box(_fractions(ax, np.reshape(b, (2, 2))) * inches) for b in avoid]
+    left = []
+    for i in np.argsort(-at[:, 1], kind="stable"):
+        wide, high = 0.0079 * size * len(labels[i]), 1.3 * size / 72
+        options = []
+        for dx, dy, ha in _PLACES:
+            box = _text_box(at[i][0] + dx, at[i][1] + dy, wide, high, ha)
+            options.append((_overlap(box, taken) + 2 * _outside(box, inches), dx, dy, ha, box))
+        worst, dx, dy, ha, box = min(options, key=lambda o: o[0] > 1e-9)
+        if worst > 1e-9:
+            if not every:
+                left.append(labels[i])
+                continue
+            _, dx, dy, ha, box = min(options, key=lambda o: o[0])
+        taken.append(box)
+        far = float(np.hypot(dx, dy)) > 0.2
+        ax.annotate(
+            labels[i],
+            (x[i], y[i]),
+            tuple((at[i] + [dx, dy]) / inches),
+            textcoords="axes fraction",
+            fontsize=size,
+            color=INK,
+            ha=ha,
+            va="center",
+            zorder=6,
+            arrowprops={"arrowstyle": "-", "color": MUTED, "lw": 0.6, "shrinkA": 0, "shrinkB": 3} if far else None,
+        )
+    return left
+
+
+def _fractions(ax: Any, points: Any) -> Any:
+    return ax.transLimits.transform(ax.transScale.transform(points))
+
+
+def _box(corners: Any) -> Box:
+    (x0, y0), (x1, y1) = corners.min(axis=0) - 0.02, corners.max(axis=0) + 0.02
+    return float(x0), float(y0), float(x1), float(y1)
+
+
+def _text_box(x: float, y: float, wide: float, high: float, ha: str) -> Box:
+    start = {"left": x, "right": x - wide, "center": x - wide / 2}[ha]
+    return start, y - high / 2, start + wide, y + high / 2
+
+
+def _overlap(box: Box, others: Sequence[Box]) -> float:
+    return sum(
+        max(0.0, min(box[2], o[2]) - max(box[0], o[0])) * max(0.0, min(box[3], o[3]) - max(box[1], o[1]))
+        for o in others
+    )
+
+
+def _outside(box: Box, inches: Any) -> float:
+    wide, high = (float(v) for v in inches)
+    return max(0.0, -box[0]) + max(0.0, -box[1]) + max(0.0, box[2] - wide) + max(0.0, box[3] - high)

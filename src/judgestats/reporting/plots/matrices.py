@@ -12,9 +12,20 @@ from matplotlib.patches import Rectangle
 
 from judgestats.errors import DesignError
 from judgestats.metrics import consensus
-from judgestats.reporting.plots.canvas import INK, MUTED, SMALL, TEXT, is_dark, label_width, named, new_axes, shortened
-from judgestats.reporting.plots.rows import require, whose
-from judgestats.reporting.words import number, signed
+from judgestats.reporting.formatting import number, signed
+from judgestats.reporting.plots.canvas import (
+    INK,
+    MUTED,
+    SMALL,
+    TEXT,
+    is_dark,
+    label_width,
+    named,
+    new_axes,
+    require,
+    shortened,
+    whose,
+)
 
 #: Below (blue), at (near white) and above (red); the ends as in ColorBrewer's RdBu, safe for colour-blind readers.
 DIVERGING = LinearSegmentedColormap.from_list(

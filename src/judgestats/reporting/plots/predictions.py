@@ -9,20 +9,26 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from judgestats.errors import DesignError
-from judgestats.reporting.plots.canvas import INK, PALETTE, SMALL, TEXT, grid, legend_above, literal
-from judgestats.reporting.plots.lanes import (
+from judgestats.reporting.plots.canvas import (
+    INK,
+    PALETTE,
+    SMALL,
+    TEXT,
     below,
     distinct,
     face,
+    grid,
     headed,
     joined,
     key,
     lanes,
+    legend_above,
     limits,
+    literal,
     one_row_each,
     panels,
+    require,
 )
-from judgestats.reporting.plots.rows import require
 
 #: Columns of a predictive frame that are no labels.
 _NO_LABEL = ("kind", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale", "method", "flag")

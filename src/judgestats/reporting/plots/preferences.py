@@ -8,39 +8,37 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Rectangle
 
+from judgestats.reporting.formatting import number, signed
 from judgestats.reporting.plots.canvas import (
     FAINT,
     INK,
     MUTED,
     PALETTE,
     SMALL,
-    label_width,
-    legend,
-    legend_above,
-    literal,
-    named,
-    new_axes,
-    shortened,
-    style_of,
-)
-from judgestats.reporting.plots.lanes import (
     below,
     chosen,
     distinct,
     face,
     headed,
     key,
+    label_around,
+    label_width,
     lanes,
+    legend,
+    legend_above,
     limits,
+    literal,
+    named,
     names_of,
     neutral,
+    new_axes,
     one_row_each,
     panels,
     shares,
+    shortened,
+    style_of,
     whisker,
 )
-from judgestats.reporting.plots.placing import label_around
-from judgestats.reporting.words import number, signed
 
 #: Role -> label, colour and marker, in the order of the rows.
 ROLES = {

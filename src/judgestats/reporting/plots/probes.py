@@ -8,18 +8,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch
 
+from judgestats.reporting.formatting import count
 from judgestats.reporting.plots.canvas import (
     INK,
     MUTED,
-    label_width,
-    legend_above,
-    literal,
-    named,
-    new_axes,
-    shortened,
-    style_of,
-)
-from judgestats.reporting.plots.lanes import (
     NAME,
     below,
     beside,
@@ -29,17 +21,23 @@ from judgestats.reporting.plots.lanes import (
     height_of,
     interval,
     key,
+    label_width,
     lanes,
+    legend_above,
     limits,
+    literal,
+    named,
     names_of,
     neutral,
+    new_axes,
     one_row_each,
     panels,
     point,
     shares,
+    shortened,
+    style_of,
     whisker,
 )
-from judgestats.reporting.words import count
 
 #: Term -> label and colour, from top to bottom.
 SHIFTS = {

@@ -1,0 +1,568 @@
+"""Where do scores vary? Variance components of generalizability theory: :func:`variance_components`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.kernels.reml import cross_products
+from judgestats.kernels.variance import combination, effect_squares, satterthwaite
+from judgestats.metrics.agreement.components import fitted, told_apart
+from judgestats.metrics.agreement.intraclass import AVERAGED
+from judgestats.results import COLUMNS, CONSTANT, NO_DATA, estimates, flags
+from judgestats.schema.cells import ABOUT, score_counts
+from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
+from judgestats.schema.columns import COUNTS, By, grouping, names
+from judgestats.schema.declared_counts import call_counts
+from judgestats.schema.splitting import as_runs, refuse_splits, splits_here, splits_there
+
+# ---- Ratings -> the facets of a generalizability study, group by group, and the effects they allow -------------------
+
+Floats = NDArray[np.float64]
+#: What varies in ratings, as a rule; ``replicate`` is nested: the first run of one cell is not the first of another.
+FACETS = ("judge", "system", "item", "criterion", "replicate")
+MEANS = "means of runs"
+
+
+@dataclass(frozen=True)
+class Design:
+    """Scores of one group, each in its place.
+
+    Attributes
+    ----------
+    y : (N,) float array
+    codes : dict of str to (N,) int array
+        Level of each score in each crossed facet with more than one level, numbered without gaps.
+    single : tuple of str
+        Facets with one level here.
+    repeated : bool
+        Whether some combination of levels has several scores.
+    doubts : list of str
+        What was averaged or set aside.
+    """
+
+    y: Floats
+    codes: dict[str, NDArray[Any]]
+    single: tuple[str, ...]
+    repeated: bool
+    doubts: list[str]
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """Levels of each crossed facet."""
+        return {f: int(c.max()) + 1 for f, c in self.codes.items()}
+
+    def effects(self, interactions: bool) -> list[tuple[str, ...]]:
+        """Crossed facets, their pairs, and the whole cell where runs repeat it; what is left is the residual."""
+        crossed = tuple(self.codes)
+        found: list[tuple[str, ...]] = [(f,) for f in crossed]
+        if interactions:
+            found += [pair for pair in combinations(crossed, 2) if len(crossed) > 2]
+        return [*found, crossed] if self.repeated and len(crossed) > 1 else found
+
+    def code(self, effect: Sequence[str]) -> NDArray[Any]:
+        """Level of each score in an effect."""
+        levels = self.levels
+        return compact(*joint([(self.codes[f], levels[f]) for f in effect], len(self.y)))[0]
+
+    def array(self) -> Floats | None:
+        """Scores as (L1, ..., Lp, R), None where the design is not complete."""
+        shape = list(self.levels.values())
+        runs, rest = divmod(len(self.y), int(np.prod(shape)))
+        place, size = joint(list(zip(self.codes.values(), shape, strict=True)), len(self.y))
+        if rest or not runs or (np.bincount(place, minlength=size) != runs).any():
+            return None
+        return self.y[np.argsort(place, kind="stable")].reshape(*shape, runs)
+
+
+def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tuple[dict[str, Any], Design]]]:
+    """Split ratings into designs.
+
+    Parameters
+    ----------
+    ratings : frame
+    facets : str or sequence of str, optional
+        Facets to keep, any columns; None for those of :data:`FACETS` that vary, the others of which are averaged over.
+    by : str or sequence of str
+
+    Returns
+    -------
+    facets : list of str
+    groups : list of (labels, Design)
+        Sorted by the `by` columns.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    DesignError
+        If a facet is in `by` too, or a column that is neither splits the cells.
+    """
+    data = as_scores(nw.from_native(ratings))
+    present = list(data.collect_schema().names())
+    by = grouping(by, present)
+    value = "score" if "score" in present else "mean"
+    if value not in present or "judge" not in present:
+        lacking = [c for c in ("judge", "score") if c not in present and not (c == "score" and value in present)]
+        raise SchemaError(
+            f"The table lacks {', '.join(lacking)} for ratings. Columns: {', '.join(present)}. Map it with "
+            "ratings(frame, judge='...', system='...', item='...', score='...')."
+        )
+    weight = score_counts(data, value, by)
+    _refuse_facets(facets, [c for c in present if c not in (value, COUNTS)], by)
+    about = [c for c in dict.fromkeys([*FACETS, *ABOUT, *names(facets)]) if c in present and c not in by]
+    table = data.select(*by, *about, value, *([weight] if weight else [])).lazy().collect(backend="pandas").to_native()
+    coded = {c: ranked_codes(table[c]) for c in [*by, *about]}
+    keys = [c for c in coded if c != "replicate"]
+    unit, units = compact(*joint([(coded[c][0], len(coded[c][1])) for c in keys], len(table)))
+    if units.size < len(table):
+        lazy = isinstance(data, nw.LazyFrame)
+        refuse_splits(splits_there(data, keys) if lazy else splits_here(data, unit, units.size, keys), keys)
+    wanted = _wanted(facets, about, coded)
+    y = numbers_of(table[value])
+    n = call_counts(table[weight]) if weight else None
+    told = [MEANS] if value == "mean" else []
+    return wanted, list(_split(y, n, coded, by, wanted, told))
+
+
+def _refuse_facets(facets: By | None, known: Sequence[str], by: Sequence[str]) -> None:
+    for name in names(facets):
+        if name in by:
+            raise DesignError(f"{name!r} is in facets= and in by=. A column has one part to play: drop one.")
+        if name not in known:
+            raise SchemaError(
+                f"facets={name!r} is not a column that can be a facet. Columns: {', '.join(known)}."
+                + suggestion(name, known)
+            )
+
+
+def _wanted(facets: By | None, about: Sequence[str], coded: dict[str, Any]) -> list[str]:
+    if facets is None:
+        return [f for f in FACETS if f in about and len(coded[f][1]) > 1]
+    return [*(f for f in FACETS if f in names(facets)), *(f for f in dict.fromkeys(names(facets)) if f not in FACETS)]
+
+
+def _split(
+    y: Floats, n: Any, coded: dict[str, Any], by: Sequence[str], facets: Sequence[str], told: list[str]
+) -> Iterator[tuple[dict[str, Any], Design]]:
+    code, size = joint([(coded[c][0], len(coded[c][1])) for c in by], len(y))
+    group, groups = compact(code, size)
+    order = np.argsort(group, kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(group, minlength=groups.size))[:-1]):
+        if not rows.size:
+            continue
+        labels = {c: coded[c][1][coded[c][0][rows[0]]] for c in by}
+        yield labels, _design(y, n, {c: v[0] for c, v in coded.items() if c not in by}, rows, facets, told)
+
+
+def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequence[str], told: list[str]) -> Design:
+    doubts = list(told)
+    scored = ~np.isnan(y[rows])
+    w = np.ones(rows.size) if n is None else n[rows]
+    aside = int(w[~scored].sum())
+    doubts += [f"{aside:,} missing score{'s' * (aside > 1)} set aside"] if aside else []
+    kept_rows = scored & (w > 0)
+    rows, w = rows[kept_rows], w[kept_rows]
+    local = {c: compact(v[rows].astype(np.int64), int(v.max(initial=0)) + 1) for c, v in codes.items()}
+    varied = [c for c, (_, levels) in local.items() if levels.size > 1]
+    crossed = [f for f in facets if f != "replicate"]
+    kept = [f for f in facets if f in varied]
+    for name in varied:
+        if name not in facets:
+            doubts.append(AVERAGED if name == "replicate" else f"averaged over {name}")
+    place, size = joint([(local[c][0], local[c][1].size) for c in kept], len(rows))
+    unit, units = compact(place, size)
+    runs = np.bincount(unit, weights=w, minlength=units.size)
+    score = np.bincount(unit, weights=w * y[rows], minlength=units.size) / np.maximum(runs, 1)
+    if runs.max(initial=1) > 1 and len(doubts) == len(told) + bool(aside):
+        doubts.append(AVERAGED)
+    first = np.zeros(units.size, np.int64)
+    first[unit] = np.arange(len(rows))
+    found = {f: local[f][0][first] for f in crossed if f in kept}
+    cells = np.unique(np.stack([*found.values()]), axis=1).shape[1] if found else 0
+    return Design(score, found, tuple(f for f in crossed if f not in kept), len(score) > cells > 0, doubts)
+
+
+# ---- Where do scores vary? Variance components of generalizability theory: :func:`variance_components` ---------------
+
+EXTRA = ("share", "raw", "df", "levels")
+MLS = "mean squares, MLS (Ting et al. 1990)"
+REML = "REML, Satterthwaite"
+NEGATIVE = "negative, set to 0"
+AT_ZERO = "at 0"
+ONE_LEVEL = "one level"
+NOT_APART = "not told apart"
+NO_RESIDUAL = "no residual"
+NOT_CONVERGED = "not converged"
+FEW_LEVELS = "fewer than 10 levels"
+#: Levels, but for the largest effect, beyond which REML is refused: its tables are dense.
+MOST_LEVELS = 1000
+
+
+def variance_components(
+    ratings: Any,
+    *,
+    facets: By | None = None,
+    interactions: bool = True,
+    by: By = (),
+    average_over: By = (),
+    most_levels: int = MOST_LEVELS,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Variance of scores by judge, system, item and criterion, their two-way interactions, and the rest.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings in any engine; missing scores are set aside and counted in the flag.
+    facets : str or sequence of str, optional
+        Any columns; by default those of ``judge``, ``system``, ``item``, ``criterion``, ``replicate`` that vary. Which
+        of these is no facet is averaged over, and the flag says so.
+    interactions : bool
+        False leaves the two-way interactions in the residual.
+    by : str or sequence of str
+        Columns that split the result.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    most_levels : int
+        An incomplete design with more levels than this, those of its largest effect apart, is refused: REML holds a
+        dense table of them.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns and those of every estimate: a row per component, terms ``judge``, ``judge:item``, ...,
+        ``residual`` and, where runs repeat the cells, the cell itself, ``judge:system:item``, which holds all
+        interactions of a higher order; then ``share`` of the sum of components, ``raw`` (before a negative one is set
+        to 0), ``df`` and ``levels``. ``n`` counts the scores analysed.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    DesignError
+        If a facet is not known, or an incomplete design is too large for REML.
+
+    Notes
+    -----
+    All facets are random, and crossed but for ``replicate``, which is nested in the cell: run 1 of one cell has nothing
+    to do with run 1 of another, so runs make the residual. An item that occurs under one system only is nested in it:
+    its component is that of items within systems.
+
+    A complete design is analysed by mean squares and their expectations; the interval is the modified large-sample
+    one, the standard error has df + 2 (Brennan, Eq. 6.1). A negative component is 0 with a flag. An incomplete
+    design is analysed by REML, with Satterthwaite's interval from the observed information. Components that the
+    design cannot tell apart are NaN with a flag.
+
+    References
+    ----------
+    Brennan, R. L. (2001). Generalizability Theory, Ch. 3 and 6. Shavelson, R. J., & Webb, N. M. (1991).
+    Generalizability Theory: A Primer. Ting, N., et al. (1990). J. Statist. Comput. Simul., 35, 135-143.
+
+    Examples
+    --------
+    >>> rows = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    >>> scores = pd.DataFrame([{"judge": j, "system": "s", "item": i, "score": x}
+    ...                        for i, row in enumerate(rows) for j, x in enumerate(row)])
+    >>> variance_components(scores)[["term", "estimate", "conf_low", "conf_high", "share"]].round(3)
+           term  estimate  conf_low  conf_high  share
+    0     judge     5.244     1.559     75.086  0.595
+    1      item     2.556     0.808     16.634  0.290
+    2  residual     1.019     0.556      2.442  0.116
+    """
+    ratings = as_runs(ratings, average_over, [*names(by), *names(facets)])
+    wanted, groups = designs(ratings, facets, by)
+    rows: list[dict[str, Any]] = []
+    for labels, design in groups:
+        rows += [{**labels, **row} for row in _components(design, wanted, interactions, most_levels, conf_level)]
+    return estimates(rows, [*dict.fromkeys(names(by))], EXTRA)
+
+
+def _components(
+    design: Design, wanted: list[str], interactions: bool, most_levels: int, conf_level: float
+) -> list[dict[str, Any]]:
+    effects = design.effects(interactions)
+    constant = len(design.y) > 1 and np.ptp(design.y) == 0
+    crossed = [f for f in wanted if f != "replicate"]
+    rows: list[dict[str, Any]]
+    unknown: list[dict[str, Any]] = [
+        {"term": f, "levels": 1.0, "flag": ONE_LEVEL} for f in crossed if f in design.single
+    ]
+    if not len(design.y) or constant or not effects:
+        flag = CONSTANT if constant else ONE_LEVEL if len(design.y) else NO_DATA
+        rows = [{"term": t, "flag": flag} for t in [*map(":".join, effects), "residual"]]
+    else:
+        array = design.array()
+        rows = (
+            _by_reml(design, effects, most_levels, conf_level)
+            if array is None
+            else _by_squares(design, array, effects, conf_level)
+        )
+    total = np.nansum([r.get("estimate", np.nan) for r in rows])
+    for row in rows:
+        row["share"] = row.get("estimate", np.nan) / total if total > 0 else np.nan
+    for row in [*rows, *unknown]:
+        row |= {"n": float(len(design.y)), "flag": flags(*design.doubts, *row.get("flag", "").split("; "))}
+    places = {f: i for i, f in enumerate(crossed)}
+    return sorted([*rows, *unknown], key=lambda r: places.get(r["term"], len(places)))
+
+
+def _by_squares(
+    design: Design, array: Floats, effects: list[tuple[str, ...]], conf_level: float
+) -> list[dict[str, Any]]:
+    axes = {f: i for i, f in enumerate(design.codes)}
+    squares, df, expected = effect_squares(array, [tuple(axes[f] for f in e) for e in effects])
+    terms = [*map(":".join, effects), "residual"]
+    if not (df > 0).all():
+        return [{"term": t, "flag": NOT_APART} for t in terms]
+    raw, se, low, high = combination(squares, df, np.linalg.inv(expected).astype(float), conf_level)
+    levels = design.levels
+    rows = []
+    for i, term in enumerate(terms):
+        low[i], high[i] = max(low[i], 0.0), max(high[i], 0.0)
+        bounded = low[i] < high[i]
+        row = {"term": term, "estimate": max(raw[i], 0.0), "raw": raw[i], "std_error": se[i], "df": df[i]}
+        row |= {"conf_low": low[i], "conf_high": high[i], "method": MLS} if bounded else {}
+        row["levels"] = float(np.prod([levels[f] for f in effects[i]])) if i < len(effects) else np.nan
+        rows.append({**row, "flag": NEGATIVE if raw[i] < 0 else AT_ZERO if raw[i] == 0 else ""})
+    return rows
+
+
+def _by_reml(
+    design: Design, effects: list[tuple[str, ...]], most_levels: int, conf_level: float
+) -> list[dict[str, Any]]:
+    codes = [design.code(e) for e in effects]
+    levels = [int(c.max()) + 1 for c in codes]
+    if sum(levels) - max(levels) > most_levels:
+        raise DesignError(
+            f"The design is incomplete, and its effects but the largest have {sum(levels) - max(levels):,} levels, "
+            f"more than most_levels={most_levels:,} for REML. Keep the complete items, use interactions=False or fewer "
+            "facets=, split it with by=, or raise most_levels= (time grows with its cube)."
+        )
+    kept = _told_apart(design.y, codes)
+    terms = [*(":".join(effects[i]) for i in kept), "residual"]
+    fit = fitted(design.y, [codes[i] for i in kept])
+    df, low, high = satterthwaite(fit.variance, np.diag(fit.covariance), conf_level)
+    rows = {}
+    for i, term in enumerate(terms):
+        bounded = low[i] < high[i]
+        size = float(levels[kept[i]]) if i < len(kept) else np.nan
+        told = [NOT_CONVERGED if not fit.converged else "", AT_ZERO if fit.at_zero[i] else ""]
+        told += [NOT_APART if not fit.told_apart else "", NO_RESIDUAL if not fit.has_residual else ""]
+        told += [FEW_LEVELS if size < 10 else ""]
+        row = {"term": term, "estimate": fit.variance[i], "raw": fit.variance[i], "levels": size, "flag": flags(*told)}
+        row |= {"std_error": np.sqrt(fit.covariance[i, i]), "df": df[i]} if fit.covariance[i, i] > 0 else {}
+        row |= {"conf_low": low[i], "conf_high": high[i], "method": REML} if bounded else {}
+        rows[term] = row
+    every = [*map(":".join, effects), "residual"]
+    return [rows.get(t, {"term": t, "flag": NOT_APART}) for t in every]
+
+
+def _told_apart(y: Floats, codes: list[NDArray[Any]]) -> list[int]:
+    """Effects that can be told from the residual and from those before them."""
+    gram = cross_products(y, codes).gram
+    kept: list[int] = []
+    for i in range(len(codes)):
+        if told_apart(gram[np.ix_([*kept, i, -1], [*kept, i, -1])]):
+            kept.append(i)
+    return kept
+
+
+# ---- How many judges, items and runs are enough? :func:`decision_study` ----------------------------------------------
+
+NO_WAY = "not reached however many"
+NO_RUNS = "runs not told from residual"
+#: Facet -> the argument, and the column, that says how many of it.
+PLURAL = {"judge": "judges", "item": "items", "system": "systems", "criterion": "criteria"}
+_COLUMNS = (*PLURAL.values(), "runs")
+
+
+def decision_study(
+    data: Any,
+    *,
+    object: str = "system",
+    judges: int | Iterable[int] = range(1, 11),
+    items: int | Iterable[int] | None = None,
+    systems: int | Iterable[int] | None = None,
+    criteria: int | Iterable[int] | None = None,
+    runs: int | Iterable[int] = 1,
+    wanted: float = 0.8,
+    by: By = (),
+    average_over: By = (),
+) -> pd.DataFrame:
+    """How reliable would mean scores be with other numbers of judges, items and runs, and how many are enough?
+
+    Parameters
+    ----------
+    data : frame
+        Ratings, or the result of :func:`variance_components` (``term``, ``estimate`` and, for the observed numbers,
+        ``levels``), a published table of components included.
+    object : str
+        What is measured, a facet: ``"system"``, or ``"item"`` for single responses.
+    judges, items, systems, criteria, runs : int or iterable of int
+        Numbers of each facet to average over. None takes the observed number (1 where it is not known). The number of
+        the object itself does not matter.
+    wanted : float
+        Reliability that is asked for, between 0 and 1.
+    by : str or sequence of str
+        Columns that split ratings. A table of components brings its own.
+    average_over : str or sequence of str
+        Columns of ratings averaged over, as in :func:`score_matrix`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        For each combination of numbers ``generalizability`` (relative: are objects ranked alike?) and ``dependability``
+        (absolute, Φ: do they get the same score?); and ``judges_for_generalizability``, ``judges_for_dependability``,
+        ``runs_for_generalizability`` and ``runs_for_dependability``, the smallest numbers that reach `wanted` with the
+        others as given. Columns ``judges``, ``items``, ``systems``, ``criteria``, ``runs`` (NaN where the facet is not
+        in the design) and ``error_variance``. There are no intervals: those of the components say how sure they are.
+
+    Raises
+    ------
+    DesignError
+        If the object is not a component, or a number is not positive.
+
+    Notes
+    -----
+    With τ the variance of the object, relative error adds up its interactions, each over the product of the numbers it
+    is averaged over; absolute error adds all other components. Where runs were not repeated they are part of the
+    residual and cannot be told from it: `runs` above 1 gives NaN with a flag. For one facet, dependability with k
+    judges is ICC(2,k) and generalizability ICC(3,k). All facets are crossed with the object; a component that the
+    design cannot tell (items nested in systems, for one) gives NaN with a flag.
+
+    References
+    ----------
+    Brennan, R. L. (2001). Generalizability Theory, Ch. 4. Shavelson & Webb (1991), Ch. 6.
+
+    Examples
+    --------
+    >>> components = pd.DataFrame({"term": ["item", "judge", "residual"], "estimate": [2.5556, 5.2444, 1.0194]})
+    >>> study = decision_study(components, object="item", judges=[1, 4])
+    >>> study[["term", "estimate", "judges"]].round(3)
+                              term  estimate  judges
+    0             generalizability     0.715     1.0
+    1                dependability     0.290     1.0
+    2             generalizability     0.909     4.0
+    3                dependability     0.620     4.0
+    4  judges_for_generalizability     2.000     2.0
+    5     judges_for_dependability    10.000    10.0
+    """
+    if not 0 < wanted < 1:
+        raise DesignError(f"wanted={wanted} is not a reliability. Allowed: between 0 and 1, 0.8 say.")
+    given = {"judge": judges, "item": items, "system": systems, "criterion": criteria}
+    table, keys = _given_components(as_runs(data, average_over, by), by)
+    rows: list[dict[str, Any]] = []
+    grouped = table.groupby(keys, sort=True, dropna=False) if keys else [((), table)]
+    for labels, part in grouped:
+        study = _Study(part, object)
+        numbers = {f: _numbers(given[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
+        found = study.rows(numbers, _numbers(runs, 1, "runs"), wanted)
+        rows += [{**dict(zip(keys, labels, strict=True)), **row} for row in found]
+    return estimates(rows, keys, (*_COLUMNS, "error_variance"))
+
+
+def _given_components(data: Any, by: By) -> tuple[pd.DataFrame, list[str]]:
+    if isinstance(data, pd.DataFrame) and {"term", "estimate"} <= set(data.columns):
+        known = {*COLUMNS, *EXTRA}
+        return data, [c for c in data.columns if c not in known]
+    return variance_components(data, by=by), list(dict.fromkeys(names(by)))
+
+
+def _numbers(given: int | Iterable[int] | None, observed: float | None, argument: str) -> list[int]:
+    if given is None:
+        return [int(observed) if observed is not None and observed >= 1 else 1]
+    numbers = [given] if isinstance(given, int | np.integer) else list(given)
+    if not numbers or any(not isinstance(n, int | np.integer) or n < 1 for n in numbers):
+        raise DesignError(f"{argument}={given!r} is not a number, or a list of numbers, from 1.")
+    return [int(n) for n in numbers]
+
+
+class _Study:
+    """Components of one group, read as object, relative and absolute error."""
+
+    def __init__(self, table: pd.DataFrame, object_: str) -> None:
+        values = dict(zip(table["term"], table["estimate"].astype(float), strict=True))
+        self.object, self.variance = object_, values
+        mains = [t for t in values if ":" not in t and t != "residual"]
+        if object_ not in mains:
+            raise DesignError(
+                f"object={object_!r} is not a component. Components: {', '.join(values)}.{suggestion(object_, mains)}"
+            )
+        for name in mains:
+            if name not in PLURAL:
+                raise DesignError(f"{name!r} is not a facet of ratings. Allowed: {', '.join(PLURAL)}.")
+        self.facets = [f for f in PLURAL if f in mains and f != object_]
+        self.levels = dict(zip(table["term"], table["levels"], strict=True)) if "levels" in table.columns else {}
+        whole = {object_, *self.facets}
+        self.has_runs = any(set(t.split(":")) == whole for t in values) or not self.facets
+
+    def error(self, numbers: Mapping[str, float], absolute: bool) -> float:
+        """Error variance of a mean over these numbers; ``runs`` is one of them."""
+        total = 0.0
+        for term, variance in self.variance.items():
+            parts = [self.object, *self.facets] if term == "residual" else term.split(":")
+            if term == self.object or not (absolute or self.object in parts):
+                continue
+            size = float(np.prod([numbers[f] for f in parts if f != self.object]))
+            total += variance / (size * numbers["runs"] if term == "residual" else size)
+        return total
+
+    def rows(self, numbers: Mapping[str, list[int]], runs: list[int], wanted: float) -> list[dict[str, Any]]:
+        names = [*numbers, "runs"]
+        grid = [dict(zip(names, c, strict=True)) for c in product(*numbers.values(), runs)]
+        rows = [self._coefficient(g, absolute) for g in grid for absolute in (False, True)]
+        for facet in ("judge", "runs"):
+            if facet not in names or (facet == "runs" and not self.has_runs):
+                continue
+            rest = {tuple(v for k, v in g.items() if k != facet): g for g in grid}
+            rows += [self._needed(g, facet, a, wanted) for g in rest.values() for a in (False, True)]
+        return rows
+
+    def _cells(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        return {PLURAL.get(f, f): float(n) for f, n in numbers.items()}
+
+    def _coefficient(self, numbers: dict[str, int], absolute: bool) -> dict[str, Any]:
+        blind = numbers["runs"] > 1 and not self.has_runs
+        error, τ = self.error(numbers, absolute), self.variance[self.object]
+        row: dict[str, Any] = {
+            "term": "dependability" if absolute else "generalizability",
+            "method": "from variance components",
+        }
+        row |= {**self._cells(numbers), "error_variance": np.nan if blind else error}
+        value = τ / (τ + error) if τ + error > 0 and not blind else np.nan
+        known = not np.isnan(error + τ)
+        told = [NO_RUNS if blind else "", "" if known else "components missing"]
+        return {**row, "estimate": value, "flag": flags(*told, f"{self.object} variance 0" if τ == 0 else "")}
+
+    def _needed(self, numbers: dict[str, int], facet: str, absolute: bool, wanted: float) -> dict[str, Any]:
+        """Error is a + b / n in the number n of one facet: the smallest n with τ / (τ + error) >= wanted."""
+        τ = self.variance[self.object]
+        a, one = (self.error({**numbers, facet: n}, absolute) for n in (np.inf, 1.0))
+        room = τ * (1 - wanted) / wanted - a
+        n = max(float(np.ceil((one - a) / room - 1e-9)), 1.0) if room > 0 else np.nan
+        name = f"{PLURAL.get(facet, facet)}_for_{'dependability' if absolute else 'generalizability'}"
+        row: dict[str, Any] = {"term": name, "estimate": n, "method": "from variance components"}
+        row |= {**self._cells({**numbers, facet: n})}
+        if numbers["runs"] > 1 and not self.has_runs:
+            return {
+                **row,
+                **self._cells(numbers),
+                PLURAL.get(facet, facet): np.nan,
+                "estimate": np.nan,
+                "flag": NO_RUNS,
+            }
+        known = not np.isnan(a + τ)
+        row["error_variance"] = a + (one - a) / n
+        unreached = f"{wanted:g} {NO_WAY} {PLURAL.get(facet, facet)}" if known and np.isnan(n) else ""
+        return {**row, "flag": flags(unreached, "" if known else "components missing")}

@@ -1,0 +1,572 @@
+"""How much of what judges say is about the subjects: :func:`icc`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
+from judgestats.metrics.agreement.components import Fitted, fitted
+from judgestats.metrics.clustered import clustered_by
+from judgestats.results import COLUMNS, CONSTANT, FEW_RATERS, NO_DATA, NOT_INDEPENDENT, few_clusters, flags
+from judgestats.schema.cells import ABOUT, CellTable, cell_table
+from judgestats.schema.clustering import Cluster
+from judgestats.schema.coding import compact, joint
+from judgestats.schema.columns import By, grouping, names
+from judgestats.schema.splitting import as_runs
+
+# ---- Ratings -> subjects x raters, for all groups at once ------------------------------------------------------------
+
+Floats = NDArray[np.float64]
+AVERAGED = "replicates averaged"
+#: What ``judge`` is called while another column is the rater.
+_JUDGE = "judge of the rating"
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Ratings of each group as a table, one above the other.
+
+    Attributes
+    ----------
+    keys : dict of str to Index
+        Label of each group in each ``by`` column; groups are sorted by them.
+    scores : (S, J) float array
+        A row per subject of a group, a column per rater; NaN where there is no score.
+    start : (G,) int array
+        First row of each group.
+    raters : Index
+        Labels of the columns.
+    silent : (G, J) bool array
+        Raters that have rows in a group, and no score.
+    doubts : list of list of str
+        What each group has to be told of: what was averaged.
+    cluster : (S,) int array or None
+        Code of what each subject lies in.
+    """
+
+    keys: dict[str, Any]
+    scores: Floats
+    start: NDArray[np.int64]
+    raters: Any
+    silent: NDArray[np.bool_]
+    doubts: list[list[str]]
+    cluster: NDArray[np.int64] | None = None
+
+    @property
+    def groups(self) -> int:
+        """G, how many groups there are."""
+        return int(self.start.size)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each group."""
+        return np.diff(np.append(self.start, len(self.scores)))
+
+
+def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
+    """Lay ratings out as subjects x raters, one table per group.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings in any engine, raw or already averaged.
+    subjects : str or sequence of str
+        Columns that tell the subjects apart.
+    raters : str
+        Column of the raters.
+    by : str or sequence of str
+        Columns that split the ratings into groups.
+    cluster : str
+        Column that subjects lie in; empty for none.
+
+    Returns
+    -------
+    Matrices
+        Runs are averaged first, then whatever column is none of these; ``doubts`` tells of both.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    DesignError
+        If one column has two parts to play.
+    """
+    data = nw.from_native(ratings)
+    present = list(data.collect_schema().names())
+    by = grouping(by, present)
+    subjects = _parts(present, subjects, raters, by)
+    data, called = _as_judge(data, present, raters)
+    wanted = [called.get(c, c) for c in (*by, *subjects, *([cluster] if cluster else []))]
+    apart = list(
+        dict.fromkeys([*(c for c in wanted if c not in ABOUT), *([_JUDGE] if _JUDGE in called.values() else [])])
+    )
+    table = cell_table(data.to_native(), apart, called={new: old for old, new in called.items()})
+    return _laid_out(table, by, subjects, called, cluster)
+
+
+def _parts(present: list[str], subjects: By, raters: str, by: list[str]) -> list[str]:
+    wanted = list(dict.fromkeys(names(subjects)))
+    for argument, name in [("raters", raters), *(("subjects", s) for s in wanted)]:
+        if name not in present and not (name in ABOUT and argument == "subjects"):
+            raise SchemaError(
+                f"{argument}={name!r} is not a column of the ratings. Columns: {', '.join(present)}."
+                + suggestion(name, present)
+            )
+    if not wanted:
+        raise DesignError("subjects= names no column. Name what is rated, subjects='item' say.")
+    for name in wanted:
+        if name == raters or name in by:
+            other = "raters" if name == raters else "by"
+            raise DesignError(f"{name!r} is in subjects= and in {other}=. A column has one part to play: drop one.")
+    if raters in by:
+        raise DesignError(f"{raters!r} is in raters= and in by=, which leaves one rater in each group. Drop one.")
+    return wanted
+
+
+def _as_judge(data: Any, present: list[str], raters: str) -> tuple[Any, dict[str, str]]:
+    """Call the raters ``judge``, as cells do, and say what the others are called meanwhile."""
+    if raters == "judge":
+        return data, {}
+    called = {raters: "judge", **({"judge": _JUDGE} if "judge" in present else {})}
+    data = data.rename(called)
+    if raters == "system":
+        data = data.with_columns(nw.lit("").alias("system"))
+    return data, called
+
+
+def _laid_out(
+    table: CellTable, by: Sequence[str], subjects: Sequence[str], called: dict[str, str], cluster: str
+) -> Matrices:
+    keys = {c: called.get(c, c) for c in (*by, *subjects)}
+    sized = {c: (table.keys[k], len(table.labels[k])) for c, k in keys.items()}
+    code, size = joint([sized[c] for c in by], table.n_cells)
+    group, groups = compact(code, size)
+    code, size = joint([(group, groups.size), *(sized[c] for c in subjects)], table.n_cells)
+    row, rows = compact(code, size)
+    group_of_row = np.zeros(rows.size, np.int64)
+    group_of_row[row] = group
+    cell_of_group = np.zeros(groups.size, np.int64)
+    cell_of_group[group] = np.arange(table.n_cells)
+    labels = {c: table.labels[keys[c]].take(table.keys[keys[c]][cell_of_group]) for c in by}
+    told = _Told(groups.size)
+    within = called.get(cluster, cluster)
+    others = [k for k in table.keys if k not in (*keys.values(), within) and len(table.labels[k]) > 1]
+    varied = _varied(table, row, rows.size, others)
+    scores, unequal = _scores(table, row, rows.size, averaged=bool(varied))
+    runs_of = group[table.cell[table.runs > 1]]
+    told.add(AVERAGED, runs_of)
+    for name, cells in varied.items():
+        told.add(f"averaged over {'judge' if name == _JUDGE else name}", group[cells])
+    if varied:
+        told.count("unequal " + " x ".join(varied) + " in {} subjects", group_of_row[unequal])
+    start = np.searchsorted(group_of_row, np.arange(groups.size))
+    silent = _silent(table, group, scores, start)
+    lies_in = _clusters(table, row, rows.size, within) if cluster else None
+    return Matrices(labels, scores, start, table.labels["judge"], silent, told.flags, lies_in)
+
+
+def _clusters(table: CellTable, row: Any, rows: int, name: str) -> NDArray[np.int64]:
+    """Code of what each subject lies in."""
+    code = np.zeros(rows, np.int64)
+    code[row] = table.keys[name]
+    if (code[row] != table.keys[name]).any():
+        raise DesignError(
+            f"cluster={name!r} differs within a subject. Name a column that every subject has one value of, or put it "
+            "into subjects=."
+        )
+    return code
+
+
+class _Told:
+    """Flags of each group."""
+
+    def __init__(self, groups: int) -> None:
+        self.flags: list[list[str]] = [[] for _ in range(groups)]
+
+    def add(self, flag: str, groups: Any) -> None:
+        for g in np.unique(groups):
+            self.flags[g].append(flag)
+
+    def count(self, flag: str, groups: Any) -> None:
+        for g, n in zip(*np.unique(groups, return_counts=True), strict=True):
+            self.flags[g].append(flag.format(f"{n:,}"))
+
+
+def _varied(table: CellTable, row: Any, rows: int, others: Sequence[str]) -> dict[str, Any]:
+    """Columns that differ within a row, and the cells where they do."""
+    found = {}
+    for name in others:
+        code = table.keys[name]
+        first = np.zeros(rows, code.dtype)
+        first[row] = code
+        differs = code != first[row]
+        if differs.any():
+            found[name] = differs
+    return found
+
+
+def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[Floats, NDArray[np.bool_]]:
+    """Scores as rows x raters; and rows some of whose raters lack some of the cells averaged."""
+    raters = len(table.labels["judge"])
+    place = row[table.cell].astype(np.int64) * raters + table.judge
+    if not averaged:
+        flat = np.full(rows * raters, np.nan)
+        flat[place] = table.mean
+        return flat.reshape(rows, raters), np.zeros(rows, dtype=bool)
+    scored = ~np.isnan(table.mean)
+    count = np.bincount(place[scored], minlength=rows * raters).reshape(rows, raters)
+    total = np.bincount(place[scored], weights=table.mean[scored], minlength=rows * raters).reshape(rows, raters)
+    with np.errstate(invalid="ignore"):
+        scores = np.where(count > 0, total / count, np.nan)
+    cells = np.bincount(row, minlength=rows)[:, None]
+    unequal: NDArray[np.bool_] = np.asarray(((count > 0) & (count < cells)).any(axis=1))
+    return scores, unequal
+
+
+def _silent(table: CellTable, group: Any, scores: Floats, start: NDArray[np.int64]) -> NDArray[np.bool_]:
+    silent = np.zeros((start.size, scores.shape[1]), dtype=bool)
+    missing = np.isnan(table.mean)
+    if missing.any():
+        silent[group[table.cell[missing]], table.judge[missing]] = True
+        silent &= ~np.logical_or.reduceat(~np.isnan(scores), start, axis=0)
+    return silent
+
+
+# ---- How much of what judges say is about the subjects: :func:`icc` --------------------------------------------------
+
+TERMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
+EXTRA = ("raters", "F", "df1", "df2", "p_value")
+EXACT = "F (Shrout & Fleiss 1979)"
+APPROXIMATE = "F, Satterthwaite (McGraw & Wong 1996)"
+REML = "REML, delta method on the logit"
+
+ONE_RATER = "one rater"
+ONE_SUBJECT = "one subject"
+NO_COMPLETE = "no complete subject"
+NO_DIFFERENCE = "subjects do not differ"
+NO_RESIDUAL = "no residual"
+NO_LOWER = "no lower bound"
+NO_INTERVAL = "mean squares give no interval"
+NOT_APART = "components not told apart"
+NOT_CONVERGED = "not converged"
+
+
+def icc(
+    ratings: Any,
+    *,
+    subjects: By | None = None,
+    raters: str = "judge",
+    by: By = (),
+    average_over: By = (),
+    incomplete: Literal["drop", "reml"] = "drop",
+    exchangeable: bool = False,
+    cluster: Cluster = "auto",
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Intraclass correlations of raters over subjects, in the six forms of Shrout & Fleiss.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings in any engine, raw (``score``) or averaged over runs (``mean``), a tally included. Runs of a rater on a
+        subject are averaged first, then every column that is neither subject, rater nor in `by` (criteria, say); the
+        flag says so.
+    subjects : str or sequence of str, optional
+        What is rated: a column, or several whose combinations are the subjects. The default is the thing that was
+        scored, ``["system", "item"]``, without what stands in `by`; ``"item"`` averages over systems first.
+    raters : str
+        Who rates. ``"replicate"`` with ``by="judge"`` gives the agreement of a judge with itself.
+    by : str or sequence of str
+        Columns that split the result: ``["system", "temperature"]`` gives one correlation per cell of the paper.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+    incomplete : {'drop', 'reml'}
+        What of subjects that some rater did not rate: leave them out, counted in the flag; or estimate the variance
+        components from all scores by REML.
+    exchangeable : bool
+        The labels of the raters are no fixed persons (the first, second and third worker of each story): ICC(1,1) and
+        ICC(1,k) only, and k is the largest number of scores of a subject.
+    cluster : "auto", str or False
+        Column that several subjects lie in: an item that several systems answered, say, whose responses are not
+        independent. ``"auto"`` takes what they are seen to share; False is the published interval, of independent
+        subjects.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, those of every estimate with the terms ``ICC(1,1)``, ``ICC(2,1)``, ``ICC(3,1)``, ``ICC(1,k)``,
+        ``ICC(2,k)`` and ``ICC(3,k)``, and ``raters`` (k), ``F``, ``df1``, ``df2``, ``p_value`` (of a correlation of 0).
+        ``n`` counts the subjects used. There is no standard error but by REML.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    DesignError
+        If a column has two parts to play, or an option is not known.
+
+    Notes
+    -----
+    From mean squares an estimate may be negative, and is not clipped; that of a mean of k raters may then lie far below
+    -1. With one rater, one subject or constant scores it is NaN, flagged. A rater without any score in a group does not
+    count. Without residual (perfect agreement) the point is given and the interval is NaN (by REML, both are). ICC(2,.)
+    takes the raters as drawn too: with fewer than 10 of them its interval is too narrow, the more so with many
+    subjects, and is flagged. Where the lower end of ICC(2,1) is below -1/(k - 1), ICC(2,k) has no lower bound, and its
+    end is -inf.
+
+    Subjects in clusters: t of log F from the jackknife of clusters; for ICC(2,.) the published interval with degrees of
+    freedom divided by the design effect. ``F`` is as it was, ``df2`` is clusters - 1. REML does not know them: a flag.
+
+    REML variances are not negative. Its interval is approximate (normal on the logit, by the observed information);
+    ICC(1,.) comes from the one-way model; there is no F test. On complete subjects it equals the mean squares' estimate
+    as long as no variance is 0.
+
+    References
+    ----------
+    Shrout, P. E., & Fleiss, J. L. (1979). Intraclass correlations. Psychological Bulletin, 86, 420-428.
+    McGraw, K. O., & Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients.
+    Psychological Methods, 1, 30-46 (Table 7). Beyond the Illusion of Consensus, Sec 2.1 (its ICC(2,1)).
+
+    Examples
+    --------
+    >>> rows = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    >>> scores = pd.DataFrame([{"judge": j, "system": "s", "item": i, "score": x}
+    ...                        for i, row in enumerate(rows) for j, x in enumerate(row)])
+    >>> icc(scores)[["term", "estimate", "conf_low", "conf_high", "n", "raters"]].round(3)
+           term  estimate  conf_low  conf_high    n  raters
+    0  ICC(1,1)     0.166    -0.133      0.723  6.0     4.0
+    1  ICC(2,1)     0.290     0.019      0.761  6.0     4.0
+    2  ICC(3,1)     0.715     0.342      0.946  6.0     4.0
+    3  ICC(1,k)     0.443    -0.884      0.912  6.0     4.0
+    4  ICC(2,k)     0.620     0.071      0.927  6.0     4.0
+    5  ICC(3,k)     0.909     0.676      0.986  6.0     4.0
+    """
+    if raters == "replicate" and names(average_over):
+        raise DesignError("average_over= makes repeats, and raters='replicate' compares them. Name the columns in by=.")
+    ratings = as_runs(ratings, average_over, [*names(by), *names(subjects), raters])
+    choose(incomplete, ("drop", "reml"), "incomplete")
+    if subjects is None:
+        subjects = [c for c in ("system", "item") if c != raters and c not in names(by)]
+    chosen = clustered_by(ratings, names(by), cluster, names(subjects))
+    data = matrices(ratings, subjects, raters, by, chosen.column)
+    rows = _Rows(data)
+    for told in rows.told:
+        told += [chosen.flag] if chosen.flag else []
+    scores = _packed(data.scores) if exchangeable else data.scores
+    there = ~np.isnan(scores)
+    present = np.logical_or.reduceat(there, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
+    (_by_reml if incomplete == "reml" else _by_squares)(rows, scores, there, present, conf_level)
+    if data.cluster is not None:
+        _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, reml=incomplete == "reml")
+    return rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
+
+
+def _packed(scores: Floats) -> Floats:
+    """Scores of each subject first, what is missing last: columns without a meaning."""
+    order = np.argsort(np.isnan(scores), axis=1, kind="stable")
+    return np.take_along_axis(scores, order, axis=1)
+
+
+class _Rows:
+    """The six rows of each group, as arrays."""
+
+    def __init__(self, data: Matrices) -> None:
+        self.data = data
+        shape = (6, data.groups)
+        self.cells = {
+            c: np.full(shape, np.nan) for c in ("estimate", "std_error", "conf_low", "conf_high", *EXTRA, "n")
+        }
+        self.told = [list(d) for d in data.doubts]
+        self.of_term: dict[tuple[int, int], list[str]] = {}
+        self.method = np.full(shape, "", dtype=object)
+        for g, silent in enumerate(data.silent.sum(axis=1)):
+            if silent:
+                self.told[g].append(f"{silent} rater{'s' * bool(silent > 1)} without scores")
+
+    def put(self, groups: Any, **values: Any) -> None:
+        for name, value in values.items():
+            self.cells[name][:, groups] = value
+
+    def tell(self, flag: str, mask: NDArray[np.bool_]) -> None:
+        for t, g in np.argwhere(mask):
+            self.of_term.setdefault((int(t), int(g)), []).append(flag)
+
+    def frame(self, by: list[str], terms: list[int]) -> pd.DataFrame:
+        """Rows as the tidy result, group by group."""
+        group = np.repeat(np.arange(self.data.groups), len(terms))
+        columns: dict[str, Any] = {b: self.data.keys[b].take(group).tolist() for b in dict.fromkeys(by)}
+        columns["term"] = [TERMS[t] for t in terms] * self.data.groups
+        for name, values in self.cells.items():
+            columns[name] = values[terms].T.ravel()
+        columns["method"] = self.method[terms].T.ravel()
+        common = [flags(*told) for told in self.told]
+        columns["flag"] = [
+            flags(common[g], *self.of_term[t, g]) if (t, g) in self.of_term else common[g]
+            for g in range(self.data.groups)
+            for t in terms
+        ]
+        frame = pd.DataFrame(columns).reindex(columns=[*dict.fromkeys(by), *COLUMNS, *EXTRA])
+        return frame.astype({"term": "str", "method": "str", "flag": "str"})
+
+
+def _by_squares(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
+    """Complete subjects of all groups with the same raters at once."""
+    data = rows.data
+    if not data.groups:
+        return
+    sets, of_group = np.unique(present, axis=0, return_inverse=True)
+    whole = len(sets) == 1 and bool(sets.all())
+    for number, raters in enumerate(sets):
+        groups = np.flatnonzero(of_group.ravel() == number)
+        mine = slice(None) if len(sets) == 1 else np.repeat(of_group.ravel() == number, data.sizes)
+        table, given = (x[mine] if whole else x[mine][:, raters] for x in (scores, there))
+        _squares_of(rows, groups, table, given.all(axis=1), conf_level)
+
+
+def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_level: float) -> None:
+    sizes = rows.data.sizes[groups]
+    start = np.cumsum(sizes) - sizes
+    used = np.add.reduceat(complete, start, dtype=np.int64)
+    rows.put(groups, n=used.astype(float), raters=float(table.shape[1]))
+    for g, kept, lost in zip(groups, used, sizes - used, strict=True):
+        _tell_of_subjects(rows.told[g], table.shape[1], int(kept), int(lost))
+    some = used > 0
+    if table.shape[1] < 2 or not some.any():
+        return
+    groups, used = groups[some], used[some]
+    ms = mean_squares(table if complete.all() else table[complete], np.cumsum(used) - used)
+    found = correlations(ms, conf_level)
+    rows.put(groups, estimate=found.estimate, conf_low=found.low, conf_high=found.high)
+    rows.put(groups, F=found.F, df1=found.df1, df2=found.df2, p_value=found.p)
+    bounded = ~np.isnan(found.high) & ~np.isnan(found.low)
+    exact = np.array([True, False, True] * 2)[:, None]
+    rows.method[:, groups] = np.where(bounded, np.where(exact, EXACT, APPROXIMATE), "")
+    known = ~np.isnan(found.estimate)
+    few = ~exact & (table.shape[1] < 10)
+    whole = np.zeros((6, rows.data.groups), dtype=bool)
+    constant = (ms.subjects == 0) & (ms.within == 0)
+    divided = (used > 1) & ~constant
+    for flag, mask in {
+        CONSTANT: np.broadcast_to(constant & (used > 1), known.shape),
+        NO_DIFFERENCE: ~known & divided,
+        NO_RESIDUAL: known & ~bounded & np.isinf(found.F),
+        NO_INTERVAL: known & ~bounded & ~np.isinf(found.F),
+        NO_LOWER: np.isinf(found.low),
+        FEW_RATERS: bounded & few,
+    }.items():
+        if mask.any():
+            whole[:, groups] = mask
+            rows.tell(flag, whole)
+
+
+def _clustered(
+    rows: _Rows,
+    scores: Floats,
+    there: Any,
+    present: Any,
+    lies_in: NDArray[np.int64],
+    column: str,
+    conf_level: float,
+    *,
+    reml: bool,
+) -> None:
+    """Put clustered intervals where several subjects lie in one cluster."""
+    data = rows.data
+    for g in range(data.groups):
+        mine = slice(data.start[g], data.start[g] + data.sizes[g])
+        complete = there[mine][:, present[g]].all(axis=1)
+        if reml:
+            complete = there[mine].any(axis=1)
+        labels, code = np.unique(lies_in[mine][complete], return_inverse=True)
+        if labels.size == code.size or not (rows.method[:, g] != "").any():
+            continue  # a cluster each, or nothing to say
+        if reml:
+            rows.told[g].append(NOT_INDEPENDENT)
+            continue
+        found = clustered_correlations(scores[mine][:, present[g]][complete], code.astype(np.int64), conf_level)
+        rows.told[g] += [few] if (few := few_clusters(labels.size, drawn=True)) else []
+        known = rows.method[:, g] != ""
+        for name, values in (("conf_low", found.low), ("conf_high", found.high), ("p_value", found.p)):
+            rows.cells[name][known, g] = values[known]
+        rows.cells["df1"][:, g], rows.cells["df2"][:, g] = np.nan, labels.size - 1
+        words = f"t over {column}s (G = {labels.size}), jackknife of log F"
+        drawn = f"{APPROXIMATE}, design effect {found.design_effect:.2f} of {column}s (G = {labels.size})"
+        rows.method[known, g] = np.array([words, drawn, words] * 2, dtype=object)[known]
+
+
+def _tell_of_subjects(told: list[str], k: int, used: int, lost: int) -> None:
+    if k == 0:
+        told.append(NO_DATA)
+        return
+    if k == 1:
+        told.append(ONE_RATER)
+    elif used < 2:
+        told.append(ONE_SUBJECT if used else NO_COMPLETE)
+    if lost:
+        told.append(f"{lost:,} subject{'s' * (lost > 1)} dropped")
+
+
+def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
+    data = rows.data
+    for g in range(data.groups):
+        mine = slice(data.start[g], data.start[g] + data.sizes[g])
+        table, given = scores[mine][:, present[g]], there[mine][:, present[g]]
+        rated = given.any(axis=1)
+        n, k = int(rated.sum()), table.shape[1]
+        rows.put(g, n=float(n), raters=float(k))
+        partly = int((~given.all(axis=1) & rated).sum())
+        told = rows.told[g]
+        _tell_of_subjects(told, k, n, int((~rated).sum()))
+        if partly:
+            told.append(f"{partly:,} subject{'s' * (partly > 1)} incomplete")
+        if k < 2 or n < 2:
+            continue
+        s, j = np.nonzero(given[rated])
+        y = table[rated][s, j]
+        if np.ptp(y) == 0:
+            told.append(CONSTANT)
+            continue
+        two, one = fitted(y, [s, j]), fitted(y, [s])
+        for t, (fit, weight) in enumerate([(one, [1.0]), (two, [1.0, 1.0]), (two, [0.0, 1.0])] * 2):
+            _reml_row(rows, t, g, fit, np.array(weight) / (1 if t < 3 else k), conf_level)
+            if t % 3 == 1 and k < 10 and rows.method[t, g]:
+                rows.of_term[t, g].append(FEW_RATERS)
+
+
+def _reml_row(rows: _Rows, t: int, g: int, fit: Fitted, weight: Floats, conf_level: float) -> None:
+    """One correlation: subjects' variance over itself and the weighted others."""
+    told = rows.of_term.setdefault((t, g), [])
+    if not (fit.told_apart and fit.has_residual):
+        told.append(NO_RESIDUAL if fit.told_apart else NOT_APART)
+        return
+    subjects, error = fit.variance[0], float(weight @ fit.variance[1:])
+    total = subjects + error
+    rows.cells["estimate"][t, g] = rho = subjects / total if total > 0 else np.nan
+    told += [NOT_CONVERGED] if not fit.converged else []
+    told += ["rater variance at 0"] if len(fit.variance) > 2 and fit.at_zero[1] else []
+    told += ["subject variance at 0"] if subjects == 0 else []
+    if not (subjects > 0 and error > 0):
+        return
+    slope = np.concatenate([[1 / subjects], -weight / error])
+    kept = ~fit.at_zero
+    variance = slope[kept] @ fit.covariance[np.ix_(kept, kept)] @ slope[kept]
+    if not variance > 0:
+        told.append(NO_INTERVAL)
+        return
+    half = ndtri((1 + conf_level) / 2) * np.sqrt(variance)
+    odds = np.log(subjects / error)
+    low, high = (1 / (1 + np.exp(-(odds + x))) for x in (-half, half))
+    for name, value in (("std_error", rho * (1 - rho) * np.sqrt(variance)), ("conf_low", low), ("conf_high", high)):
+        rows.cells[name][t, g] = value
+    rows.method[t, g] = REML

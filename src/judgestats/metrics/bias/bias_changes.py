@@ -1,0 +1,507 @@
+"""How much smaller, or larger, is a bias under another strategy?"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.kernels.proportions import ROUNDING, normal_quantile
+from judgestats.metrics.bias.bias_scores import InvalidHere, Settings, targeted
+from judgestats.metrics.rates import (
+    CLUSTERED,
+    Bootstrap,
+    Floats,
+    Interval,
+    clustered_difference,
+    difference,
+    folded,
+    planned,
+    resampled,
+)
+from judgestats.results import NO_DATA, NOT_INDEPENDENT, SIGN_CHANGED, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster, columns_of, dependence
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import By, names
+from judgestats.schema.counting import tally
+
+# ---- Pairs of a judge under a strategy and under the baseline, as counts ---------------------------------------------
+
+#: Column of the samples within which a bootstrap draws.
+STRATUM = "_sample"
+_CODE = {"target": 0, "other": 1, "tie": 2}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Pairs of one judge under one strategy and under the baseline.
+
+    Attributes
+    ----------
+    key : dict
+        What names it.
+    table : pandas.DataFrame
+        Rows that count, with ``n`` and the columns of the bootstrap.
+    counts : (R, P) float array
+        What each row adds: the nine joint answers of a pair, or three of the baseline and three of the strategy.
+    left_out : float
+        Pairs without a valid answer under one of the two; of independent samples the calls without one.
+    dependent : str
+        Flag of an interval that takes the pairs as independent.
+    clusters : tuple of str
+        What they are clustered by.
+    """
+
+    key: dict[str, Any]
+    table: pd.DataFrame
+    counts: Floats
+    left_out: float = 0.0
+    dependent: str = ""
+    clusters: tuple[str, ...] = ()
+
+    @property
+    def drawn(self) -> pd.DataFrame:
+        """The table with the sample of each row, within which a bootstrap draws."""
+        apart = self.table["strategy"].astype(str) if self.counts.shape[1] == 6 else ""
+        return self.table.assign(**{STRATUM: apart})
+
+    @property
+    def n(self) -> float:
+        """Pairs compared; of independent samples the smaller."""
+        sums = self.counts.sum(axis=0)
+        return float(sums.sum() if sums.size == 9 else min(sums[:3].sum(), sums[3:].sum()))
+
+
+def samples_of(
+    calls: Any, measure: str, baseline: str, by: By, invalid: str, cluster: Cluster
+) -> tuple[list[Sample], list[str]]:
+    """Count the pairs, or the calls, and return the samples and the grouping columns."""
+    keep = [*names(by), *(["strategy"] if measure == "bias_score" else [])]
+    if measure == "bias_change":
+        table = tally(calls, measure, keep, cluster=cluster, baseline=baseline)
+    else:
+        table = tally(calls, measure, keep, cluster=cluster)
+    groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
+    if invalid == "tie":
+        answers = [c for c in ("baseline", "outcome") if c in table]
+        shared = dict(table.attrs)
+        table = table.assign(**{c: table[c].replace({"invalid": "tie"}) for c in answers})
+        table.attrs = shared
+    found = _paired(table, groups) if measure == "bias_change" else _independent(table, groups, baseline)
+    return list(found), groups
+
+
+def _paired(table: pd.DataFrame, groups: list[str]) -> Iterator[Sample]:
+    told = dependence(table), columns_of(table)
+    for key, here in _each(table, [*groups, "strategy"]):
+        one, two = (here[c].map(_CODE).to_numpy(dtype=float) for c in ("baseline", "outcome"))
+        kept = ~np.isnan(one) & ~np.isnan(two)
+        counts = np.zeros((int(kept.sum()), 9))
+        counts[np.arange(len(counts)), (3 * one + two)[kept].astype(int)] = here["n"].to_numpy(dtype=float)[kept]
+        yield Sample(key, here[kept], counts, float(here["n"][~kept].sum()), *told)
+
+
+def _independent(table: pd.DataFrame, groups: list[str], baseline: str) -> Iterator[Sample]:
+    if table["strategy"].isna().any():
+        raise SchemaError("'strategy' is missing in some rows. Name it, or drop these rows.")
+    found = sorted(table["strategy"].astype(str).unique())
+    if baseline not in found or len(found) < 2:
+        what = f"baseline={baseline!r} is not in 'strategy'" if baseline not in found else "'strategy' has one value"
+        raise DesignError(f"{what}. It has: {', '.join(found)}.{suggestion(baseline, found)}")
+    told = dependence(table), columns_of(table)
+    for key, here in _each(table, groups):
+        strategy = here["strategy"].astype(str)
+        for name in found:
+            if name == baseline:
+                continue
+            both = here[strategy.isin([baseline, name])]
+            valid = both["outcome"].isin(_CODE)
+            left_out = float(both["n"][~valid].sum())
+            both = both[valid]
+            column = both["outcome"].map(_CODE).to_numpy(dtype=int) + 3 * (both["strategy"].astype(str) == name)
+            counts = np.zeros((len(both), 6))
+            counts[np.arange(len(both)), column] = both["n"].to_numpy(dtype=float)
+            yield Sample({**key, "strategy": name}, both, counts, left_out, *told)
+
+
+def _each(table: pd.DataFrame, groups: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    codes = codes_of(table, groups)
+    for g, at in enumerate(codes.first):
+        yield {name: table[name].iloc[at] for name in groups}, table[codes.code == g]
+
+
+# ---- How much smaller, or larger, is a bias under another strategy? --------------------------------------------------
+
+#: Flag of a change in magnitude where an interval of a signed score holds 0: |b| is then mostly noise.
+UNDECIDED = "sign undecided"
+_TERMS = ("change", "magnitude_change")
+_MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
+
+
+def bias_change(
+    calls: Any,
+    *,
+    baseline: str = "B0",
+    judges: Sequence[str] | None = None,
+    target: str | None = None,
+    attribute: str | None = None,
+    value: str | None = None,
+    family: Mapping[str, str] | None = None,
+    invalid: InvalidHere = "drop",
+    by: By = (),
+    cluster: Cluster = "auto",
+    interval: Interval = "wilson",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Change of a bias under each strategy, signed and in magnitude (debiasing paper, Fig. 2).
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences with ``strategy`` and a target, as for :func:`bias_score`. Or a tally of pairs, ``judge, strategy,
+        baseline, outcome, n`` (and ``bias``), which is paired; or a tally of calls, ``judge, strategy, outcome, n``,
+        whose strategies are compared as independent samples.
+    baseline : str
+        The strategy that the others are compared with.
+    judges : sequence of str, optional
+        Judges over whom the mean is taken; default: all.
+    target, attribute, value, family
+        Who the target is, as for :func:`bias_score`.
+    invalid : {'drop', 'tie'}
+        What an invalid call is: its pair is set aside, or no preference.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str, two of them, or False
+        What pairs share: by default the column that they are seen to share, judges included (``item``: the same items
+        for all judges of a mean), which ``method`` names; or a column, for a bootstrap by percentile also two crossed
+        ones; False takes all pairs and judges as independent, and is flagged where they are not.
+    interval : {'wilson', 'percentile', 'bca'}
+        ``wilson`` composes the Newcombe intervals of both scores (MOVER), with their correlation over pairs, stretched
+        by the root of the design effect where pairs are clustered. Else a bootstrap of pairs, or of clusters.
+    n_resamples, seed : int
+        Of the bootstrap.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge, ``bias`` (where there is one) and ``strategy``: ``baseline_bias`` and ``bias``, b of the pairs that
+        have a valid answer under both; ``change``, their difference; ``magnitude_change``, the difference of |b|. Then,
+        with ``judge`` missing, ``mean_change``, the mean of ``magnitude_change`` over `judges`, and
+        ``mean_signed_change``. ``n`` is the pairs compared, over all judges in a mean.
+
+    Raises
+    ------
+    DesignError
+        If there is no strategy, no such baseline or judge, or two clusters without a bootstrap.
+
+    Notes
+    -----
+    |b| is biased upwards near 0, under the baseline and under the strategy alike, so its change is pulled towards the
+    difference of two noises: it is flagged ``sign undecided`` where an interval of a signed score holds 0, and
+    ``sign changed`` where the two scores differ in sign. Read it with ``change``. In simulations the interval of
+    ``change`` covered 0.95 to 0.99; that of ``magnitude_change`` 0.95 where both scores were away from 0, but 0.89
+    where the baseline was exactly unbiased. The correlation is reduced by 2/n where it is positive (Newcombe's
+    correction, at even margins), so that no interval has zero width. A mean holds the judges fixed; unclustered it
+    takes them as independent, and is flagged.
+
+    References
+    ----------
+    Zou, G. Y., Donner, A. (2008). Statistics in Medicine 27, 1693-1702.
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"judge": "g", "strategy": ["B0", "B0", "B0", "S5", "S5", "S5"],
+    ...                        "outcome": ["target", "other", "tie"] * 2, "n": [88, 12, 0, 70, 10, 20]})
+    >>> bias_change(counts)[["judge", "strategy", "term", "estimate", "conf_low", "conf_high"]].round(3)
+      judge strategy                term  estimate  conf_low  conf_high
+    0     g       S5       baseline_bias      0.76     0.604      0.860
+    1     g       S5                bias      0.60     0.452      0.711
+    2     g       S5              change     -0.16    -0.339      0.032
+    3     g       S5    magnitude_change     -0.16    -0.339      0.032
+    4   NaN       S5         mean_change     -0.16    -0.339      0.032
+    5   NaN       S5  mean_signed_change     -0.16    -0.339      0.032
+    """
+    Settings(invalid)  # refuses what no invalid call can be
+    planned(interval, None, None, n_resamples, seed, conf_level)
+    present = nw.from_native(calls).collect_schema().names()
+    if "strategy" not in present:
+        raise DesignError(f"There is no column 'strategy' to compare by. Columns: {', '.join(present)}.")
+    if "strategy" in names(by):
+        raise DesignError("by='strategy' is what bias_change compares by: leave it out.")
+    measure = "bias_score" if "outcome" in present and "baseline" not in present else "bias_change"
+    found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=by, measure=measure)
+    samples, groups = samples_of(found.calls, measure, baseline, by, invalid, cluster)
+    clusters = samples[0].clusters if samples else ()
+    plan = planned(interval, clusters, None, n_resamples, seed, conf_level)
+    settings = Settings(invalid, clusters, conf_level, clusters[0] if clusters and plan is None else None, plan)
+    where = [*groups, "strategy"]
+    rows = found.aside.flagged([row for s in samples for row in _rows(s, settings)], groups)
+    rows += [row for these in _alike(_chosen(samples, judges), groups) for row in _means(these, settings)]
+    result = estimates(rows, where)
+    return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
+
+
+def _scores(totals: Floats) -> tuple[Floats, Floats]:
+    """(B, 9) or (B, 6) counts to (B,) scores under the baseline and under the strategy."""
+    if totals.shape[1] == 9:
+        joint = totals.reshape(-1, 3, 3)
+        sides = joint.sum(axis=2), joint.sum(axis=1)
+    else:
+        sides = totals[:, :3], totals[:, 3:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, two = ((s[:, 0] - s[:, 1]) / s.sum(axis=1) for s in sides)
+    return one, two
+
+
+def _difference(totals: Floats, term: str) -> Floats:
+    one, two = _scores(totals)
+    result: Floats = np.abs(two) - np.abs(one) if term == "magnitude_change" else two - one
+    return result
+
+
+def _margins(total: Floats) -> tuple[Floats, Floats, float]:
+    """Answers under the baseline, under the strategy, and the correlation of the two scores of a pair."""
+    if total.size == 6:
+        return total[:3], total[3:], 0.0
+    joint = total.reshape(3, 3)
+    one, two, n = joint.sum(axis=1), joint.sum(axis=0), total.sum()
+    sign = np.array([1.0, -1.0, 0.0])
+    mean_1, mean_2 = one @ sign / n, two @ sign / n
+    spread = math.sqrt(max((one @ sign**2 / n - mean_1**2) * (two @ sign**2 / n - mean_2**2), 0.0))
+    return one, two, float(sign @ joint @ sign / n - mean_1 * mean_2) / spread if spread > 0 else 0.0
+
+
+def _composed(sample: Sample, settings: Settings) -> dict[str, dict[str, Any]]:
+    """Cells of the four terms, from the intervals of the two scores."""
+    total, conf_level = sample.counts.sum(axis=0), settings.conf_level
+    one, two, correlation = _margins(total)
+    base, score = (difference(side, conf_level) for side in (one, two))
+    method = "MOVER, paired" if total.size == 9 else "MOVER, independent"
+    clustered = None
+    if settings.cluster is not None:
+        clustered = _clusters([sample], settings.cluster)
+        method += f", clustered by {settings.cluster} (G = {clustered.size})"
+        base, score = (
+            {**cells, **clustered_difference(side, conf_level)}
+            for cells, side in zip((base, score), clustered.sides(sample), strict=True)
+        )
+        for cells in (base, score):
+            cells["method"] = f"{CLUSTERED}, clustered by {settings.cluster} (G = {clustered.size})"
+    result = {"baseline_bias": base, "bias": score}
+    if clustered is not None:
+        base, score = (difference(side, conf_level) for side in (one, two))
+    n = total.sum()
+    signs = (1.0 if base["estimate"] >= 0 else -1.0) * (1.0 if score["estimate"] >= 0 else -1.0)
+    for term, r in zip(_TERMS, (correlation, correlation * signs), strict=True):
+        a, b = (base, score) if term == "change" else (folded(base, ""), folded(score, ""))
+        variance = a["std_error"] ** 2 + b["std_error"] ** 2 - 2 * r * a["std_error"] * b["std_error"]
+        r = max(r - 2 / n, 0.0) if r > 0 else r
+        below = _arm(b["estimate"] - b["conf_low"], a["conf_high"] - a["estimate"], r)
+        above = _arm(b["conf_high"] - b["estimate"], a["estimate"] - a["conf_low"], r)
+        value = b["estimate"] - a["estimate"]
+        result[term] = {
+            "estimate": value,
+            "std_error": math.sqrt(max(variance, 0.0)),
+            "conf_low": value - below,
+            "conf_high": value + above,
+            "method": method,
+        }
+        if clustered is not None:
+            result[term] |= clustered.stretched(result[term], clustered.pull(sample, term), variance, conf_level)
+    return result
+
+
+@dataclass(frozen=True)
+class _Clusters:
+    """Clusters of the pairs of one sample, or of several side by side.
+
+    Attributes
+    ----------
+    samples : list of Sample
+    codes : list of (R,) int arrays
+        Cluster of each row of each sample.
+    size : int
+        G.
+    """
+
+    samples: list[Sample]
+    codes: list[NDArray[np.integer[Any]]]
+    size: int
+
+    def sides(self, sample: Sample) -> tuple[Floats, Floats]:
+        """Answers of each cluster under the baseline, and under the strategy, (G, 3)."""
+        sums = np.zeros((self.size, sample.counts.shape[1]))
+        np.add.at(sums, self.codes[next(i for i, s in enumerate(self.samples) if s is sample)], sample.counts)
+        if sums.shape[1] == 6:
+            return sums[:, :3], sums[:, 3:]
+        joint = sums.reshape(-1, 3, 3)
+        return joint.sum(axis=2), joint.sum(axis=1)
+
+    def pull(self, sample: Sample, term: str) -> Floats:
+        """What each cluster adds to a change, (G,)."""
+        sign = np.array([1.0, -1.0, 0.0])
+        pulls = []
+        for side in self.sides(sample):
+            n = side.sum()
+            mean = float((side @ sign).sum()) / n
+            weight = (-1.0 if mean < 0 else 1.0) if term == "magnitude_change" else 1.0
+            pulls.append(weight * (side @ sign - mean * side.sum(axis=1)) / n)
+        result: Floats = pulls[1] - pulls[0]
+        return result
+
+    def stretched(self, row: Mapping[str, Any], pull: Floats, independent: float, conf_level: float) -> dict[str, Any]:
+        """Error and interval times the root of the design effect, with t on G - 1."""
+        if self.size < 2:
+            return dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
+        variance = self.size / (self.size - 1) * float((pull**2).sum())
+        effect = variance / independent if independent > ROUNDING and variance > ROUNDING else 1.0
+        t = float(stdtrit(self.size - 1, 0.5 + conf_level / 2))
+        wider = math.sqrt(effect) * t / normal_quantile(conf_level)
+        value, reach = row["estimate"], 2.0
+        return {
+            "std_error": math.sqrt(variance),
+            "conf_low": max(value - wider * (value - row["conf_low"]), -reach),
+            "conf_high": min(value + wider * (row["conf_high"] - value), reach),
+        }
+
+
+def _clusters(samples: list[Sample], column: str) -> _Clusters:
+    whole = pd.concat([s.table[[column]] for s in samples], ignore_index=True)
+    codes = codes_of(whole, [column])
+    ends = np.cumsum([len(s.table) for s in samples])[:-1]
+    return _Clusters(samples, np.split(codes.code, ends), codes.size)
+
+
+def _arm(x: float, y: float, r: float) -> float:
+    return math.sqrt(max(x * x + y * y - 2 * r * x * y, 0.0))
+
+
+def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
+    terms = ("baseline_bias", "bias", *_TERMS)
+    lacking = "pairs without an answer under both" if sample.counts.shape[1] == 9 else "calls without an answer"
+    left_out = f"{sample.left_out:,.0f} {lacking}" if sample.left_out else ""
+    if not sample.n > 0:
+        none = flags(NO_DATA, left_out)
+        return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
+    cells = _composed(sample, settings)
+    few = few_clusters(_clusters([sample], settings.cluster).size) if settings.cluster else ""
+    common = flags(sample.dependent, few, left_out, SMALL_N if sample.n < 30 else "")
+    rows = []
+    for term in terms:
+        row = {**sample.key, "term": term, "n": sample.n, **cells[term], "flag": common}
+        if term == "magnitude_change":
+            row["flag"] = flags(common, _doubt(cells))
+        if settings.bootstrap is not None and term in _TERMS:
+            row = _drawn(row, sample.drawn, sample.counts, settings.bootstrap, term, 1, sample.key)
+        rows.append(row)
+    return rows
+
+
+def _doubt(cells: Mapping[str, Mapping[str, Any]]) -> str:
+    pair = (cells["baseline_bias"], cells["bias"])
+    changed = SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
+    return flags(changed, UNDECIDED if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else "")
+
+
+def _drawn(
+    row: dict[str, Any],
+    table: pd.DataFrame,
+    counts: Floats,
+    plan: Bootstrap,
+    term: str,
+    judges: int,
+    key: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Put a bootstrap interval in place of the composed one; `counts` stand side by side for each judge."""
+    width = counts.shape[1] // judges
+
+    def statistic(totals: Floats) -> Floats:
+        parts = [_difference(totals[:, k * width : (k + 1) * width], term) for k in range(judges)]
+        return np.asarray(np.mean(parts, axis=0), dtype=np.float64)
+
+    within = STRATUM if not plan.cluster else None
+    cells = resampled(table, counts, statistic, dataclasses.replace(plan, strata=within), key)
+    return {**row, **cells, "method": plan.words, "flag": flags(row["flag"], cells["flag"])}
+
+
+def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]:
+    known = sorted({str(s.key["judge"]) for s in samples})
+    unknown = [j for j in names(judges or ()) if j not in known]
+    if unknown:
+        raise DesignError(
+            f"judges= names {unknown[0]!r}, who is not in the data. There are: {', '.join(known)}."
+            f"{suggestion(unknown[0], known)}"
+        )
+    return [s for s in samples if judges is None or str(s.key["judge"]) in names(judges)]
+
+
+def _alike(samples: list[Sample], groups: list[str]) -> Iterator[list[Sample]]:
+    """Samples that differ in their judge only."""
+    sets: dict[tuple[str, ...], list[Sample]] = {}
+    for s in samples:
+        sets.setdefault(tuple(str(s.key[g]) for g in [*groups, "strategy"] if g != "judge"), []).append(s)
+    yield from sets.values()
+
+
+def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
+    key = {**samples[0].key, "judge": None}
+    held = [s for s in samples if s.n > 0]
+    lacking = f"{len(held)} of {len(samples)} judges" if len(held) < len(samples) else ""
+    if not held:
+        return [{**key, "term": t, "estimate": math.nan, "n": 0.0, "flag": NO_DATA} for t in _MEANS.values()]
+    plain = dataclasses.replace(settings, cluster=None)
+    cells = [_composed(s, plain) for s in held]
+    dependent = held[0].dependent
+    if len(held) > 1 and not settings.clusters:
+        dependent = flags(NOT_INDEPENDENT, dependent)
+    clustered = _clusters(held, settings.cluster) if settings.cluster is not None else None
+    rows = []
+    for term in reversed(_TERMS):
+        parts = {c: np.array([x[term][c] for x in cells]) for c in ("estimate", "std_error", "conf_low", "conf_high")}
+        k, value = len(held), float(parts["estimate"].mean())
+        row = {
+            **key,
+            "term": _MEANS[term],
+            "estimate": value,
+            "std_error": float(np.sqrt((parts["std_error"] ** 2).sum())) / k,
+            "conf_low": value - float(np.sqrt(((parts["estimate"] - parts["conf_low"]) ** 2).sum())) / k,
+            "conf_high": value + float(np.sqrt(((parts["conf_high"] - parts["estimate"]) ** 2).sum())) / k,
+            "n": sum(s.n for s in held),
+            "method": f"{cells[0][term]['method']}, mean of {k} judges",
+            "flag": flags(lacking, dependent),
+        }
+        if clustered is not None:
+            pull = np.sum([clustered.pull(s, term) for s in held], axis=0) / k
+            row |= clustered.stretched(row, pull, row["std_error"] ** 2, settings.conf_level)
+            row["method"] += f", clustered by {settings.cluster} (G = {clustered.size})"
+            row["flag"] = flags(row["flag"], few_clusters(clustered.size))
+        if settings.bootstrap is not None:
+            row = _drawn(row, *_side_by_side(held), settings.bootstrap, term, k, {**key, "judge": ""})
+        rows.append(row)
+    return rows
+
+
+def _side_by_side(samples: list[Sample]) -> tuple[pd.DataFrame, Floats]:
+    """All rows, each judge's counts in columns of its own."""
+    tables = [s.drawn for s in samples]
+    tables = [t.assign(**{STRATUM: f"{k} " + t[STRATUM]}) for k, t in enumerate(tables)]
+    width = samples[0].counts.shape[1]
+    counts = np.zeros((sum(map(len, tables)), width * len(samples)))
+    start = 0
+    for k, s in enumerate(samples):
+        counts[start : start + len(s.table), k * width : (k + 1) * width] = s.counts
+        start += len(s.table)
+    return pd.concat(tables, ignore_index=True), counts

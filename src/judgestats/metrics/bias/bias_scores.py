@@ -1,0 +1,633 @@
+"""How far does a judge lean to the candidate that carries an attribute, and how far back does a strategy bring it?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.metrics.bias.position import flag_forced
+from judgestats.metrics.rates import (
+    Bootstrap,
+    Floats,
+    Interval,
+    cell_mean,
+    clustered_cell_mean,
+    folded,
+    interval_of,
+    leans,
+    rates,
+    resampled,
+)
+from judgestats.results import NO_DATA, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster, columns_of, dependence
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import COUNTS, By, grouping, names, required
+from judgestats.schema.counting import is_tally, tally
+from judgestats.schema.declared_counts import counted
+from judgestats.schema.pairing import refuse_unknown_order
+from judgestats.schema.patterns import PATTERNS
+
+# ---- Which of the two candidates carries the attribute under test, and which calls say nothing about it --------------
+
+#: Column that says in which slot the target stood.
+TARGET_SLOT = "target_slot"
+_SLOTS = ("first", "second")
+#: What the second candidate is called where both have one id, so that a slot can be told.
+_TWIN = "(the same, second)"
+
+
+@dataclass(frozen=True)
+class Aside:
+    """Calls that have no target, per group.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        The grouping columns and ``_without``, their number.
+    words : str
+        What they are: ``calls of equal length``.
+    """
+
+    table: pd.DataFrame
+    words: str
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, mask: Any, groups: Sequence[str], words: str) -> Aside:
+        """Calls of a tally in the rows of a mask."""
+        return cls(table.loc[mask, list(groups)].assign(_without=table.loc[mask, "n"]), words)
+
+    def flagged(self, rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
+        """Put the number of calls set aside into the flag of every row of its group."""
+        known = [g for g in groups if g in self.table]
+        if not len(self.table):
+            return rows
+        sums = self.table.groupby(known, dropna=False)["_without"].sum().reset_index()
+        told = {_key(key): n for *key, n in sums.itertuples(index=False)}
+        for row in rows:
+            n = told.get(_key([row[g] for g in known]), 0)
+            row["flag"] = flags(row["flag"], f"{n:,.0f} {self.words}" if n else "")
+        return rows
+
+    def with_empty(self, table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
+        """Keep a row, counting nothing, for a group none of whose calls has a target."""
+        groups = [g for g in groups if g in self.table]
+        there = {_key(key) for key in table[groups].drop_duplicates().itertuples(index=False)}
+        empty = self.table[groups].drop_duplicates()
+        empty = empty[[_key(key) not in there for key in empty.itertuples(index=False)]]
+        if not len(empty):
+            return table
+        rows = empty.assign(outcome="invalid", n=0.0)
+        result = pd.concat(
+            [table, rows.astype({g: table[g].dtype for g in groups}, errors="ignore")], ignore_index=True
+        )
+        result.attrs = dict(table.attrs)
+        return result
+
+
+@dataclass(frozen=True)
+class Targeted:
+    """Calls with a target, and those without one.
+
+    Attributes
+    ----------
+    calls : frame
+        Preferences with a column ``target``, or the tally that was given.
+    aside : Aside
+    """
+
+    calls: Any
+    aside: Aside
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Whether the first candidate, and the second, is the target; and what calls are of which neither is."""
+
+    first: Any
+    second: Any
+    words: str
+
+
+def targeted(
+    calls: Any,
+    *,
+    target: str | None = None,
+    attribute: str | None = None,
+    value: str | None = None,
+    family: Mapping[str, str] | None = None,
+    by: By = (),
+    measure: str = "bias_score",
+) -> Targeted:
+    """Say which candidate of each call is the target, and set aside the calls that have none.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences, or a tally of `measure`, which is returned as it is.
+    target : str, optional
+        ``first`` or ``second``, that slot; else the id of a candidate. None, with no other argument: column ``target``.
+    attribute : str, optional
+        The target has more of it: columns ``<attribute>_first`` and ``<attribute>_second``.
+    value : str, optional
+        The target has this value of the attribute, and the other has not.
+    family : mapping of str to str, optional
+        Name -> family, of judges and (without columns ``family_first`` and ``family_second``) of candidates: the
+        target is of the judge's family, and the other is not.
+    by : str or sequence of str
+        Columns by which the calls set aside are counted, besides ``judge`` and ``bias``.
+    measure : str
+        Whose tally is let through.
+
+    Returns
+    -------
+    Targeted
+
+    Raises
+    ------
+    DesignError
+        If the arguments do not go together or no call has a target.
+    SchemaError
+        If a column is missing, or the target is neither candidate.
+    """
+    data = nw.from_native(calls)
+    present = list(data.collect_schema().names())
+    asked = {"target": target, "attribute": attribute, "family": family}
+    asked = {name: v for name, v in asked.items() if v is not None}
+    _refuse_both(asked, value)
+    if is_tally(present, PATTERNS[measure]):
+        if asked:
+            raise DesignError(
+                f"{next(iter(asked))}= says who the target of a call is, and this is a tally: its outcomes are "
+                "settled. Give the calls, or leave it out."
+            )
+        return Targeted(calls, Aside(pd.DataFrame({"judge": [], "_without": []}), ""))
+    missing = [c for c in required("preferences") if c not in present]
+    if missing:
+        counts = ", ".join([*PATTERNS[measure].columns, "n"])
+        raise DesignError(
+            f"{measure} needs {', '.join(missing)}. Columns: {', '.join(present)}. Give a preferences frame, or a "
+            f"tally with the columns {counts}."
+        )
+    groups = list(dict.fromkeys([*grouping(by, present), *(["bias"] if "bias" in present else []), "judge"]))
+    counted(data, groups)
+    data, sides = _sides(data, present, target, attribute, value, family)
+    return _split(data, sides, groups, measure)
+
+
+def with_slot(calls: Any) -> Any:
+    """Add the column ``target_slot`` to calls that have a target.
+
+    Raises
+    ------
+    DesignError
+        If the order in which the candidates were shown is not known.
+    """
+    data = nw.from_native(calls)
+    refuse_unknown_order(data, list(data.collect_schema().names()))
+    in_first = _text("target") == _text("first")
+    slot = nw.when(in_first).then(nw.lit("first")).otherwise(nw.lit("second"))
+    return data.with_columns(slot.alias(TARGET_SLOT)).to_native()
+
+
+def _refuse_both(asked: Mapping[str, Any], value: str | None) -> None:
+    if len(asked) > 1:
+        raise DesignError(f"{' and '.join(f'{a}=' for a in asked)} both say who the target is. Give one of them.")
+    if value is not None and "attribute" not in asked:
+        raise DesignError(f"value={value!r} is a value of an attribute, and attribute= is not given. Name it.")
+
+
+def _sides(
+    data: Any,
+    present: list[str],
+    target: str | None,
+    attribute: str | None,
+    value: str | None,
+    family: Mapping[str, str] | None,
+) -> tuple[Any, _Sides]:
+    if attribute is not None:
+        return data, _by_attribute(data, present, attribute, value)
+    if family is not None:
+        return data, _by_family(data, present, family)
+    if target in _SLOTS:
+        refuse_unknown_order(data, present)
+        twin = nw.when(_text("first") == _text("second")).then(nw.lit(_TWIN)).otherwise(_text("second"))
+        first = _text("first") == _text("first") if target == "first" else _text("first") != _text("first")
+        return data.with_columns(twin.alias("second")), _Sides(first, ~first, "")
+    if target is not None:
+        return data, _by_candidate(data, target)
+    if "target" not in present:
+        raise DesignError(
+            f"There is no column 'target' to say who the target of a call is. Columns: {', '.join(present)}. Give "
+            "target= (a slot or a candidate), attribute= (and value=), or family=."
+        )
+    _refuse_strangers(data)
+    hits = [_text("target") == _text(slot) for slot in _SLOTS]
+    return data, _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], "calls without target")
+
+
+def _by_attribute(data: Any, present: list[str], attribute: str, value: str | None) -> _Sides:
+    columns = [f"{attribute}_{slot}" for slot in _SLOTS]
+    missing = [c for c in columns if c not in present]
+    if missing:
+        known = sorted({c.rsplit("_", 1)[0] for c in present if c.endswith(("_first", "_second"))})
+        raise SchemaError(
+            f"attribute={attribute!r} needs the columns {' and '.join(columns)}; {', '.join(missing)} is not there. "
+            f"Attributes there are: {', '.join(known) or 'none'}.{suggestion(attribute, known)}"
+        )
+    if value is not None:
+        has = [(_text(c) == str(value)).fill_null(False) for c in columns]
+        if not _any(data, has[0] | has[1]):
+            raise DesignError(f"value={value!r} does not occur in {' or '.join(columns)}. Check its spelling.")
+        return _Sides(has[0] & ~has[1], has[1] & ~has[0], f"calls where both or neither has {attribute} {value}")
+    if any(not data.collect_schema()[c].is_numeric() for c in columns):
+        raise DesignError(
+            f"attribute={attribute!r} is not a number, so neither candidate has more of it. Give value=, the value "
+            "that the target has."
+        )
+    one, two = (nw.col(c).cast(nw.Float64).fill_nan(None) for c in columns)  # NaN is above all in some engines
+    return _Sides((one > two).fill_null(False), (one < two).fill_null(False), f"calls of equal or unknown {attribute}")
+
+
+def _by_family(data: Any, present: list[str], family: Mapping[str, str]) -> _Sides:
+    judges = [str(j) for j in _distinct(data, "judge")]
+    unknown = [j for j in judges if j not in family]
+    if unknown:
+        raise DesignError(
+            f"family= does not name the judge {unknown[0]!r}. It names: {', '.join(family)}."
+            f"{suggestion(unknown[0], family)} Give a family to every judge."
+        )
+    beside = all(f"family_{slot}" in present for slot in _SLOTS)
+    if nameless := [j for j in judges if pd.isna(family[j])]:
+        raise DesignError(f"family= gives the judge {nameless[0]!r} no family. Give a family to every judge.")
+    family = {name: str(f) for name, f in family.items() if not pd.isna(f)}
+    nobody = _text("judge").is_null() & ~_text("judge").is_null()
+    own: dict[str, list[Any]] = {slot: [nobody] for slot in _SLOTS}
+    for name in sorted({family[j] for j in judges}):
+        members = [name] if beside else [c for c, f in family.items() if f == name]
+        asks = _text("judge").is_in([j for j in judges if family[j] == name])
+        for slot in _SLOTS:
+            shown = _text(f"family_{slot}" if beside else slot)
+            own[slot].append(asks & shown.is_in(members).fill_null(False))
+    first, second = (reduce(or_, own[slot]) for slot in _SLOTS)
+    return _Sides(first & ~second, second & ~first, "calls with both or neither of its family")
+
+
+def _by_candidate(data: Any, target: str) -> _Sides:
+    hits = [_text(slot) == target for slot in _SLOTS]
+    if not _any(data, hits[0] | hits[1]):
+        known = sorted({str(c) for slot in _SLOTS for c in _distinct(data, slot)})
+        shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+        raise DesignError(
+            f"target={target!r} is neither a slot nor a candidate. Allowed: first, second, or one of {shown}."
+            f"{suggestion(target, known)}"
+        )
+    return _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], f"calls without {target}")
+
+
+def _split(data: Any, sides: _Sides, groups: list[str], measure: str) -> Targeted:
+    known = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
+    has = (sides.first | sides.second).fill_null(False)
+    weight = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
+    without = data.filter(~has).lazy().group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
+    aside = without.to_native()
+    kept = data.with_columns(known.alias("target")).filter(has)
+    if len(aside) and not _row_count(kept):
+        raise DesignError(f"{measure}: no call has a target ({int(aside['_without'].sum()):,} {sides.words}).")
+    return Targeted(kept.to_native(), Aside(aside, sides.words))
+
+
+def _refuse_strangers(data: Any) -> None:
+    """The target must be one of the two that were shown, or missing."""
+    known = _text("target")
+    stray = ~known.is_null() & (known != "") & (known != _text("first")) & (known != _text("second"))
+    found = data.filter(stray).select("item", "first", "second", "target").lazy().collect(backend="pandas").to_native()
+    if len(found):
+        row = found.sort_values(["item", "first"], kind="stable").iloc[0]
+        raise SchemaError(
+            f"'target' is neither candidate in {len(found):,} row{'s' * (len(found) != 1)}. The first: item "
+            f"{row['item']!r} shows {row['first']!r} and {row['second']!r}, and its target is {row['target']!r}. Give "
+            "the id of one of the two, or nothing."
+        )
+
+
+def _text(column: str) -> Any:
+    return nw.col(column).cast(nw.String)
+
+
+def _distinct(data: Any, column: str) -> list[Any]:
+    found = data.lazy().select(_text(column).alias("_v")).unique().collect(backend="pandas").to_native()["_v"]
+    return sorted(found.dropna().tolist())
+
+
+def _row_count(data: Any) -> int:
+    return int(data.lazy().select(nw.len().alias("_n")).collect(backend="pandas").to_native()["_n"].iloc[0])
+
+
+def _any(data: Any, mask: Any) -> bool:
+    return _row_count(data.filter(mask.fill_null(False))) > 0
+
+
+def _key(values: Sequence[Any]) -> tuple[Any, ...]:
+    """A group's values as a key: a missing value equals itself."""
+    return tuple(None if pd.isna(v) else str(v) for v in values)
+
+
+def numeric_attributes(calls: Any) -> list[str]:
+    """Attributes of both candidates that are numbers: ``length`` for ``length_first`` and ``length_second``.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences.
+
+    Returns
+    -------
+    list of str
+        Names, in alphabetical order.
+    """
+    schema = nw.from_native(calls).collect_schema()
+    both = {c.removesuffix("_first") for c in schema} & {c.removesuffix("_second") for c in schema}
+    return sorted(a for a in both if a and all(schema.get(f"{a}_{s}", nw.String()).is_numeric() for s in _SLOTS))
+
+
+# ---- How far does a judge lean to the candidate that carries an attribute, and how far back does a strategy bring it?
+
+#: What an invalid call is to a score without a right answer: set aside, or no preference.
+InvalidHere = Literal["drop", "tie"]
+#: Flag of a position average whose target never stood in one of the slots.
+ONE_SLOT = "target in one slot only"
+
+
+def bias_score(
+    calls: Any,
+    *,
+    target: str | None = None,
+    attribute: str | None = None,
+    value: str | None = None,
+    family: Mapping[str, str] | None = None,
+    over: str | None = None,
+    average: Literal["position"] | None = None,
+    invalid: InvalidHere = "drop",
+    by: By = (),
+    cluster: Cluster = "auto",
+    interval: Interval = "wilson",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Signed bias b: share that prefers the target minus share that prefers the other (debiasing paper, Section 3.5).
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences; or a tally: ``judge, outcome, n`` with the outcomes ``target``, ``other``, ``tie``, ``invalid``,
+        and ``bias``, `over` and ``target_slot`` where they are asked for. Without further arguments the column
+        ``target`` names the candidate under test, and a column ``bias`` keeps several tests apart.
+    target : str, optional
+        ``first`` or ``second``: that slot (position bias; the order must be known). Any other text: that candidate,
+        whoever judges (a model preference; calls that do not show it are set aside).
+    attribute : str, optional
+        The target has more of it, by the columns ``<attribute>_first`` and ``<attribute>_second`` (``length``). Equal
+        or missing: set aside.
+    value : str, optional
+        The target has this value of `attribute` (``attribute="format", value="markdown"``). Both or neither: set aside.
+    family : mapping of str to str, optional
+        Self-preference: name -> family for every judge, and for the candidates, unless the columns ``family_first``
+        and ``family_second`` give theirs. The target is of the judge's family and the other is not; calls with both
+        or neither are set aside. A judge none of whose calls has exactly one own side gets NaN: what it prefers among
+        strangers is a model preference (`target`), not self-preference.
+    over : str, optional
+        A column (``topic``): a score for each of its values, and their plain mean as the term ``mean``. Calls where it
+        is missing are set aside.
+    average : {'position'}, optional
+        Mean of the scores with the target in the first and in the second slot, each half counting the same.
+    invalid : {'drop', 'tie'}
+        What an invalid call is: set aside, or no preference. No call can be wrong here.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str, two of them, or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
+        flagged where they are not.
+    interval : {'wilson', 'percentile', 'bca'}
+        ``wilson``: Newcombe's interval of two shares of one sample, built of Wilson's, clustered by what calls share.
+        Else a bootstrap of calls, or of clusters.
+    n_resamples, seed : int
+        Of the bootstrap.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge (and ``bias``, where there is one): ``bias``, in [-1, 1]; ``magnitude``, its absolute value, with the
+        interval of the signed score folded at 0 (its standard error is that of the signed score); ``prefers_target``,
+        ``prefers_other`` and ``tie``, shares of the same calls that add up to 1; ``invalid``, a share of all calls.
+        Ties and abstentions are in the denominator. With ``average="position"`` also ``target_first`` and
+        ``target_second``, the two halves; ``n`` is then both halves together. With `over` also ``mean`` and
+        ``mean_magnitude`` (the absolute value of the mean), whose `over` is missing. Calls set aside are counted in
+        the flag.
+
+    Raises
+    ------
+    DesignError
+        If nothing says who the target is, no call has one, or an order is needed and not known.
+    SchemaError
+        If a column is missing or a target is neither candidate.
+
+    Notes
+    -----
+    |b| is biased upwards where b is near 0: read it with ``bias``. The interval of a mean over cells composes the
+    cells' own intervals (MOVER), so that cells at 1 or -1 do not make it too short; clustered it is stretched by
+    the design effect. If the halves are equal in size the position average is the pooled score; its interval treats
+    the halves as independent where no cluster says that they hold the same pairs.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge": "g", "outcome": ["target", "other", "tie"], "n": [34, 10, 6]})
+    >>> bias_score(counts)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+                 term  estimate  conf_low  conf_high     n
+    0            bias      0.48     0.230      0.666  50.0
+    1       magnitude      0.48     0.230      0.666  50.0
+    2  prefers_target      0.68     0.542      0.792  50.0
+    3   prefers_other      0.20     0.112      0.330  50.0
+    4             tie      0.12     0.056      0.238  50.0
+    5         invalid      0.00     0.000      0.071  50.0
+    """
+    choose(average or "position", ("position",), "average")
+    asked = list(dict.fromkeys([*names(by), *([over] if over else [])]))
+    found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=asked)
+    table, groups = outcome_counts(found, by, cluster, over, average)
+    settings = Settings(invalid, columns_of(table), **interval_of(table, interval, None, n_resamples, seed, conf_level))
+    within = [*groups, over] if over else groups
+    if over in groups:
+        raise DesignError(f"over={over!r} splits the result already: a mean is over another column (topic, say).")
+    unplaced = table[over].isna().to_numpy() if over else np.zeros(len(table), dtype=bool)
+    lost = Aside.of(table, unplaced, groups, f"calls without {over}")
+    here = table[~unplaced]
+    here.attrs = table.attrs
+    rows = _score_rows(here, within, settings, average) if len(here) else []
+    rows = lost.flagged(found.aside.flagged(flag_forced(rows, calls, groups, ("tie",)), within), groups)
+    if over:
+        split = [over, TARGET_SLOT] if average else [over]
+        means = [{**row, over: None} for row in averaged(table, groups, split, "mean", settings)]
+        means += [folded(row, "mean_magnitude") for row in means]
+        rows += lost.flagged(found.aside.flagged(means, groups), groups)
+    return estimates(rows, within)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a call without an answer is, and how an interval comes about."""
+
+    invalid: str
+    clusters: tuple[str, ...] = ()
+    conf_level: float = 0.95
+    cluster: str | None = None
+    bootstrap: Bootstrap | None = None
+
+    def __post_init__(self) -> None:
+        if self.invalid == "wrong":
+            raise DesignError(
+                "invalid='wrong' has no meaning where no answer is right. Allowed: 'drop' (set aside), 'tie' (no "
+                "preference)."
+            )
+        choose(self.invalid, ("drop", "tie"), "invalid")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keywords of :func:`judgestats.metrics.rates.rates`."""
+        return {"conf_level": self.conf_level, "cluster": self.cluster, "bootstrap": self.bootstrap}
+
+    def marks(self, table: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which rows prefer the target, which the other, and which do neither and count."""
+        outcome = table["outcome"].to_numpy(dtype=object)
+        tie = outcome == "tie"
+        if self.invalid == "tie":
+            tie |= outcome == "invalid"
+        return outcome == "target", outcome == "other", tie
+
+
+def outcome_counts(
+    found: Targeted, by: By, cluster: Cluster, over: str | None = None, average: str | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    """Count outcomes, ``invalid`` ones settled; and return the grouping columns."""
+    calls, extra = found.calls, [over] if over else []
+    if average:
+        calls = _slotted(calls)
+        extra.append(TARGET_SLOT)
+    table = tally(calls, "bias_score", [*names(by), *extra], cluster=cluster)
+    groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
+    return found.aside.with_empty(table, groups), groups
+
+
+def _slotted(calls: Any) -> Any:
+    present = nw.from_native(calls).collect_schema().names()
+    if "choice" in present:
+        return with_slot(calls)
+    if TARGET_SLOT not in present:
+        raise DesignError(
+            "average='position' needs the slot in which the target stood. Give the tally a column 'target_slot' with "
+            "first and second, or give the calls."
+        )
+    return calls
+
+
+def _score_rows(
+    table: pd.DataFrame, groups: list[str], settings: Settings, average: str | None
+) -> list[dict[str, Any]]:
+    target, other, tie = settings.marks(table)
+    valid = target | other | tie
+    if average:
+        rows = averaged(table, groups, [TARGET_SLOT], "bias", settings)
+    else:
+        rows = leans(table, groups, "bias", target, other, valid, **settings.options)
+    rows += [folded(row, "magnitude") for row in rows]
+    if average:
+        slot = table[TARGET_SLOT].to_numpy(dtype=object)
+        for name in ("first", "second"):
+            rows += leans(table, groups, f"target_{name}", target, other, valid & (slot == name), **settings.options)
+    for term, mark in (("prefers_target", target), ("prefers_other", other), ("tie", tie)):
+        rows += rates(table, groups, term, mark, valid, **settings.options)
+    return rows + rates(table, groups, "invalid", table["outcome"] == "invalid", **settings.options)
+
+
+def averaged(
+    table: pd.DataFrame, groups: list[str], split: Sequence[str], term: str, settings: Settings
+) -> list[dict[str, Any]]:
+    """Plain mean of the scores of the cells of `split`, in each group; a cell that is two slots is their mean."""
+    codes, alike = codes_of(table, groups), codes_of(table, [g for g in groups if g != "judge"]).code
+    cell = codes_of(table, list(split)).code
+    there = (table["n"] > 0).to_numpy() & table[list(split)].notna().all(axis=1).to_numpy()
+    rows = []
+    for g, at in enumerate(codes.first):
+        key = {name: table[name].iloc[at] for name in groups}
+        row = _mean_row(table[codes.code == g], split, settings, key, dependence(table))
+        has, of = (np.unique(cell[there & mask]).size for mask in (codes.code == g, alike == alike[at]))
+        fewer = f"mean of {has} of {of} cells" if 0 < has < of else ""
+        rows.append({**key, "term": term, **row, "flag": flags(row["flag"], fewer)})
+    return rows
+
+
+def _mean_row(
+    table: pd.DataFrame, split: Sequence[str], settings: Settings, key: Mapping[str, Any], doubt: str
+) -> dict[str, Any]:
+    table = table[(table["n"] > 0) & table[list(split)].notna().all(axis=1)]
+    marks = np.column_stack(settings.marks(table)) * table["n"].to_numpy(dtype=float)[:, None]
+    total = float(marks.sum())
+    cells = codes_of(table, list(split))
+    numbers = dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high"), math.nan)
+    blank = {**numbers, "n": total, "method": "MOVER, independent cells"}
+    if not total > 0:
+        return {**blank, "flag": NO_DATA}
+    weight, why = _weights(table.iloc[cells.first], split)
+    counts = np.zeros((len(table), cells.size, 3))
+    counts[np.arange(len(table)), cells.code] = marks
+    if not why and (counts.sum(axis=(0, 2)) == 0).any():
+        why = "no valid call in a cell"
+    if why:
+        return {**blank, "flag": why}
+    row = _mean_cells(table, counts, weight, settings)
+    if settings.bootstrap is not None and not math.isnan(row["estimate"]):
+        flat = counts.reshape(len(table), -1)
+        row.update(resampled(table, flat, lambda t: _mean_of(t, weight), settings.bootstrap, key))
+    return {**row, "n": total, "flag": flags(doubt, row.get("flag"), SMALL_N if total < 30 else "")}
+
+
+def _mean_cells(table: pd.DataFrame, counts: Floats, weight: Floats, settings: Settings) -> dict[str, Any]:
+    if settings.cluster is None:
+        return cell_mean(counts.sum(axis=0), weight, settings.conf_level)
+    unit = codes_of(table, [settings.cluster])
+    sums = np.zeros((unit.size, *counts.shape[1:]))
+    np.add.at(sums, unit.code, counts)
+    clusters = int((sums.sum(axis=(1, 2)) > 0).sum())
+    row = clustered_cell_mean(sums, weight, settings.conf_level)
+    return {**row, "method": f"MOVER, clustered by {settings.cluster} (G = {clusters})", "flag": few_clusters(clusters)}
+
+
+def _mean_of(totals: Floats, weight: Floats) -> Floats:
+    cells = totals.reshape(len(totals), -1, 3)
+    n = cells.sum(axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = ((cells[:, :, 0] - cells[:, :, 1]) / n) @ weight
+    return result
+
+
+def _weights(cells: pd.DataFrame, split: Sequence[str]) -> tuple[NDArray[np.float64], str]:
+    """What each cell counts for; and why there is no mean: a position average needs the target in both slots."""
+    if TARGET_SLOT not in split:
+        return np.full(len(cells), 1 / len(cells)), ""
+    outer = [c for c in split if c != TARGET_SLOT]
+    slots = cells.groupby(outer, dropna=False).size() if outer else pd.Series([len(cells)])
+    return np.full(len(cells), 1 / (2 * len(slots))), "" if (slots == 2).all() else ONE_SLOT

@@ -1,0 +1,651 @@
+"""How often is each candidate preferred?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.errors import confidence as coverage
+from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.metrics.bias.bias_scores import Aside, targeted
+from judgestats.metrics.bias.gold import Ties
+from judgestats.metrics.bias.position import flag_forced
+from judgestats.metrics.rates import (
+    Bootstrap,
+    Floats,
+    Interval,
+    independent_difference,
+    interval_of,
+    rates,
+    ratio,
+    resampled,
+    size_flag,
+)
+from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.schema.clustering import Cluster, columns_of, dependence, with_pair
+from judgestats.schema.coding import codes_of
+from judgestats.schema.columns import COUNTS, By, grouping, names
+from judgestats.schema.counting import tally
+from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.pairing import candidates
+from judgestats.schema.patterns import Invalid
+from judgestats.schema.selection import between_two
+
+# ---- The people beside the judges: who of them gives no thought to it, and how far do they agree? --------------------
+
+#: An annotator with fewer calls is not screened: a few equal answers are no pattern.
+LEAST = 10
+_ANSWERS = ("target", "other", "tie")
+
+
+def constant(table: pd.DataFrame) -> pd.Series[Any]:
+    """Calls of people who answer by slot alone, with one confidence.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Calls with ``_person``, ``outcome``, ``_choice`` (the answer by slot), ``_slot`` (of the target), ``_sure`` and
+        ``n``.
+
+    Returns
+    -------
+    (N,) bool Series
+    """
+    whose = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
+    told = whose.agg(
+        choices=("_choice", "nunique"), sure=("_sure", "nunique"), slots=("_slot", "nunique"), calls=("n", "sum")
+    )
+    same = told[(told["choices"] == 1) & (told["sure"] == 1) & (told["slots"] == 2) & (told["calls"] >= LEAST)]
+    return table["_person"] & table["judge"].isin(same.index)
+
+
+def agreement(people: pd.DataFrame, conf_level: float = 0.95) -> dict[str, dict[str, Any]]:
+    """Raw agreement of every two annotators on the pairs that both judged, and kappa.
+
+    Parameters
+    ----------
+    people : pandas.DataFrame
+        Calls with ``judge``, ``_pair``, ``outcome`` and ``n``; several of one annotator on one pair count as one call
+        that is shared out between their answers.
+    conf_level : float
+        Coverage of the interval of the agreement.
+
+    Returns
+    -------
+    dict
+        Cells of ``annotator_agreement`` and ``annotator_kappa``; empty where no two judged the same pair. Kappa is
+        Cohen's for two annotators; for more, agreement and chance agreement are means over the twos (Conger).
+    """
+    answers = people[people["outcome"].isin(_ANSWERS) & (people["n"] > 0)]
+    pair, who = codes_of(answers, ["_pair"]), codes_of(answers, ["judge"])
+    if not len(answers) or who.size < 2:
+        return {}
+    given = np.zeros((3, pair.size, who.size))
+    place = answers["outcome"].map(_ANSWERS.index).to_numpy(dtype=int), pair.code, who.code
+    np.add.at(given, place, answers["n"].to_numpy(dtype=float))
+    given /= np.maximum(given.sum(axis=0), 1e-300)
+    agree, compared = _compared(given)
+    k, n = float(agree.sum()), float(compared.sum())
+    if not n:
+        return {}
+    share, by_chance = k / n, _by_chance(given) / n
+    if who.size == 2:
+        low, high = (float(x) for x in wilson(k, n, conf_level))
+        error, method = math.sqrt(share * (1 - share) / n), "Wilson"
+    else:
+        error, low, high = clustered_wilson(agree, compared, conf_level)
+        method = f"Wilson, clustered by pair (G = {int((compared > 0).sum())})"
+    kappa = (share - by_chance) / (1 - by_chance) if by_chance < 1 else math.nan
+    span = {"estimate": share, "std_error": error, "conf_low": low, "conf_high": high, "n": n}
+    named = "Cohen's kappa" if who.size == 2 else "Conger's kappa"
+    return {
+        "annotator_agreement": {**span, "method": method, "flag": size_flag(n)},
+        "annotator_kappa": {"estimate": kappa, "n": n, "method": named, "flag": "no interval"},
+    }
+
+
+def _compared(given: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each pair, the twos who agree, and all twos who answered; `given` is (answers, pairs, people)."""
+    each, all_ = given.sum(axis=2), np.rint(given.sum(axis=(0, 2)))
+    agree = ((each**2 - (given**2).sum(axis=2)) / 2).sum(axis=0)
+    return np.asarray(agree), np.asarray(all_ * (all_ - 1) / 2)
+
+
+def _by_chance(given: NDArray[np.float64]) -> float:
+    """Agreement expected of the margins of each two, on the pairs that both answered; summed over the twos."""
+    answered = given.sum(axis=0)
+    both = answered.T @ answered
+    margins = given.transpose(0, 2, 1) @ answered  # how often a gave this answer where b answered
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = (margins * margins.transpose(0, 2, 1)).sum(axis=0) / both
+    return float(np.triu(np.where(both > 0, expected, 0.0), 1).sum())
+
+
+# ---- Is it a bias, or do people share it? Preference of judges and of people for the same target ---------------------
+
+
+def preference_gap(
+    calls: Any,
+    *,
+    people: Sequence[str] | Mapping[str, str],
+    target: str | None = None,
+    attribute: str | None = None,
+    value: str | None = None,
+    annotators: Literal["random", "fixed"] = "random",
+    screen: bool = True,
+    confidence: str | None = None,
+    ties: Ties = "exact",
+    invalid: Invalid = "drop",
+    by: By = (),
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Preference for the target of each judge minus that of people on the same pairs (debiasing paper, Appendix G).
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences of judges and people alike, the annotators being named in ``judge``, with a target as for
+        :func:`bias_score`. Or a tally: ``judge, outcome, n``.
+    people : sequence of str, or mapping
+        The annotators; or ``{column: value}``, which tells people from models (``{"rater_type": "human"}``).
+    target, attribute, value
+        Who the target is, as for :func:`bias_score`.
+    annotators : {'random', 'fixed'}
+        What the interval of a gap is about. ``random``: people at large, of whom these are a sample; calls are
+        clustered by pair and by annotator. ``fixed``: these annotators; clustered by pair.
+    screen : bool
+        Leave out annotators who give one answer by slot throughout (at least 10 calls, the target in both slots), with
+        one confidence throughout. They are counted in the flag of ``people`` and of every gap.
+    confidence : str, optional
+        Column of the annotators' confidence; default: ``strength`` or ``confidence`` where there is one.
+    ties : {'exact', 'drop', 'half'}
+        What a tie is: not a choice of the target (the paper), set aside, or half of one.
+    invalid : {'drop', 'wrong', 'tie'}
+        What an invalid call is: set aside, not a choice of the target, or a tie.
+    by : str or sequence of str
+        Further grouping columns.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With a column ``role``: ``person``, an annotator's ``rate``; ``people`` (``judge`` missing), the pooled
+        ``rate``, and ``annotator_agreement`` and ``annotator_kappa`` where two people judged the same pairs; ``judge``,
+        its ``rate`` and its ``gap`` on the pairs that people judged too. ``n`` of a gap is the judge's calls. A
+        tally gives the rates and gaps only.
+
+    Raises
+    ------
+    DesignError
+        If nobody is a person, or nobody a judge.
+
+    Notes
+    -----
+    The variance of a gap adds up, per pair, what the judge and the people add to it: what a pair does to both falls
+    out. With random annotators the spread between their sums comes on top, and what is counted twice comes off
+    (Cameron, Gelbach and Miller), and t has the degrees of freedom of the scarcer factor: two annotators say nearly
+    nothing about people at large. From counts, the two samples are taken as independent (Newcombe). Kappa of more than
+    two annotators takes agreement and chance agreement as means over all twos (Conger); it has no interval here.
+
+    References
+    ----------
+    Cameron, A. C., Gelbach, J. B., Miller, D. L. (2011). Journal of Business and Economic Statistics 29, 238-249.
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"judge": ["Ann", "Ann", "Bob", "Bob", "g", "g"], "outcome": ["target", "other"] * 3,
+    ...                        "n": [19, 11, 15, 15, 29, 1]})
+    >>> preference_gap(counts, people=["Ann", "Bob"])[["role", "judge", "term", "estimate", "conf_low"]].round(3)
+         role judge  term  estimate  conf_low
+    0   judge     g  rate     0.967     0.833
+    1   judge     g   gap     0.400     0.222
+    2  people   NaN  rate     0.567     0.441
+    3  person   Ann  rate     0.633     0.455
+    4  person   Bob  rate     0.500     0.332
+    """
+    coverage(conf_level)
+    choose(annotators, ("random", "fixed"), "annotators")
+    choose(ties, ("exact", "drop", "half"), "ties")
+    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    marker = _marker(people)
+    _there(calls, {"people": marker, "confidence": names(confidence or ())})
+    found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
+    table, groups = _table(found.calls, by, marker, confidence)
+    everyone = _everyone(calls)
+    table = table.assign(_person=_persons(table, people, everyone))
+    hit, trial = _marks(table, ties, invalid)
+    table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
+    same = constant(table) if screen and "item" in table else pd.Series(False, index=table.index)
+    kept, left_out = table[~same], table[same]
+    rows: list[dict[str, Any]] = []
+    for key, here in _each(kept, groups):
+        mask = pd.Series(True, index=left_out.index)
+        for name, v in key.items():
+            mask &= left_out[name].isna() if pd.isna(v) else left_out[name] == v
+        screened = left_out.loc[mask, "judge"].nunique()
+        told = f"{screened} constant annotator{'s' * (screened != 1)} left out" if screened else ""
+        rows += _Group(key, here, annotators, conf_level, told).rows()
+    order = [*groups, "role", "judge"]
+    result = estimates(_aside(rows, found.aside), order)
+    return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
+
+
+def _aside(rows: list[dict[str, Any]], aside: Aside) -> list[dict[str, Any]]:
+    named = [r for r in rows if r["judge"] is not None]
+    known = [c for c in aside.table.columns if c != "_without" and all(c in r for r in named)]
+    aside.flagged(named, known)
+    return rows
+
+
+def _table(calls: Any, by: By, marker: list[str], confidence: str | None) -> tuple[pd.DataFrame, list[str]]:
+    """Calls with their outcome, or a tally; and the grouping columns."""
+    data = nw.from_native(calls)
+    present = data.collect_schema().names()
+    groups = [*grouping(by, present), *(["bias"] if "bias" in present else [])]
+    groups = [g for g in dict.fromkeys(groups) if g != "judge"]
+    if "choice" not in present:
+        return tally(calls, "bias_score", [*names(by), *marker], cluster=False), groups
+    sure = [confidence] if confidence else [c for c in ("strength", "confidence") if c in present][:1]
+    columns = [*groups, *marker, *sure, "judge", "item", "first", "second", "choice", "target"]
+    weight = counted(data, columns)
+    columns = list(dict.fromkeys([*columns, *([weight] if weight else [])]))
+    table = data.lazy().select(*columns).collect(backend="pandas").to_native().reset_index(drop=True)
+    low, high, _ = candidates(table)
+    pair = codes_of(table.assign(_low=low[0], _high=high[0]), ["item", "_low", "_high"]).code
+    choice = table["choice"].astype(object).where(table["choice"].notna(), "invalid").replace({"abstain": "tie"})
+    slot = np.where(table["target"].astype(str) == table["first"].astype(str), "first", "second")
+    sided = choice.isin(["first", "second"])
+    unknown = choice[~sided & ~choice.isin(["tie", "invalid"])]
+    if len(unknown):
+        raise SchemaError(f"'choice' has {unknown.iloc[0]!r}. Allowed: first, second, tie, abstain, invalid.")
+    outcome = choice.where(~sided, np.where(choice == slot, "target", "other"))
+    n = call_counts(table[weight]) if weight else 1.0
+    sureness = table[sure[0]].astype(str) if sure else ""
+    return table.assign(outcome=outcome, _pair=pair, _slot=slot, _choice=choice, _sure=sureness, n=n), groups
+
+
+def _marker(people: Sequence[str] | Mapping[str, str]) -> list[str]:
+    """The column that tells people from models, if that is how it is told."""
+    if not isinstance(people, Mapping):
+        return []
+    if len(people) != 1:
+        raise DesignError(f"people= names {len(people)} columns. Give one: {{'rater_type': 'human'}}.")
+    return list(people)
+
+
+def _there(calls: Any, asked: Mapping[str, list[str]]) -> None:
+    present = nw.from_native(calls).collect_schema().names()
+    for argument, columns in asked.items():
+        for name in columns:
+            if name not in present:
+                raise SchemaError(
+                    f"{argument}= names {name!r}, which is not a column. Columns: {', '.join(present)}."
+                    f"{suggestion(name, present)}"
+                )
+
+
+def _everyone(calls: Any) -> list[str]:
+    """Judges and annotators of all calls, those without the target among them."""
+    found = nw.from_native(calls).lazy().select(nw.col("judge").cast(nw.String)).unique().collect(backend="pandas")
+    return sorted(v for v in found.to_native()["judge"] if isinstance(v, str))
+
+
+def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> NDArray[np.bool_]:
+    if table["judge"].isna().any():
+        raise SchemaError("'judge' is missing in some rows. Name the judge or annotator, or drop these rows.")
+    judges = table["judge"].astype(str)
+    if isinstance(people, Mapping):
+        [(column, meant)] = people.items()
+        person = (table[column].astype(str) == str(meant)).to_numpy()
+        if not person.any():
+            found = sorted(table[column].astype(str).unique())
+            raise DesignError(f"{column!r} is never {meant!r}. It has: {', '.join(found)}.{suggestion(meant, found)}")
+    else:
+        for name in names(people):
+            if name not in known:
+                raise DesignError(
+                    f"people= names {name!r}, who is not in 'judge'. There are: {', '.join(known)}."
+                    f"{suggestion(name, known)}"
+                )
+        person = judges.isin(names(people)).to_numpy()
+    if not person.any() or person.all():
+        who = "people" if person.any() else "judges"
+        raise DesignError(f"A gap is between judges and people, and all calls are of {who}. Check people=.")
+    return np.asarray(person, dtype=bool)
+
+
+def _marks(table: pd.DataFrame, ties: str, invalid: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Share of a call that is a choice of the target, and whether it counts."""
+    outcome = table["outcome"].to_numpy(dtype=object)
+    bad = outcome == "invalid"
+    tie = (outcome == "tie") | (bad & (invalid == "tie"))
+    trial = ~((bad & (invalid == "drop")) | (tie & (ties == "drop")))
+    hit = (outcome == "target") + tie * (0.5 if ties == "half" else 0.0)
+    return hit.astype(float), trial.astype(float)
+
+
+def _each(table: pd.DataFrame, groups: list[str]) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+    if not groups:
+        return [({}, table)]
+    codes = codes_of(table, groups)
+    return [({c: table[c].iloc[at] for c in groups}, table[codes.code == g]) for g, at in enumerate(codes.first)]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Calls of people and judges that are compared."""
+
+    key: dict[str, Any]
+    table: pd.DataFrame
+    annotators: str
+    conf_level: float
+    screened: str
+
+    def rows(self) -> list[dict[str, Any]]:
+        people, judges = (self.table[self.table["_person"] == x] for x in (True, False))
+        rows = [self._rate("person", who, here) for who, here in _by_judge(people)]
+        rows.append(self._rate("people", None, people))
+        if "_pair" in self.table:
+            told = agreement(people, self.conf_level)
+            rows += [self._row("people", None, term, **cells) for term, cells in told.items()]
+        for who, here in _by_judge(judges):
+            rows += self._judge(who, here, people)
+        return rows
+
+    def _row(self, role: str, who: Any, term: str, **cells: Any) -> dict[str, Any]:
+        row = {**self.key, "role": role, "judge": who, "term": term, "flag": "", **cells}
+        if role == "people" or term == "gap":
+            row["flag"] = flags(row["flag"], self.screened)
+        return row
+
+    def _rate(self, role: str, who: Any, table: pd.DataFrame) -> dict[str, Any]:
+        k, n = _totals(table)
+        low, high = wilson(k, n, self.conf_level)
+        p = k / n if n else math.nan
+        error = math.sqrt(p * (1 - p) / n) if n else math.nan
+        span = {"estimate": p, "std_error": error, "conf_low": float(low), "conf_high": float(high), "n": n}
+        shared = NOT_INDEPENDENT if "_pair" in table and n > table.loc[table["_trial"] > 0, "_pair"].nunique() else ""
+        doubt = flags(shared, size_flag(n), _unanswered(table))
+        return self._row(role, who, "rate", **span, method="Wilson", flag=doubt)
+
+    def _judge(self, who: Any, judge: pd.DataFrame, people: pd.DataFrame) -> list[dict[str, Any]]:
+        if "_pair" not in self.table:
+            gap = independent_difference(*_totals(judge), *_totals(people), self.conf_level)
+            doubt = flags(size_flag(gap["n"]), _unanswered(judge))
+            return [self._rate("judge", who, judge), self._row("judge", who, "gap", **gap, flag=doubt)]
+        valid = [set(t.loc[t["_trial"] > 0, "_pair"]) for t in (judge, people)]
+        both = valid[0] & valid[1]
+        told = "" if valid[0] == valid[1] else f"{len(both):,} of {len(valid[0] | valid[1]):,} pairs shared"
+        told = flags(told, _unanswered(judge))
+        judge, people = (t[t["_pair"].isin(both)] for t in (judge, people))
+        rate = self._rate("judge", who, judge)
+        gap = self._gap(judge, people)
+        return [{**r, "flag": flags(r["flag"], told)} for r in (rate, self._row("judge", who, "gap", **gap))]
+
+    def _gap(self, judge: pd.DataFrame, people: pd.DataFrame) -> dict[str, Any]:
+        (k1, n1), (k2, n2) = _totals(judge), _totals(people)
+        if not (n1 and n2):
+            return {"estimate": math.nan, "n": 0.0, "flag": NO_DATA}
+        value = k1 / n1 - k2 / n2
+        pull = [(t["_hit"] - k / n) * t["_trial"] / n for t, k, n in ((judge, k1, n1), (people, k2, n2))]
+        pairs = pd.concat([judge["_pair"], people["_pair"]])
+        variance, levels = _between(np.concatenate([pull[0], -pull[1]]), pairs)
+        method, fewest = f"t, clustered by pair (G = {levels})", levels
+        if self.annotators == "random":
+            among, persons = _between(-pull[1].to_numpy(), people["judge"])
+            cells, _ = _between(-pull[1].to_numpy(), people[["_pair", "judge"]], corrected=False)
+            variance = max(variance + among - cells, variance)
+            method, fewest = f"t, clustered by pair x annotator (G = {levels} x {persons})", min(levels, persons)
+        few = few_clusters(fewest)
+        if not variance > 0:
+            few = flags(few, "" if fewest < 2 else CONSTANT)
+        half = math.sqrt(variance) * float(stdtrit(fewest - 1, 0.5 + self.conf_level / 2)) if fewest > 1 else math.nan
+        half = half if variance > 0 else math.nan
+        return {
+            "estimate": value,
+            "std_error": math.sqrt(variance) if fewest > 1 else math.nan,
+            "conf_low": max(value - half, -1.0) if half == half else math.nan,
+            "conf_high": min(value + half, 1.0) if half == half else math.nan,
+            "n": n1,
+            "method": method,
+            "flag": flags(few, SMALL_N if n1 < 30 else ""),
+        }
+
+
+def _by_judge(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
+    return [(who, here) for who, here in table.groupby("judge", observed=True, sort=True)]
+
+
+def _unanswered(table: pd.DataFrame) -> str:
+    """Flag of the invalid calls that are set aside."""
+    lost = float(table.loc[(table["outcome"] == "invalid") & (table["_trial"] == 0), "n"].sum())
+    return f"{lost:,.0f} invalid calls" if lost else ""
+
+
+def _totals(table: pd.DataFrame) -> tuple[float, float]:
+    """Choices of the target, and calls that count."""
+    return float((table["_hit"] * table["_trial"]).sum()), float(table["_trial"].sum())
+
+
+def _between(pull: Any, unit: Any, *, corrected: bool = True) -> tuple[float, int]:
+    """Sum of squares of the sums of each unit, times G/(G - 1); and G."""
+    unit = unit.to_frame("unit") if isinstance(unit, pd.Series) else unit
+    codes = codes_of(unit.reset_index(drop=True), list(unit.columns))
+    sums = np.bincount(codes.code, weights=pull, minlength=codes.size)
+    scale = codes.size / (codes.size - 1) if corrected and codes.size > 1 else 1.0
+    return scale * float((sums**2).sum()), codes.size
+
+
+# ---- How often is each candidate preferred? --------------------------------------------------------------------------
+
+
+def preference_rate(
+    calls: Any,
+    *,
+    of: str | Sequence[str] | None = None,
+    ties: Ties = "half",
+    graded: bool = False,
+    invalid: Invalid = "drop",
+    by: By = (),
+    cluster: Cluster = "auto",
+    interval: Interval = "wilson",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Win rate of each candidate with each judge.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences; no order is needed. Or a tally, a row for each candidate of a call: ``judge, candidate, outcome,
+        n`` with the outcomes ``win``, ``loss``, ``tie``, ``invalid``.
+    of : str or sequence of str, optional
+        These candidates only.
+    ties : {'half', 'drop', 'exact'}
+        What a tie is: half a win, set aside, or not a win. An abstention is a tie.
+    graded : bool
+        Take the mean of ``strength`` (0 first to 1 second) in place of the choice, as AlpacaEval does; `ties` has then
+        nothing to say.
+    invalid : {'drop', 'wrong', 'tie'}
+        What an invalid call is: set aside, a win of neither candidate, or a tie (graded: 0.5). Graded, a call without
+        ``strength`` is invalid.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str, two of them, or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
+        flagged where they are not.
+    interval : {'wilson', 'percentile', 'bca'}
+        Wilson (clustered by what calls share), or a bootstrap of calls or clusters.
+    n_resamples, seed : int
+        Of the bootstrap.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge and ``candidate`` the term ``win_rate``, whose ``n`` is the calls that count under `ties` and
+        `invalid`; and ``win``, ``loss``, ``tie`` and ``invalid``, shares of all calls that show the candidate, which
+        add up to 1. Where ties are not allowed, ``tie`` is flagged ``forced choice``.
+
+    Raises
+    ------
+    DesignError
+        If a candidate in `of` does not occur, or there is no ``strength`` for ``graded=True``.
+
+    Notes
+    -----
+    A win rate depends on whom a candidate met: compare candidates that met the same opponents. The standard error of
+    a graded rate is that of a mean, sd/sqrt(n) with ddof = 1 (AlpacaEval's), and its interval is Wilson's with the n
+    that gives this error, so that it stays in [0, 1]. With ``ties="half"`` Wilson's interval treats halves as if they
+    were whole: it is too wide rather than too short.
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"judge": "g", "candidate": "x", "outcome": ["win", "loss", "tie"], "n": [60, 30, 10]})
+    >>> preference_rate(counts)[["candidate", "term", "estimate", "conf_low", "conf_high"]].round(3)
+      candidate      term  estimate  conf_low  conf_high
+    0         x  win_rate      0.65     0.553      0.736
+    1         x       win      0.60     0.502      0.691
+    2         x      loss      0.30     0.219      0.396
+    3         x       tie      0.10     0.055      0.174
+    4         x   invalid      0.00     0.000      0.037
+    """
+    choose(ties, ("half", "drop", "exact"), "ties")
+    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    table = _of(tally(calls, "preference_rate", by, cluster=cluster), of)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "candidate"]))
+    outcome = table["outcome"].to_numpy(dtype=object)
+    options = interval_of(table, interval, None, n_resamples, seed, conf_level)
+    if graded:
+        kept, plan = list(columns_of(table)), options["bootstrap"]
+        rows = _graded_rows(calls, of, groups, invalid, kept, conf_level, plan, dependence(table))
+    else:
+        as_tie = (outcome == "tie") | ((outcome == "invalid") & (invalid == "tie"))
+        trial = ~(((outcome == "invalid") & (invalid == "drop")) | (as_tie & (ties == "drop")))
+        hit = (outcome == "win") + as_tie * (0.5 if ties == "half" else 0.0)
+        rows = rates(table, groups, "win_rate", hit, trial, **options)
+    for term in ("win", "loss", "tie", "invalid"):
+        rows += rates(table, groups, term, outcome == term, **options)
+    return estimates(flag_forced(rows, calls, [g for g in groups if g != "candidate"], ("tie",)), groups)
+
+
+def _of(table: pd.DataFrame, of: str | Sequence[str] | None) -> pd.DataFrame:
+    if of is None:
+        return table
+    known = sorted(table["candidate"].astype(str).unique())
+    for name in names(of):
+        if name not in known:
+            shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+            raise DesignError(f"of={name!r} is no candidate. There are: {shown}.{suggestion(name, known)}")
+    result = table[table["candidate"].astype(str).isin(names(of))].reset_index(drop=True)
+    result.attrs = table.attrs
+    return result
+
+
+def _graded_rows(
+    calls: Any,
+    of: str | Sequence[str] | None,
+    groups: list[str],
+    invalid: str,
+    cluster: list[str],
+    conf_level: float,
+    plan: Bootstrap | None,
+    dependent: str,
+) -> list[dict[str, Any]]:
+    table = _of(_strengths(calls, groups, cluster), of)
+    value = table["_value"].to_numpy(dtype=float)
+    unknown = np.isnan(value)
+    value = np.where(unknown, {"drop": np.nan, "wrong": 0.0, "tie": 0.5}[invalid], value)
+    n = np.where(np.isnan(value), 0.0, table["n"].to_numpy(dtype=float))
+    value = np.where(np.isnan(value), 0.0, value)
+    codes = codes_of(table, groups)
+    rows = []
+    for g, at in enumerate(codes.first):
+        here = codes.code == g
+        key = {name: table[name].iloc[at] for name in groups}
+        row = {**key, "term": "win_rate", **_mean(table[here], value[here], n[here], cluster, conf_level)}
+        if plan is not None and row["n"] > 0 and 0 < row["estimate"] < 1:
+            counts = np.column_stack([value * n, n])[here]
+            drawn = resampled(table[here], counts, ratio, plan, key)
+            row.update(drawn, flag=flags(row["flag"], drawn["flag"]))
+        row["flag"] = flags(dependent, row["flag"])
+        rows.append(row)
+    return rows
+
+
+def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFrame:
+    """Each call twice: how strongly it is for each of its candidates, NaN where that is not known."""
+    data = nw.from_native(calls)
+    present = data.collect_schema().names()
+    if "strength" not in present or "first" not in present:
+        raise DesignError(
+            f"graded=True takes the mean of 'strength' over calls, and there is no such column. Columns: "
+            f"{', '.join(present)}. Give the calls with it, or leave graded= out."
+        )
+    if "pair" in cluster and "pair" not in present:
+        data, present = with_pair(data), [*present, "pair"]
+    keys = [c for c in dict.fromkeys([*groups, *cluster]) if c != "candidate"]
+    counted(data, keys)
+    columns = [*keys, *(c for c in ("first", "second", "choice", "strength", COUNTS) if c not in keys and c in present)]
+    table = data.filter(between_two()).lazy().select(*columns).collect(backend="pandas").to_native()
+    given = table["strength"]
+    strength = pd.to_numeric(given, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    if (text := np.isnan(strength) & given.notna().to_numpy()).any():
+        raise SchemaError(f"'strength' is {given[text].iloc[0]!r} in {text.sum():,} rows. Allowed: 0 to 1.")
+    wrong = (strength < 0) | (strength > 1)
+    if wrong.any():
+        raise DesignError(
+            f"'strength' is {strength[wrong][0]} in {wrong.sum():,} rows. Allowed: 0 (first) to 1 (second)."
+        )
+    strength = np.where(table["choice"].astype(object).isin(["invalid", None]), np.nan, strength)
+    n = call_counts(table[COUNTS]) if COUNTS in present else np.ones(len(table))
+    sides = [table[keys].assign(candidate=table[s].astype(str), n=n) for s in ("first", "second")]
+    whole = pd.concat(sides, ignore_index=True).assign(_value=np.concatenate([1 - strength, strength]))
+    # the same sums in any order of the rows
+    order = np.lexsort((whole["_value"].to_numpy(), codes_of(whole, ["candidate"]).code))
+    return whole.iloc[order].reset_index(drop=True)
+
+
+def _mean(table: pd.DataFrame, value: Floats, n: Floats, cluster: list[str], conf_level: float) -> dict[str, Any]:
+    total = float(n.sum())
+    cells: dict[str, Any] = {"estimate": math.nan, "n": total, "method": "Wilson, of a mean", "flag": NO_DATA}
+    if not total > 0:
+        return cells
+    mean = float((value * n).sum() / total)
+    small = SMALL_N if total < 30 else ""
+    if len(cluster) == 1:
+        unit = codes_of(table, cluster)
+        k, m = (np.bincount(unit.code, x, unit.size).astype(float) for x in (value * n, n))
+        clusters = int((m > 0).sum())
+        error, lowest, highest = clustered_wilson(k, m, conf_level)
+        cells |= {
+            "method": f"Wilson of a mean, clustered by {cluster[0]} (G = {clusters})",
+            "flag": flags(few_clusters(clusters), small),
+        }
+        return {**cells, "estimate": mean, "std_error": error, "conf_low": lowest, "conf_high": highest}
+    variance = float((n * (value - mean) ** 2).sum()) / (total - 1) / total if total > 1 else math.nan
+    if mean not in (0.0, 1.0) and not variance > 0:  # the same strength throughout: its spread is not known
+        return {**cells, "estimate": mean, "std_error": variance, "flag": flags(CONSTANT, small)}
+    effective = total if mean in (0.0, 1.0) else mean * (1 - mean) / variance
+    low, high = wilson(mean * effective, effective, conf_level)
+    ends = {"conf_low": float(low), "conf_high": float(high)}
+    return {
+        **cells,
+        "estimate": mean,
+        "std_error": math.sqrt(variance) if total > 1 else math.nan,
+        **ends,
+        "flag": small,
+    }

@@ -1,0 +1,357 @@
+"""Which slot does a judge favour, whatever stands in it?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.metrics.rates import leans, rates
+from judgestats.results import FORCED_CHOICE, estimates, flags
+from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
+from judgestats.schema.coding import codes_of, count
+from judgestats.schema.columns import COUNTS, By, N, grouping, required
+from judgestats.schema.counting import clustered, tally
+from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
+
+# ---- Who could not answer *tie*: a share of ties is then no finding --------------------------------------------------
+
+
+def flag_forced(
+    rows: list[dict[str, Any]], calls: Any, groups: Sequence[str], terms: Collection[str]
+) -> list[dict[str, Any]]:
+    """Flag the rows of `terms` in groups all of whose calls were forced choices (``ties_allowed`` False)."""
+    data = nw.from_native(calls)
+    present = data.collect_schema().names()
+    if "ties_allowed" not in present or not set(groups) <= set(present):
+        return rows
+    allowed = nw.col("ties_allowed").fill_null(True).cast(nw.Boolean).alias("_allowed")
+    seen = data.lazy().select(*groups, allowed).unique().collect(backend="pandas").to_native()
+    free = {tuple(key) for *key, allowed in seen.itertuples(index=False) if allowed}
+    for row in rows:
+        if row["term"] in terms and tuple(row[g] for g in groups) not in free:
+            row["flag"] = flags(row["flag"], FORCED_CHOICE)
+    return rows
+
+
+# ---- Does a judge say the same again: in the other order, or when asked once more? -----------------------------------
+
+#: What a call answers, as columns of a table of counts; an abstention is a tie.
+_ANSWERS = {"first": 0, "second": 1, "tie": 2, "abstain": 2, "invalid": 3}
+#: What two calls are to each other, and how many valid answers that is.
+_RELATIONS = {"equal": 2, "different": 2, "one valid": 1, "none valid": 0}
+
+
+def consistency(
+    calls: Any,
+    *,
+    over: Literal["order", "replicate"] = "order",
+    missing: Literal["drop", "agrees", "same"] = "drop",
+    unit: Literal["pair", "call"] = "pair",
+    by: By = (),
+    cluster: Cluster = "auto",
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Share of pairs with the same verdict in both orders, or of repeats with the same answer.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences. Or, over orders, a tally: ``judge, forward, reverse, n``, each answer *by slot*, ``forward`` being
+        one order and ``reverse`` the other. Over repeats a column ``n`` counts identical answers.
+    over : {'order', 'replicate'}
+        Compare the two orders of a pair, or every two of the calls that repeat each other (same judge, item,
+        candidates, order and conditions; only ``replicate`` differs).
+    missing : {'drop', 'agrees', 'same'}
+        What a comparison is in which an answer is invalid or missing. ``drop``: set aside. ``agrees``: the same, if
+        there is one valid answer (the rule of the published position-bias logs). ``same``: no answer is an answer like
+        any other, so that two of them are the same and one is not.
+    unit : {'pair', 'call'}
+        ``call`` weighs a comparison by the calls that count in it: 2, or 1 where ``agrees`` lets one valid answer
+        stand alone. The published logs count so: 129 of 191.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str or False
+        What pairs share: by default the column that they are seen to share, which ``method`` names; or a column; False
+        takes all pairs as independent, and is flagged where they are not. Comparisons of repeats share calls: by
+        default they are clustered by the column that the calls share.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge the term ``consistency`` (a tie equals a tie), and over orders what it leaves: ``first_twice`` and
+        ``second_twice`` (the same *slot* in both orders, whatever stands there), ``one_sided`` (a tie in one order,
+        a side in the other), and ``both_tie``, which is part of ``consistency``. All have the same ``n``:
+        ``consistency + first_twice + second_twice + one_sided`` is 1, but under ``missing='same'`` the pairs with one
+        answer are missing from the sum. None of these is called a false preference: nothing here says that the
+        candidates are equal. Where ties are not allowed, the terms of ties are flagged ``forced choice``.
+
+    Raises
+    ------
+    DesignError
+        If the order is not known, a call is repeated in the same order, or nothing numbers the repeats.
+
+    Notes
+    -----
+    Over repeats with c calls of each answer among m: sum of c (c - 1) over sum of m (m - 1).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge": "g", "forward": ["first", "first", "tie", "tie", "first"],
+    ...                        "reverse": ["second", "first", "tie", "first", "missing"], "n": [20, 8, 6, 4, 2]})
+    >>> consistency(counts)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+               term  estimate  conf_low  conf_high     n
+    0   consistency     0.684     0.525      0.809  38.0
+    1   first_twice     0.211     0.111      0.363  38.0
+    2  second_twice     0.000     0.000      0.092  38.0
+    3      both_tie     0.158     0.074      0.304  38.0
+    4     one_sided     0.105     0.042      0.241  38.0
+    >>> consistency(counts, missing="agrees")[["term", "estimate", "n"]].head(1)
+              term  estimate     n
+    0  consistency       0.7  40.0
+    """
+    choose(over, ("order", "replicate"), "over")
+    choose(missing, ("drop", "agrees", "same"), "missing")
+    choose(unit, ("pair", "call"), "unit")
+    if over == "replicate":
+        return _of_repeats(calls, missing, unit, by, cluster, conf_level)
+    table = tally(calls, "consistency", by, cluster=cluster)
+    column = column_of(table)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    forward, reverse = (table[c].to_numpy(dtype=object) for c in ("forward", "reverse"))
+    answered = 2 - np.isin(forward, ["invalid", "missing"]).astype(int) - np.isin(reverse, ["invalid", "missing"])
+    ties = (forward == "tie").astype(int) + (reverse == "tie")
+    alike = forward == reverse
+    both = answered == 2
+    trial, calls_per_count = _trials(answered, missing, unit)
+    hits = {
+        "consistency": _agreeing(answered, (ties == 2) | ((ties == 0) & ~alike), missing),
+        "first_twice": both & alike & (forward == "first"),
+        "second_twice": both & alike & (forward == "second"),
+        "both_tie": ties == 2,
+        "one_sided": both & (ties == 1),
+    }
+    rows = []
+    for term, hit in hits.items():
+        rows += rates(
+            table, groups, term, hit, trial, conf_level=conf_level, cluster=column, calls_per_count=calls_per_count
+        )
+    return estimates(flag_forced(rows, calls, groups, ("both_tie", "one_sided")), groups)
+
+
+def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[NDArray[np.float64], int]:
+    """Weight of each comparison, as a share of the calls that one count stands for; and those calls."""
+    least = {"drop": 2, "agrees": 1, "same": 0}[missing]
+    kept = (answered >= least).astype(float)
+    if unit == "pair":
+        return kept, 1
+    return kept * (answered / 2 if missing == "agrees" else 1.0), 2
+
+
+def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDArray[np.bool_]:
+    agree = (answered == 2) & equal
+    if missing == "agrees":
+        agree |= answered == 1
+    if missing == "same":
+        agree |= answered == 0
+    return np.asarray(agree, dtype=bool)
+
+
+def _of_repeats(calls: Any, missing: str, unit: str, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
+    table, groups = _relations(calls, by, cluster)
+    answered = table["relation"].map(_RELATIONS).to_numpy(dtype=int)
+    trial, calls_per_count = _trials(answered, missing, unit)
+    agree = _agreeing(answered, (table["relation"] == "equal").to_numpy(), missing)
+    rows = rates(
+        table,
+        groups,
+        "consistency",
+        agree,
+        trial,
+        conf_level=conf_level,
+        cluster=column_of(table),
+        calls_per_count=calls_per_count,
+    )
+    return estimates(rows, groups)
+
+
+def _relations(calls: Any, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list[str]]:
+    """How many comparisons of repeats there are of each kind, per group and cluster."""
+    data = nw.from_native(calls)
+    present = data.collect_schema().names()
+    _require_repeats(present)
+    groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
+    counted(data, groups)
+    data, kept, note = clustered(data, groups, cluster)
+    if not kept and cluster == "auto":
+        kept = ["item"]
+        note["columns"] = kept
+    keys = list(dict.fromkeys([*groups, *kept]))
+    conditions = [c for c in UNIT_COLUMNS if c in present and c != "replicate"]
+    unit = list(dict.fromkeys(["item", "first", "second", *keys, *conditions]))
+    numbers = [c for c in ("replicate", COUNTS) if c in present and c not in unit]
+    table = data.lazy().select(*unit, "choice", *numbers).collect(backend="pandas").to_native()
+    _refuse_same_replicate(table, unit)
+    compared = _compared(table, unit, keys)
+    compared.attrs[CLUSTERING] = note
+    return compared, groups
+
+
+def _require_repeats(present: Sequence[str]) -> None:
+    lacking = [c for c in required("preferences") if c not in present]
+    if lacking:
+        raise DesignError(
+            f"consistency over='replicate' needs {', '.join(lacking)}. Columns: {', '.join(present)}. Give a "
+            "preferences frame; the tally of both orders says nothing of repeats."
+        )
+    if not {"replicate", COUNTS, N} & {*present}:
+        raise DesignError(
+            "consistency over='replicate' compares calls that repeat each other, and no column says which do. Number "
+            "them in 'replicate', or count identical answers: preferences(frame, counts=\"n\")."
+        )
+
+
+def _refuse_same_replicate(table: pd.DataFrame, unit: list[str]) -> None:
+    if "replicate" not in table.columns or COUNTS in table.columns:
+        return
+    again = len(table) - codes_of(table, [*unit, "replicate"]).size
+    if again:
+        raise DesignError(
+            f"{again:,} calls repeat a call with the same replicate number. Number repeats in 'replicate', or name the "
+            "column that tells them apart in by=."
+        )
+
+
+def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataFrame:
+    """Pairs of repeats by relation: with c calls of an answer, c (c - 1) / 2 pairs are equal."""
+    codes = codes_of(table, unit)
+    code, labels = pd.factorize(table["choice"], use_na_sentinel=False)
+    unknown = [x for x in labels if x not in _ANSWERS]
+    if unknown:
+        raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_ANSWERS)}.")
+    answer = np.array([_ANSWERS[x] for x in labels], dtype=np.int64)[code]
+    weight = call_counts(table[COUNTS]) if COUNTS in table.columns else None
+    c = np.bincount(codes.code * 4 + answer, weights=weight, minlength=codes.size * 4).reshape(-1, 4).astype(float)
+    valid, invalid = c[:, :3].sum(axis=1), c[:, 3]
+    equal = (c[:, :3] * (c[:, :3] - 1)).sum(axis=1) / 2
+    pairs = {
+        "equal": equal,
+        "different": valid * (valid - 1) / 2 - equal,
+        "one valid": valid * invalid,
+        "none valid": invalid * (invalid - 1) / 2,
+    }
+    where = table[keys].iloc[codes.first]
+    long = pd.concat([where.assign(relation=relation, n=n) for relation, n in pairs.items()], ignore_index=True)
+    return count(long, [*keys, "relation"], "n")
+
+
+# ---- Which slot does a judge favour, whatever stands in it? ----------------------------------------------------------
+
+
+def slot_lean(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+    """Shares of the answers by slot, and the lean towards the first.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences with a known order, or a tally: ``judge, choice, n``.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge ``first``, ``second``, ``tie`` and ``invalid`` (shares of all calls; an abstention is a tie);
+        ``lean``, the share of first minus the share of second among valid calls, in [-1, 1]; and
+        ``first_share_nontie``, the share of first among the calls that took a side. ``n`` is the calls in question.
+        Where ties are not allowed, ``tie`` is flagged ``forced choice``.
+
+    Raises
+    ------
+    DesignError
+        If the order shown is not known.
+
+    Notes
+    -----
+    The interval of ``lean`` is Newcombe's for the difference of two shares of one sample, built of Wilson's for each:
+    it stays in [-1, 1] and never has zero width. Clustered it is Tango's (1998), of the n that the clusters are worth:
+    where both orders of a pair are there the pair is the unit, and a judge that is the same in both orders of all 350
+    pairs gets 0 ± .011. Only pairs shown in both orders tell a lean apart from candidates
+    that happened to be better where they stood.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge": "g", "choice": ["first", "second", "tie", "invalid"], "n": [352, 79, 141, 4]})
+    >>> slot_lean(counts)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+                     term  estimate  conf_low  conf_high      n
+    0               first     0.611     0.571      0.650  576.0
+    1              second     0.137     0.111      0.168  576.0
+    2                 tie     0.245     0.211      0.282  576.0
+    3             invalid     0.007     0.003      0.018  576.0
+    4                lean     0.477     0.415      0.534  572.0
+    5  first_share_nontie     0.817     0.777      0.850  431.0
+    """
+    data = nw.from_native(calls)
+    refuse_unknown_order(data, data.collect_schema().names())
+    table = tally(calls, "slot_lean", by, cluster=cluster)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    choice = table["choice"].replace({"abstain": "tie"}).to_numpy(dtype=object)
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
+    rows = []
+    for term in ("first", "second", "tie", "invalid"):
+        rows += rates(table, groups, term, choice == term, **options)
+    rows += leans(table, groups, "lean", choice == "first", choice == "second", choice != "invalid", **options)
+    sided = np.isin(choice, ["first", "second"])
+    rows += rates(table, groups, "first_share_nontie", choice == "first", sided, **options)
+    return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
+
+
+def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+    """Tie and invalid rates, which need no order.
+
+    Parameters
+    ----------
+    calls : frame
+        Preferences, or a tally: ``judge, choice, n``.
+    by : str or sequence of str
+        Further grouping columns.
+    cluster : "auto", str or False
+        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        a column; False takes all calls as independent, and is flagged where they are not.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Per judge ``tie`` (abstentions among them) and ``invalid``, as shares of all calls.
+
+    Examples
+    --------
+    >>> counts = pd.DataFrame({"judge": "g", "choice": ["first", "tie", "abstain", "invalid"], "n": [5, 2, 1, 2]})
+    >>> answer_rates(counts)[["term", "estimate", "n"]]
+          term  estimate     n
+    0      tie       0.3  10.0
+    1  invalid       0.2  10.0
+    """
+    table = tally(calls, "answer_rates", by, cluster=cluster)
+    groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
+    options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
+    rows = rates(table, groups, "tie", table["choice"].isin(["tie", "abstain"]), **options)
+    rows += rates(table, groups, "invalid", table["choice"] == "invalid", **options)
+    return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)

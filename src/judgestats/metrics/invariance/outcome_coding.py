@@ -1,0 +1,507 @@
+"""Answers by role: calls, or counts of them, as counts of favoured, opposed and tie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, suggestion
+from judgestats.results import flags
+from judgestats.schema.changes import matched_changes
+from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, doubt, noted
+from judgestats.schema.coding import codes_of, count
+from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
+from judgestats.schema.counting import clustered, refuse_further, shared_counts, tally
+from judgestats.schema.declared_counts import call_counts, counted
+from judgestats.schema.patterns import PATTERNS
+from judgestats.schema.selection import selected
+
+# ---- Which candidate the cue favours, and what an answer is to it ----------------------------------------------------
+
+#: Candidate favoured by the cue: one for all probes, one for each, or a function of the probe.
+Favoured = str | Mapping[str, str] | Callable[[str], str]
+#: What the column ``favoured`` says where the side differs from item to item.
+VARIES = "varies"
+#: Codes 0, 1 and 2 of an answer.
+ROLES = ("favoured", "opposed", "tie")
+
+
+def sides(table: pd.DataFrame, favoured: Favoured | None, label: str | None) -> pd.Series[Any]:
+    """Return the candidate that the cue favours in each row, None where it favours neither or both."""
+    probe = table["probe"]
+    if favoured is not None:
+        named = {p: _named(favoured, p) for p in sorted(probe.unique())}
+        return probe.map(named).astype(object)
+    if "favoured" in table:
+        column = table["favoured"].astype(object)
+        return column.where(column.notna() & (column.astype(str) != ""), None).map(lambda v: v if v is None else str(v))
+    if {"label_first", "label_second", "first", "second"} <= set(table.columns):
+        if label is None:
+            raise DesignError("Which label is favoured? Give favoured_label=, or favoured= {probe: candidate}.")
+        one, two = (table[c].astype(object).astype(str) == label for c in ("label_first", "label_second"))
+        side = np.where(one & ~two, table["first"].astype(str), np.where(two & ~one, table["second"].astype(str), None))
+        return pd.Series(side, index=table.index, dtype=object)
+    raise DesignError(
+        "Which candidate does the cue favour? Counts do not tell, nor does a frame without label_first and "
+        "label_second. Give favoured={probe: candidate}, a candidate for all probes, a function of the probe, or a "
+        "column 'favoured'."
+    )
+
+
+def _named(favoured: Favoured, probe: str) -> str | None:
+    side: object = favoured
+    if callable(favoured):
+        side = favoured(probe)
+    elif isinstance(favoured, Mapping):
+        side = favoured.get(probe)
+    return None if side is None else str(side)
+
+
+def refuse_unnamed(table: pd.DataFrame, blind: str, favoured: Favoured | None) -> None:
+    """Refuse a mapping that does not name the side of a labelled probe."""
+    if not isinstance(favoured, Mapping):
+        return
+    missing = sorted(set(table["probe"]) - {blind} - set(favoured))
+    if missing:
+        raise DesignError(
+            f"favoured= names no candidate for {', '.join(map(repr, missing))}. It has: "
+            f"{', '.join(map(str, favoured))}. Name one for each labelled probe, or leave the probe's rows out."
+        )
+
+
+def refuse_nameless(table: pd.DataFrame) -> None:
+    """Refuse candidates without a name, or with one name for both: the answer would not say which was chosen."""
+    absent = int(table[["first", "second"]].isna().any(axis=1).sum())
+    if absent:
+        raise SchemaError(f"'first' or 'second' is missing in {absent:,} rows. Give the ids of both candidates shown.")
+    same = table["first"].astype(str) == table["second"].astype(str)
+    if same.any():
+        raise SchemaError(
+            f"Both candidates are called {str(table['first'][same].iloc[0])!r} in {int(same.sum()):,} rows: an answer "
+            "does not say which was chosen. Give two ids, also to one text shown twice."
+        )
+
+
+def refuse_unshown(favoured: Favoured | None, label: str | None) -> None:
+    """Refuse a side that was shown in no call."""
+    if favoured is not None:
+        raise DesignError(
+            f"favoured={favoured!r} names no candidate that was shown. It takes the ids in first, second."
+        )
+    if label is not None:
+        raise DesignError(f"favoured_label={label!r} marks one candidate of no call. See label_first and label_second.")
+
+
+def role(outcome: pd.Series[Any], side: pd.Series[Any] | str) -> NDArray[np.int64]:
+    """0 favoured, 1 opposed, 2 tie, -1 invalid or missing."""
+    text = outcome.astype(str).to_numpy(dtype=object)
+    of = side if isinstance(side, str) else side.to_numpy(dtype=object)
+    code = np.where(text == of, 0, 1)
+    return np.where(text == "tie", 2, np.where(np.isin(text, ("invalid", "missing")), -1, code))
+
+
+def side_of_pairs(pairs: pd.DataFrame, side: pd.Series[Any], columns: list[str]) -> pd.Series[Any]:
+    """Side shown to the labelled call; where that is missing, the group's side, if it has but one."""
+    shown = side.to_numpy(dtype=object)
+    own = pd.Series(np.where(pairs["_row"] >= 0, shown[pairs["_row"]], None), index=pairs.index, dtype=object)
+    by_group = pairs.assign(_own=own).groupby(columns, dropna=False)["_own"]
+    single = by_group.transform("first").where(by_group.transform("nunique") == 1, None)
+    return own.where(pairs["_row"] >= 0, single)
+
+
+def key_of(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the values of a group as a key: every missing value is the same."""
+    return tuple(None if pd.isna(v) else v for v in values)
+
+
+def one_side(side: pd.Series[Any]) -> str:
+    """Return the one side there is, ``varies`` where there are several."""
+    found = sorted(set(side.dropna().astype(str)))
+    return found[0] if len(found) == 1 else VARIES if found else ""
+
+
+def set_aside(here: pd.DataFrame) -> str:
+    """Flag what of matched answers counts for nothing, and why."""
+    n = here["n"].astype(float)
+    invalid = sum(float(n[here[c].astype(str) == "invalid"].sum()) for c in ("baseline", "outcome"))
+    missing = float(n[(here[["baseline", "outcome"]].astype(str) == "missing").any(axis=1)].sum())
+    unknown = float(n[~here["_known"]].sum())
+    return flags(
+        f"{invalid:,.0f} invalid set aside" if invalid else "",
+        f"{missing:,.0f} of {n.sum():,.0f} items in one probe only" if missing else "",
+        without_side(unknown),
+    )
+
+
+def without_side(n: float) -> str:
+    """Flag of items of which nothing says which side the cue favours."""
+    return f"{n:,.0f} items without one favoured side" if n else ""
+
+
+def the_side(side: pd.Series[Any], key: dict[str, Any]) -> str:
+    """Return the one side of counts; refuse several, or none."""
+    found = sorted(set(side.dropna().astype(str)))
+    if len(found) != 1:
+        raise DesignError(
+            f"Counts under probe {key['probe']!r} need one favoured candidate, and have {', '.join(found) or 'none'}. "
+            "Split them with by=, or give the calls."
+        )
+    return str(found[0])
+
+
+# ---- Answers by role: calls, or counts of them, as counts of favoured, opposed and tie -------------------------------
+
+_NO_SIDE = ("tie", "invalid", "missing")
+_JOINT = {*PATTERNS["revision"].columns, "n"}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Calls, or counts of them, in memory.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        With ``judge``, ``scheme`` (empty text where there is none), ``probe``.
+    kind : {'calls', 'joint', 'margins'}
+        One row a call; counts of the answers of an item under two probes; counts of the answers under each.
+    groups : list of str
+        ``judge``, the `by` columns and ``scheme``.
+    clusters : list of str
+        Columns of units that are drawn together.
+    note : dict
+        What the calls are seen to share, as :func:`judgestats.schema.clustering.noted` writes it.
+    """
+
+    table: pd.DataFrame
+    kind: str
+    groups: list[str]
+    clusters: list[str]
+    note: dict[str, Any]
+
+    @property
+    def doubt(self) -> str:
+        """Flag of an interval that takes the calls as independent."""
+        return doubt(self.note)
+
+    @property
+    def candidates(self) -> list[str]:
+        """Every candidate, sorted: those shown in calls, those chosen at least once in counts."""
+        return self._named(self.table)
+
+    def candidates_of(self, probe: str, groups: list[str]) -> dict[tuple[Any, ...], list[str]]:
+        """The candidates of each group; where they are two in all, these, chosen in the group or not."""
+        every = self.candidates
+        table = self.margins(probe) if self.kind == "joint" else self.table[self.table["probe"] == probe]
+        named = {key_of(key): here for key, here in table.groupby(groups, dropna=False)}
+        return {key: every if len(every) <= 2 else self._named(here) for key, here in named.items()}
+
+    def _named(self, table: pd.DataFrame) -> list[str]:
+        columns = ("first", "second") if self.kind == "calls" else ("outcome", "baseline")
+        found = {str(a) for c in columns if c in table for a in pd.unique(table[c])}
+        return sorted(found - set(_NO_SIDE))
+
+    @property
+    def counts(self) -> pd.Series[Any] | float:
+        """How many calls each row stands for."""
+        name = COUNTS if self.kind == "calls" else N
+        return self.table[name].astype(float) if name in self.table else 1.0
+
+    def margins(self, probe: str) -> pd.DataFrame:
+        """Counts of the answers under one probe: the groups, the clusters, ``probe``, ``outcome``, ``n``."""
+        if self.kind == "joint":
+            result = _blind_margin(self.table, [*self.groups, *self.clusters], probe)
+        else:
+            here = self.table[self.table["probe"] == probe]
+            result = tally(here, "anchoring", self.groups, cluster=self.clusters or False)
+        result.attrs[CLUSTERING] = self.note
+        return result
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one judge answered under a probe, beside what it answered blind.
+
+    Attributes
+    ----------
+    key : dict
+        The groups and ``probe``.
+    favoured : str
+        The candidate that the cue favours, or ``varies``.
+    table : pandas.DataFrame
+        Rows with a count ``n``, and the clusters or, for independent samples, ``side``.
+    counts : (R, 6) float array
+        What each row adds to favoured, opposed and tie, blind and then under the probe.
+    joint : (3, 3) float array or None
+        Items valid in both, role blind by role under the probe; None for independent samples.
+    flag : str
+        What was set aside, and whether calls are not independent.
+    """
+
+    key: dict[str, Any]
+    favoured: str
+    table: pd.DataFrame
+    counts: NDArray[np.float64]
+    joint: NDArray[np.float64] | None
+    flag: str
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """Counts of the six roles, (6,)."""
+        result: NDArray[np.float64] = self.counts.sum(axis=0)
+        return result
+
+
+def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> Study:
+    """Read calls, or counts of them, into memory; refuse what is neither."""
+    table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
+    kind = _kind(table, measure, by, cluster)
+    for column in {"baseline", "outcome"} & set(table.columns) if kind != "calls" else ():
+        if table[column].isna().any():
+            raise SchemaError(f"{column!r} has empty cells. Write 'missing' for an item not judged, else 'invalid'.")
+    unnamed = int(table["probe"].isna().sum())
+    if unnamed:
+        raise SchemaError(f"'probe' is missing in {unnamed:,} rows. Name every probe, 'blind' too.")
+    table = table.assign(probe=table["probe"].astype(str))
+    if kind != "calls":
+        table["n"] = call_counts(table["n"])
+    scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
+    table["scheme"] = scheme.where(scheme.notna(), "").astype(str)
+    apart = [g for g in grouping(by, table.columns) if g not in ("judge", "scheme", "probe")]
+    groups = ["judge", *apart, "scheme"]
+    table, columns, note = _clustered(calls, table, kind, groups, cluster)
+    for column in ("judge", *apart, *columns):
+        values = table[column]
+        if isinstance(values.dtype, pd.CategoricalDtype) or (values.dtype.kind == "O" and values.hasnans):
+            table[column] = values.astype(object).where(values.notna(), math.nan)  # one spelling of missing
+    return Study(table, kind, groups, columns, note)
+
+
+def _clustered(
+    calls: Any, table: pd.DataFrame, kind: str, groups: list[str], cluster: Cluster
+) -> tuple[pd.DataFrame, list[str], dict[str, Any]]:
+    """What to cluster the calls of each probe, or the counts, by."""
+    if kind == "calls":
+        data, columns, note = clustered(nw.from_native(table, eager_only=True), [*groups, "probe"], cluster)
+        return data.to_native(), columns, note
+    asked = clusters(cluster)
+    grouping(asked or (), table.columns)
+    there = nw.from_native(calls).collect_schema().names()
+    apart = [c for c in groups if c != "scheme" or c in there] + ["probe"]
+    frame = table.copy(deep=False)
+    frame.attrs = dict(getattr(calls, "attrs", {}))
+    found = shared_counts(frame, PATTERNS["revision" if kind == "joint" else "anchoring"], apart)
+    kept = list(asked) if asked is not None else [found.column] if found and found.column else []
+    return table, kept, noted(kept, found, apart, asked is None)
+
+
+def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
+    have = set(table.columns)
+    if have >= set(required("preferences")):
+        if "probe" not in have:
+            raise DesignError(
+                f"{measure} compares probes, and the frame has no column 'probe'. Columns: {', '.join(table.columns)}."
+            )
+        shown = {str(c) for s in ("first", "second") for c in pd.unique(table[s])} & set(_NO_SIDE)
+        if shown:
+            raise SchemaError(f"A candidate is called {sorted(shown)[0]!r}, which is the name of an answer. Rename it.")
+        refuse_nameless(table)
+        counted(nw.from_native(table), [*names(by), *(clusters(cluster) or ())])
+        return "calls"
+    if have >= _JOINT:
+        refuse_further(table.columns, "revision", by, clusters(cluster) or ())
+        return "joint"
+    if measure not in PATTERNS:
+        missing = ", ".join(c for c in required("preferences") if c not in have)
+        raise DesignError(
+            f"{measure} needs a preferences frame, and there is no {missing}. Columns: {', '.join(have)}."
+        )
+    tally(table, measure, by, cluster=cluster)  # refuses what is no tally either
+    return "margins"
+
+
+def refuse_no_probe(found: Study, probe: str, argument: str, *, always: bool = False) -> None:
+    """Refuse a probe that does not occur; joint counts do not name the earlier one, and are let pass."""
+    known = sorted(found.table["probe"].unique())
+    if (always or found.kind != "joint") and probe not in known:
+        listed = ", ".join(known) or "no row"
+        raise DesignError(f"{argument}={probe!r} is not in 'probe'. It has: {listed}.{suggestion(str(probe), known)}")
+
+
+def answers(
+    found: Study, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str] | None = None
+) -> Iterator[Answers]:
+    """Yield the answers of each group under each labelled probe, by role.
+
+    Parameters
+    ----------
+    found : Study
+        From :func:`study`.
+    blind : str
+        The probe that the others are compared with.
+    favoured, label : see :func:`judgestats.metrics.invariance.anchoring`
+        Which side the cue favours.
+    clusters : sequence of str, optional
+        Columns to keep in place of the study's own.
+    """
+    kept = found.clusters if clusters is None else list(clusters)
+    if set(found.table["probe"]) <= {blind}:
+        return
+    if found.kind == "margins":
+        yield from _independent(found, blind, sides(found.table, favoured, label), kept)
+        return
+    pairs = paired(found, blind, favoured, label, kept)
+    columns = [*found.groups, "probe"]
+    code = codes_of(pairs, columns)
+    flag = "" if kept else found.doubt
+    for g in range(code.size):
+        here = pairs[code.code == g]
+        if found.kind == "joint" or (here["_row"] >= 0).any():
+            yield _joint(here, columns, kept, flag)
+
+
+def matched_rows(found: Study, blind: str, clusters: Sequence[str] = ()) -> pd.DataFrame:
+    """Match the calls of an item under `blind` and under each other probe.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The groups, the clusters, ``probe``, ``_base`` and ``_row`` (row numbers of the study's table, -1 where the item
+        was not judged) and ``n``.
+    """
+    rows = found.table.assign(outcome=np.arange(len(found.table)))
+    groups = list(dict.fromkeys([*found.groups, *clusters]))
+    pairs = matched_changes(nw.from_native(rows), PATTERNS["revision"], groups, blind)
+    numbers = {
+        new: pd.to_numeric(pairs[old], errors="coerce").fillna(-1).astype(int)
+        for new, old in (("_base", "baseline"), ("_row", "outcome"))
+    }
+    return pairs.drop(columns=["baseline", "outcome"]).assign(**numbers)
+
+
+def paired(
+    found: Study, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str]
+) -> pd.DataFrame:
+    """Pairs of answers with the side favoured and both roles (0, 1, 2; -1 for none)."""
+    if found.kind == "joint":
+        table = found.table.reset_index(drop=True)
+        _refuse_many(table, found.groups, sides(table, favoured, label))
+        table = table.assign(_side=sides(table, favoured, label), _base=0, _row=0)
+        shown = np.ones(len(table), dtype=bool)
+    else:
+        table = matched_rows(found, blind, clusters)
+        calls = found.table
+        table["_side"] = side_of_pairs(table, sides(calls, favoured, label), [*found.groups, "probe"])
+        outcome = outcomes_of(calls).to_numpy(dtype=object)
+        for name, row in (("baseline", "_base"), ("outcome", "_row")):
+            table[name] = np.where(table[row] >= 0, outcome[table[row]], "missing")
+        either = table["_row"].where(table["_row"] >= 0, table["_base"]).to_numpy()
+        one, two = (calls[c].astype(str).to_numpy(dtype=object)[either] for c in ("first", "second"))
+        side = table["_side"].to_numpy(dtype=object)
+        shown = (side == one) | (side == two)
+    known = shown & table["_side"].notna().to_numpy()
+    for name in ("baseline", "outcome"):
+        table[f"_{name}"] = np.where(known, role(table[name], table["_side"]), -1)
+    if found.kind == "calls" and not known.any():
+        refuse_unshown(favoured, label)
+    return table.assign(_known=known)
+
+
+def outcomes_of(calls: pd.DataFrame) -> pd.Series[Any]:
+    """The candidate chosen, ``tie`` or ``invalid``."""
+    chosen = selected(nw.from_native(calls), PATTERNS["anchoring"], "anchoring", None)
+    outcome = chosen.to_native()["outcome"]
+    unknown = set(outcome.astype(str)) - {str(c) for s in ("first", "second") for c in pd.unique(calls[s])}
+    unknown -= {"tie", "invalid"}
+    if unknown:
+        raise SchemaError(
+            f"'choice' has {sorted(unknown)[0]!r}. Allowed: first, second, tie, abstain, invalid. Map the table with "
+            "preferences(frame, labels={...})."
+        )
+    return outcome
+
+
+def _joint(here: pd.DataFrame, columns: list[str], clusters: list[str], flag: str) -> Answers:
+    kept = [*clusters, "_baseline", "_outcome"]
+    table = count(here[here["_known"]], kept, "n")
+    base, probe = (table[c].to_numpy(dtype=int) for c in ("_baseline", "_outcome"))
+    n = table["n"].to_numpy(dtype=float)
+    counts = np.zeros((len(table), 6))
+    for code, start in ((base, 0), (probe, 3)):
+        valid = np.flatnonzero(code >= 0)
+        counts[valid, start + code[valid]] = n[valid]
+    both = (base >= 0) & (probe >= 0)
+    joint = np.zeros((3, 3))
+    np.add.at(joint, (base[both], probe[both]), n[both])
+    return Answers(_key(here, columns), one_side(here["_side"]), table, counts, joint, flags(flag, set_aside(here)))
+
+
+def _key(here: pd.DataFrame, columns: list[str]) -> dict[str, Any]:
+    return {str(k): v for k, v in here[columns].iloc[0].to_dict().items()}
+
+
+def _independent(found: Study, blind: str, side: pd.Series[Any], clusters: list[str]) -> Iterator[Answers]:
+    """Answers from counts of each probe: two samples, of which nothing says that they are of the same items."""
+    _refuse_many(found.table, found.groups, side.where(found.table["probe"] != blind, None))
+    table = tally(found.table, "anchoring", found.groups, cluster=clusters or False)
+    columns = [*found.groups, "probe"]
+    named = found.table.assign(_side=side).groupby(columns, dropna=False)["_side"]
+    side_of = {key_of(key): values for key, values in named}
+    dependent = "" if clusters else found.doubt
+    code = codes_of(table, found.groups)
+    for g in range(code.size):
+        group = table[code.code == g]
+        base = group[group["probe"] == blind]
+        for probe in sorted(set(group["probe"]) - {blind}):
+            here = group[group["probe"] == probe]
+            key = _key(here, columns)
+            favoured = the_side(side_of[key_of(key.values())], key)
+            yield _two_samples(base, here, key, favoured, clusters, dependent)
+
+
+def _two_samples(
+    base: pd.DataFrame, here: pd.DataFrame, key: dict[str, Any], side: str, clusters: list[str], flag: str
+) -> Answers:
+    table = pd.concat([base.assign(side="blind"), here.assign(side="probe")], ignore_index=True)
+    code = role(table["outcome"], side)
+    n = table["n"].to_numpy(dtype=float)
+    counts = np.zeros((len(table), 6))
+    valid = np.flatnonzero(code >= 0)
+    counts[valid, code[valid] + np.where(table["side"].to_numpy() == "probe", 3, 0)[valid]] = n[valid]
+    invalid = n[code < 0].sum()
+    dropped = f"{invalid:,.0f} invalid set aside" if invalid else ""
+    return Answers(key, side, table[[*clusters, "side", "n"]], counts, None, flags(flag, dropped))
+
+
+def _refuse_many(table: pd.DataFrame, groups: list[str], side: pd.Series[Any]) -> None:
+    """Counts of more than two candidates do not say who was shown with whom."""
+    for key, here in table.assign(_side=side).groupby(groups, dropna=False):
+        shown = set(here["outcome"].astype(str)) | set(here["_side"].dropna().astype(str))
+        if "baseline" in here:
+            shown |= set(here["baseline"].astype(str))
+        shown -= set(_NO_SIDE)
+        if len(shown) > 2:
+            where = ", ".join(str(k) for k in key if str(k))
+            raise DesignError(
+                f"The counts of {where} have {len(shown)} candidates ({', '.join(sorted(shown))}), the favoured one "
+                "included: who was shown with whom is lost. Split them with by=, check favoured=, or give the calls."
+            )
+
+
+def _blind_margin(table: pd.DataFrame, columns: list[str], probe: str) -> pd.DataFrame:
+    """Blind answers of joint counts: they stand beside every probe, and are taken where there are most."""
+    kept = table[table["baseline"].astype(str) != "missing"]
+    sizes = kept.groupby([*columns[: columns.index("scheme") + 1], "probe"], dropna=False)["n"].sum().reset_index()
+    groups = columns[: columns.index("scheme") + 1]
+    most = sizes.sort_values(["n", "probe"], ascending=[False, True]).drop_duplicates(groups)
+    kept = kept.merge(most[[*groups, "probe"]], on=[*groups, "probe"])
+    result = count(kept.assign(outcome=kept["baseline"].astype(str), probe=probe), [*columns, "probe", "outcome"], "n")
+    result.attrs = dict(table.attrs)
+    return result

@@ -1,0 +1,17 @@
+"""Bias models, ready made: strategies, slots, self-preference, difficulty and ties, each a mixed model of verdicts."""
+
+from judgestats.models.bias_models.difficulty import item_difficulty
+from judgestats.models.bias_models.own_systems import self_preference
+from judgestats.models.bias_models.positions import position_bias
+from judgestats.models.bias_models.reports import VerdictModel
+from judgestats.models.bias_models.strategies import strategy_effects
+from judgestats.models.bias_models.ties import tie_model
+
+__all__ = [
+    "VerdictModel",
+    "item_difficulty",
+    "position_bias",
+    "self_preference",
+    "strategy_effects",
+    "tie_model",
+]

@@ -1,0 +1,373 @@
+"""Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
+from judgestats.models.coding.frames import columns, distinct, labels
+from judgestats.models.coding.frames import columns as columns_of
+from judgestats.models.coding.responses import counted_by
+from judgestats.results import flags
+from judgestats.schema.columns import CHOICES, COUNTS, N
+from judgestats.schema.declared_counts import counted
+from judgestats.schema.pairing import refuse_unknown_order
+from judgestats.schema.patterns import OUTCOMES, PATTERNS
+from judgestats.schema.selection import between_two, with_outcome
+
+# ---- Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was set aside
+
+#: What a tie is to a model of two answers.
+Ties = Literal["half", "drop", "model"]
+#: What an invalid call is to a model of correct and wrong.
+Invalid = Literal["drop", "wrong"]
+#: Columns that tell two contents apart, beside the candidates.
+CONTENT = ("task", "topic", "stimulus", "vacuum_kind", "delta", "bias", "item")
+HALVED = "ties, each half a vote for each slot"
+#: Words, and calls by judge.
+Aside = tuple[str, Mapping[str | None, float]]
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Rows of a model.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Distinct rows, with their count ``n``.
+    asides : tuple
+        What was done to calls that are not plain answers: words, and how many calls of each judge (None: of all).
+    """
+
+    table: pd.DataFrame
+    asides: tuple[Aside, ...] = ()
+
+    def flag(self, judge: str | None = None) -> str:
+        """What was set aside of a judge's calls, or of all calls."""
+        told = []
+        for words, counts in self.asides:
+            n = sum(counts.values()) if judge is None or None in counts else counts.get(judge, 0.0)
+            told.append(f"{n:,.0f} {words}" if n else None)
+        return flags(*told)
+
+
+def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
+    """Raise a DesignError where a column is missing."""
+    missing = [n for n in dict.fromkeys(names) if n not in present]
+    if missing:
+        raise DesignError(
+            f"{who} needs the column{'s' * (len(missing) > 1)} {', '.join(missing)}. Columns: {', '.join(present)}."
+            f"{suggestion(missing[0], present)}"
+        )
+
+
+def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) -> Calls:
+    """Distinct rows of some columns with their counts, in any engine; rows with a missing value are set aside.
+
+    Parameters
+    ----------
+    data : frame
+    names : sequence of str
+    who : str
+        Who asks, for messages.
+    beside : sequence of str
+        Further columns that a table of counts may have; they are added over.
+
+    Returns
+    -------
+    Calls
+    """
+    found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, beside))
+    return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
+
+
+def told(words: str, judge: pd.Series[Any], n: NDArray[np.float64], here: NDArray[np.bool_]) -> Aside:
+    """Count by judge the calls that something was done to."""
+    labelled = labels(judge).astype(str)[here]
+    return words, {str(k): float(v) for k, v in pd.Series(n[here]).groupby(labelled.to_numpy()).sum().items()}
+
+
+def recount(table: pd.DataFrame) -> pd.DataFrame:
+    """Add up the counts of rows that have become equal."""
+    keys = [c for c in table.columns if c != "n"]
+    return table.groupby(keys, observed=True, sort=True, dropna=False, as_index=False)["n"].sum()
+
+
+def joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series[Any]:
+    """Several columns as one label."""
+    parts = [labels(table[c]).fillna("").astype(str) for c in names]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole + ":" + part
+    return whole
+
+
+def scored(
+    data: Any, outcome: str, columns: Sequence[str], judge: str, who: str, ties: str = "exact", invalid: str = "drop"
+) -> Calls:
+    """Calls with a column ``correct`` of 0 and 1, made from the gold label where there is no outcome.
+
+    Parameters
+    ----------
+    data : frame
+        With the column `outcome` (0 and 1, booleans, or ``correct``, ``wrong``, ``tie``, ``invalid``), or a column
+        ``gold``, or a tally with a column ``outcome``.
+    outcome : str
+    columns : sequence of str
+        Kept beside it.
+    judge : str
+        Which of them is the judge.
+    who : str
+        Who asks, for messages.
+    ties : {'exact', 'drop'}
+        A tie where the gold is a candidate: wrong, or set aside.
+    invalid : {'drop', 'wrong'}
+
+    Returns
+    -------
+    Calls
+    """
+    choose(ties, ("exact", "drop"), "ties")
+    choose(invalid, ("drop", "wrong"), "invalid")
+    present = columns_of(data)
+    require(present, columns, who)
+    source: str = outcome
+    without: tuple[Aside, ...] = ()
+    if outcome not in present:
+        if "gold" in present and outcome == "correct":
+            data, without = _against_gold(data, present, columns, judge, who)
+        elif "outcome" not in present or outcome != "correct":
+            raise DesignError(
+                f"{who} needs to know which calls are right: a column {outcome!r} of 0 and 1, or a column 'gold'. "
+                f"Columns: {', '.join(present)}.{suggestion(outcome, present)}"
+            )
+        source = "outcome"
+    found = rows(data, [*columns, source], who, PATTERNS["gold_agreement"].beside)
+    values = found.table.pop(source)
+    hit, kept, asides = _hits(values, found.table[judge], found.table["n"].to_numpy(), source, ties, invalid)
+    result = Calls(recount(found.table.assign(correct=hit)[kept]), (*without, *found.asides, *asides))
+    if not len(result.table):
+        raise DesignError(f"{who}: no call is left ({result.flag() or 'the table has no rows'}).")
+    return result
+
+
+def _against_gold(
+    data: Any, present: Sequence[str], columns: Sequence[str], judge: str, who: str
+) -> tuple[Any, tuple[Aside, ...]]:
+    frame = nw.from_native(data)
+    require(present, ["item", "first", "second", "choice"], who)
+    known = (~nw.col("gold").is_null()) & (nw.col("gold").cast(nw.String) != "")
+    name = counted(frame, columns)
+    weight = nw.len() if name is None else nw.col(name).sum()
+    lost = frame.filter(~known).lazy().group_by(judge).agg(weight.alias("_n")).collect(backend="pandas").to_native()
+    one = frame.filter(known & ~between_two(gold=True)).lazy().group_by(judge).agg(weight.alias("_n"))
+    alike = one.collect(backend="pandas").to_native()
+    made = with_outcome(frame.filter(known & between_two(gold=True)), PATTERNS["gold_agreement"]).to_native()
+    asides = (("calls without gold", lost), ("calls on two identical candidates", alike))
+    return made, tuple(
+        told(what, rows[judge], rows["_n"].to_numpy(dtype=float), np.ones(len(rows), bool)) for what, rows in asides
+    )
+
+
+def _hits(
+    values: pd.Series[Any], judge: pd.Series[Any], n: NDArray[np.float64], source: str, ties: str, invalid: str
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], list[Aside]]:
+    if pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values):
+        number = values.to_numpy(dtype=float)
+        if not np.isin(number, (0, 1)).all():
+            raise SchemaError(f"{source!r} is 1 where a call is right and 0 where it is wrong; it holds other numbers.")
+        return number.astype(np.int64), np.ones(len(number), bool), []
+    text = values.astype(object).astype(str).to_numpy(dtype=object)
+    unknown = sorted({*text} - {*OUTCOMES})
+    if unknown:
+        raise SchemaError(f"{source!r} has {unknown[0]!r}. Allowed: 0 and 1, or {', '.join(OUTCOMES)}.")
+    kept, asides = np.ones(len(text), bool), []
+    for name, what, drop in (("invalid", "invalid calls", invalid == "drop"), ("tie", "ties", ties == "drop")):
+        if drop:
+            kept &= text != name
+            asides.append(told(f"{what} set aside", judge, n, text == name))
+    return (text == "correct").astype(np.int64), kept, asides
+
+
+def slotted(data: Any, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: Ties = "half") -> Calls:
+    """Calls by slot, with the pair and the sign of its order.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences with a known order; the judge is in `columns`.
+    columns : sequence of str
+        Kept as they are.
+    who : str
+    attributes : sequence of str
+        Numbers ``<name>_first`` and ``<name>_second``; their difference becomes the column ``<name>``.
+    ties : {'half', 'drop', 'model'}
+
+    Returns
+    -------
+    Calls
+        `columns`, ``first``, ``second``, ``pair`` (item and candidates, whatever the order), ``order`` (1 where the
+        candidate with the lower name is first, -1 where the other is, 0 where both are one), the differences,
+        ``n``; and ``chosen`` (1 for the first slot), or with ties='model' ``answer`` (second, tie, first).
+    """
+    choose(ties, ("half", "drop", "model"), "ties")
+    present = columns_of(data)
+    both = [f"{a}_{s}" for a in attributes for s in ("first", "second")]
+    require(present, [*columns, "item", "first", "second", "choice", *both], who)
+    refuse_unknown_order(nw.from_native(data), present)
+    content = [c for c in CONTENT if c in present]
+    nothing = [c for c in content if c != "item"]  # a missing stimulus is a value like any other
+    frame = nw.from_native(data)
+    filled = [nw.col(c).cast(nw.String).fill_null("").alias(f"_{c}") for c in nothing]
+    source = (frame.with_columns(*filled) if filled else frame).to_native()
+    names = ["item", *(f"_{c}" for c in nothing)]
+    found = rows(source, [*columns, *names, "first", "second", "choice", *both], who)
+    table = found.table
+    one, two = (table[c].astype(object).astype(str) for c in ("first", "second"))
+    order = np.sign((one < two).to_numpy(dtype=float) - (one > two).to_numpy(dtype=float))
+    low, high = one.where(order >= 0, two), two.where(order >= 0, one)
+    kept = table[list(columns)].assign(
+        first=one, second=two, order=order, n=table["n"], **{a: _difference(table, a) for a in attributes}
+    )
+    kept["pair"] = joined(table.assign(_low=low, _high=high), [*names, "_low", "_high"])
+    return _answered(kept, table["choice"], ties, found.asides, who)
+
+
+def _difference(table: pd.DataFrame, attribute: str) -> NDArray[np.float64]:
+    one, two = (table[f"{attribute}_{s}"] for s in ("first", "second"))
+    for side in (one, two):
+        if not pd.api.types.is_numeric_dtype(side):
+            raise DesignError(f"{side.name!r} holds text. A slope needs numbers: give the lengths, say.")
+    result: NDArray[np.float64] = one.to_numpy(dtype=float) - two.to_numpy(dtype=float)
+    return result
+
+
+def _answered(kept: pd.DataFrame, choice: pd.Series[Any], ties: str, asides: tuple[Aside, ...], who: str) -> Calls:
+    answer = choice.astype(object).astype(str).replace({"abstain": "tie"}).to_numpy(dtype=object)
+    unknown = sorted({*answer} - {*CHOICES})
+    if unknown:
+        raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)}.")
+    n, judge = kept["n"].to_numpy(), kept["judge"]
+    invalid, tie = answer == "invalid", answer == "tie"
+    asides = (*asides, told("invalid calls set aside", judge, n, invalid))
+    if ties == "model":
+        table = kept.assign(answer=answer)[~invalid]
+    else:
+        table = kept.assign(chosen=(answer == "first").astype(np.int64))[~invalid & ~tie]
+        asides = (*asides, told("ties set aside" if ties == "drop" else HALVED, judge, n, tie))
+    if ties == "half":
+        half = kept[tie].assign(n=n[tie] / 2)
+        table = pd.concat([table, half.assign(chosen=0), half.assign(chosen=1)], ignore_index=True)
+    result = Calls(recount(table), asides)
+    if not len(table):
+        raise DesignError(f"{who}: no call is left to go by ({result.flag() or 'the table has no rows'}).")
+    return result
+
+
+def ordered_labels(values: pd.Series[Any], first: str | None = None) -> tuple[str, ...]:
+    """Labels that occur, sorted; `first` before all others."""
+    known = sorted(set(labels(values).astype(str)))
+    return tuple(known if first is None else [first, *(k for k in known if k != first)])
+
+
+def as_category(values: pd.Series[Any], levels: Sequence[str]) -> pd.Categorical:
+    """Labels as a category with these levels, so that the first is the reference of a treatment coding."""
+    return pd.Categorical(labels(values).astype(str), categories=[str(v) for v in levels])
+
+
+# ---- Answers of a tie model: by slot, or from a tally that does not know the slots -----------------------------------
+
+
+def answers(data: Any, by: str | None, quality: str | None) -> tuple[Calls, bool]:
+    """Read answers by slot, the quality in favour of the first slot, and the condition.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences, or a tally of outcomes against the better candidate.
+    by : str or None
+        Column of the condition.
+    quality : str or None
+        Column, or stem of two.
+
+    Returns
+    -------
+    calls : Calls
+        ``judge``, ``group`` (the condition), ``x``, ``order``, ``pair``, ``answer`` (second, tie, first), ``n``.
+    folded : bool
+        Whether the slots are not known.
+    """
+    present = columns(data)
+    if "outcome" in present and "choice" not in present:
+        return _folded(data, present, by), True
+    groups = ["judge", *([by] if by else [])]
+    require(present, groups, "tie_model")
+    frame = nw.from_native(data)
+    sides = [f"{quality}_{slot}" for slot in ("first", "second")]
+    if quality is not None and quality not in present:
+        require(present, sides, f"tie_model, quality={quality!r},")
+        found = slotted(data, groups, "tie_model", [quality], "model")
+        made = found.table.rename(columns={quality: "x"})
+    else:
+        frame = frame.with_columns(_signed(present, quality).alias("_x"))
+        found = slotted(frame.to_native(), [*groups, "_x"], "tie_model", (), "model")
+        made = found.table.rename(columns={"_x": "x"})
+    made = made.assign(group=joined(made, [by]) if by else "", judge=joined(made, ["judge"]))
+    return Calls(made[["judge", "group", "x", "order", "pair", "answer", "n"]], found.asides), False
+
+
+def _signed(present: Sequence[str], quality: str | None) -> Any:
+    if quality is not None:
+        return nw.col(quality).cast(nw.Float64)
+    if "better" not in present:
+        raise DesignError(
+            "tie_model needs to know by how much the candidate in the first slot is better: quality=, a column or the "
+            f"stem of <quality>_first and <quality>_second; or the columns 'better' and 'delta'. Columns: "
+            f"{', '.join(present)}."
+        )
+    better = nw.col("better").cast(nw.String)
+    size = nw.col("delta").cast(nw.Float64).fill_null(1.0) if "delta" in present else nw.lit(1.0)
+    first, second = (better == nw.col(c).cast(nw.String) for c in ("first", "second"))
+    return (
+        nw.when(first.fill_null(False))
+        .then(size)
+        .otherwise(nw.when(second.fill_null(False)).then(-size).otherwise(nw.lit(0.0)))
+    )
+
+
+def _folded(data: Any, present: Sequence[str], by: str | None) -> Calls:
+    """A tally against the better candidate as answers by slot: each count is split over the two orders."""
+    who = "tie_model, given a tally,"
+    counts = COUNTS if COUNTS in present else N
+    require(present, ["judge", "delta", "outcome", counts, *([by] if by else [])], who)
+    frame = nw.from_native(data).with_columns(nw.col("delta").cast(nw.Float64).fill_null(0.0).fill_nan(0.0))
+    found = rows(frame.to_native(), ["judge", "delta", "outcome", *([by] if by else [])], who, ["stimulus"])
+    table = found.table
+    outcome = table["outcome"].astype(object).astype(str)
+    for name in sorted({*outcome} - {"correct", "wrong", "tie", "preference", "invalid"}):
+        choose(name, ("correct", "wrong", "tie", "preference", "invalid"), "outcome")
+    delta = table["delta"].to_numpy(dtype=float)
+    if ((outcome == "preference").to_numpy() & (delta != 0)).any():
+        raise DesignError(
+            "A 'preference' at a difference of quality does not say for which candidate. Give correct and wrong."
+        )
+    table = table.assign(judge=joined(table, ["judge"]), group=joined(table, [by]) if by else "")
+    base = table[["judge", "group"]].assign(n=table["n"] / 2, order=0.0, pair="")
+    sides = {"correct": ("first", "second"), "preference": ("first", "second"), "wrong": ("second", "first")}
+    invalid = (outcome == "invalid").to_numpy()
+    parts = []
+    for k, sign in enumerate((1.0, -1.0)):
+        answer = [sides.get(o, ("tie", "tie"))[k] for o in outcome]
+        parts.append(base.assign(x=sign * delta, answer=answer)[~invalid])
+    aside = told("invalid calls set aside", table["judge"], table["n"].to_numpy(), invalid)
+    made = pd.concat(parts, ignore_index=True)
+    made = made.groupby(["judge", "group", "x", "order", "pair", "answer"], as_index=False)["n"].sum()
+    return Calls(made, (*found.asides, aside))

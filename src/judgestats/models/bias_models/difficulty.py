@@ -1,0 +1,228 @@
+"""How hard is each item, and how able is each judge?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, choose, confidence
+from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, recount, scored
+from judgestats.models.bias_models.reports import (
+    ENDLESS,
+    VAGUE,
+    Row,
+    VerdictModel,
+    by_rule,
+    comparisons,
+    described,
+    doubts,
+    likelihood_ratio,
+    merged,
+    spread_rows,
+)
+from judgestats.models.fits import Fit
+from judgestats.models.fitted import SEPARATION
+from judgestats.models.fitting import fit
+from judgestats.models.postestimation.delta import normal_quantile
+from judgestats.results import estimates
+from judgestats.schema.columns import By, names
+
+Floats = NDArray[np.float64]
+#: Fewer calls on an item, or of a judge, are flagged.
+FEW_HERE = 5
+_SPREADS = {"item": "sd(item)", "judge": "sd(judge)"}
+
+
+def item_difficulty(
+    data: Any,
+    *,
+    outcome: str = "correct",
+    item: By = "item",
+    judge: str = "judge",
+    items: Literal["random", "fixed"] = "random",
+    judges: Literal["random", "fixed"] = "random",
+    ties: Literal["exact", "drop"] = "exact",
+    invalid: Literal["drop", "wrong"] = "drop",
+    conf_level: float = 0.95,
+) -> VerdictModel:
+    """Difficulty of items and ability of judges on one scale: Rasch's model, with the facets random or fixed.
+
+    Parameters
+    ----------
+    data : frame
+        Calls with a column `outcome` of 0 and 1, or preferences with a column ``gold``. Rows may carry a count ``n``.
+    outcome, judge : str
+        Columns.
+    item : str or sequence of str
+        Column, or columns, of what is judged.
+    items, judges : {'random', 'fixed'}
+        Random: drawn from a normal distribution, estimates pulled to the mean, more so where calls are few. Fixed: each
+        by itself; what is always right or always wrong has no estimate, and takes no part.
+    ties : {'exact', 'drop'}
+        A tie where the gold is a candidate: wrong, or set aside.
+    invalid : {'drop', 'wrong'}
+        An invalid call: set aside, or wrong.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    VerdictModel
+        ``table``: columns ``facet`` and ``level``; for each item ``difficulty``, the log-odds that the average judge is
+        wrong on it; for each judge ``ability``, the log-odds that it is right on the average item; ``share``, the raw
+        share of right calls. Then the standard deviations of random facets (``level`` empty). Flags: fewer than 5
+        calls; always right, always wrong. ``tests``: do items, and judges, differ.
+
+    Raises
+    ------
+    DesignError
+        If a column is missing, or there are less than two items and two judges.
+
+    Notes
+    -----
+    ``correct ~ 1 + (1|item) + (1|judge)``; a fixed facet enters as a factor, sum to zero over its levels. Intervals of
+    random levels are the conditional ones given the variances, with the uncertainty of the mean. Items and judges both
+    fixed is the joint maximum likelihood of Rasch's model: with J judges and many items the abilities come out too far
+    apart, by about J/(J - 1) (Andersen 1973). Random items or random judges do not have that fault.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> right = {"1": [1, 1, 1, 1, 1, 0], "2": [1, 1, 0, 1, 0, 1], "3": [0, 0, 1, 0, 0, 0]}
+    >>> calls = pd.DataFrame([(f"j{k}", i, y) for i, ys in right.items() for k, y in enumerate(ys)],
+    ...                      columns=["judge", "item", "correct"])
+    >>> hard = item_difficulty(calls)
+    >>> hard.table.loc[hard.table["facet"] == "item", ["level", "estimate", "share", "n"]].head(3).round(2)
+      level  estimate  share    n
+    0     1     -0.92   0.83  6.0
+    1     2     -0.50   0.67  6.0
+    2     3      0.68   0.17  6.0
+    """
+    confidence(conf_level)
+    kinds = {
+        "item": choose(items, ("random", "fixed"), "items"),
+        "judge": choose(judges, ("random", "fixed"), "judges"),
+    }
+    found = scored(data, outcome, [judge, *names(item)], judge, "item_difficulty", ties, invalid)
+    table = pd.DataFrame({"item": joined(found.table, names(item)), "judge": joined(found.table, [judge])})
+    table = recount(table.assign(correct=found.table["correct"], n=found.table["n"]))
+    facets = {f: ordered_labels(table[f]) for f in ("item", "judge")}
+    if len(facets["item"]) < 2:
+        raise DesignError("item_difficulty needs two items or more.")
+    facets = {f: v for f, v in facets.items() if len(v) > 1}
+    used = _without_extremes(table, [f for f in facets if kinds[f] == "fixed"])
+    facets = {f: ordered_labels(used[f]) for f in facets}
+    if not all(len(v) > 1 for v in facets.values()):
+        raise DesignError("item_difficulty: all but one level is always right or always wrong. Take it as random.")
+    for f, v in facets.items():
+        if kinds[f] == "fixed":
+            used[f] = as_category(used[f], v)
+    whole = _fit(facets, kinds, used)
+    rows = [r for f in facets for r in _levels(whole, table, f, facets, kinds, conf_level)]
+    rows += [{**r, "facet": r["term"][3:-1], "level": ""} for r in spread_rows(whole, _SPREADS, conf_level)]
+    tests, fits = [], {"all": whole}
+    for f in facets:
+        rest = {g: v for g, v in facets.items() if g != f}
+        less = fits[f"without {f}"] = _fit(rest, kinds, used, len(whole.design.terms))
+        random = kinds[f] == "random"
+        tests.append(likelihood_ratio(less, whole, f"{f}s differ", f"with {f} against without", variance=random))
+    for row in rows:
+        row["flag"] = merged(
+            row["flag"], found.flag(row["level"]) if row["facet"] == "judge" and row["level"] else None
+        )
+    made = estimates(rows, ["facet", "level"], ["share", "scale"], sort=False)
+    return VerdictModel("Difficulty of items and ability of judges", fits, made, comparisons(tests))
+
+
+def _without_extremes(table: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
+    """Without the levels of fixed facets that are always right or always wrong, again until there are none."""
+    used = table
+    while True:
+        kept = np.ones(len(used), bool)
+        for f in fixed:
+            right = (used["n"] * used["correct"]).groupby(used[f]).transform("sum")
+            kept &= ((right > 0) & (right < used["n"].groupby(used[f]).transform("sum"))).to_numpy()
+        if kept.all():
+            return used.reset_index(drop=True)
+        used = used[kept]
+
+
+def _fit(facets: dict[str, tuple[str, ...]], kinds: dict[str, str], table: pd.DataFrame, terms: int = 0) -> Fit:
+    """Fit; by Laplace's approximation where a larger model has so many random terms that it needs it."""
+    fixed = "".join(f" + C({f}, Sum)" for f in facets if kinds[f] == "fixed")
+    random = "".join(f" + (1|{f})" for f in facets if kinds[f] == "random")
+    rule = by_rule(max(terms, random.count("|")))
+    return fit(f"correct ~ 1{fixed}{random}", table, counts="n", n_quadrature=rule)
+
+
+def _levels(
+    whole: Fit,
+    table: pd.DataFrame,
+    facet: str,
+    facets: dict[str, tuple[str, ...]],
+    kinds: dict[str, str],
+    conf_level: float,
+) -> list[Row]:
+    """One row for each level of a facet, the other facet at its mean."""
+    known = facets[facet]
+    eta, se = _predictors(whole, facet, known, kinds)
+    sign = -1.0 if facet == "item" else 1.0
+    key, levels = table[facet], ordered_labels(table[facet])
+    n = table["n"].groupby(key).sum().reindex(levels).to_numpy()
+    right = (table["n"] * table["correct"]).groupby(key).sum().reindex(levels).to_numpy()
+    place = pd.Index(known).get_indexer(list(levels))
+    z, rows = normal_quantile(conf_level), []
+    for k, level in enumerate(levels):
+        extreme = "always right" if right[k] == n[k] else "always wrong" if right[k] == 0 else None
+        few = f"fewer than {FEW_HERE} calls" if n[k] < FEW_HERE else None
+        value, error = (sign * float(eta[place[k]]), float(se[place[k]])) if place[k] >= 0 else (math.nan, math.nan)
+        if abs(value) > ENDLESS or not error < VAGUE:
+            value = error = math.nan
+        none = SEPARATION if math.isnan(value) else None
+        rows.append(
+            {
+                "facet": facet,
+                "level": level,
+                "term": "difficulty" if facet == "item" else "ability",
+                "estimate": value,
+                "std_error": error,
+                "conf_low": value - z * error,
+                "conf_high": value + z * error,
+                "n": float(n[k]),
+                "method": described(whole),
+                "flag": merged(few, extreme, none, doubts(whole, facet)),
+                "share": float(right[k] / n[k]),
+                "scale": "log-odds",
+            }
+        )
+    return rows
+
+
+def _predictors(whole: Fit, facet: str, levels: Sequence[str], kinds: dict[str, str]) -> tuple[Floats, Floats]:
+    """Linear predictor of each level, other facets at their mean, and its standard error."""
+    M = len(levels)
+    X = np.zeros((M, whole.n_fixed))
+    X[:, 0] = 1.0
+    if kinds[facet] == "fixed":
+        X[:, whole.design.fixed.terms[_term(whole, facet)]] = np.vstack([np.eye(M - 1), -np.ones(M - 1)])
+    effects = whole.effects()
+    if effects is None:
+        V = whole.covariance[: whole.n_fixed, : whole.n_fixed]
+        return X @ whole.beta, np.sqrt(np.einsum("mp,pq,mq->m", X, V, X))
+    zs, codes, eta = [], [], X @ whole.beta
+    for term, modes in zip(whole.design.terms, effects.modes, strict=True):
+        mine = term.factor == facet
+        code = pd.Index(term.levels).get_indexer(list(levels)) if mine else np.zeros(M, np.int64)
+        zs.append(np.full((M, 1), float(mine)))
+        codes.append(code.astype(np.int64))
+        eta = eta + mine * modes[code, 0]
+    return eta, np.sqrt(effects.variance(X, zs, codes))
+
+
+def _term(whole: Fit, facet: str) -> str:
+    return next(t for t in whole.design.fixed.terms if facet in t)

@@ -1,0 +1,284 @@
+"""What does a judging strategy do to a judge's accuracy?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from judgestats.errors import DesignError, FitError, confidence, suggestion
+from judgestats.models.bias_models.calls import Calls, as_category, joined, ordered_labels, scored
+from judgestats.models.bias_models.reports import (
+    ALL,
+    Row,
+    VerdictModel,
+    by_rule,
+    comparisons,
+    effect_row,
+    likelihood_ratio,
+    linear,
+    merged,
+    points_row,
+    ratio_row,
+    spread_rows,
+    wald,
+)
+from judgestats.models.coding.frames import columns
+from judgestats.models.fits import Fit
+from judgestats.models.fitting import fit
+from judgestats.results import NO_DATA, estimates
+from judgestats.schema.columns import COUNTS, By, N, names
+
+#: Judges from which on the effect of a strategy may vary between them.
+ENOUGH = 5
+VARYING = " + (1|judge:strategy)"
+NO_ITEMS = "no items: calls taken as independent"
+FEW_JUDGES = "fewer than 5 judges: effects taken as equal"
+_SPREADS = {
+    "item": "sd(item)",
+    "judge": "sd(judge)",
+    "judge:strategy": "sd(strategy|judge)",
+    "judge:item": "sd(judge:item)",
+}
+
+
+def strategy_effects(
+    data: Any,
+    *,
+    outcome: str = "correct",
+    strategy: str = "strategy",
+    baseline: str,
+    item: By = "item",
+    judge: str = "judge",
+    benchmark: str | None = None,
+    pooled: bool = True,
+    ties: str = "exact",
+    invalid: str = "drop",
+    conf_level: float = 0.95,
+) -> VerdictModel:
+    """Effect of each strategy on accuracy, against a baseline: per judge, and pooled over judges.
+
+    Parameters
+    ----------
+    data : frame
+        Calls with a column `outcome` (0 and 1, or the outcomes of a tally), or preferences with a column ``gold``. Or a
+        tally of them with counts ``n``; without the column `item`, calls are taken as independent.
+    outcome, strategy, judge : str
+        Columns.
+    baseline : str
+        The strategy that the others are compared with.
+    item : str or sequence of str
+        Column, or columns, of what is judged; with `benchmark`, items of different benchmarks are different ones.
+    benchmark : str, optional
+        Column of benchmarks: an effect for each, and tests whether the effects differ between them.
+    pooled : bool
+        Whether the judges are also pooled; needs two of them.
+    ties : {'exact', 'drop'}
+        A tie where the gold is a candidate: wrong, or set aside.
+    invalid : {'drop', 'wrong'}
+        An invalid call: set aside, or wrong.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    VerdictModel
+        ``table``: per judge (and benchmark) and strategy the log-odds against the baseline, their odds ratio, and
+        percentage points: the change of the share of right calls, averaged over items (and, pooled, over judges);
+        ``n`` is the calls behind the model. Then the standard deviations of the random effects. ``all judges`` is the
+        pooled model.
+        ``tests``: do strategies matter at all; do their effects differ between judges (a variance); between benchmarks
+        (likelihood ratio and Wald).
+        A judge without the baseline, or with one strategy, gets a row with NaN and the flag ``no data``.
+
+    Raises
+    ------
+    DesignError
+        If a column is missing, or no judge was asked with `baseline`.
+
+    Notes
+    -----
+    Per judge ``correct ~ strategy + (1|item)``, `baseline` the reference, by numerical integration. Pooled
+    ``correct ~ strategy + (1|judge) + (1|item)``, with ``(1|judge:item)`` where a judge answers an item more than once,
+    and with ``(1|judge:strategy)`` from 5 judges on: without it a pooled effect is that of these judges only. With it,
+    the interval is by t with one degree of freedom less than judges: in 100 simulations with 6 judges and
+    sd(strategy|judge) 0.4, intervals (95 %) by the normal distribution held the truth 88 times, those by t 99 times;
+    with 12 judges 91 and 91 times.
+    The debiasing paper (Appendix D, Table 5) states the first model and prints a linear one, in probability units:
+    ``fit("correct ~ strategy + (1|item)", data, engine="lpm")``. Log-odds are those of one item; percentage points are
+    averages, and move less where items differ more.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge": "g", "strategy": ["B0", "B0", "S8", "S8"],
+    ...                        "outcome": ["correct", "wrong"] * 2, "n": [60, 40, 80, 20]})
+    >>> effects = strategy_effects(counts, baseline="B0")
+    >>> effects.table[["judge", "term", "scale", "estimate", "conf_low", "conf_high"]].round(3)
+      judge term              scale  estimate  conf_low  conf_high
+    0     g   S8           log-odds     0.981     0.348      1.613
+    1     g   S8         odds ratio     2.667     1.417      5.020
+    2     g   S8  percentage points    20.000     7.604     32.396
+    """
+    confidence(conf_level)
+    found, table, has_item = _read(data, outcome, strategy, item, judge, benchmark, ties, invalid)
+    known = set(table["strategy"])
+    if baseline not in known:
+        raise DesignError(
+            f"baseline={baseline!r} is no value of {strategy!r}. Values: {', '.join(sorted(known))}."
+            f"{suggestion(str(baseline), known)}"
+        )
+    rows: list[Row] = []
+    tests: list[Row] = []
+    fits: dict[str, Fit] = {}
+    judges = sorted(set(table["judge"]))
+    for name in judges:
+        here = table[table["judge"] == name]
+        _judged(name, here, baseline, has_item, benchmark is not None, conf_level, rows, tests, fits)
+    if pooled and len(judges) > 1:
+        _judged(ALL, table, baseline, has_item, benchmark is not None, conf_level, rows, tests, fits)
+    by = ["judge", *([benchmark] if benchmark else [])]
+    for row in rows:
+        row["flag"] = merged(
+            row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]), None if has_item else NO_ITEMS
+        )
+        if benchmark:
+            row[benchmark] = row.pop("benchmark", "")
+    made = estimates(rows, by, ["scale"], sort=False)
+    return VerdictModel(f"Accuracy by strategy, against {baseline}", fits, made, comparisons(tests, ["judge"]))
+
+
+def _read(
+    data: Any, outcome: str, strategy: str, item: By, judge: str, benchmark: str | None, ties: str, invalid: str
+) -> tuple[Calls, pd.DataFrame, bool]:
+    present = columns(data)
+    items = names(item)
+    tallied = bool({N, COUNTS} & {*present}) and not set(items) & set(present)
+    wanted = [judge, strategy, *([benchmark] if benchmark else []), *([] if tallied else items)]
+    found = scored(data, outcome, wanted, judge, "strategy_effects", ties, invalid)
+    table = pd.DataFrame(
+        {
+            "judge": joined(found.table, [judge]),
+            "strategy": joined(found.table, [strategy]),
+            "correct": found.table["correct"],
+            "n": found.table["n"],
+        }
+    )
+    if benchmark:
+        table["benchmark"] = joined(found.table, [benchmark])
+    if not tallied:
+        table["item"] = joined(found.table, [*([benchmark] if benchmark else []), *items])
+    return found, table, not tallied
+
+
+def _judged(
+    name: str, table: pd.DataFrame, baseline: str, has_item: bool, crossed: bool, conf_level: float,
+    rows: list[Row], tests: list[Row], fits: dict[str, Fit],
+) -> None:  # fmt: skip
+    """Fit a judge, or all of them, and add its rows."""
+    levels = ordered_labels(table["strategy"], baseline)
+    if baseline not in set(table["strategy"]) or len(levels) < 2:
+        rows.append(
+            {"judge": name, "term": "strategy", "estimate": math.nan, "n": float(table["n"].sum()), "flag": NO_DATA}
+        )
+        return
+    own = table.assign(strategy=as_category(table["strategy"], levels))
+    benches: Sequence[str] = ordered_labels(table["benchmark"]) if crossed else ()
+    crossed = len(benches) > 1
+    if crossed:
+        own["benchmark"] = as_category(table["benchmark"], benches)
+    random, note = _random(own, name == ALL, has_item)
+    plain = "strategy + benchmark" if crossed else "strategy"
+    try:
+        whole = _fit(f"strategy * benchmark{random}" if crossed else f"{plain}{random}", own)
+        none = _fit(f"{'benchmark' if crossed else '1'}{random}", own)
+    except (DesignError, FitError) as error:
+        rows.append(
+            {"judge": name, "term": "strategy", "estimate": math.nan, "n": float(table["n"].sum()), "flag": str(error)}
+        )
+        return
+    fits[name] = whole
+    df = table["judge"].nunique() - 1.0 if VARYING in random else None
+    for bench in benches or ("",):
+        found = _effects(whole, levels, bench if crossed else "", conf_level, df)
+        rows += [{**r, "judge": name, "benchmark": bench, "flag": merged(r["flag"], note)} for r in found]
+    rows += [{**r, "judge": name, "flag": merged(r["flag"], note)} for r in spread_rows(whole, _SPREADS, conf_level)]
+    steady = whole
+    if crossed:
+        steady = _fit(f"{plain}{random}", own)
+        fits[f"{name}, no interaction"] = steady
+        tests += [{**t, "judge": name} for t in _interaction(steady, whole)]
+    tests += [{**t, "judge": name} for t in _main(own, plain, random, steady, none, levels)]
+
+
+def _random(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str]:
+    """Random terms, and what is to be said of them."""
+    random = " + (1|item)" if has_item and table["item"].nunique() > 1 else ""
+    if not pooled:
+        return random, ""
+    judges = table["judge"].nunique()
+    random += " + (1|judge)"
+    if has_item and table["n"].sum() > 1.5 * len(table[["judge", "item"]].drop_duplicates()):
+        random += " + (1|judge:item)"
+    if judges >= ENOUGH:
+        return random + VARYING, ""
+    return random, FEW_JUDGES
+
+
+def _fit(right: str, table: pd.DataFrame, beside: str = "") -> Fit:
+    """Fit; by Laplace's approximation where the larger model `beside` needs it."""
+    return fit(f"correct ~ {right}", table, counts="n", n_quadrature=by_rule((beside or right).count("|")))
+
+
+def _effects(whole: Fit, levels: Sequence[str], bench: str, conf_level: float, df: float | None) -> list[Row]:
+    """Effect of each strategy, in three units."""
+
+    def coded(strategy: str) -> Any:
+        grid = pd.DataFrame({"strategy": as_category(pd.Series([strategy]), levels)})
+        if bench:
+            kinds = list(whole.design.fixed.factors["benchmark"])
+            grid["benchmark"] = as_category(pd.Series([bench]), kinds)
+        return whole.design.fixed.matrix(grid)
+
+    rows, base = [], coded(levels[0])
+    frame = whole.design.frame
+    there = set((frame[frame["benchmark"] == bench] if bench else frame)["strategy"])
+    for level in levels[1:]:
+        if level not in there or levels[0] not in there:
+            rows.append({"term": level, "estimate": math.nan, "n": 0.0, "flag": NO_DATA, "scale": "log-odds"})
+            continue
+        X = coded(level)
+        c = np.concatenate([(X - base)[0], np.zeros(len(whole.params) - whole.n_fixed)])
+        odds = effect_row(whole, c, level, conf_level, df=df)
+        rows += [odds, ratio_row(odds), points_row(whole, X, base, level, conf_level, df)]
+    return rows
+
+
+def _interaction(steady: Fit, whole: Fit) -> list[Row]:
+    """Do effects differ between benchmarks?"""
+    own = [n for n in whole.design.names if ":" in n and n not in steady.design.names]
+    C = np.array([linear(whole, {n: 1.0}) for n in own]).reshape(len(own), len(whole.params))
+    question, compared = "effects differ between benchmarks", "strategy * benchmark against strategy + benchmark"
+    return [likelihood_ratio(steady, whole, question, compared), wald(whole, C, question, compared)]
+
+
+def _main(table: pd.DataFrame, plain: str, random: str, steady: Fit, none: Fit, levels: Sequence[str]) -> list[Row]:
+    """Do strategies matter; do judges differ in their effects?"""
+    rows = []
+    if VARYING in random:
+        alike = _fit(plain + random.replace(VARYING, ""), table, random)
+        question = "effects differ between judges"
+        rows.append(likelihood_ratio(alike, steady, question, "with (1|judge:strategy) against without", variance=True))
+        # given that they differ, the mean effect is asked about beside its variance
+        return [
+            *rows,
+            likelihood_ratio(none, steady, "strategies matter on average", f"{plain} against without strategy"),
+        ]
+    rows.append(likelihood_ratio(none, steady, "strategies matter", f"{plain} against without strategy"))
+    own = [n for n in steady.design.names if n.startswith("strategy[") and ":" not in n.split("]", 1)[1]]
+    C = np.array([linear(steady, {n: 1.0}) for n in own]).reshape(len(own), len(steady.params))
+    rows.append(wald(steady, C, "strategies matter", f"{', '.join(levels[1:])} all 0"))
+    return rows

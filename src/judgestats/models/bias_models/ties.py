@@ -1,0 +1,335 @@
+"""Did a prompt move the criterion of a judge, or its resolution?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+import pandas as pd
+
+from judgestats.errors import DesignError, FitError, choose, confidence, suggestion
+from judgestats.models.bias_models.calls import answers, ordered_labels
+from judgestats.models.bias_models.reports import (
+    Row,
+    VerdictModel,
+    comparisons,
+    described,
+    doubts,
+    effect_row,
+    likelihood_ratio,
+    linear,
+    merged,
+)
+from judgestats.models.fits import Fit
+from judgestats.models.fitted import NO_HESSIAN, SEPARATION
+from judgestats.models.fitting import fit
+from judgestats.models.postestimation.delta import normal_quantile, spread
+from judgestats.results import NO_DATA, NOT_INDEPENDENT, estimates, flags
+
+Link = Literal["logit", "probit"]
+LINKS = ("logit", "probit")
+NO_TIES = "no ties under"
+FOLDED = "slots unknown: no slot bias assumed"
+UNTOLD = "criterion and resolution not told apart"
+WIDE = "a resolution twice or half as large is not excluded"
+#: (criterion, resolution) -> by group or common.
+VERDICTS = {
+    (False, False): "neither",
+    (True, False): "moved criterion",
+    (False, True): "moved resolution",
+    (True, True): "both",
+}
+DEPENDS = "depends"
+
+
+def tie_model(
+    preferences: Any,
+    *,
+    by: str | None = "prompt",
+    quality: str | None = None,
+    links: Sequence[Link] = ("logit", "probit"),
+    baseline: str | None = None,
+    content: bool = True,
+    alpha: float = 0.10,
+    conf_level: float = 0.95,
+) -> VerdictModel:
+    """Tie model with slot bias, criterion and resolution; what of it a prompt moved.
+
+    Parameters
+    ----------
+    preferences : frame
+        Calls of which the order and a difference of quality are known. Or a tally whose slots are not known: ``judge,
+        outcome, n``, `by` and ``delta``, with the outcomes ``correct``, ``tie``, ``wrong``, and ``preference`` where
+        ``delta`` is 0 or missing (that of :func:`judgestats.criterion_shift`).
+    by : str or None
+        The column of conditions that are compared. None: one condition, nothing compared.
+    quality : str, optional
+        A column, or ``<quality>_first`` and ``<quality>_second``: by how much the candidate in the first slot is
+        better. By default ``delta``, in favour of ``better`` (0 where there is no better one).
+    links : sequence of {'logit', 'probit'}
+        Rao and Kupper's model, Glenn and David's.
+    baseline : str, optional
+        Condition that ratios are taken against; required where `by` has several values.
+    content : bool
+        Whether pairs that were shown in both orders have an effect of their own, ``(0 + order|pair)``. False takes all
+        calls as independent given the quality.
+    alpha : float
+        Level of the tests behind the verdict. It is 0.10, for "the resolution did not move" is read out of a test that
+        finds nothing.
+    conf_level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    VerdictModel
+        ``table``: per judge, link and condition ``slot bias`` (towards the first slot; minus the midpoint of the
+        thresholds), ``criterion`` (their half-width) and ``resolution`` (slope on the quality), from the model in which
+        all vary; ``criterion ratio`` and ``resolution ratio`` against the baseline, with intervals of their logarithms.
+        ``tests``: per link, likelihood ratios of criterion and resolution, each with the other common and with the
+        other by condition, and of both together; column ``verdict``: ``moved criterion``, ``moved resolution``,
+        ``both``, ``neither``. The last row of a judge is its verdict over all links: ``depends`` where they disagree,
+        or where something moved and no link tells what.
+
+    Raises
+    ------
+    DesignError
+        If no difference of quality is known, it never varies, or the order is not known.
+
+    Notes
+    -----
+    ``second < tie < first``: P(Y <= j) = F(θ_j - resolution × quality), θ = -slot bias ∓ criterion. A criterion counts
+    as moved if its likelihood ratio test, the resolution varying too, has p below `alpha`; the resolution likewise.
+    Slot bias always varies by condition. In a tally without slots it is 0: each count is split over the two orders,
+    which leaves the likelihood ratios as they are.
+    On the counts of the dark_current paper (Qwen32B, Tables 4 and 6: Δ0, Δ1, Δ5, base and strict prompt) the criterion
+    moved under both links (p < 1e-11). That the resolution moved has p = .057 under the logit and .23 under the probit:
+    the verdict is ``depends``. At alpha = .05 both links say what the paper says, "moves the criterion, not the
+    resolution"; but all 120 strict Δ0 calls are ties, so that nothing in the strict arm keeps its criterion and its
+    resolution from growing together without end: a larger resolution is not excluded under either link.
+
+    Source: Rao and Kupper (1967); Glenn and David (1960).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> counts = pd.DataFrame({"judge": "g", "prompt": ["base"] * 6 + ["strict"] * 6, "delta": [1, 1, 1, 3, 3, 3] * 2,
+    ...                        "outcome": ["correct", "tie", "wrong"] * 4,
+    ...                        "n": [60, 25, 15, 90, 7, 3, 35, 60, 5, 77, 22, 1]})
+    >>> moved = tie_model(counts, baseline="base")
+    >>> moved.tests[["link", "question", "verdict"]].dropna()
+          link    question          verdict
+    5    logit  what moved  moved criterion
+    11  probit  what moved  moved criterion
+    12     all  what moved  moved criterion
+    >>> ratio = moved.table[moved.table["term"] == "resolution ratio"]
+    >>> ratio[["link", "estimate", "conf_low", "conf_high"]].round(2)
+          link  estimate  conf_low  conf_high
+    5    logit      1.02      0.76       1.37
+    11  probit      1.01      0.78       1.32
+    """
+    confidence(conf_level)
+    confidence(1 - alpha)
+    links = [choose(link, LINKS, "links") for link in ([links] if isinstance(links, str) else links)]  # type: ignore[misc]
+    found, folded = answers(preferences, by, quality)
+    table = found.table
+    by = by or ""
+    asked = _Asked(by, tuple(links), content and not folded, alpha, conf_level, folded)
+    result: list[Row] = []
+    tests: list[Row] = []
+    fits: dict[str, Fit] = {}
+    for judge in sorted(set(table["judge"])):
+        here = table[table["judge"] == judge]
+        kinds = ordered_labels(here["group"])
+        if baseline is None and by and len(kinds) > 1:
+            raise DesignError(f"{by!r} has {len(kinds)} values ({', '.join(kinds)}). Say which is the baseline=.")
+        if baseline is not None and by and baseline not in kinds:
+            raise DesignError(
+                f"baseline={baseline!r} is no value of {by!r} for judge {judge!r}. Values: {', '.join(kinds)}."
+                f"{suggestion(baseline, kinds)}"
+            )
+        made, compared, own = _judged(here, ordered_labels(here["group"], baseline if by else None), asked)
+        note = flags(found.flag(judge), FOLDED if folded else None)
+        result += [{**r, "judge": judge, "flag": merged(r["flag"], note)} for r in made]
+        tests += [{**t, "judge": judge} for t in compared]
+        fits |= {f"{judge}, {name}": f for name, f in own.items()}
+    groups = ["judge", *([by] if by else []), "link"]
+    frame = estimates(result, groups, sort=False)
+    compared_frame = comparisons(tests, ["judge", "link"]).assign(verdict=[t.get("verdict") for t in tests])
+    return VerdictModel("Criterion and resolution" + (f" by {by}" if by else ""), fits, frame, compared_frame)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    by: str
+    links: tuple[str, ...]
+    content: bool
+    alpha: float
+    conf_level: float
+    folded: bool
+
+
+def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[list[Row], list[Row], dict[str, Fit]]:
+    """Table, tests and fits of one judge."""
+    lacking = [k for k in kinds if not (table[table["group"] == k]["answer"] == "tie").any()]
+    still = [k for k in kinds if table[table["group"] == k]["x"].nunique() < 2]
+    if lacking or still:
+        what = f"{NO_TIES} {lacking[0]}" if lacking else f"quality does not vary under {still[0]}"
+        flag = flags(NO_DATA, what if asked.by else what.split(" under")[0])
+        n = float(table["n"].sum())
+        return (
+            [{"term": "criterion", "estimate": math.nan, "n": n, "flag": flag, "link": k} for k in asked.links],
+            [],
+            {},
+        )
+    own = table.copy()
+    for k, kind in enumerate(kinds[1:], 1):
+        own[f"x{k}"] = own["x"] * (own["group"] == kind)
+    made: list[Row] = []
+    tests: list[Row] = []
+    fits: dict[str, Fit] = {}
+    for link in asked.links:
+        try:
+            grid = {c: _fit(own, link, len(kinds), c, asked) for c in VERDICTS}
+        except (DesignError, FitError) as error:
+            made.append(
+                {
+                    "term": "criterion",
+                    "estimate": math.nan,
+                    "n": float(table["n"].sum()),
+                    "flag": str(error),
+                    "link": link,
+                }
+            )
+            continue
+        whole = grid[True, True]
+        fits |= {f"{link}, {_named(c)}" if len(kinds) > 1 else link: f for c, f in grid.items()}
+        note = _dependence(own, whole)
+        alone = (
+            _alone(own, link, kinds, asked)
+            if {NO_HESSIAN, SEPARATION} & {*whole.notes} and not whole.design.terms
+            else {}
+        )
+        made += [{**r, "link": link, "flag": merged(r["flag"], note)} for r in _table(whole, kinds, asked, alone)]
+        if len(kinds) > 1:
+            tests += [{**t, "link": link, "flag": merged(t["flag"], note)} for t in _tests(grid, kinds, asked)]
+    if tests:
+        tests.append(_overall(tests))
+    return made, tests, fits
+
+
+def _named(which: tuple[bool, bool]) -> str:
+    said = [
+        f"{name} {'by group' if free else 'common'}"
+        for name, free in zip(("criterion", "resolution"), which, strict=True)
+    ]
+    return ", ".join(said)
+
+
+def _fit(table: pd.DataFrame, link: str, groups: int, which: tuple[bool, bool], asked: _Asked) -> Fit:
+    criterion, resolution = which
+    slopes = "x" + "".join(f" + x{k}" for k in range(1, groups)) * resolution
+    sides = table[table["order"] != 0][["pair", "order"]].drop_duplicates()
+    pairs = asked.content and len(sides) > sides["pair"].nunique() > 1
+    by: dict[str, str] = {}
+    if groups > 1:
+        by = {**({} if asked.folded else {"midpoint": "group"}), **({"half-width": "group"} if criterion else {})}
+    return fit(
+        f"answer ~ {slopes}{' + (0 + order|pair)' if pairs else ''}",
+        table,
+        counts="n",
+        family="cumulative",
+        link=link,  # type: ignore[arg-type]
+        thresholds="symmetric",
+        thresholds_by=by or None,
+    )
+
+
+def _dependence(table: pd.DataFrame, whole: Fit) -> str:
+    """Calls that share a pair, and no effect of the pair."""
+    known = table[table["pair"] != ""]
+    return NOT_INDEPENDENT if not whole.design.terms and known["n"].sum() > known["pair"].nunique() > 0 else ""
+
+
+def _alone(table: pd.DataFrame, link: str, kinds: Sequence[str], asked: _Asked) -> dict[str, Fit]:
+    """Each condition by itself: one whose estimates run off to infinity does not spoil the others."""
+    return {k: _fit(table[table["group"] == k], link, 1, (False, False), asked) for k in kinds}
+
+
+def _table(
+    whole: Fit, kinds: Sequence[str], asked: _Asked, alone: Mapping[str, Fit] = MappingProxyType({})
+) -> list[Row]:
+    rows = []
+    for k, kind in enumerate(kinds):
+        own = alone.get(kind, whole)
+        places = {"slot bias": _names(own, "midpoint", kind, -1.0), "criterion": _names(own, "half-width", kind)}
+        places["resolution"] = {"x": 1.0, **({f"x{k}": 1.0} if k and own is whole else {})}
+        if asked.folded:
+            places.pop("slot bias")
+        group = {asked.by: kind} if asked.by else {}
+        rows += [{**effect_row(own, linear(own, w), term, asked.conf_level), **group} for term, w in places.items()]
+        if k and alone:
+            gone = {"estimate": math.nan, "n": whole.n, "method": described(whole), "flag": doubts(whole)}
+            rows += [{**gone, "term": f"{term} ratio", **group} for term in ("criterion", "resolution")]
+        elif k:
+            base = {"criterion": _names(whole, "half-width", kinds[0]), "resolution": {"x": 1.0}}
+            for term, weights in base.items():
+                pair = linear(whole, places[term]), linear(whole, weights)
+                rows.append({**_ratio(whole, *pair, f"{term} ratio", asked.conf_level), **group})
+    return rows
+
+
+def _names(whole: Fit, stem: str, kind: str, weight: float = 1.0) -> dict[str, float]:
+    return {f"{stem}[{kind}]" if f"{stem}[{kind}]" in whole.names else stem: weight}
+
+
+def _ratio(whole: Fit, one: Any, two: Any, term: str, conf_level: float) -> Row:
+    """Ratio of two positive parameters, with the interval of its logarithm."""
+    above, below = float(one @ whole.params), float(two @ whole.params)
+    row: Row = {"term": term, "n": whole.n, "method": described(whole), "flag": doubts(whole)}
+    if not (above > 0 and below > 0):
+        return {**row, "estimate": math.nan, "flag": merged(row["flag"], "not positive: no ratio")}
+    ratio = above / below
+    se = float(spread(one / above - two / below, whole.covariance))
+    z = normal_quantile(conf_level)
+    ends = {"conf_low": ratio * math.exp(-z * se), "conf_high": ratio * math.exp(min(z * se, 700.0))}
+    return {**row, "estimate": ratio, "std_error": ratio * se, **ends}
+
+
+def _tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], asked: _Asked) -> list[Row]:
+    """Likelihood ratios under one link, and what they come to."""
+    steps = [
+        ("criterion moved", (False, False), (True, False), "resolution common"),
+        ("criterion moved", (False, True), (True, True), "resolution by group"),
+        ("resolution moved", (False, False), (False, True), "criterion common"),
+        ("resolution moved", (True, False), (True, True), "criterion by group"),
+        ("something moved", (False, False), (True, True), "both by group against both common"),
+    ]
+    rows = [likelihood_ratio(grid[a], grid[b], question, compared) for question, a, b, compared in steps]
+    p = {(r["question"], r["compared"]): r["p_value"] for r in rows}
+    moved = (
+        p["criterion moved", "resolution by group"] < asked.alpha,
+        p["resolution moved", "criterion by group"] < asked.alpha,
+    )
+    flag, verdict = "", VERDICTS[moved]
+    if not any(moved) and p["something moved", "both by group against both common"] < asked.alpha:
+        verdict, flag = DEPENDS, UNTOLD
+    elif not moved[1]:
+        ratios = [r for r in _table(grid[True, True], kinds, asked) if r["term"] == "resolution ratio"]
+        flag = WIDE if any(not (r["conf_low"] > 0.5 and r["conf_high"] < 2) for r in ratios) else ""
+    return [
+        *rows,
+        {"question": "what moved", "compared": f"at alpha = {asked.alpha:g}", "flag": flag, "verdict": verdict},
+    ]
+
+
+def _overall(tests: Sequence[Row]) -> Row:
+    """Verdict over the links: theirs where they agree."""
+    said = [t for t in tests if t["question"] == "what moved"]
+    agree = len({t["verdict"] for t in said}) == 1
+    told = "; ".join(f"{t['link']}: {t['verdict']}" for t in said)
+    flag = merged(*(t["flag"] for t in said)) if agree else "links disagree"
+    verdict = said[0]["verdict"] if agree else DEPENDS
+    return {"link": "all", "question": "what moved", "compared": told, "flag": flag, "verdict": verdict}

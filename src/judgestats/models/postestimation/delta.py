@@ -1,0 +1,137 @@
+"""The delta method: standard errors of functions of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from judgestats.errors import confidence
+from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, SEPARATION, SINGULAR, UNSETTLED, Fitted
+from judgestats.results import flags
+
+Floats = NDArray[np.float64]
+
+#: A step of the differences, in standard errors, and where there is none relative to the parameter.
+STEP, RELATIVE = 1e-4, 1e-6
+#: Flag where standard errors are NaN and the fit does not say why.
+UNKNOWN = "no standard errors"
+
+
+def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Values of a function and its derivatives, by central differences.
+
+    A step is 1e-4 standard errors of the parameter; where there is none, a millionth of the parameter.
+
+    Parameters
+    ----------
+    function : callable
+        Of (P,) parameters: (M,) values, or one number.
+    params : (P,) float array
+    covariance : (P, P) float array
+        0 for a parameter on its boundary, NaN where it is not known.
+
+    Returns
+    -------
+    values : (M,) float array
+    jacobian : (M, P) float array
+
+    Examples
+    --------
+    >>> values, jacobian = delta(lambda p: np.exp(p), np.array([0.0, 1.0]), np.eye(2))
+    >>> values.round(6), np.diag(jacobian).round(6)
+    (array([1.      , 2.718282]), array([1.      , 2.718282]))
+    """
+    params = np.asarray(params, float)
+    values = np.atleast_1d(np.asarray(function(params), float))
+    jacobian = np.empty((len(values), len(params)))
+    sd = np.sqrt(np.maximum(np.nan_to_num(np.diag(covariance), nan=0.0), 0.0))
+    steps = np.where(sd > 0, STEP * sd, RELATIVE * np.maximum(np.abs(params), 1.0))
+    for k, step in enumerate(steps):
+        above, below = params.copy(), params.copy()
+        above[k] += step
+        below[k] -= step
+        jacobian[:, k] = (function(above) - function(below)) / (above[k] - below[k])
+    return values, jacobian
+
+
+def spread(jacobian: Floats, covariance: Floats) -> Floats:
+    """Standard errors of functions with these derivatives.
+
+    Parameters
+    ----------
+    jacobian : (..., P) float array
+    covariance : (P, P) float array
+
+    Returns
+    -------
+    (...) float array
+        NaN where a parameter that matters has no variance known.
+
+    Examples
+    --------
+    >>> spread(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[4.0, 1.0], [1.0, np.nan]]))
+    array([nan,  2.])
+    """
+    known = np.isfinite(covariance)
+    if known.all():
+        exact: Floats = np.sqrt(np.maximum(((jacobian @ covariance) * jacobian).sum(axis=-1), 0.0))
+        return exact
+    moved = (jacobian != 0).astype(float)
+    doubt = ((moved @ (~known).astype(float)) * moved).sum(axis=-1) > 0
+    variance = ((jacobian @ np.where(known, covariance, 0.0)) * jacobian).sum(axis=-1)
+    return np.where(doubt, np.nan, np.sqrt(np.maximum(variance, 0.0)))
+
+
+def normal_quantile(conf_level: float) -> float:
+    """Return the normal quantile of a two-sided interval; a DesignError where `conf_level` is no coverage.
+
+    Examples
+    --------
+    >>> round(normal_quantile(0.95), 6)
+    1.959964
+    """
+    return float(ndtri(0.5 + confidence(conf_level) / 2))
+
+
+def doubts(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
+    """Return the flags of each number of a fit: what is doubtful in the fit, and why a standard error is missing.
+
+    A variance at zero, few calls per level, and a quadrature too coarse for the log likelihood alone are no doubt about
+    a number of the fixed effects: ``check()`` has them.
+
+    Parameters
+    ----------
+    fit : Fitted
+    std_error : (M,) float array
+
+    Returns
+    -------
+    (M,) array of str
+    """
+    known = (SINGULAR, FEW_CALLS, *([UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []))
+    general = flags(*(n for n in fit.notes if n not in known))
+    missing = general if {NO_HESSIAN, SEPARATION} & {*fit.notes} else flags(general, UNKNOWN)
+    return np.where(np.isnan(std_error), missing, general)
+
+
+def trusted(fit: Fitted) -> Floats:
+    """Return the covariance of the parameters, NaN for those that run away to infinity.
+
+    Where the response is separated the curvature along them is rounding, and errors of anything that they enter are
+    too, even where they cancel. With another reference level they may enter less.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    (P, P) float array
+    """
+    runaway = np.isin(fit.names, fit.options.get("separated", ()))
+    if not runaway.any():
+        return fit.covariance
+    return np.where(runaway[:, None] | runaway, np.nan, fit.covariance)

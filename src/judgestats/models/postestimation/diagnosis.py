@@ -1,0 +1,606 @@
+"""What is doubtful in a fit, as rows with advice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.models.coding.frames import labels
+from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, SEPARATION, SINGULAR, TOO_SMALL, Fitted
+from judgestats.models.ml import refined
+from judgestats.models.postestimation import components, freedom, sampled
+from judgestats.models.postestimation.sampled import drawn
+from judgestats.schema.columns import VOCABULARY
+
+# ---- What data cannot tell: separation, where estimates run away to infinity, and levels with too few calls ----------
+
+Floats = NDArray[np.float64]
+
+#: Link -> a linear predictor beyond it says that something may have run away; short of it the search would not stop.
+SUSPECT = {"logit": 8.0, "probit": 4.0, "log": 8.0}
+#: A gain below it, in a cube of unit size, is rounding.
+TINY = 1e-6
+#: Calls per level that Laplace's approximation needs, by our ruling.
+FEWEST_CALLS = 5
+
+
+def separated(fit: Fitted) -> tuple[str, ...]:
+    """Fixed effects and thresholds that separate the response, completely or not quite.
+
+    A direction separates where moving along it lowers the probability of no answer that was given, and raises that of
+    some. The search is a linear programme; it is run where estimates or standard errors are large enough to ask.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    tuple of str
+        Names of the parameters that run away; empty where there are none, and for Gaussian models.
+    """
+    if fit.family == "gaussian" or not fit.n_location or not _suspect(fit):
+        return ()
+    moves = runaway(_constraints(fit))
+    return tuple(name for name, own in zip(fit.names, moves, strict=False) if own)
+
+
+def sparse(fit: Fitted) -> tuple[float, ...]:
+    """Calls per level of each random term, where they are fewer than Laplace's approximation needs.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    tuple of float
+        0 where they are enough, and for methods that need no more.
+    """
+    d = fit.design
+    if fit.method != "Laplace" or fit.family not in ("binomial", "cumulative"):
+        return tuple(0.0 for _ in d.terms)
+    calls = [float(d.count @ d.trials) / len(t.levels) for t in d.terms]
+    return tuple(c if c < FEWEST_CALLS else 0.0 for c in calls)
+
+
+def _suspect(fit: Fitted) -> bool:
+    """Whether any answer is predicted nearly without fail: where none is, nothing has run away."""
+    d = fit.design
+    eta = d.X @ fit.beta + d.offset
+    if not np.isfinite(eta).all():
+        return True
+    edge = SUSPECT[fit.link]
+    if fit.family == "poisson":
+        return bool((eta < -edge).any())
+    if not d.categories:
+        return bool((np.abs(eta) > edge).any())
+    part = fit.part if len(fit.part) else np.zeros(len(eta), np.int64)
+    cuts = fit.thresholds.at(fit.tau)
+    return bool((np.abs(cuts[part] - eta[:, None]) > edge).any())
+
+
+def _constraints(fit: Fitted) -> Floats:
+    """Rows a of parameters β, τ such that no answer loses probability along d where a'd >= 0 for all."""
+    d = fit.design
+    if not d.categories:
+        up, down = d.y > 0, d.trials > d.y
+        if fit.family == "poisson":
+            up, down = d.y > 0, np.ones(len(d.y), bool)
+        return np.unique(np.vstack([d.X[up], -d.X[down]]), axis=0)
+    cuts, y, last = fit.thresholds.map, d.y.astype(np.int64), len(d.categories) - 1
+    part = fit.part if len(fit.part) else np.zeros(len(y), np.int64)
+    below, above = y < last, y > 0
+    upper = np.hstack([-d.X[below], cuts[part[below], y[below]]])
+    lower = np.hstack([d.X[above], -cuts[part[above], y[above] - 1]])
+    return np.unique(np.vstack([upper, lower]), axis=0)
+
+
+def runaway(A: Floats) -> NDArray[np.bool_]:
+    """Find which elements of d can move while a'd >= 0 for every row a, and a'd > 0 for some.
+
+    Parameters
+    ----------
+    A : (M, P) float array
+        Of full column rank, so that every direction but 0 raises some row.
+
+    Returns
+    -------
+    (P,) bool array
+
+    Examples
+    --------
+    >>> runaway(np.array([[1.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]))
+    array([False,  True])
+    >>> runaway(np.array([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]))
+    array([False, False])
+    """
+    P = A.shape[1]
+    size = np.abs(A).max(axis=0, initial=0.0)
+    own = A / np.where(size > 0, size, 1.0)
+    if not _raises(own, own.sum(axis=0), len(own)):
+        return np.zeros(P, bool)
+    return np.array([any(_raises(own, sign * unit, 1) for sign in (1, -1)) for unit in np.eye(P)], bool)
+
+
+def _raises(A: Floats, along: Floats, scale: float) -> bool:
+    """Whether a direction d of the unit cube with Ad >= 0 has along'd > 0."""
+    from scipy.optimize import linprog
+
+    found = linprog(-along, A_ub=-A, b_ub=np.zeros(len(A)), bounds=(-1, 1), method="highs")
+    return bool(found.status == 0 and -found.fun > TINY * scale)
+
+
+# ---- What the sizes of a design say against the approximations that its fit rests on ---------------------------------
+
+#: Levels of a factor under which Wald and profile intervals of what varies between them are too short; and by REML.
+LEVELS, LEVELS_REML = 30, 10
+#: The rarer answer, per level, under which Laplace's approximation shifts the intercept.
+RARE = "rarer answer less than once per level"
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A factor that is small for the method of its fit.
+
+    Attributes
+    ----------
+    flag : str
+        :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``.
+    kind : {'calls', 'answers', 'levels'}
+        What is short.
+    factor : str
+    levels : tuple of str
+        The levels that it has.
+    seen : float
+        Calls per level, rarer answers in all, or levels.
+    """
+
+    flag: str
+    kind: str
+    factor: str
+    levels: tuple[str, ...]
+    seen: float
+
+
+def shortages(fit: Fitted) -> tuple[Shortage, ...]:
+    """What is short, factor by factor; the limits are those of docs/coverage_models.csv.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    tuple of Shortage
+    """
+    return tuple(dict.fromkeys([*_calls(fit), *_answers(fit), *_short_of_levels(fit)]))
+
+
+def scarce(fit: Fitted) -> tuple[str, ...]:
+    """Return the flags of a design that is small for its method; the limits are those of docs/coverage_models.csv.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    tuple of str
+        ``fewer than 5 calls per level``, on average, of a binary or ordered response by Laplace's approximation: it
+        makes standard deviations too small. ``rarer answer less than once per level``, of a binary response by the
+        same: it makes the intercept too extreme. Quadrature cures both. ``fewer than 30 levels of judge`` (10 by
+        REML): intervals of the intercept and of effects that vary between judges cover too little, and so do profiles
+        of the standard deviation; effects that vary within judges do not suffer.
+    """
+    return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
+
+
+def _calls(fit: Fitted) -> Iterator[Shortage]:
+    for term, calls in zip(fit.design.terms, sparse(fit), strict=True):
+        if calls:
+            yield Shortage(FEW_CALLS, "calls", term.factor, term.levels, calls)
+
+
+def _answers(fit: Fitted) -> Iterator[Shortage]:
+    """Factors with more levels than there are answers of the rarer kind."""
+    d = fit.design
+    if fit.method != "Laplace" or fit.family != "binomial":
+        return
+    rarer = min(float(d.count @ d.y), float(d.count @ (d.trials - d.y)))
+    for term in d.terms:
+        if rarer < len(term.levels):
+            yield Shortage(RARE, "answers", term.factor, term.levels, rarer)
+
+
+def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
+    least = LEVELS_REML if fit.method == "REML" else 0 if drawn(fit) is not None else LEVELS
+    for term in fit.design.terms:
+        if len(term.levels) < least:
+            flag = f"fewer than {least} levels of {term.factor}"
+            yield Shortage(flag, "levels", term.factor, term.levels, float(len(term.levels)))
+
+
+# ---- Random terms in the words of their formula ----------------------------------------------------------------------
+
+
+def written(fit: Fitted, t: int) -> str:
+    """Return a random term as it was written; one of ``||`` or ``/`` as what it stands for.
+
+    Parameters
+    ----------
+    fit : Fitted
+    t : int
+        Number of the term.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from judgestats.models.fitting import fit
+    >>> calls = pd.DataFrame({"y": [1, 0, 1, 1] * 4, "x": range(16), "g": list("aabbccdd") * 2})
+    >>> written(fit("y ~ x + (x | g)", calls), 0), written(fit("y ~ x + (x || g)", calls), 1)
+    ('(x|g)', '(0 + x|g)')
+    """
+    formula = fit.design.formula
+    part = formula.random[t]
+    short = f"({part.expression.removeprefix('1 + ')}|{part.factor})"
+    return short if short.replace(" ", "") in formula.source.replace(" ", "") else str(part)
+
+
+def left_out(fit: Fitted, t: int, column: int) -> str:
+    """Say how to write a model without a column of a random term.
+
+    Parameters
+    ----------
+    fit : Fitted
+    t, column : int
+
+    Returns
+    -------
+    str
+        ``Leave (1|item) out``, or ``Write (1|item) in place of (x|item)``.
+    """
+    names = fit.design.terms[t].names
+    if len(names) == 1:
+        return f"Leave {written(fit, t)} out"
+    rest = [n for k, n in enumerate(names) if k != column]
+    if not _plain(fit, t):
+        return f"Leave {names[column]} of {written(fit, t)} out"
+    return f"Write {_spelled(rest, fit.design.terms[t].factor)} in place of {written(fit, t)}"
+
+
+def uncorrelated(fit: Fitted, t: int) -> str:
+    """Write a random term without its correlations.
+
+    Parameters
+    ----------
+    fit : Fitted
+    t : int
+
+    Returns
+    -------
+    str
+        ``(x||item)``; of a term of categories ``(1|item) + (1|item:strategy)``.
+    """
+    term, left = fit.design.terms[t], fit.design.lefts[t]
+    if not _plain(fit, t):
+        return " + ".join([f"(1|{term.factor})", *(f"(1|{term.factor}:{c})" for c in left.factors)])
+    return _spelled(list(term.names), term.factor, "||")
+
+
+def _plain(fit: Fitted, t: int) -> bool:
+    """Whether every column of a random term is a term of its formula by that name."""
+    left = fit.design.lefts[t]
+    return not left.factors and all(place.stop - place.start == 1 for place in left.terms.values())
+
+
+def _spelled(names: list[str], factor: str, bar: str = "|") -> str:
+    slopes = " + ".join(n for n in names if n != "Intercept")
+    if "Intercept" not in names:
+        return f"(0 + {slopes}{bar}{factor})"
+    return f"({slopes or '1'}{bar}{factor})"
+
+
+# ---- What is doubtful in a fit, as rows with advice ------------------------------------------------------------------
+
+#: Columns of :func:`check`; those of :func:`judgestats.check` but for the row numbers, which a fit does not have.
+COLUMNS = ("level", "column", "what", "n", "example", "cure")
+#: Fewer levels than this say hardly anything about a variance; sizes.LEVELS are too few for intervals.
+FEW_LEVELS = 5
+#: Fewer levels than this want t in place of z.
+FEW_FOR_Z = 10
+#: Fewer clusters than this make robust standard errors too small.
+FEW_CLUSTERS = 30
+#: A column that has one value in a greater share of the rows is nearly constant.
+CONSTANT = 0.99
+#: A group column with more levels for each call is nearly one level per call.
+ONE_EACH = 0.9
+#: Whole numbers, at most so many, may be labels.
+LABELS = 12
+#: A column whose mean is so many standard deviations from 0 should be centred.
+FAR = 20
+#: Standard errors by which Laplace's approximation may be off; then a 95 % interval still covers .94.
+LAPLACE = 0.25
+#: Columns that name things.
+NAMES = tuple(c.name for kind in VOCABULARY.values() for c in kind if c.key and c.type in ("text", "category"))
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """One row of :func:`check`."""
+
+    level: str
+    column: str
+    what: str
+    n: float
+    example: str = ""
+    cure: str = ""
+
+
+def check(fit: Fitted) -> pd.DataFrame:
+    """List what is wrong or doubtful in a fit.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each finding: ``level`` (``fault``: numbers not to be used as they are; ``doubt``: look before you use
+        them; ``set aside``: rows, columns or categories left out; ``counted``: worth knowing; ``account``: rows used
+        and set aside), ``column``, ``what``, ``n`` (rows, levels or calls it concerns), ``example``, ``cure``.
+
+    Notes
+    -----
+    Faults: no convergence, a Hessian that is not positive definite, separation, and numerical integration with too few
+    nodes: a refined rule moves the log likelihood by 1e-6 or more, or an estimate by 0.01 standard errors (where
+    Laplace's approximation was asked for: by a quarter of one). Doubts: singular fits; what the study of coverage found
+    too small (grouping factors with fewer than 30 levels, 10 by REML, with a sharper word below 5; under Laplace's
+    approximation fewer than 5 calls per level, or the rarer answer less than once per level); grouping factors with
+    nearly one call in each level, columns that are nearly constant or are names used as numbers, clusters too few for
+    robust errors, and what is known against an engine. Of a sampled fit: R-hat above 1.01 is a fault; fewer than 400
+    effective draws, divergent transitions, and parameters that are driven by their prior (posterior sd above 0.8 of the
+    prior's) or lie outside its central 95 % are doubts.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> calls = pd.DataFrame({"y": [0, 1, 0, 1, 1, 1], "s": list("aaabbb"), "n": [9, 5, 2, 4, 8, 1]})
+    >>> js.fit("y ~ s", calls, counts="n").check()[["level", "column", "what", "n"]]
+         level column                 what   n
+    0    fault      s  'b' always has 1: separation  13.0
+    1  account                   rows used  29.0
+    2  account              rows set aside   0.0
+    """
+    found = [doubt for search in SEARCHES for doubt in search(fit)]
+    aside = fit.design.n_missing + fit.design.n_zero
+    found += [Doubt("account", "", "rows used", fit.n), Doubt("account", "", "rows set aside", aside)]
+    return pd.DataFrame([astuple(d) for d in found], columns=list(COLUMNS))
+
+
+def _optimum(fit: Fitted) -> Iterator[Doubt]:
+    if not fit.converged and sampled.drawn(fit) is None:
+        cure = "Leave out a random term, or scale the numeric columns; the steps are in fit.log."
+        yield Doubt("fault", "", "the search did not converge", 1, "", cure)
+    if NO_HESSIAN in fit.notes and SEPARATION not in fit.notes:
+        cure = "Parameters cannot be told apart: leave out a term."
+        yield Doubt("fault", "", "Hessian not positive definite, no standard errors", fit.df, "", cure)
+
+
+def _integration(fit: Fitted) -> Iterator[Doubt]:
+    """A rule that a finer one moves."""
+    found, laplace = refined(fit), fit.method == "Laplace"
+    if found is None or (found.estimates < LAPLACE if laplace else found.settled):
+        return
+    moves = f"the log-likelihood by {found.loglik:+.2g}, an estimate by {found.estimates:.2g} standard errors"
+    what = f"{fit.method}: {'too coarse' if laplace else 'too few nodes'}, a refined rule moves {moves}"
+    cure = 'Pass n_quadrature="auto".'
+    if fit.approximation == "trapezoid":
+        cure = (
+            "The standard deviation has no end: nearly all levels have one answer only. Take more calls per level, or "
+            "engine='pymc', whose prior bounds it."
+        )
+    yield Doubt("fault", fit.design.terms[0].factor, what, 1, "", cure)
+
+
+def _separation(fit: Fitted) -> Iterator[Doubt]:
+    """Levels with one answer only; failing that, the parameters that run away."""
+    if SEPARATION not in fit.notes:
+        return
+    names = fit.options.get("separated", ())
+    cure = (
+        "Its coefficient is infinite. Merge the level, leave the term out, or make it a random effect, which shrinks; "
+        "a likelihood-ratio test (anova) still holds."
+    )
+    alone = [doubt for column in _factors(fit) for doubt in _one_answer(fit, column, cure)]
+    if alone:
+        yield from alone
+        return
+    yield Doubt(
+        "fault", ", ".join(names), "separation: the terms together predict an answer without fail", len(names), "", cure
+    )
+
+
+def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Doubt]:
+    d = fit.design
+    levels = labels(d.frame[column]).to_numpy(dtype=object)
+    lowest, highest = (0.0, float(len(d.categories) - 1)) if d.categories else (0.0, 1.0)
+    for level in sorted(set(levels)):
+        own = levels == level
+        calls = d.count[own] * d.trials[own]
+        share = d.y[own] / d.trials[own] if fit.family == "binomial" else d.y[own]
+        for value in (lowest, highest) if fit.family != "poisson" else (lowest,):
+            if (share == value).all():
+                answer = d.categories[int(value)] if d.categories else f"{value:.0f}"
+                yield Doubt(
+                    "fault", column, f"{level!r} always has {answer}: separation", float(calls.sum()), str(level), cure
+                )
+
+
+def _factors(fit: Fitted) -> list[str]:
+    """Categorical columns of the fixed part, and columns by which thresholds vary."""
+    partition = fit.options.get("partition")
+    own = [*fit.design.fixed.factors, *(partition.columns.values() if partition is not None else ())]
+    return [c for c in dict.fromkeys(own) if c in fit.design.frame]
+
+
+def _singular(fit: Fitted) -> Iterator[Doubt]:
+    if SINGULAR not in fit.notes:
+        return
+    scale = fit.residual if fit.family == "gaussian" else 1.0
+    for own, value in zip(components.components(fit), components.values(fit), strict=True):
+        if own.t < 0:
+            continue
+        term = fit.design.terms[own.t]
+        size = len(term.levels)
+        if own.is_sd and value < 1e-3 * scale:
+            cure = f"{left_out(fit, own.t, own.i)}; what is left is the same. Errors of the rest hold given 0."
+            yield Doubt("doubt", own.group, f"singular fit: {own.term} is 0", size, "", cure)
+        elif not own.is_sd and abs(value) > 0.999:
+            cure = f"The data do not carry the correlation: write {uncorrelated(fit, own.t)}."
+            yield Doubt("doubt", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", cure)
+    for t, (term, L) in enumerate(zip(fit.design.terms, fit.factors(), strict=True)):
+        if len(L) > 2 and np.linalg.svd(L, compute_uv=False).min() < 1e-3 * scale:
+            cure = f"The data do not carry all correlations: write {uncorrelated(fit, t)}."
+            what = f"singular fit: {written(fit, t)} has a combination without variance"
+            yield Doubt("doubt", term.factor, what, len(term.levels), "", cure)
+
+
+def _levels(fit: Fitted) -> Iterator[Doubt]:
+    d = fit.design
+    calls = float(d.count @ d.trials)
+    for term in {t.factor: t for t in d.terms}.values():
+        size = len(term.levels)
+        if fit.family == "binomial" and size > ONE_EACH * calls:
+            cure = "The variance of a level with one call cannot be told from chance. Leave the term out."
+            yield Doubt("doubt", term.factor, f"{size:,} levels for {calls:,.0f} calls", size, term.levels[0], cure)
+
+
+def _sizes(fit: Fitted) -> Iterator[Doubt]:
+    """What is too small for the method, by the study of coverage."""
+    terms = fit.design.terms
+    scalar = len(terms) == 1 and len(terms[0].names) == 1
+    nodes = 'Pass n_quadrature="auto".' if scalar else "Intervals by confint(method='bootstrap') know more."
+    for short in shortages(fit):
+        what, example, cure = _told(fit, short, nodes)
+        yield Doubt("doubt", short.factor, f"{short.flag}: {what}", len(short.levels), example, cure)
+
+
+def _told(fit: Fitted, short: Shortage, nodes: str) -> tuple[str, str, str]:
+    """What is short in numbers, an example, a cure."""
+    if short.kind == "calls":
+        cure = f"Laplace's approximation makes variances and effects too small, large variances far too large. {nodes}"
+        return f"{short.seen:.1f} under Laplace's approximation", short.levels[0], cure
+    if short.kind == "answers":
+        cure = f"Laplace's approximation makes the intercept too extreme. {nodes}"
+        return f"{short.seen:,.0f} for {len(short.levels):,} levels under Laplace's approximation", "", cure
+    if short.seen < FEW_LEVELS:
+        cure = f"Its variance is hardly known, and its interval too short. Take {short.factor} as a fixed effect."
+        return f"{short.seen:.0f} only", ", ".join(short.levels), cure
+    return f"{short.seen:.0f}", "", _few_levels(fit, short)
+
+
+def _few_levels(fit: Fitted, short: Shortage) -> str:
+    """What few levels do to intervals, and what helps."""
+    what = f"the intercept and of effects that vary between levels of {short.factor}"
+    own = freedom.rule(fit)
+    if own == short.factor:
+        return f"Intervals of {what} are of t, as asked for; that of its sd is too short."
+    if own == freedom.SATTERTHWAITE:
+        if fit.method == "REML":
+            return "Intervals of the fixed effects (t, Satterthwaite) hold; the profile of its sd is too short."
+        return f"Intervals of {what} are somewhat too short, and so is the profile of its sd. Pass reml=True."
+    within = "effects that vary within them do not suffer"
+    advice = f" Pass fit(..., df={short.factor!r}): t in place of z." if short.seen < FEW_FOR_Z else ""
+    return f"Intervals of {what} are too short, and so is that of its sd; {within}.{advice}"
+
+
+def _columns(fit: Fitted) -> Iterator[Doubt]:
+    """Columns of the fixed part that look like something else."""
+    d = fit.design
+    for column in (c for c in d.fixed.columns if c in d.frame):
+        values = d.frame[column]
+        sums = pd.Series(d.count).groupby(values.to_numpy()).sum()
+        if len(sums) > 1 and sums.max() > CONSTANT * sums.sum():
+            what, rest = f"nearly always {sums.idxmax()!r}", float(sums.sum() - sums.max())
+            yield Doubt(
+                "doubt", column, what, rest, "", "What it does rests on these few rows. See whether it belongs in."
+            )
+        if column in d.fixed.numerics and column not in d.fixed.factors and not pd.api.types.is_bool_dtype(values):
+            yield from _as_number(column, sums.index)
+            yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
+
+
+def _as_number(column: str, index: Any) -> Iterator[Doubt]:
+    """Whole numbers that may be labels."""
+    numbers = np.asarray(index, float)
+    if len(numbers) < 3 or (numbers % 1 != 0).any():
+        return
+    example = ", ".join(f"{v:.0f}" for v in numbers[:3])
+    cure = f"If these are labels, write C({column}), or make them random: (1|{column})."
+    if column in NAMES or column.lower() == "id" or column.lower().endswith(("_id", ".id")):
+        yield Doubt("doubt", column, "names used as numbers", len(numbers), example, cure)
+    elif len(numbers) <= LABELS:
+        yield Doubt("counted", column, "whole numbers used as numbers", len(numbers), example, cure)
+
+
+def _far(column: str, values: Floats, count: Floats) -> Iterator[Doubt]:
+    """Numbers whose origin lies far away: steps along them and the intercept can hardly be told apart."""
+    mean = float(np.average(values, weights=count))
+    sd = float(np.sqrt(np.average((values - mean) ** 2, weights=count)))
+    if abs(mean) > FAR * sd > 0:
+        cure = f"Write center({column}): the slope stays, and the search and its errors are sounder."
+        yield Doubt("doubt", column, f"mean {mean:.4g}, spread {sd:.2g}: the origin is far away", len(values), "", cure)
+
+
+def _engine(fit: Fitted) -> Iterator[Doubt]:
+    if TOO_SMALL in fit.notes:
+        cure = "Of no use but for comparison: errors were 3 to 14 times too small where checked. Use engine='ml'."
+        yield Doubt("fault", "", "statsmodels' variational Bayes: standard errors too small", fit.n_fixed, "", cure)
+    clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
+    if clusters < FEW_CLUSTERS:
+        cure = "Robust standard errors of few clusters are too small. Use engine='ml'."
+        yield Doubt("doubt", str(fit.options["cluster"]), f"{clusters} clusters", clusters, "", cure)
+    if fit.engine == "lpm":
+        mean = fit.design.X @ fit.beta + fit.design.offset
+        outside = float(fit.design.count[(mean < 0) | (mean > 1)].sum())
+        if outside:
+            cure = "A linear model of probabilities does not know their bounds. Use engine='ml'."
+            yield Doubt("doubt", "", "fitted probabilities below 0 or above 1", outside, "", cure)
+
+
+def _posterior(fit: Fitted) -> Iterator[Doubt]:
+    """Mixing of the chains, and what priors and data say of each other."""
+    draws = sampled.drawn(fit)
+    if draws is not None:
+        yield from (Doubt(*row) for row in sampled.doubts(fit, draws))
+
+
+def _left_out(fit: Fitted) -> Iterator[Doubt]:
+    d = fit.design
+    if d.n_missing:
+        columns = ", ".join(d.formula.variables)
+        yield Doubt("set aside", columns, "rows with a missing value, or invalid", d.n_missing)
+    if d.n_zero:
+        yield Doubt("set aside", str(d.counted), "count is zero", d.n_zero)
+    for name in d.aliased:
+        cure = "It is a combination of the columns before it, and has no coefficient. Leave it out."
+        yield Doubt("set aside", name, "aliased", 1, "", cure)
+    for note in d.notes:
+        what = f"category without a row: {note[3:]}" if note.startswith("no ") else note
+        yield Doubt("set aside", d.formula.response, what, 1)
+
+
+SEARCHES: tuple[Callable[[Fitted], Iterator[Doubt]], ...] = (
+    _optimum, _integration, _separation, _engine, _singular, _sizes, _levels, _columns, _posterior, _left_out,
+)  # fmt: skip

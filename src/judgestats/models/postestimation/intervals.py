@@ -1,0 +1,349 @@
+"""Intervals of all parameters: Wald, profile likelihood, parametric bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from judgestats.errors import DesignError, JudgestatsError, choose, confidence, suggestion
+from judgestats.kernels.resampling import generator
+from judgestats.models.fitted import Fitted
+from judgestats.models.postestimation import components
+from judgestats.models.postestimation.components import Component
+from judgestats.models.postestimation.profiling import (
+    Curve,
+    Plain,
+    Spreads,
+    Surface,
+    chart_of,
+    chart_of_component,
+    end,
+    ends,
+    fixed_of_linear,
+    surface,
+)
+from judgestats.models.postestimation.sampled import drawn
+from judgestats.models.postestimation.simulation import refitted
+from judgestats.models.postestimation.tables import tidy
+from judgestats.results import RESAMPLES_AGREE, flags
+
+Floats = NDArray[np.float64]
+METHODS = ("wald", "profile", "bootstrap")
+COLUMNS = ("group", "term", "estimate", "conf_low", "conf_high", "method", "flag")
+
+#: The likelihood at a standard deviation of zero, or a correlation of one, lies within the cut-off.
+AT_ZERO = "0 not excluded"
+AT_ONE = "1 not excluded"
+#: The likelihood does not fall so far.
+OPEN = "likelihood does not fall off"
+#: How far down the log of a standard deviation is followed, and how far out Fisher's z of a correlation.
+_FAR, _EDGE = 9.0, 6.0
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A row of the table: a fixed effect or a threshold (`place` in the parameters), or a component."""
+
+    group: str
+    term: str
+    place: int
+    component: Component | None = None
+
+
+def confint(
+    fit: Fitted,
+    *,
+    method: Literal["wald", "profile", "bootstrap"] = "wald",
+    terms: str | Iterable[str] | None = None,
+    conf_level: float = 0.95,
+    n_resamples: int = 2000,
+    seed: Any = 0,
+) -> pd.DataFrame:
+    """Intervals of the parameters.
+
+    Parameters
+    ----------
+    fit : Fitted
+    method : {'wald', 'profile', 'bootstrap'}
+        ``wald``: estimate ± quantile × standard error; of a standard deviation on the log scale, of a correlation on
+        Fisher's z scale; of a sampled fit quantiles of its draws. ``profile``: where the likelihood,
+        the best over all other parameters, falls by half the quantile squared; of a Gaussian model by maximum
+        likelihood, also where the fit is by REML (as in lme4).
+        ``bootstrap``: percentiles of refits to responses drawn from the fit with new random effects; a refit that
+        fails is counted in `flag`.
+    terms : str or sequence of str, optional
+        Terms or groups, as in ``tidy()``: ``strategy[S8]``, ``sd(Intercept|item)``, ``item``, ``fixed``. All of them
+        if None.
+    conf_level : float
+    n_resamples : int
+        Refits of the bootstrap.
+    seed : int, Generator or None
+        Of the bootstrap.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``group``, ``term``, ``estimate``, ``conf_low``, ``conf_high``, ``method``, ``flag``. Wald: NaN with
+        ``singular fit`` for a standard deviation of zero and its correlations. Profile: ``conf_low`` of a standard
+        deviation is 0, with ``0 not excluded``, where zero lies within the cut-off; the end is infinite, with
+        ``likelihood does not fall off``, where the data do not bound it, as under separation.
+
+    Raises
+    ------
+    DesignError
+        If an option is unknown; if the engine has no likelihood to profile (only ``ml`` does), or cannot fit again.
+
+    Notes
+    -----
+    Wald intervals count on many levels of each factor; with fewer than 10 take ``profile``. The profile of a Laplace
+    approximation inherits its bias: with fewer than 5 binary calls a level, fit one scalar random term with
+    ``n_quadrature="auto"``.
+
+    Source: Bates, Mächler, Bolker and Walker 2015, "Fitting linear mixed-effects models using lme4", section 5.1;
+    Venzon and Moolgavkar 1988.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> calls = pd.DataFrame({"k": [1, 3, 2, 5, 4, 5], "n": 6, "item": list("abcdef")})
+    >>> fit = js.fit("cbind(k, n - k) ~ 1 + (1|item)", calls)
+    >>> fit.confint(method="profile")[["term", "flag"]]
+                     term            flag
+    0           Intercept
+    1  sd(Intercept|item)  0 not excluded
+    """
+    choose(method, METHODS, "method")
+    cut = float(-ndtri((1 - confidence(conf_level)) / 2))
+    chosen = _chosen(parameters(fit), terms)
+    if method == "wald":
+        rows = _wald(fit, chosen, conf_level)
+    elif method == "profile":
+        _refuse(fit)
+        rows = _profiles(fit, chosen, cut)
+    else:
+        rows = _bootstrap(fit, chosen, conf_level, n_resamples, seed)
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def parameters(fit: Fitted) -> list[Parameter]:
+    """All rows of the table, in order.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    list of Parameter
+        Fixed effects, thresholds, components of variance.
+    """
+    location = enumerate(fit.names[: fit.n_location])
+    result = [Parameter("fixed", name, k) for k, name in location]
+    return result + [Parameter(c.group, c.term, -1, c) for c in components.components(fit)]
+
+
+def _chosen(all_: list[Parameter], terms: str | Iterable[str] | None) -> list[tuple[int, Parameter]]:
+    if terms is None:
+        return list(enumerate(all_))
+    asked = [terms] if isinstance(terms, str) else list(terms)
+    known = [*(p.term for p in all_), *dict.fromkeys(p.group for p in all_)]
+    for name in asked:
+        if name not in known:
+            listed = ", ".join(repr(k) for k in known)
+            raise DesignError(f"terms={name!r} is none of this fit. Allowed: {listed}.{suggestion(str(name), known)}")
+    return [(k, p) for k, p in enumerate(all_) if p.term in asked or p.group in asked]
+
+
+def estimates(fit: Fitted) -> Floats:
+    """Estimates of :func:`parameters`.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    (K,) float array
+    """
+    return np.concatenate([fit.params[: fit.n_location], components.values(fit)])
+
+
+def _row(own: Parameter, estimate: float, low: float, high: float, method: str, *notes: str) -> dict[str, Any]:
+    return dict(zip(COLUMNS, (own.group, own.term, estimate, low, high, method, flags(*notes)), strict=True))
+
+
+# ---- Wald -----------------------------------------------------------------------------------------------------------
+
+
+def _wald(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], conf_level: float) -> list[dict[str, Any]]:
+    table = tidy(fit, conf_level=conf_level).iloc[[k for k, _ in chosen]]
+    table["method"] = "wald" if drawn(fit) is None else "posterior quantiles"
+    return list(table[list(COLUMNS)].to_dict("records"))
+
+
+# ---- profile --------------------------------------------------------------------------------------------------------
+
+
+def _refuse(fit: Fitted) -> None:
+    if fit.engine != "ml":
+        raise DesignError(
+            f"method='profile' needs a likelihood that can be minimised again, and engine={fit.engine!r} gives none. "
+            "Fit with engine='ml', or use method='wald'."
+        )
+
+
+def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) -> list[dict[str, Any]]:
+    found, method = estimates(fit), "profile, ML" if fit.method == "REML" else "profile"
+    linear = fit.family == "gaussian"
+    whole = surface(fit) if not linear or any(own.component for _, own in chosen) else None
+    rows = []
+    for k, own in chosen:
+        if own.component is not None:
+            assert whole is not None
+            low, high, note = _component(fit, whole, own.component, cut)
+        elif linear:
+            curve, least, estimate, error = fixed_of_linear(fit, own.place)
+            low, high = ends(curve, least, estimate, error, cut)
+            note = ""
+        else:
+            assert whole is not None
+            along = Curve(whole, chart_of(fit, own.place))
+            low, high = ends(along, whole.value, along.estimate, along.error, cut)
+            note = ""
+        open_ = OPEN if np.isinf([low, high]).any() else ""
+        rows.append(_row(own, found[k], low, high, method, note, open_))
+    return rows
+
+
+def _component(fit: Fitted, whole: Surface, own: Component, cut: float) -> tuple[float, float, str]:
+    """Profile of a standard deviation on the log scale, of a correlation on Fisher's z scale."""
+    if own.t < 0:
+        along = Curve(whole, Plain(len(whole.x) - 1))  # its log
+        low, high = ends(along, whole.value, along.estimate, along.error, cut)
+        return float(np.exp(low)), float(np.exp(high)), ""
+    shift = fit.n_location if fit.family == "gaussian" else 0
+    along = Curve(whole, chart_of_component(own, shift))
+    return _sd(along, whole, own, cut) if own.is_sd else _correlation(along, whole, cut)
+
+
+def _sd(along: Curve, whole: Surface, own: Component, cut: float) -> tuple[float, float, str]:
+    unit = float(np.exp(whole.x[-1])) if isinstance(whole.objective, Spreads) else 1.0
+    scale = abs(along.estimate) if abs(along.estimate) > 1e-4 * unit else 0.02 * unit
+    sign = 1.0 if along.estimate >= 0 else -1.0
+
+    def curve(t: float) -> float:
+        return along(sign * float(np.exp(t)))
+
+    least, t, error = whole.value, float(np.log(scale)), float(np.clip(along.error / scale, 1e-6, 1.0))
+    high = float(np.exp(end(curve, least, t, error, cut)))
+    if own.size == 1 and along(0.0) - least <= cut**2 / 2:
+        return 0.0, high, AT_ZERO
+    low = float(np.exp(end(curve, least, t, -error, cut, limit=_FAR)))
+    return low, high, "" if low > 0 else AT_ZERO
+
+
+def _correlation(along: Curve, whole: Surface, cut: float) -> tuple[float, float, str]:
+    def curve(z: float) -> float:
+        return along(float(np.tanh(z)))
+
+    z, error = float(np.arctanh(along.estimate)), float(np.clip(along.error / (1 - along.estimate**2), 1e-6, 1.0))
+    low, high = (
+        float(np.tanh(end(curve, whole.value, z, side * error, cut, limit=max(_EDGE - side * z, 0.1))))
+        for side in (-1.0, 1.0)
+    )
+    return low, high, "" if max(-low, high) < 1 else AT_ONE
+
+
+def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
+    """By how much minus the log likelihood rises where a parameter is held, the others at their best.
+
+    Parameters
+    ----------
+    fit : Fitted
+        By ``engine="ml"``.
+    own : Parameter
+        One of :func:`parameters`.
+    value : float
+
+    Returns
+    -------
+    float
+        A profile interval holds the values where it is at most half the quantile squared.
+    """
+    _refuse(fit)
+    if own.component is None and fit.family == "gaussian":
+        curve, least, _, _ = fixed_of_linear(fit, own.place)
+        return curve(value) - least
+    whole = surface(fit)
+    if own.component is None:
+        return Curve(whole, chart_of(fit, own.place))(value) - whole.value
+    if own.component.t < 0:
+        return Curve(whole, Plain(len(whole.x) - 1))(float(np.log(value))) - whole.value
+    shift = fit.n_location if fit.family == "gaussian" else 0
+    return Curve(whole, chart_of_component(own.component, shift))(value) - whole.value
+
+
+# ---- bootstrap ------------------------------------------------------------------------------------------------------
+
+
+def _bootstrap(
+    fit: Fitted, chosen: Sequence[tuple[int, Parameter]], conf_level: float, n_resamples: int, seed: Any
+) -> list[dict[str, Any]]:
+    found = estimates(fit)
+    drawn, failed = resamples(fit, n_resamples, seed)
+    tail = (1 - conf_level) / 2
+    rows = []
+    for k, own in chosen:
+        values = drawn[:, k][np.isfinite(drawn[:, k])]
+        lost = n_resamples - failed - len(values)
+        notes = [f"{failed} of {n_resamples} refits failed" if failed else ""]
+        notes.append(f"not defined in {lost} refits" if lost else "")
+        low, high = np.quantile(values, [tail, 1 - tail]) if len(values) > 1 else (np.nan, np.nan)
+        if low == high:
+            low, high = np.nan, np.nan
+            notes.append(RESAMPLES_AGREE)
+        rows.append(_row(own, found[k], float(low), float(high), "bootstrap", *notes))
+    return rows
+
+
+def resamples(fit: Fitted, n_resamples: int, seed: Any) -> tuple[Floats, int]:
+    """Estimates of refits to drawn responses.
+
+    Parameters
+    ----------
+    fit : Fitted
+    n_resamples : int
+    seed : int, Generator or None
+
+    Returns
+    -------
+    drawn : (B, K) float array
+        Of the refits that converged.
+    failed : int
+        Those that did not.
+    """
+    if not (isinstance(n_resamples, int | np.integer) and n_resamples > 0):
+        raise DesignError(f"n_resamples={n_resamples!r} is no number of refits. Allowed: 1, 2, 3, ...; use 1000, say.")
+    rng = generator(seed, ("confint",))
+    drawn, failed = [], 0
+    for _ in range(n_resamples):
+        try:
+            again = refitted(fit, rng)
+            values = estimates(again) if again.converged else None
+        except (np.linalg.LinAlgError, FloatingPointError):
+            values = None
+        except DesignError:
+            raise
+        except JudgestatsError:
+            values = None
+        if values is None:
+            failed += 1
+        else:
+            drawn.append(values)
+    return np.reshape(drawn, (len(drawn), len(estimates(fit)))), failed

@@ -1,0 +1,304 @@
+"""Average marginal effects, random effects integrated out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, suggestion
+from judgestats.models.coding.frames import label
+from judgestats.models.fitted import Fitted
+from judgestats.models.postestimation import freedom
+from judgestats.models.postestimation.delta import doubts, normal_quantile, spread, trusted
+from judgestats.models.postestimation.prediction import (
+    NOT_ESTIMABLE,
+    estimable,
+    gradient,
+    mean,
+    parted,
+    rows_of,
+    scale_of,
+)
+from judgestats.results import flags
+from judgestats.schema.columns import grouping, names
+
+Floats = NDArray[np.float64]
+
+UNITS = {"probability": "percentage points", "count": "count", "score": "score"}
+NUMBERS = ("estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high")
+COLUMNS = ("variable", "term", "category", *NUMBERS, "unit", "method", "flag")
+#: A step of the derivative, in ranges of the variable.
+STEP = 1e-4
+UNDEFINED = "no derivative in some rows"
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """One effect: the difference of two tables of rows, over a step."""
+
+    variable: str
+    term: str
+    above: pd.DataFrame
+    below: pd.DataFrame
+    step: Floats
+
+
+def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: float = 0.95) -> pd.DataFrame:
+    """Average marginal effects: what a variable changes on the scale of the response.
+
+    The random effects are integrated out, so that an effect is that in the population of items, judges and so on, not
+    that at a typical one. Its standard error counts the fixed effects, the thresholds and the variances.
+
+    Parameters
+    ----------
+    fit : Fitted
+    variables : str or sequence of str, optional
+        Columns of the right side; by default all that the fixed effects use.
+    by : str or sequence of str
+        Columns of the formula: effects within each of their groups of rows.
+    conf_level : float
+
+    Returns
+    -------
+    pandas.DataFrame
+        The `by` columns, ``variable``, ``term``, ``category`` (cumulative models: the effect on the probability of
+        each), ``estimate``, ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``unit``
+        (``percentage points``, ``count``, ``score``), ``method``, ``flag``; ``df`` as in ``tidy()``. A factor has a row
+        for each level but the first, ``strategy[S8] - strategy[B0]``: all rows at the one level, and all at the other.
+        A number has its mean derivative, ``x``.
+
+    Raises
+    ------
+    DesignError
+        If a variable is none of the model's.
+    SchemaError
+        If `by` names a column that the formula does not.
+
+    Notes
+    -----
+    The average is over the calls of the data: a row counts as often as it occurs, times its trials, so that a tally
+    and its calls give the same. The rows are taken as fixed. Prior weights play no part. The derivative is a central
+    difference with a step of at most 1e-4 of the range; where there is none, as for a root at 0, it is NaN with a flag.
+    Engine ``lpm`` has probabilities as its scale: percentage points.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
+    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
+    >>> fit.margins()[["term", "estimate", "std_error", "unit"]].round(3)
+                              term  estimate  std_error               unit
+    0  strategy[S8] - strategy[B0]      20.0      6.325  percentage points
+    """
+    normal_quantile(conf_level)
+    d = fit.design
+    groups = grouping(by, d.frame.columns, "formula's columns")
+    frame, weight = _distinct(fit, groups)
+    asked = _asked(fit, frame, variables)
+    keys, pool = _pool(frame, weight, groups)
+    tables = [_table(fit, own, keys, pool, groups, conf_level) for v in asked for own in _effects(fit, frame, v)]
+    tables = [t for t in tables if t is not None]
+    if not tables:
+        raise DesignError(f"{fit.formula!r} has no variables, so that there is no effect. Add one, or use predict().")
+    result = pd.concat(tables, ignore_index=True)
+    if groups:
+        result = result.sort_values(groups, kind="stable", ignore_index=True)
+    return result if d.categories else result.drop(columns="category")
+
+
+def _used(fit: Fitted) -> list[str]:
+    """Columns of the right side but the grouping factors."""
+    d = fit.design
+    return list(dict.fromkeys([*d.fixed.columns, *(c for left in d.lefts for c in left.columns), *parted(fit)]))
+
+
+def _distinct(fit: Fitted, groups: Sequence[str]) -> tuple[pd.DataFrame, Floats]:
+    """Distinct rows of the columns that matter, and how many calls each stands for."""
+    d = fit.design
+    used = list(dict.fromkeys([*_used(fit), *groups]))
+    weight = d.count * d.trials
+    if not used:
+        return d.frame.iloc[:1][[]], np.array([weight.sum()])
+    number = d.frame.groupby(used, observed=True, sort=True).ngroup().to_numpy()
+    _, first = np.unique(number, return_index=True)
+    return d.frame[used].iloc[first].reset_index(drop=True), np.asarray(np.bincount(number, weight), float)
+
+
+def _asked(fit: Fitted, frame: pd.DataFrame, variables: Any) -> list[str]:
+    if variables is None:
+        return [c for c in fit.design.fixed.columns if c in frame.columns]
+    known = _used(fit)
+    asked = list(dict.fromkeys(names(variables)))
+    for name in asked:
+        if name not in known:
+            raise DesignError(
+                f"variables={name!r} is no variable of {fit.formula!r}. Allowed: {', '.join(known)}."
+                f"{suggestion(name, known)}"
+            )
+    return asked
+
+
+def levels_of(fit: Fitted, variable: str) -> tuple[Any, ...]:
+    """Return the levels of a variable, none for a number."""
+    d = fit.design
+    for own in (d.fixed, *d.lefts):
+        if variable in own.factors:
+            return own.factors[variable]
+    values = d.frame[variable]
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return tuple(values.cat.remove_unused_categories().cat.categories)
+    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        return ()
+    return tuple(sorted(pd.unique(values)))
+
+
+def set_to(frame: pd.DataFrame, variable: str, level: Any) -> pd.DataFrame:
+    """Return the frame with a column at one level."""
+    dtype = frame[variable].dtype
+    return frame.assign(**{variable: pd.Series([level] * len(frame), index=frame.index, dtype=dtype)})
+
+
+def _effects(fit: Fitted, frame: pd.DataFrame, variable: str) -> list[_Effect]:
+    levels = _reference_first(fit, frame, variable, levels_of(fit, variable))
+    if levels:
+        ones, base = np.ones(len(frame)), set_to(frame, variable, levels[0])
+        terms = [f"{variable}[{label(level)}]" for level in levels]
+        return [
+            _Effect(variable, f"{name} - {terms[0]}", set_to(frame, variable, level), base, ones)
+            for name, level in zip(terms[1:], levels[1:], strict=True)
+        ]
+    above, below = _around(fit, frame, variable)
+    return [_Effect(variable, variable, above, below, above[variable].to_numpy() - below[variable].to_numpy())]
+
+
+def _reference_first(fit: Fitted, frame: pd.DataFrame, variable: str, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The levels, the one that the coding has as its reference before the others."""
+    own = fit.design.fixed
+    if variable not in own.terms or not levels:
+        return levels
+    columns = own.terms[variable]
+    for level in levels:
+        if not own.matrix(set_to(frame.iloc[:1], variable, level))[:, columns].any():
+            return (level, *(other for other in levels if other != level))
+    return levels
+
+
+def _around(fit: Fitted, frame: pd.DataFrame, variable: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows a step above and a step below; nearer to 0 where the coding bends, as a logarithm does."""
+    x = frame[variable].to_numpy(dtype=float)
+    reach = float(np.ptp(x)) or 1.0
+    wide = STEP * np.clip(np.abs(x), 1e-3 * reach, reach)
+    coders = (fit.design.fixed, *fit.design.lefts)
+
+    def coded(values: Floats) -> Floats:
+        moved = frame.assign(**{variable: values})
+        return np.concatenate([c.matrix(moved) for c in coders if c.names], axis=1)
+
+    up, at, down = (coded(x + side * wide) for side in (1, 0, -1))
+    with np.errstate(invalid="ignore"):
+        straight = (np.abs(up + down - 2 * at) <= 1e-3 * np.abs(up - down) + 1e-12 * np.abs(at)).all(axis=1)
+    step = np.where(straight | (x == 0), wide, np.minimum(wide, STEP * np.abs(x)))
+    return frame.assign(**{variable: x + step}), frame.assign(**{variable: x - step})
+
+
+def _pool(frame: pd.DataFrame, weight: Floats, groups: Sequence[str]) -> tuple[pd.DataFrame, Any]:
+    """The groups, and the weight of each row in them."""
+    from scipy.sparse import csr_array
+
+    if not groups:
+        return pd.DataFrame(index=[0]), csr_array(weight[None] / weight.sum())
+    number = frame.groupby(list(groups), observed=True, sort=True).ngroup().to_numpy()
+    _, first = np.unique(number, return_index=True)
+    share = weight / np.bincount(number, weight)[number]
+    pool = csr_array((share, (number, np.arange(len(frame)))), shape=(len(first), len(frame)))
+    return frame[list(groups)].iloc[first].reset_index(drop=True), pool
+
+
+def _table(
+    fit: Fitted, effect: _Effect, keys: pd.DataFrame, pool: Any, groups: Sequence[str], level: float
+) -> pd.DataFrame | None:
+    """Rows of one effect; None where the fixed effects do not know the variable, but as an offset."""
+    above, below = (rows_of(fit, own, groups=False) for own in (effect.above, effect.below))
+    still = [
+        a is b or (a == b).all()
+        for a, b in zip((above.X, *above.zs, above.part), (below.X, *below.zs, below.part), strict=True)
+    ]
+    if all(still):
+        return None
+    weights = pool.multiply(1 / effect.step[None]).tocsr()
+    value: Any = 0.0
+    slope: Any = 0.0
+    for rows, sign in ((above, 1.0), (below, -1.0)):
+        found = mean(fit, rows, rows.eta(fit), rows.variance(fit))
+        value = value + sign * (weights @ found.value)
+        slope = slope + sign * gradient(fit, rows, found, weights)
+    unit = UNITS["probability" if fit.engine == "lpm" else scale_of(fit)]
+    scale = 100.0 if unit == "percentage points" else 1.0
+    known = _known(fit, effect, pool)
+    estimate = np.where(known[:, None], scale * value, np.nan)
+    error = np.where(known[:, None], scale * spread(slope, trusted(fit)), np.nan)
+    J = estimate.shape[1]
+    result = keys.iloc[np.repeat(np.arange(len(keys)), J)].reset_index(drop=True)
+    undefined = np.repeat(known, J) & np.isnan(estimate.ravel())
+    where = np.where(undefined, UNDEFINED, np.repeat(np.where(known, "", NOT_ESTIMABLE), J))
+    own = doubts(fit, np.where(np.isnan(estimate.ravel()), 0.0, error.ravel()))
+    df = np.repeat(_degrees(fit, above, below, weights), J)
+    numbers = inference(estimate.ravel(), error.ravel(), df, level)
+    cells = {
+        "variable": effect.variable,
+        "term": effect.term,
+        "category": list(fit.design.categories or ("",)) * len(keys),
+    }
+    method = f"{'averaged over random effects' if fit.design.terms else 'average'}; {freedom.named(fit)}"
+    flag = [flags(str(a), str(b)) for a, b in zip(where, own, strict=True)]
+    return result.assign(**cells, **numbers, unit=unit, method=method, flag=flag)[[*groups, *COLUMNS]]
+
+
+def _known(fit: Fitted, effect: _Effect, pool: Any) -> NDArray[np.bool_]:
+    """Whether both sides of an effect can be told from the data, in each group."""
+    if not fit.design.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
+        return np.ones(pool.shape[0], bool)
+    doubtful = ~(estimable(fit.design, effect.above) & estimable(fit.design, effect.below))
+    return np.asarray(pool @ doubtful.astype(float) == 0)
+
+
+def _degrees(fit: Fitted, above: Any, below: Any, weights: Any) -> Floats:
+    """Degrees of freedom of an effect, by what it changes of the linear predictor in each group of rows.
+
+    A change that cancels in the mean is none of the model's coefficients for all that: the rows are looked at each.
+    """
+    moved = above.X - below.X
+    if freedom.rule(fit) in (freedom.SATTERTHWAITE, freedom.RESIDUAL, freedom.NORMAL):
+        return freedom.degrees(fit, weights @ moved)
+    rows = np.zeros((len(moved), fit.n_location))
+    rows[:, : fit.n_fixed] = moved
+    rows[:, fit.n_fixed :] = (above.part != below.part)[:, None]
+    found = freedom.degrees(fit, rows)
+    groups = np.split(found[weights.indices], weights.indptr[1:-1])
+    return np.array([own.min(initial=np.inf) for own in groups], float)
+
+
+def inference(estimate: Floats, error: Floats, df: Floats, conf_level: float) -> dict[str, Floats]:
+    """Estimates with standard error, t or z, degrees of freedom, p value and limits.
+
+    Parameters
+    ----------
+    estimate, error, df : (M,) float arrays
+    conf_level : float
+
+    Returns
+    -------
+    dict
+        Of (M,) arrays, by column.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = estimate / error
+    statistic = np.where(error > 0, statistic, np.nan)
+    half = freedom.half_width(conf_level, df) * error
+    values = (estimate, error, statistic, df, freedom.two_sided(statistic, df), estimate - half, estimate + half)
+    return dict(zip(NUMBERS, values, strict=True))

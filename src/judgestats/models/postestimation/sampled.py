@@ -1,0 +1,241 @@
+"""What the verbs say of a fit that was sampled: draws as a table, rows of ``tidy()``, doubts, blocks of the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.models.bayes.draws import FEW_EFFECTIVE, LEAST_ESS, MOST_RHAT, NOT_MIXED, Draws, diagnostics
+from judgestats.models.bayes.priors import Prior, Priors, single, sizes
+from judgestats.models.fitted import Fitted
+from judgestats.models.postestimation import components
+from judgestats.results import flags
+
+Floats = NDArray[np.float64]
+
+#: Flags of a parameter against its prior.
+DRIVEN, CONFLICT = "prior-driven", "prior and data disagree"
+#: Posterior sd over prior sd above which the data said little.
+LITTLE = 0.8
+
+
+def drawn(fit: Fitted) -> Draws | None:
+    """Draws of a fit; None of one by another engine.
+
+    Parameters
+    ----------
+    fit : Fitted
+
+    Returns
+    -------
+    Draws or None
+    """
+    found = fit.options.get("draws")
+    return found if isinstance(found, Draws) else None
+
+
+def terms(fit: Fitted) -> list[tuple[str, str]]:
+    """Group and term of each row of ``tidy()``."""
+    own = [("fixed", name) for name in fit.names[: fit.n_location]]
+    return own + [(c.group, c.term) for c in components.components(fit)]
+
+
+def values(fit: Fitted, draws: Draws) -> Floats:
+    """Draws of what ``tidy()`` has.
+
+    Parameters
+    ----------
+    fit : Fitted
+    draws : Draws
+
+    Returns
+    -------
+    (chains, draws, K) float array
+        Fixed effects, thresholds, standard deviations and correlations.
+    """
+    own = draws.values["parameters"]
+    result, first = [own[..., : fit.n_location]], fit.n_location
+    for k in (len(t.names) for t in fit.design.terms):
+        L = np.zeros((*own.shape[:2], k, k))
+        down = np.triu_indices(k)
+        L[..., down[1], down[0]] = own[..., first : first + k * (k + 1) // 2]
+        C = L @ L.swapaxes(-1, -2)
+        sd = np.sqrt(np.einsum("csaa->csa", C))
+        result.append(sd)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            cor = [C[..., i, j] / (sd[..., i] * sd[..., j]) for i in range(k) for j in range(i)]
+        result += [c[..., None] for c in cor]
+        first += k * (k + 1) // 2
+    if fit.family == "gaussian":
+        result.append(own[..., -1:])
+    return np.concatenate(result, axis=-1)
+
+
+def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
+    """Draws as a table.
+
+    Parameters
+    ----------
+    fit : Fitted
+    draws : Draws
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``chain``, ``draw`` (from 0) and a column for each row of ``tidy()``.
+    """
+    own = values(fit, draws)
+    chains, size = own.shape[:2]
+    place = {"chain": np.repeat(np.arange(chains), size), "draw": np.tile(np.arange(size), chains)}
+    names = [term for _, term in terms(fit)]
+    return pd.DataFrame(place).join(pd.DataFrame(own.reshape(chains * size, -1), columns=names))
+
+
+def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
+    """Rows of ``tidy()``: posterior mean and sd, equal-tailed interval of the draws.
+
+    Parameters
+    ----------
+    fit : Fitted
+    draws : Draws
+    conf_level : float
+
+    Returns
+    -------
+    list of dict
+        No statistic and no p-value. Flags say where chains have not mixed, draws are few, or the prior speaks.
+    """
+    own = values(fit, draws)
+    tail = (1 - conf_level) / 2
+    low, high = np.quantile(own, [tail, 1 - tail], axis=(0, 1))
+    doubts = zip(_mixing(own), against(fit, draws), strict=True)
+    columns = zip(terms(fit), own.mean(axis=(0, 1)), own.std(axis=(0, 1), ddof=1), low, high, doubts, strict=True)
+    return [
+        {
+            "group": group, "term": term, "estimate": float(mean), "std_error": float(sd), "statistic": np.nan,
+            "p_value": np.nan, "conf_low": float(a), "conf_high": float(b), "method": "posterior quantiles",
+            "flag": flags(mixing, prior),
+        }
+        for (group, term), mean, sd, a, b, (mixing, prior) in columns
+    ]  # fmt: skip
+
+
+def _mixing(own: Floats) -> list[str]:
+    rhat, bulk, tail = diagnostics(own)
+    pairs = zip(rhat, np.minimum(bulk, tail), strict=True)
+    return [flags(NOT_MIXED if r > MOST_RHAT else "", FEW_EFFECTIVE if e < LEAST_ESS else "") for r, e in pairs]
+
+
+def against(fit: Fitted, draws: Draws) -> list[str]:
+    """Flag each parameter against its prior.
+
+    Parameters
+    ----------
+    fit : Fitted
+    draws : Draws
+
+    Returns
+    -------
+    list of str
+        ``prior and data disagree``: the posterior mean lies outside the central 95 % of the prior (of a standard
+        deviation: above its 95 % quantile). ``prior-driven``: the posterior sd is more than 0.8 times that of the
+        prior. The intercept and thresholds are looked at where the prior is: with all predictors at their means.
+    """
+    prior: Priors = fit.options["prior"]
+    return [_verdict(p, x) for p, x in zip(prior.each, _where_priors_are(fit, draws, prior), strict=True)]
+
+
+def _verdict(prior: Prior, x: Floats) -> str:
+    half = prior.law.startswith("half")
+    low, high = prior.quantile([0.0, 0.95] if half else [0.025, 0.975])
+    mean = float(x.mean())
+    disagree = prior.law != "lkj" and not low <= mean <= high
+    return flags(CONFLICT if disagree else "", DRIVEN if float(x.std(ddof=1)) > LITTLE * prior.sd else "")
+
+
+def _where_priors_are(fit: Fitted, draws: Draws, prior: Priors) -> list[Floats]:
+    """Flat draws of each parameter on the scale of its prior."""
+    own = values(fit, draws).reshape(-1, len(prior.each))
+    shift = own[:, : fit.n_fixed] @ prior.centre
+    names = fit.names[: fit.n_fixed]
+    own = own.copy()
+    own[:, [k for k, name in enumerate(names) if name == "Intercept"]] += shift[:, None]
+    if fit.thresholds.names:
+        free, sets, steps = sizes(fit.thresholds)
+        moved = len(fit.thresholds.names) if single(fit.thresholds) else free
+        own[:, fit.n_fixed : fit.n_fixed + moved] -= shift[:, None]
+        if not single(fit.thresholds) and steps > 1:
+            wide = slice(fit.n_fixed + free, fit.n_location)
+            by_set = own[:, wide].reshape(len(own), steps, sets)
+            own[:, wide] = np.diff(by_set, axis=1, prepend=0.0).reshape(len(own), -1)
+    return list(own.T)
+
+
+def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, str, str]]:
+    """Rows of ``check()``: level, column, what, n, example, cure.
+
+    Parameters
+    ----------
+    fit : Fitted
+    draws : Draws
+    """
+    own = values(fit, draws)
+    names = [term for _, term in terms(fit)]
+    rhat, bulk, tail = diagnostics(own)
+    ess = np.minimum(bulk, tail)
+    longer = "Sample longer (tune=2000, draws=2000); if it stays, leave out a term or set tighter priors."
+    worst, least = int(np.nanargmax(rhat)), int(np.nanargmin(ess))
+    bad = int((rhat > MOST_RHAT).sum())
+    what = f"largest R-hat {rhat[worst]:.3f}"
+    yield (
+        "fault" if bad else "counted",
+        "",
+        f"{what}: {NOT_MIXED}" if bad else what,
+        bad,
+        names[worst],
+        longer * bool(bad),
+    )
+    few = int((ess < LEAST_ESS).sum())
+    what = f"smallest ESS {ess[least]:,.0f}"
+    yield (
+        "doubt" if few else "counted",
+        "",
+        f"{what}: {FEW_EFFECTIVE}" if few else what,
+        few,
+        names[least],
+        longer * bool(few),
+    )
+    d = draws.divergences
+    cure = "Pass target_accept=0.99, or set tighter priors on the sds: the sampler missed a part of the posterior."
+    yield ("doubt" if d else "counted", "", f"{d} divergent transitions", d, "", cure * bool(d))
+    yield from _prior_doubts(fit, draws)
+
+
+def _prior_doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, str, str]]:
+    prior: Priors = fit.options["prior"]
+    for own, flag in zip(prior.each, against(fit, draws), strict=True):
+        if CONFLICT in flag:
+            cure = f"Its prior is {own.words} ({own.meaning}). See the units of the data, or widen it by priors=."
+            yield "doubt", own.parameter, CONFLICT, 1, own.words, cure
+        if DRIVEN in flag:
+            cure = f"The data say little: it is close to its prior, {own.words}. Compare two priors."
+            yield "doubt", own.parameter, DRIVEN, 1, own.words, cure
+
+
+def prior_block(fit: Fitted) -> list[tuple[str, str, str]]:
+    """Lines of the summary: parameters of one prior, its words, its meaning."""
+    prior: Priors = fit.options["prior"]
+    found: dict[tuple[str, str], list[str]] = {}
+    for p in prior.each:
+        found.setdefault((p.words, p.meaning), []).append(p.parameter)
+    return [(", ".join(names), *key) for key, names in found.items()]
+
+
+def effective(fit: Fitted, draws: Draws) -> list[tuple[str, str]]:
+    """R-hat and effective draws of each row of ``tidy()``, as text."""
+    rhat, bulk, tail = diagnostics(values(fit, draws))
+    return [(f"{r:.3f}", f"{min(b, t):,.0f}") for r, b, t in zip(rhat, bulk, tail, strict=True)]

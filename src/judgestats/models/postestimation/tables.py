@@ -1,0 +1,416 @@
+"""A fit as tables: its parameters (:func:`tidy`), and itself in one row (:func:`glance`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judgestats.errors import DesignError, FitError, choose
+from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, NOT_CONVERGED, SEPARATION, SINGULAR, UNSETTLED, Fitted
+from judgestats.models.fitted import TOO_SMALL as TOO_SURE
+from judgestats.models.ml import BOUNDARY as TOO_SMALL
+from judgestats.models.postestimation import components, crossvalidation, freedom, sampled
+from judgestats.models.postestimation.delta import delta, normal_quantile, spread, trusted
+from judgestats.results import flags
+
+# ---- Coefficients of a fit and their covariance, with their names ----------------------------------------------------
+
+
+def coef(fit: Fitted) -> pd.Series[float]:
+    """Fixed effects, by name.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    pandas.Series
+        On the link scale, in the order of :func:`judgestats.models.postestimation.tables.tidy`; a cumulative model's
+        thresholds
+        follow, as in R's ``coef`` of clm. A coefficient that runs away to infinity is where the search stopped:
+        ``tidy()`` flags it.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
+    >>> js.fit("correct ~ strategy", counts, counts="n").coef().round(4)
+    Intercept       0.4055
+    strategy[S8]    0.9808
+    Name: estimate, dtype: float64
+    """
+    names = fit.names[: fit.n_location]
+    return pd.Series(fit.params[: fit.n_location].copy(), index=list(names), name="estimate", dtype=float)
+
+
+def vcov(fit: Fitted, *, full: bool = False) -> pd.DataFrame:
+    """Covariance of the estimates, by name.
+
+    Parameters
+    ----------
+    fit : Fit
+    full : bool
+        True adds the parameters of the variances: ``chol(a,b|factor)``, elements of the lower Cholesky factor of a
+        random term's covariance (the standard deviation, for a term of one column), and ``sd(residual)``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Square; rows and columns are those of :func:`coef`. NaN for what is not known or runs away to infinity, 0 for a
+        parameter on its boundary.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
+    >>> js.fit("correct ~ strategy", counts, counts="n").vcov().round(4)
+                  Intercept  strategy[S8]
+    Intercept        0.0417       -0.0417
+    strategy[S8]    -0.0417        0.1042
+    """
+    size = len(fit.params) if full else fit.n_location
+    names = list(fit.names[:size])
+    return pd.DataFrame(trusted(fit)[:size, :size].copy(), index=names, columns=names)
+
+
+def draws(fit: Fitted) -> pd.DataFrame:
+    """Draws from the posterior distribution of the parameters.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``chain``, ``draw`` and a column for each row of :func:`judgestats.models.postestimation.tables.tidy`.
+
+    Raises
+    ------
+    FitError
+        If the engine has none: only ``pymc`` samples.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"correct": [0, 1], "n": [40, 60]})
+    >>> js.fit("correct ~ 1", counts, counts="n").draws()
+    Traceback (most recent call last):
+        ...
+    judgestats.errors.FitError: engine='ml' has no posterior draws. Use simulate(), confint(method='bootstrap'), or \
+engine='pymc'.
+    """
+    found = sampled.drawn(fit)
+    if found is not None:
+        return sampled.table(fit, found)
+    raise FitError(
+        f"engine={fit.engine!r} has no posterior draws. Use simulate(), confint(method='bootstrap'), or engine='pymc'."
+    )
+
+
+# ---- A fit as tables: its parameters (:func:`tidy`), and itself in one row (:func:`glance`) --------------------------
+
+Floats = NDArray[np.float64]
+#: Columns of :func:`tidy`.
+COLUMNS = (
+    "group", "term", "estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high", "method", "flag"
+)  # fmt: skip
+#: Link -> what an exponential of a coefficient is, and that of the intercept.
+RATIOS = {"logit": ("odds ratio", "odds"), "log": ("rate ratio", "rate")}
+#: A parameter's standard error that no one gives.
+NO_ERROR = "no standard error"
+#: An interval of a standard deviation that spans orders of magnitude: its logarithm has an error above the limit.
+NEAR_ZERO, VAGUE = "Wald interval of a variance near 0", 1.0
+PROFILE = f'{NEAR_ZERO}: use confint(method="profile")'
+
+
+def tidy(
+    fit: Fitted,
+    *,
+    conf_level: float = 0.95,
+    exponentiate: bool = False,
+    scale: Literal["link", "response"] = "link",
+    effects: Literal["all", "fixed", "random"] = "all",
+) -> pd.DataFrame:
+    """Parameters of a model, a row each.
+
+    Parameters
+    ----------
+    fit : Fit
+    conf_level : float
+    exponentiate : bool
+        Fixed effects as odds ratios (logit) or rate ratios (log), with the standard error of that ratio; the
+        interval is the transformed one, statistic and p-value stay. A column ``scale`` says what each row is.
+    scale : {"link", "response"}
+        ``response`` gives average marginal effects instead, in units of the response (probabilities), as
+        :func:`judgestats.models.postestimation.margining.margins` does; of fixed effects only.
+    effects : {"all", "fixed", "random"}
+        Thresholds go with the fixed effects.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``group`` (``fixed``, a grouping factor, ``residual``), ``term`` (``Intercept``, ``strategy[S8]``,
+        ``loses|tie``, ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``), ``estimate``,
+        ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``method``, ``flag``.
+
+    Raises
+    ------
+    DesignError
+        If ratios are asked for where the link has none.
+
+    Notes
+    -----
+    Statistics of Gaussian mixed models are t with Satterthwaite's degrees of freedom (lmerTest's), by REML and by ML;
+    without random terms with those of the residual. Elsewhere they are z, ``df`` is infinite, and p-values of few
+    groups are too small; ``fit(..., df="judge")`` takes t with degrees of freedom of that factor. ``method`` says
+    which. Intervals are Wald's: of standard deviations on the logarithmic scale, of correlations on Fisher's, both with
+    normal quantiles. Thresholds and variances have no p-value: that they are 0 is no hypothesis of interest.
+    Where the logarithm of a standard deviation has an error above 1 that interval says next to nothing, and is flagged
+    so. What sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of the rest hold given
+    that boundary. A coefficient that runs away to infinity has the flag ``separation`` and no standard error: its value
+    is where the search stopped. What is doubtful in a whole fit (no convergence, too few calls per level for Laplace's
+    approximation, standard errors of variational Bayes) is flagged in every row.
+
+    Of a sampled fit (``engine="pymc"``) estimates are posterior means, standard errors posterior standard deviations,
+    and intervals equal-tailed quantiles of the draws; there are no statistics and no p-values. Rows say where chains
+    have not mixed, and where the prior speaks (``prior-driven``, ``prior and data disagree``).
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
+    >>> odds = js.fit("y ~ x", counts, counts="n").tidy(exponentiate=True)
+    >>> odds[["term", "estimate", "conf_low", "conf_high", "scale"]].round(3)
+            term  estimate  conf_low  conf_high       scale
+    0  Intercept     0.333     0.163      0.682        odds
+    1          x     3.000     1.164      7.732  odds ratio
+    """
+    z = normal_quantile(conf_level)
+    choose(scale, ("link", "response"), "scale")
+    choose(effects, ("all", "fixed", "random"), "effects")
+    if exponentiate and (fit.link not in RATIOS or scale == "response"):
+        raise DesignError(
+            f"exponentiate=True is for link='logit' and 'log' on the scale of the link; got link={fit.link!r}, "
+            f"scale={scale!r}. Use scale='response' for units of the response."
+        )
+    if scale == "response":
+        return _on_response(fit, conf_level)
+    rows: list[dict[str, Any]] = []
+    posterior = sampled.drawn(fit)
+    if posterior is not None:
+        whole = sampled.rows(fit, posterior, conf_level)
+        wanted = {"all": slice(None), "fixed": slice(fit.n_location), "random": slice(fit.n_location, None)}
+        rows += whole[wanted[effects]]
+    elif effects != "random":
+        rows += list(_location_rows(fit, conf_level))
+    if effects != "fixed" and posterior is None:
+        rows += list(_variance_rows(fit, z))
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    general = [name for name in fit.notes if name in (NOT_CONVERGED, FEW_CALLS, TOO_SURE)]
+    general += [UNSETTLED] if fit.refinement is not None and not fit.refinement.harmless else []
+    table["flag"] = [flags(own, *general) for own in table["flag"]]
+    return _ratios(fit, table) if exponentiate else table
+
+
+def _on_response(fit: Fitted, conf_level: float) -> pd.DataFrame:
+    """Average marginal effects in the columns of :func:`tidy`."""
+    from judgestats.models.postestimation.margining import margins
+
+    table = margins(fit, conf_level=conf_level).assign(group="fixed")
+    return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
+
+
+def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, Any]]:
+    """Fixed effects and thresholds."""
+    errors = standard_errors(fit.covariance)
+    df, method = freedom.degrees(fit, np.eye(fit.n_location)), freedom.named(fit)
+    runaway = fit.options.get("separated", ())
+    for k, name in enumerate(fit.names[: fit.n_location]):
+        value, error = float(fit.params[k]), float(errors[k])
+        flag = SEPARATION if name in runaway else "" if np.isfinite(error) else _why_unknown(fit)
+        error = error if not flag else np.nan
+        ratio = value / error if k < fit.n_fixed and error > 0 else np.nan
+        half = float(freedom.half_width(conf_level, df[k])) * error
+        yield {
+            "group": "fixed", "term": name, "estimate": value, "std_error": error, "statistic": ratio, "df": df[k],
+            "p_value": float(freedom.two_sided(ratio, df[k])), "conf_low": value - half, "conf_high": value + half,
+            "method": method, "flag": flag,
+        }  # fmt: skip
+
+
+def standard_errors(covariance: Floats) -> Floats:
+    """Square roots of the diagonal; NaN where it is negative.
+
+    Parameters
+    ----------
+    covariance : (P, P) float array
+
+    Returns
+    -------
+    (P,) float array
+    """
+    variances = np.diag(covariance)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.sqrt(variances), float)
+
+
+def _why_unknown(fit: Fitted) -> str:
+    return NO_HESSIAN if NO_HESSIAN in fit.notes else NO_ERROR
+
+
+def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
+    """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
+    parts, values = components.components(fit), components.values(fit)
+    for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
+        known = bool(np.isfinite(error) and error > 0)
+        vague = wide(fit, float(error)) if own.is_sd else ""
+        held = SINGULAR if _held(fit, own) else ""
+        half = z * error if known else np.nan
+        if own.is_sd:
+            with np.errstate(over="ignore"):
+                low, high, slope = value * np.exp(-half), value * np.exp(half), value
+        else:
+            middle = float(np.arctanh(value)) if known else np.nan
+            low, high, slope = float(np.tanh(middle - half)), float(np.tanh(middle + half)), 1 - value**2
+        yield {
+            "group": own.group, "term": own.term, "estimate": float(value),
+            "std_error": slope * error if known else np.nan, "statistic": np.nan, "df": np.nan, "p_value": np.nan,
+            "conf_low": float(low), "conf_high": float(high), "method": "z",
+            "flag": flags(held, vague) if held or known else _why_unknown(fit),
+        }  # fmt: skip
+
+
+def wide(fit: Fitted, error: float) -> str:
+    """Return the flag of a Wald interval of a standard deviation, by the standard error of its logarithm."""
+    return "" if not error > VAGUE else PROFILE if fit.engine == "ml" else NEAR_ZERO
+
+
+def _transformed_errors(fit: Fitted, parts: tuple[components.Component, ...]) -> Floats:
+    """Standard errors of the logs of standard deviations, and of Fisher's z of correlations; NaN on the boundary."""
+    is_sd = np.array([p.is_sd for p in parts], bool)
+
+    def transformed(params: Floats) -> Floats:
+        found = components.values(fit, params)
+        return np.where(is_sd, np.log(np.abs(found)), np.arctanh(np.where(is_sd, 0.0, found)))
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        _, jacobian = delta(transformed, fit.params, fit.covariance)
+        return spread(jacobian, fit.covariance)
+
+
+def _held(fit: Fitted, own: components.Component) -> bool:
+    """Whether a component is one of a column that sits on its boundary."""
+    if own.t < 0 or SINGULAR not in fit.notes:
+        return False
+    L = fit.factors()[own.t]
+    edge = TOO_SMALL * (fit.residual if fit.family == "gaussian" else 1.0)
+    return bool(min(L[own.i, own.i], L[own.j, own.j]) < edge)
+
+
+def _ratios(fit: Fitted, table: pd.DataFrame) -> pd.DataFrame:
+    ratio, base = RATIOS[fit.link]
+    own = ((table["group"] == "fixed") & ~table["term"].isin(fit.thresholds.names)).to_numpy()
+    with np.errstate(over="ignore"):
+        for name in ("estimate", "conf_low", "conf_high"):
+            table[name] = np.where(own, np.exp(table[name].to_numpy(dtype=float)), table[name])
+    table["std_error"] = np.where(own, table["estimate"] * table["std_error"], table["std_error"])
+    rest = "log-odds" if fit.link == "logit" else "log"
+    names = np.where(table["term"] == "Intercept", base, ratio)
+    table["scale"] = np.where(own, names, rest)
+    table.loc[table["term"].str.startswith("cor(") & ~own, "scale"] = "correlation"
+    return table
+
+
+def glance(fit: Fitted) -> pd.DataFrame:
+    """The whole fit in one row.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``loglik`` (restricted, under REML), ``aic``, ``bic``, ``n`` (rows of data, counts included; a row of ``cbind``
+        is one row), ``n_groups`` (``id: 316; item: 24``), ``converged``, ``engine``, ``method``, ``family``, ``link``,
+        ``df`` (parameters), ``df_residual``, ``deviance`` (minus twice the log likelihood, as lme4's summary prints
+        it), ``n_rows`` (distinct rows), ``n_missing`` (rows set aside), ``counts`` (name of the column of counts, or
+        an empty string), ``flag`` (what is doubtful; rows set aside, columns left out). What the engine does not have
+        is NaN. Of a sampled fit ``elpd_loo``, ``elpd_error`` and ``elpd_unit`` come first: see
+        :func:`judgestats.models.postestimation.crossvalidation.loo`, which has other units too.
+
+    Examples
+    --------
+    >>> import judgestats as js
+    >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
+    >>> js.fit("y ~ x", counts, counts="n").glance()[["loglik", "aic", "n", "n_rows", "counts"]].round(3)
+       loglik      aic     n  n_rows counts
+    0 -50.219  104.439  80.0       4      n
+    """
+    d = fit.design
+    return pd.DataFrame(
+        [
+            {
+                **_predicts(fit),
+                "loglik": fit.loglik,
+                "aic": -2 * fit.loglik + 2 * fit.df,
+                "bic": -2 * fit.loglik + np.log(fit.n) * fit.df,
+                "n": fit.n,
+                "n_groups": groups(fit),
+                "converged": fit.converged,
+                "engine": fit.engine,
+                "method": fit.method,
+                "family": fit.family,
+                "link": fit.link,
+                "df": fit.df,
+                "df_residual": fit.n - fit.df,
+                "deviance": -2 * fit.loglik,
+                "n_rows": len(d.y),
+                "n_missing": d.n_missing,
+                "counts": d.counted or "",
+                "flag": flags(*fit.notes, *_about_data(fit)),
+            }
+        ]
+    )
+
+
+def _predicts(fit: Fitted) -> dict[str, Any]:
+    """Leave-one-call-out of a sampled fit, computed once."""
+    if sampled.drawn(fit) is None or fit.options.get("weights") is not None:
+        return {}
+    if "loo" not in fit.options:
+        fit.options["loo"] = crossvalidation.loo(fit).iloc[0]
+    found = fit.options["loo"]
+    return {"elpd_loo": found["elpd_loo"], "elpd_error": found["std_error"], "elpd_unit": found["unit"]}
+
+
+def _about_data(fit: Fitted) -> Iterator[str]:
+    d = fit.design
+    if d.n_missing:
+        yield f"{d.n_missing:,} rows set aside"
+    if d.aliased:
+        yield f"left out: {', '.join(d.aliased)}"
+    yield from d.notes
+
+
+def groups(fit: Fitted) -> str:
+    """Grouping factors with their numbers of levels.
+
+    Parameters
+    ----------
+    fit : Fit
+
+    Returns
+    -------
+    str
+    """
+    sizes = {t.factor: len(t.levels) for t in fit.design.terms}
+    if "n_clusters" in fit.options:
+        sizes[str(fit.options["cluster"])] = int(fit.options["n_clusters"])
+    return "; ".join(f"{name}: {size}" for name, size in sizes.items())

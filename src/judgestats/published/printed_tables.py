@@ -1,0 +1,310 @@
+"""The tables of a paper, or of anybody, as printed cells."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import pandas as pd
+
+from judgestats.errors import AuditError, suggestion
+from judgestats.published.printed import Printed, number, parse
+
+# ---- The tables of a paper, or of anybody, as printed cells ----------------------------------------------------------
+
+#: Table, row and column of a printed value.
+Cell = tuple[str, int, str]
+#: In place of a column in a condition: the position of the row.
+ROW = "_row"
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """Printed tables, cell by cell.
+
+    Attributes
+    ----------
+    columns : mapping
+        Table -> column -> texts.
+    places : mapping
+        Table -> where it is printed.
+    rounded : frozenset of (table, column)
+        Columns whose whole numbers are rounded values.
+    spelled : mapping
+        Column as it was named -> as expressions name it, where the two differ.
+    changed : mapping
+        Cell -> text that stands in place of the printed one.
+    """
+
+    columns: Mapping[str, Mapping[str, Sequence[str]]]
+    places: Mapping[str, str]
+    rounded: frozenset[tuple[str, str]] = frozenset()
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[Cell, str] = field(default_factory=dict)
+
+    def size(self, table: str) -> int:
+        """Number of rows.
+
+        Parameters
+        ----------
+        table : str
+
+        Returns
+        -------
+        int
+        """
+        return len(next(iter(self.table(table).values()), ()))
+
+    def table(self, name: str) -> Mapping[str, Sequence[str]]:
+        """The columns of a table.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        mapping
+
+        Raises
+        ------
+        AuditError
+            If there is none of the name.
+        """
+        if name not in self.columns:
+            known = list(self.columns)
+            raise AuditError(f"There is no table {name!r}. Tables: {', '.join(known)}.{suggestion(name, known)}")
+        return self.columns[name]
+
+    def column(self, table: str, name: str) -> Sequence[str]:
+        """The texts of a column.
+
+        Parameters
+        ----------
+        table, name : str
+
+        Returns
+        -------
+        sequence of str
+
+        Raises
+        ------
+        AuditError
+            If the table has no such column.
+        """
+        columns = self.table(table)
+        if name not in columns:
+            raise AuditError(
+                f"{table} has no column {name!r}. Columns: {', '.join(columns)}.{suggestion(name, columns)}"
+            )
+        other = {i: text for (t, i, c), text in self.changed.items() if (t, c) == (table, name)}
+        return [other.get(i, text) for i, text in enumerate(columns[name])] if other else columns[name]
+
+    def text(self, cell: Cell) -> str:
+        """What is printed in a cell.
+
+        Parameters
+        ----------
+        cell : (table, row, column)
+
+        Returns
+        -------
+        str
+        """
+        table, row, column = cell
+        return self.changed[cell] if cell in self.changed else self.columns[table][column][row]
+
+    def printed(self, cell: Cell) -> Printed:
+        """What a cell holds, whether or not it is a number.
+
+        Parameters
+        ----------
+        cell : (table, row, column)
+
+        Returns
+        -------
+        Printed
+        """
+        return parse(self.text(cell), rounded=(cell[0], cell[2]) in self.rounded)
+
+    def number(self, cell: Cell) -> Printed:
+        """The number in a cell.
+
+        Parameters
+        ----------
+        cell : (table, row, column)
+
+        Returns
+        -------
+        Printed
+
+        Raises
+        ------
+        UnreadableCellError
+            If there is text in it.
+        """
+        where = f"{cell[0]}, row {cell[1] + 1}, {cell[2]}"
+        return number(self.text(cell), where, rounded=(cell[0], cell[2]) in self.rounded)
+
+    def rows(self, table: str, where: Mapping[str, Any]) -> list[int]:
+        """Rows of a table whose texts are as asked.
+
+        Parameters
+        ----------
+        table : str
+        where : mapping
+            Column -> a text, a list of texts, or ``{"not": ...}``.
+
+        Returns
+        -------
+        list of int
+            In their order; perhaps none.
+        """
+        found = list(range(self.size(table)))
+        for column, asked in where.items():
+            wanted, keep = _asked(asked)
+            if column == ROW:
+                found = [i for i in found if (str(i) in wanted) is keep]
+                continue
+            texts = self.column(table, column)
+            found = [i for i in found if (texts[i] in wanted) is keep]
+        return found
+
+    def with_rounded(self, names: frozenset[tuple[str, str]]) -> Book:
+        """The same tables, further columns holding rounded whole numbers.
+
+        Parameters
+        ----------
+        names : frozenset of (table, column)
+
+        Returns
+        -------
+        Book
+        """
+        return replace(self, rounded=self.rounded | names) if names - self.rounded else self
+
+    def with_cell(self, cell: Cell, text: str) -> Book:
+        """The same tables, one cell printed otherwise.
+
+        Parameters
+        ----------
+        cell : (table, row, column)
+        text : str
+
+        Returns
+        -------
+        Book
+        """
+        return replace(self, changed={**self.changed, cell: text})
+
+
+def _asked(asked: Any) -> tuple[frozenset[str], bool]:
+    """The texts meant, and whether they are to be kept."""
+    if isinstance(asked, Mapping):
+        if set(asked) != {"not"}:
+            raise AuditError(f"A condition has {sorted(asked)}. Allowed: a text, a list of texts, {{ not = ... }}.")
+        return _asked(asked["not"])[0], False
+    return frozenset(str(a) for a in (asked if isinstance(asked, list | tuple | set | frozenset) else [asked])), True
+
+
+def book(tables: Mapping[str, pd.DataFrame], places: Mapping[str, str] | None = None) -> Book:
+    """Printed cells of frames.
+
+    Parameters
+    ----------
+    tables : mapping
+        Name -> frame; numbers that are no text are spelled as Python spells them.
+    places : mapping, optional
+        Name -> where it is printed; the name by default.
+
+    Returns
+    -------
+    Book
+
+    Raises
+    ------
+    AuditError
+        If a table is no frame, its name no identifier, or two columns would be spelled alike in rules.
+    """
+    spelled: dict[str, str] = {}
+    columns: dict[str, dict[str, list[str]]] = {}
+    for name, frame in tables.items():
+        if not (isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)):
+            raise AuditError(f"A table is called {name!r}. Rules spell it in expressions: letters, digits and _ only.")
+        if not isinstance(frame, pd.DataFrame):
+            raise AuditError(f"Table {name!r} is a {type(frame).__name__}. Give a DataFrame of printed texts.")
+        columns[name] = {}
+        for at, column in enumerate(frame.columns):
+            spelling = _identifier(str(column), at)
+            if spelling in columns[name]:
+                raise AuditError(f"{name} has two columns that are spelled {spelling!r} in rules. Rename {column!r}.")
+            if spelling != str(column):
+                spelled[str(column)] = spelling
+            columns[name][spelling] = ["" if pd.isna(v) else str(v) for v in frame.iloc[:, at]]
+    return Book(columns, {name: (places or {}).get(name, name) for name in tables}, spelled=spelled)
+
+
+def _identifier(column: str, at: int) -> str:
+    """A column as an expression can name it: ``Win rate (%)`` is ``Win_rate``; one without a name is ``column1``."""
+    word = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", column)).strip("_")
+    if not word or column.startswith("Unnamed:"):
+        return f"column{at + 1}"
+    return word if word.isidentifier() and not keyword.iskeyword(word) else f"_{word}"
+
+
+# ---- What a row of a printed table is called: its words --------------------------------------------------------------
+
+#: Columns whose words tell no row from another.
+_MARK_COLUMNS = frozenset({"marks", "place", "comment", "unit", "note"})
+#: Two numbers in one cell, or one with spaces: no word.
+_NOISE = re.compile(r"[\d.,\s±+()\[\]–—−%/~-]*\d[\d.,\s±+()\[\]–—−%/~-]*")
+#: Numbers that a column has for each of its words, at least, to be a column of numbers.
+_RARE = 2
+#: Longest text that is taken for a name.
+_LONGEST = 60
+
+
+def row_label(book: Book, table: str, row: int, by: Sequence[str] = ()) -> str:
+    """The texts that tell a row from others: those of its columns of words, and of further ones.
+
+    Parameters
+    ----------
+    book : Book
+    table : str
+    row : int
+    by : sequence of str
+        Columns that belong to it even where they hold numbers.
+
+    Returns
+    -------
+    str
+        ``row 3`` where the row has no words.
+    """
+    columns = book.table(table)
+    names = [c for c in columns if (c in by or c in _worded(book, table)) and c not in _MARK_COLUMNS]
+    texts = {c: columns[c][row] for c in names if 0 < len(columns[c][row]) < _LONGEST}
+    words = [t for c, t in texts.items() if c in by or not _noise(t)]
+    return ", ".join(words or texts.values()) or f"row {row + 1}"
+
+
+@lru_cache(maxsize=64)
+def _worded(book: Book, table: str) -> frozenset[str]:
+    """Columns of a table that hold words."""
+    return frozenset(c for c, texts in book.table(table).items() if not _numeric(texts))
+
+
+def _numeric(texts: Sequence[str]) -> bool:
+    """Whether a column holds numbers, though some of its cells cannot be read: ``8.88 ± 0.76``, or a rare ``TBD``."""
+    texts = [t for t in texts if not parse(t).missing]
+    numbers = sum(parse(t).readable or _noise(t) for t in texts)
+    return numbers > 0 and _RARE * (len(texts) - numbers) <= numbers
+
+
+def _noise(text: str) -> bool:
+    """Whether a text is no number only for what stands around its digits."""
+    return not parse(text).readable and _NOISE.fullmatch(text) is not None
