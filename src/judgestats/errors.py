@@ -81,10 +81,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     known : iterable of str
         What there is.
 
-    Returns
-    -------
-    str or None
-
     Examples
     --------
     >>> nearest("judge", ["judge_model", "item"])

@@ -114,10 +114,6 @@ def few_clusters(clusters: int, *, drawn: bool = False) -> str:
     drawn : bool
         Whether the interval is a bootstrap of them, which needs more.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> few_clusters(9), few_clusters(20), few_clusters(20, drawn=True)

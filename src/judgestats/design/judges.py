@@ -209,10 +209,6 @@ def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[
     judges : Judge, sequence of Judge, or mapping
         A mapping gives each name a :class:`Judge` (which then goes by that name) or its properties.
 
-    Returns
-    -------
-    dict of str to Judge
-
     Raises
     ------
     DesignError

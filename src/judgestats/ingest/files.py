@@ -187,10 +187,6 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
     encoding : str, optional
         Its encoding, if not UTF-8.
 
-    Returns
-    -------
-    {'csv', 'tsv', 'json', 'jsonl', 'parquet'}
-
     Raises
     ------
     SchemaError
@@ -274,10 +270,6 @@ def delimited_batches(path: Path, container: str, encoding: str | None = None) -
         Which of the two it is.
     encoding : str, optional
         Its encoding, if not UTF-8.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
 
     Raises
     ------
@@ -532,10 +524,6 @@ def parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
     ----------
     path : Path
         The file, plain or gzipped.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
 
     Raises
     ------
@@ -797,10 +785,6 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
         What the user gave.
     encoding : str, optional
         Encoding of the files, if not UTF-8.
-
-    Returns
-    -------
-    Files
 
     Raises
     ------

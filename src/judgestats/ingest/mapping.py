@@ -53,10 +53,6 @@ def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> 
         Columns of the table.
     frame : {'preferences', 'ratings'} or None
         What the user says; it overrules.
-
-    Returns
-    -------
-    {'preferences', 'ratings'}
     """
     if frame is not None:
         return frame

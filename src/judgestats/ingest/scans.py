@@ -53,10 +53,6 @@ def scan(files: Files, columns: Mapped | None = None) -> Any:
     columns : mapping, optional
         The mapping to come: path columns are added where it asks for them.
 
-    Returns
-    -------
-    duckdb.DuckDBPyRelation
-
     Raises
     ------
     SchemaError
@@ -223,10 +219,6 @@ def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str
         The mapping to come.
     labels : mapping, optional
         Of ratings: what the verdicts mean.
-
-    Returns
-    -------
-    duckdb.DuckDBPyRelation
 
     Raises
     ------

@@ -107,10 +107,6 @@ def format_of(source: Any, *, encoding: str | None = None, mapped: bool = False)
     mapped : bool
         Whether a mapping is given: it is then read as a plain table.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import pandas as pd

@@ -57,10 +57,6 @@ def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
     columns : mapping, optional
         The mapping to come: path columns of several tables are added only where it asks for them.
 
-    Returns
-    -------
-    pandas.DataFrame
-
     Raises
     ------
     SchemaError
@@ -128,10 +124,6 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
         The frame to come.
     columns : mapping
         The mapping to come.
-
-    Returns
-    -------
-    pandas.DataFrame
     """
     table = _whole_numbers(table, kind, columns)
     new = {}
@@ -184,10 +176,6 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
         The mapping to come.
     decimal : {'.', ','}
         Decimal mark of the file.
-
-    Returns
-    -------
-    pandas.DataFrame
 
     Raises
     ------

@@ -50,10 +50,6 @@ def parse_wide(text: str, present: Sequence[str]) -> Wide:
     present : sequence of str
         Columns of the table.
 
-    Returns
-    -------
-    Wide
-
     Raises
     ------
     SchemaError
@@ -139,10 +135,6 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
         Its candidate columns.
     names : mapping
         Plain name -> column.
-
-    Returns
-    -------
-    Wide or None
     """
     taken = {pair.first, pair.second} if pair is not None else set()
     columns = wide_judges(frame, taken)

@@ -85,10 +85,6 @@ def krippendorff(units: Units, weight: NDArray[Any], values: Floats, level: str)
         Whose difference is squared: none, ranks (of the answers that occur under the weights), values, or values over
         their sum.
 
-    Returns
-    -------
-    Disagreement
-
     Notes
     -----
     No table of coincidences is made. Nominal and interval are closed forms of the margins and of sums, so that

@@ -127,10 +127,6 @@ def pair_orders(
         ``FIRST``, ``SECOND``, ``TIE`` or ``INVALID``, by slot.
     n_units : int
         U.
-
-    Returns
-    -------
-    PairOrders
     """
     answers, duplicates, first = _pair_orders(unit, reverse, answer, n_units)
     return PairOrders(answers, int(duplicates), int(first))
@@ -190,10 +186,6 @@ def decompose(counts: NDArray[np.float64]) -> Decomposition:
     ----------
     counts : (G, 5, 5) float array
         As from :func:`pair_table`.
-
-    Returns
-    -------
-    Decomposition
 
     Notes
     -----

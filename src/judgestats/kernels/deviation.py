@@ -84,10 +84,6 @@ def cell_means(
         How many identical rows a row stands for; empty for one each.
     n_units : int
         U.
-
-    Returns
-    -------
-    CellMeans
     """
     mean = np.full(n_units, np.nan)
     squares = np.zeros(n_units)
@@ -135,10 +131,6 @@ def consensus(
         C.
     exclude_self : bool
         False deviates from the mean of all judges, the judge included, which shrinks by (n - 1)/n.
-
-    Returns
-    -------
-    Consensus
 
     Notes
     -----

@@ -85,10 +85,6 @@ def structure(cols: Ints, blocks: Ints, dense_speed: float = DENSE_SPEED, blas_s
         How many times faster than sparse arithmetic dense arithmetic is taken to be.
     blas_speed : float
         The same of products of a BLAS; 0 for no arrow.
-
-    Returns
-    -------
-    Structure
     """
     q = int(blocks[-1])
     if _is_arrow(cols, blocks, blas_speed):
@@ -382,10 +378,6 @@ def log_determinant(layout: Structure, flat: Floats, times: Floats) -> float:
         The factor.
     times : (q,) float array
         How often each column counts: more than once where equal groups were collapsed.
-
-    Returns
-    -------
-    float
     """
     end, s = layout.entries, layout.s
     tail = flat[end + s :][:: layout.q - s + 1]

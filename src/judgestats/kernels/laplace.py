@@ -108,10 +108,6 @@ class Laplace:
         data : Rows
         layout : Structure
         times : (q,) float array
-
-        Returns
-        -------
-        Laplace
         """
         cols = np.ascontiguousarray(layout.cols.T)
         return cls(data, layout, times, np.zeros(layout.q), np.empty(layout.size), cols, bool((times != 1).any()))
@@ -205,10 +201,6 @@ class Laplace:
         ----------
         eta, zl, hi, lo
             As there; `eta` as it returned it.
-
-        Returns
-        -------
-        Adjoint
         """
         d, t, u = self.data, self.layout, self.u
         turned = np.ascontiguousarray(zl.T)

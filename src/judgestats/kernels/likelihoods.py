@@ -65,10 +65,6 @@ def density(kind: int, x: float) -> tuple[float, float, float, float]:
         ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
     x : float
         May be infinite.
-
-    Returns
-    -------
-    F, f, f1, f2 : float
     """
     if math.isinf(x):
         return (1.0 if x > 0 else 0.0), 0.0, 0.0, 0.0
@@ -91,10 +87,6 @@ def between(kind: int, hi: float, lo: float) -> float:
         ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
     hi, lo : float
         Thresholds minus η, hi above lo.
-
-    Returns
-    -------
-    float
     """
     if lo > 0:
         hi, lo = -lo, -hi
@@ -203,10 +195,6 @@ def loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -
         Linear predictor.
     hi, lo : float
         Thresholds of the row's category; used by cumulative models alone.
-
-    Returns
-    -------
-    loss, r, w, w1 : float
     """
     result: Derivatives = _ROWS[len(family) - 1](y, m, eta, hi, lo)
     return result
@@ -263,10 +251,6 @@ def threshold_loss(family: Family, m: float, a: float, b: float) -> ByThresholds
         Rows.
     a, b : float
         Upper and lower threshold minus η.
-
-    Returns
-    -------
-    loss_hi, r_hi, w_hi, loss_lo, r_lo, w_lo : float
     """
     if not has_thresholds(family):
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0

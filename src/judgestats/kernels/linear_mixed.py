@@ -165,10 +165,6 @@ def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     zl : (N, K) float array
         Values of ZΛ, Λ relative to the residual sd.
     reml : bool
-
-    Returns
-    -------
-    Profile
     """
     t, p = layout, data.X.shape[1]
     flat = np.empty(t.size)

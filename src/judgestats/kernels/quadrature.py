@@ -299,10 +299,6 @@ class Quadrature:
         start : (G + 1,) int array
         often : (G,) float array
         n : int
-
-        Returns
-        -------
-        Quadrature
         """
         node, log_weight = rule(n)
         G = len(often)
@@ -339,10 +335,6 @@ class Quadrature:
         ----------
         eta, zl, hi, lo
             As there; `eta` as it returned it.
-
-        Returns
-        -------
-        Adjoint
         """
         d, own = self.data, np.ascontiguousarray(zl[:, 0])
         given = (FAMILIES[d.kind], d.y, d.m, eta, hi, lo, own, self.start, self.often)
@@ -397,10 +389,6 @@ class Trapezoid:
         start : (G + 1,) int array
         often : (G,) float array
         extra : int
-
-        Returns
-        -------
-        Trapezoid
         """
         G, N = len(often), len(data.y)
         same = min(1e-5, math.sqrt(ERROR / max(float(often.sum()), 1.0)))
@@ -437,10 +425,6 @@ class Trapezoid:
         ----------
         eta, zl, hi, lo
             As there.
-
-        Returns
-        -------
-        Adjoint
         """
         by_eta, by_zl, by_hi, by_lo = self.by
         return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)

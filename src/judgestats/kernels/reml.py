@@ -89,10 +89,6 @@ def cross_products(y: Floats, codes: Sequence[NDArray[Any]]) -> CrossProducts:
         Without NaN.
     codes : sequence of (N,) int arrays
         Level of each row in each factor, 0 to q_f - 1; an interaction is a factor.
-
-    Returns
-    -------
-    CrossProducts
     """
     sizes = [int(c.max()) + 1 for c in codes]
     largest = int(np.argmax(sizes))
@@ -156,10 +152,6 @@ def _gram(table: Floats, totals: Floats, block: Any, largest: int, factors: int,
 
 def leftover(data: CrossProducts) -> tuple[float, int]:
     """Least squares with every level of every factor: what is left of the squares of y, and its degrees of freedom.
-
-    Parameters
-    ----------
-    data : CrossProducts
 
     Returns
     -------
@@ -233,10 +225,6 @@ def _diagonal(G: Floats, E: Floats, inverse: Floats, ratio: Floats) -> Floats:
 
 def moments(data: CrossProducts) -> Floats:
     """Ratios by equating the squares of totals with their expectations (MINQUE(0)): where to start.
-
-    Parameters
-    ----------
-    data : CrossProducts
 
     Returns
     -------

@@ -26,10 +26,6 @@ def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> n
         A Generator is used as it is.
     key : tuple of str
         What names the group.
-
-    Returns
-    -------
-    numpy.random.Generator
     """
     if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)

@@ -103,11 +103,6 @@ def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
 def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
     """Intraclass correlations of Shrout & Fleiss (1979) with the intervals of McGraw & Wong (1996, Table 7).
 
-    Parameters
-    ----------
-    ms : MeanSquares
-    conf_level : float
-
     Returns
     -------
     Correlations
@@ -165,10 +160,6 @@ def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> 
     cluster : (N,) int array
         Cluster of each subject, 0 to G - 1.
     conf_level : float
-
-    Returns
-    -------
-    Clustered
 
     Notes
     -----

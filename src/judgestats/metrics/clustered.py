@@ -48,10 +48,6 @@ def clustered_by(
     whole : str
         Column whose levels the measure keeps together in any case (``item``), for False as well.
 
-    Returns
-    -------
-    Clustered
-
     Raises
     ------
     DesignError

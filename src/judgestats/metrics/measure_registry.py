@@ -453,10 +453,6 @@ def trials(data: Any) -> dict[str, Trial]:
     data : frame
         Preferences or ratings.
 
-    Returns
-    -------
-    dict of str to Trial
-
     Raises
     ------
     SchemaError

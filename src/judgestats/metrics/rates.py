@@ -88,10 +88,6 @@ def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> 
         Units of the sides.
     keys : sequence of str
         Columns that name a unit, those that both sides have; a missing value equals itself.
-
-    Returns
-    -------
-    Sides
     """
     keys = [k for k in keys if k in one.columns and k in two.columns]
     code = codes_of(pd.DataFrame({k: _stacked(one[k], two[k]) for k in keys}), keys).code

@@ -69,10 +69,6 @@ def references(
         The control condition: a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or
         ``{column: value}``.
 
-    Returns
-    -------
-    References
-
     Raises
     ------
     DesignError

@@ -193,10 +193,6 @@ def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
     fitted : Fitted
     call : functools.partial, optional
         The call that made it.
-
-    Returns
-    -------
-    Fit
     """
     return Fit(**{f.name: getattr(fitted, f.name) for f in fields(Fitted)}, call=call)
 

@@ -130,10 +130,6 @@ def coder(
     counts : (N,) array, optional
         How many rows of data each row stands for: ``center``, ``scale``, ``poly``, ``bs`` look at all of them.
 
-    Returns
-    -------
-    Coder
-
     Raises
     ------
     FormulaError

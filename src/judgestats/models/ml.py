@@ -98,16 +98,7 @@ def _scalar(model: Model) -> bool:
 
 @one_blas_thread()
 def fit_design(model: Model) -> Fitted:
-    """Fit by maximum likelihood, or by restricted likelihood.
-
-    Parameters
-    ----------
-    model : Model
-
-    Returns
-    -------
-    Fitted
-    """
+    """Fit by maximum likelihood, or by restricted likelihood."""
     return _fit_linear(model) if model.family == "gaussian" else _fit_generalised(model)
 
 
@@ -118,11 +109,6 @@ def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
     ----------
     model : Model
         Of any family but the Gaussian.
-
-    Returns
-    -------
-    table : Compressed
-    objective : GeneralisedObjective
 
     Raises
     ------
@@ -143,16 +129,7 @@ def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
 
 
 def gaussian(model: Model) -> LinearObjective:
-    """The same for a Gaussian model: β and the residual sd are profiled out.
-
-    Parameters
-    ----------
-    model : Model
-
-    Returns
-    -------
-    LinearObjective
-    """
+    """The same for a Gaussian model: β and the residual sd are profiled out."""
     d = model.design
     table = compress(d, model.parts, groups=False)
     return linear(table, float(d.count.sum()), float(d.count @ np.log(d.weights)), model.reml)
@@ -227,10 +204,6 @@ def _refinement(
 
 def refined(fit: Fitted) -> Refinement | None:
     """Compare a fit with the refined rule: also one by Laplace's approximation, if it has one scalar random term.
-
-    Parameters
-    ----------
-    fit : Fitted
 
     Returns
     -------
@@ -370,10 +343,6 @@ def _wrap(
 
 def parameter_names(model: Model) -> tuple[str, ...]:
     """Names of all parameters, in order.
-
-    Parameters
-    ----------
-    model : Model
 
     Returns
     -------

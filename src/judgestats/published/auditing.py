@@ -40,10 +40,6 @@ def claimed(own: Book) -> list[Statement]:
     own : Book
         With the table ``claims``.
 
-    Returns
-    -------
-    list of Statement
-
     Raises
     ------
     AuditError
@@ -126,10 +122,6 @@ def printed_numbers(book: Book, *, labels: frozenset[str] = frozenset()) -> list
     book : Book
     labels : frozenset of str
         Columns that hold none, though they look like it.
-
-    Returns
-    -------
-    list of cells
     """
     columns = [(t, c) for t in book.columns for c in book.columns[t] if c not in labels]
     cells = [(t, i, c) for t, c in columns for i in range(book.size(t)) if t != CLAIMS]
@@ -140,11 +132,6 @@ def printed_numbers(book: Book, *, labels: frozenset[str] = frozenset()) -> list
 
 def checked(decisions: Sequence[Decision], book: Book) -> dict[Cell, str]:
     """How each cell that a verdict rests on was checked.
-
-    Parameters
-    ----------
-    decisions : sequence of Decision
-    book : Book
 
     Returns
     -------
@@ -192,10 +179,6 @@ def _equalities(node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 def faults(decisions: Sequence[Decision]) -> list[list[Decision]]:
     """The findings that do not follow, those of one fault together.
-
-    Parameters
-    ----------
-    decisions : sequence of Decision
 
     Returns
     -------
@@ -427,16 +410,7 @@ def _of_paper(paper: str) -> Audited:
 
 
 def paper_statements(paper: str) -> tuple[Book, tuple[Statement, ...]]:
-    """The printed cells of a paper, and everything that is checked of it.
-
-    Parameters
-    ----------
-    paper : str
-
-    Returns
-    -------
-    Book, tuple of Statement
-    """
+    """The printed cells of a paper, and everything that is checked of it."""
     where = places(paper)
     own = book({name: load(f"{paper}/{name}", printed=True) for name in where}, where)
     made = statements(own, declared(data_folder() / paper / "rules.toml"))
@@ -473,10 +447,6 @@ _LONGEST = 110
 def coverage(audits: Sequence[Audited]) -> pd.DataFrame:
     """How many printed numbers were checked in each way, and how many faults were found.
 
-    Parameters
-    ----------
-    audits : sequence of Audited
-
     Returns
     -------
     pandas.DataFrame
@@ -495,10 +465,6 @@ def coverage(audits: Sequence[Audited]) -> pd.DataFrame:
 
 def counts(audits: Sequence[Audited]) -> pd.DataFrame:
     """How many verdicts there are of each kind.
-
-    Parameters
-    ----------
-    audits : sequence of Audited
 
     Returns
     -------

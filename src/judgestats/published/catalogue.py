@@ -32,10 +32,6 @@ _KINDS: dict[str | bytes, str] = {
 def printed_table(path: Path) -> pd.DataFrame:
     """A table as printed; its separator is the one that its first line has most of.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-
     Returns
     -------
     pandas.DataFrame
@@ -76,14 +72,6 @@ def _refuse_other_kinds(path: Path) -> None:
 
 def declared(rules: str | Path | Sequence[Mapping[str, Any]] | None) -> Sequence[Mapping[str, Any]]:
     """The rules of a file, or those given.
-
-    Parameters
-    ----------
-    rules : path or sequence of mappings, optional
-
-    Returns
-    -------
-    sequence of mappings
 
     Raises
     ------
@@ -183,10 +171,6 @@ def tables() -> pd.DataFrame:
 
 def places(paper: str) -> dict[str, str]:
     """Where each table of a paper is printed.
-
-    Parameters
-    ----------
-    paper : str
 
     Returns
     -------

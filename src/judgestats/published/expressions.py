@@ -151,16 +151,7 @@ Value = Numbers | Truth | Texts | Choice
 
 
 def constant(value: float) -> Numbers:
-    """A number that is exact.
-
-    Parameters
-    ----------
-    value : float
-
-    Returns
-    -------
-    Numbers
-    """
+    """A number that is exact."""
     return Numbers(np.full((1, 1), float(value)))
 
 
@@ -178,10 +169,6 @@ def combined(
         Whether it reduces the m numbers to one.
     options : mapping, optional
         Of the function.
-
-    Returns
-    -------
-    Numbers
     """
     width = max(p.values.shape[1] for p in parts)
     arrays = [np.broadcast_to(p.values, (len(p), width)) if over else p.values for p in parts]
@@ -240,17 +227,7 @@ def _above(low: Floats, at: Floats, high: Floats, slack: Floats, even: bool) -> 
 
 
 def increasing(part: Numbers, strict: bool, down: bool) -> Truth:
-    """Whether each number is at least (or above) the one before it.
-
-    Parameters
-    ----------
-    part : Numbers
-    strict, down : bool
-
-    Returns
-    -------
-    Truth
-    """
+    """Whether each number is at least (or above) the one before it."""
     if len(part) < 2:
         return Truth(np.ones(1))
     sign = ("<" if down else ">") + ("" if strict else "=")
@@ -279,11 +256,6 @@ def every(values: Floats) -> Floats:
 def quantified(name: str, truth: Truth) -> Numbers | Truth:
     """All, none, any or the count of truths.
 
-    Parameters
-    ----------
-    name : str
-    truth : Truth
-
     Returns
     -------
     Numbers or Truth
@@ -305,17 +277,7 @@ def quantified(name: str, truth: Truth) -> Numbers | Truth:
 
 
 def those(truth: Truth, labels: tuple[str, ...]) -> Choice:
-    """The rows of which something holds.
-
-    Parameters
-    ----------
-    truth : Truth
-    labels : tuple of str
-
-    Returns
-    -------
-    Choice
-    """
+    """The rows of which something holds."""
     named, unknown = np.array(labels), np.isnan(truth.values)
     sure = frozenset(map(str, named[truth.values >= SAME]))
     possible = frozenset(map(str, named[(truth.values > 0) | unknown]))
@@ -332,10 +294,6 @@ def extreme(part: Numbers, labels: tuple[str, ...], k: int, down: bool) -> Choic
     k : int
     down : bool
         Smallest ones.
-
-    Returns
-    -------
-    Choice
     """
     low, at, high = part.range()
     if down:
@@ -669,10 +627,6 @@ class Reading:
     def value(self) -> Value:
         """What it is worth.
 
-        Returns
-        -------
-        Value
-
         Raises
         ------
         AuditError
@@ -942,12 +896,7 @@ class Reading:
         return tuple(" / ".join(self.book.text((t, i, name)) for name in names) for t, i, _ in cells)
 
     def written(self) -> str:
-        """The expression with the printed values in place of the cells; to be asked for after the value.
-
-        Returns
-        -------
-        str
-        """
+        """The expression with the printed values in place of the cells; to be asked for after the value."""
         text = self._text
         for i, node in enumerate(self._places):
             text = filled(text, i, [self.book.text(c) for c in self._selected[id(node)]])

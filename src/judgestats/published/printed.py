@@ -57,10 +57,6 @@ def grim(
     low : float
         A point of the scale: that of 1, 3, 5 has step 2, and 0 is none.
 
-    Returns
-    -------
-    bool
-
     Notes
     -----
     The sum of ``n * items`` scores, each less `low`, is a whole number of steps. Source: Brown and Heathers (2017).
@@ -99,10 +95,6 @@ def grimmer(
         Ends of the scale: they bound the sd that a mean allows. Where `low` is not given, 0 is a point of the scale.
     ddof : float
         1 for the divisor n - 1, 0 for n.
-
-    Returns
-    -------
-    bool
 
     Notes
     -----
@@ -267,16 +259,7 @@ class Printed:
         return "exact" if below else "no" if above else "undecided"
 
     def roundings(self, value: float) -> tuple[float, ...]:
-        """The number in this precision: half up, half to even, and as the double is formatted.
-
-        Parameters
-        ----------
-        value : float
-
-        Returns
-        -------
-        tuple of float
-        """
+        """The number in this precision: half up, half to even, and as the double is formatted."""
         if not math.isfinite(value):
             return ()
         scale = _scale_of(self)
@@ -294,10 +277,6 @@ class Printed:
         ----------
         low, high : float
             Range of the recomputed number.
-
-        Returns
-        -------
-        bool
         """
         unit = 10.0**-self.decimals * _scale_of(self)
         inner, outer = sorted((self.value, self.value + math.copysign(unit, self.value)), key=abs)
@@ -306,16 +285,7 @@ class Printed:
         return not self.bound and low < far - slack and high >= near - slack
 
     def shown(self, value: float) -> str:
-        """The recomputed number in the printed precision, with a sign where one is printed.
-
-        Parameters
-        ----------
-        value : float
-
-        Returns
-        -------
-        str
-        """
+        """The recomputed number in the printed precision, with a sign where one is printed."""
         sign = "+" if self.text.lstrip().startswith("+") else ""
         text = f"{value / _scale_of(self):{sign}.{self.decimals}f}"
         return text.replace("-", "", 1) if float(text) == 0 else text.replace("-", "−") if "−" in self.text else text
@@ -337,10 +307,6 @@ def parse(text: str, *, rounded: bool = False) -> Printed:
     text : str
     rounded : bool
         Whether a whole number is a rounded value, not an exact count.
-
-    Returns
-    -------
-    Printed
 
     Examples
     --------
@@ -405,14 +371,5 @@ def number(text: str, where: str, *, rounded: bool = False) -> Printed:
 
 
 def noisy(text: str) -> bool:
-    """Whether several numbers stand in a text.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    bool
-    """
+    """Whether several numbers stand in a text."""
     return len(re.findall(r"\d+(?:\.\d+)?|\.\d+", text)) > 1

@@ -48,28 +48,11 @@ class Book:
     changed: Mapping[Cell, str] = field(default_factory=dict)
 
     def size(self, table: str) -> int:
-        """Number of rows.
-
-        Parameters
-        ----------
-        table : str
-
-        Returns
-        -------
-        int
-        """
+        """Number of rows."""
         return len(next(iter(self.table(table).values()), ()))
 
     def table(self, name: str) -> Mapping[str, Sequence[str]]:
         """The columns of a table.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        mapping
 
         Raises
         ------
@@ -83,14 +66,6 @@ class Book:
 
     def column(self, table: str, name: str) -> Sequence[str]:
         """The texts of a column.
-
-        Parameters
-        ----------
-        table, name : str
-
-        Returns
-        -------
-        sequence of str
 
         Raises
         ------
@@ -106,42 +81,16 @@ class Book:
         return [other.get(i, text) for i, text in enumerate(columns[name])] if other else columns[name]
 
     def text(self, cell: Cell) -> str:
-        """What is printed in a cell.
-
-        Parameters
-        ----------
-        cell : (table, row, column)
-
-        Returns
-        -------
-        str
-        """
+        """What is printed in a cell."""
         table, row, column = cell
         return self.changed[cell] if cell in self.changed else self.columns[table][column][row]
 
     def printed(self, cell: Cell) -> Printed:
-        """What a cell holds, whether or not it is a number.
-
-        Parameters
-        ----------
-        cell : (table, row, column)
-
-        Returns
-        -------
-        Printed
-        """
+        """What a cell holds, whether or not it is a number."""
         return parse(self.text(cell), rounded=(cell[0], cell[2]) in self.rounded)
 
     def number(self, cell: Cell) -> Printed:
         """The number in a cell.
-
-        Parameters
-        ----------
-        cell : (table, row, column)
-
-        Returns
-        -------
-        Printed
 
         Raises
         ------
@@ -176,30 +125,11 @@ class Book:
         return found
 
     def with_rounded(self, names: frozenset[tuple[str, str]]) -> Book:
-        """The same tables, further columns holding rounded whole numbers.
-
-        Parameters
-        ----------
-        names : frozenset of (table, column)
-
-        Returns
-        -------
-        Book
-        """
+        """The same tables, further columns holding rounded whole numbers."""
         return replace(self, rounded=self.rounded | names) if names - self.rounded else self
 
     def with_cell(self, cell: Cell, text: str) -> Book:
-        """The same tables, one cell printed otherwise.
-
-        Parameters
-        ----------
-        cell : (table, row, column)
-        text : str
-
-        Returns
-        -------
-        Book
-        """
+        """The same tables, one cell printed otherwise."""
         return replace(self, changed={**self.changed, cell: text})
 
 
@@ -221,10 +151,6 @@ def book(tables: Mapping[str, pd.DataFrame], places: Mapping[str, str] | None = 
         Name -> frame; numbers that are no text are spelled as Python spells them.
     places : mapping, optional
         Name -> where it is printed; the name by default.
-
-    Returns
-    -------
-    Book
 
     Raises
     ------

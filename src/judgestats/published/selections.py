@@ -29,14 +29,6 @@ LONGEST = 320
 def parsed(expression: str) -> ast.expr:
     """Parse an expression.
 
-    Parameters
-    ----------
-    expression : str
-
-    Returns
-    -------
-    ast.expr
-
     Raises
     ------
     AuditError
@@ -52,16 +44,7 @@ def parsed(expression: str) -> ast.expr:
 
 
 def nodes(node: ast.AST) -> Iterator[ast.expr]:
-    """The selections within a node, in order.
-
-    Parameters
-    ----------
-    node : ast.AST
-
-    Yields
-    ------
-    ast.expr
-    """
+    """The selections within a node, in order."""
     call = isinstance(node, ast.Call)
     if isinstance(node, ast.Attribute | ast.Name) or (call and isinstance(node.func, ast.Attribute)):  # type: ignore[attr-defined]
         yield node  # type: ignore[misc]
@@ -75,10 +58,6 @@ def nodes(node: ast.AST) -> Iterator[ast.expr]:
 
 def copied(node: ast.expr) -> tuple[ast.expr, float] | None:
     """The selection that an expression copies, and the power of ten that it is multiplied by.
-
-    Parameters
-    ----------
-    node : ast.expr
 
     Returns
     -------
@@ -116,10 +95,6 @@ def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
 
     A selection that is no argument of a function, and would need brackets if it had several values, is ``_0_v``.
 
-    Parameters
-    ----------
-    expression : str
-
     Returns
     -------
     ast.expr, str, tuple of ast.expr
@@ -152,16 +127,7 @@ class _Blank(ast.NodeTransformer):
 
 
 def listed(texts: list[str]) -> str:
-    """Printed texts in a row, cut short where there are many.
-
-    Parameters
-    ----------
-    texts : list of str
-
-    Returns
-    -------
-    str
-    """
+    """Printed texts in a row, cut short where there are many."""
     return ", ".join(texts[:_SHOWN] + ([f"… {len(texts)} values"] if len(texts) > _SHOWN else []))
 
 
@@ -174,10 +140,6 @@ def filled(text: str, at: int, texts: list[str]) -> str:
     at : int
         Number of the blank.
     texts : list of str
-
-    Returns
-    -------
-    str
     """
     row = listed(texts)
     bracketed = f"[{row}]" if len(texts) > 1 else row
@@ -235,14 +197,6 @@ class Selections:
     def cells(self, node: ast.expr) -> tuple[Cell, ...]:
         """The cells of a selection.
 
-        Parameters
-        ----------
-        node : ast.expr
-
-        Returns
-        -------
-        tuple of cells
-
         Raises
         ------
         AuditError
@@ -287,15 +241,5 @@ class Selections:
         raise self.refused(node, "A key is a text, a list of texts, but(...), or a column of the row.")
 
     def refused(self, node: ast.AST, why: str) -> AuditError:
-        """An error that names the part of the expression.
-
-        Parameters
-        ----------
-        node : ast.AST
-        why : str
-
-        Returns
-        -------
-        AuditError
-        """
+        """An error that names the part of the expression."""
         return AuditError(f"{ast.unparse(node)} in {self.expression!r}: {why}")

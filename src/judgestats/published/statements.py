@@ -130,10 +130,6 @@ class Decision:
 def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
     """How many verdicts there are of each kind.
 
-    Parameters
-    ----------
-    decisions : iterable of Decision
-
     Returns
     -------
     dict
@@ -147,15 +143,6 @@ def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
 
 def decide(statement: Statement, book: Book) -> Decision:
     """Check a statement against what is printed.
-
-    Parameters
-    ----------
-    statement : Statement
-    book : Book
-
-    Returns
-    -------
-    Decision
 
     Raises
     ------

@@ -315,10 +315,6 @@ def interval(
     first, last : float, optional
         First and last step of the ladder, for censored ends.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> interval(0.57827, 0.74469), interval(-float("inf"), 2.7, first=1), interval(2.0, float("inf"), last=5)

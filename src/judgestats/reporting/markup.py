@@ -40,10 +40,6 @@ def text(value: object) -> Markup:
     value : object
         Anything from the data. None is nothing.
 
-    Returns
-    -------
-    Markup
-
     Examples
     --------
     >>> text('<script>alert("1")</script>')
@@ -66,10 +62,6 @@ def tag(name: str, /, *content: object, **attributes: object) -> Markup:
         Markup as it is; anything else is escaped.
     **attributes : object
         ``class_`` for class; ``_`` in a name is ``-``; None leaves one out, True has no value.
-
-    Returns
-    -------
-    Markup
 
     Examples
     --------
@@ -113,10 +105,6 @@ def table(
         Caption.
     numbers : iterable of int
         Columns that hold numbers.
-
-    Returns
-    -------
-    Markup
     """
     right = set(numbers)
     top = tag(
@@ -171,10 +159,6 @@ def document(title: str, *body: object) -> str:
         Title of the page.
     *body : object
         Content of the body.
-
-    Returns
-    -------
-    str
     """
     style = files("judgestats.reporting").joinpath("style.css").read_text(encoding="utf-8")
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -208,10 +192,6 @@ def inline(axes: Any, described: str, name: str) -> Markup:
         What the picture shows, for those who do not see it.
     name : str
         Unique in the page; it keeps the ids of several pictures apart.
-
-    Returns
-    -------
-    Markup
     """
     figure: Figure = (axes[0] if isinstance(axes, list) else axes).figure
     buffer = io.StringIO()
@@ -266,10 +246,6 @@ def sketch(value: float, low: float, high: float, *, start: float = 0.0, end: fl
         The estimate and its interval.
     start, end : float
         Ends of the line; where it is symmetric, the middle is marked.
-
-    Returns
-    -------
-    Markup
     """
     width, middle = 96.0, 8.0
 

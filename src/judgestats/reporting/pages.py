@@ -599,10 +599,6 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
         Coverage of their intervals.
     measure : str
         What was measured: some terms mean something else in one measure.
-
-    Returns
-    -------
-    Markup
     """
     names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
     beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}

@@ -93,10 +93,6 @@ def shown_measures(sheet: pd.DataFrame) -> set[str]:
     ----------
     sheet : pandas.DataFrame
         A result of :func:`judgestats.datasheet`.
-
-    Returns
-    -------
-    set of str
     """
     known = sheet[sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(RIGHT_CENSORED, regex=False)]
     sections = known["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
@@ -115,10 +111,6 @@ def datasheet_table(rows: pd.DataFrame, conf_level: float) -> Markup:
         Rows of :func:`judgestats.datasheet` of one judge (and group).
     conf_level : float
         Coverage of its intervals.
-
-    Returns
-    -------
-    Markup
     """
     bounds = ladder_bounds(rows)
     heads = [
@@ -204,10 +196,6 @@ def overview(sheet: pd.DataFrame, conf_level: float) -> Markup:
         A result of :func:`judgestats.datasheet`.
     conf_level : float
         Coverage of its intervals.
-
-    Returns
-    -------
-    Markup
     """
     sheet = sheet[~sheet["section"].astype(str).str.match("criterion|Δ0, different")].assign(step=step(sheet))
     who = whose(sheet.drop(columns="step"))
@@ -314,10 +302,6 @@ def to_markdown(sheet: pd.DataFrame, *, decimals: int = 3) -> str:
     decimals : int
         Decimals of estimates and intervals.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> row = pd.DataFrame({"judge": ["a|b"], "term": ["consistency"], "estimate": [2 / 3], "conf_low": [0.5],
@@ -350,10 +334,6 @@ def to_latex(sheet: pd.DataFrame, *, decimals: int = 3, caption: str | None = No
         Decimals of estimates and intervals.
     caption : str, optional
         With one, the tabular stands in a table environment.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

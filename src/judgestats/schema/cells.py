@@ -153,10 +153,6 @@ def cell_table(
         Column of the judges; None for a table without one, all of whose rows are one judge's.
     called : mapping of str to str
         Column -> its name for people, where that is another one.
-
-    Returns
-    -------
-    CellTable
     """
     data = as_scores(nw.from_native(frame))
     present = list(data.collect_schema().names())

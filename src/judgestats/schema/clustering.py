@@ -88,10 +88,6 @@ def auto_cluster(data: Any, groups: Iterable[str], declared: str, n_units: float
     n_units : float
         How many calls are counted, or pairs where they are the unit.
 
-    Returns
-    -------
-    Sharing
-
     Notes
     -----
     A candidate counts where more units are counted than there are levels of it within the groups, and where it has two

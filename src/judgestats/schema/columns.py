@@ -219,10 +219,6 @@ def kind_of(columns: Iterable[str]) -> Kind:
     columns : iterable of str
         Column names.
 
-    Returns
-    -------
-    {'preferences', 'ratings'}
-
     Raises
     ------
     SchemaError

@@ -62,10 +62,6 @@ def counted(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") ->
     kind : {'preferences', 'ratings'}
         Whose mapping the message advises.
 
-    Returns
-    -------
-    str or None
-
     Raises
     ------
     SchemaError

@@ -39,10 +39,6 @@ def opened(frame: Any) -> Any:
     frame : frame
         Whatever Narwhals accepts.
 
-    Returns
-    -------
-    narwhals frame
-
     Raises
     ------
     SchemaError

@@ -276,10 +276,6 @@ def splits_of(frame: Any, keys: Iterable[str], kind: Kind = "ratings", *, strict
     strict : bool
         As in :func:`splits_here`.
 
-    Returns
-    -------
-    list of Split
-
     Examples
     --------
     >>> scores = pd.DataFrame({"judge": [*"aaabbb"], "system": "s", "item": "1", "prompt": [*"xyzxyz"],

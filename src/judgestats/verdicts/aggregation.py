@@ -228,10 +228,6 @@ def rule_of(how: str | Custom) -> Rule:
         A name in :data:`RULES`, or a :data:`Custom` rule. A callable is asked once for each distinct combination of
         counts.
 
-    Returns
-    -------
-    Rule
-
     Raises
     ------
     DesignError

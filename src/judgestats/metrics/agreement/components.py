@@ -64,10 +64,6 @@ def fitted(y: Floats, codes: Sequence[NDArray[Any]]) -> Fitted:
     y : (N,) float array
     codes : sequence of (N,) int arrays
         Level of each row in each factor, numbered without gaps; at least one factor.
-
-    Returns
-    -------
-    Fitted
     """
     none = np.full(len(codes) + 1, np.nan)
     if len(y) < 2 or np.ptp(y) == 0:

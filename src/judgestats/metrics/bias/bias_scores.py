@@ -148,10 +148,6 @@ def targeted(
     measure : str
         Whose tally is let through.
 
-    Returns
-    -------
-    Targeted
-
     Raises
     ------
     DesignError

@@ -55,10 +55,6 @@ def constant(table: pd.DataFrame) -> pd.Series[Any]:
     table : pandas.DataFrame
         Calls with ``_person``, ``outcome``, ``_choice`` (the answer by slot), ``_slot`` (of the target), ``_sure`` and
         ``n``.
-
-    Returns
-    -------
-    (N,) bool Series
     """
     whose = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
     told = whose.agg(

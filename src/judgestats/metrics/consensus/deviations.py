@@ -57,12 +57,7 @@ class Spread:
 
 
 class Uncertainty:
-    """Variances of linear estimates of one panel.
-
-    Parameters
-    ----------
-    data : Panel
-    """
+    """Variances of linear estimates of one panel."""
 
     def __init__(self, data: Panel) -> None:
         self.data = data
@@ -265,10 +260,6 @@ class Uncertainty:
         ----------
         weights : (P,) float array
             As in :meth:`spreads`.
-
-        Returns
-        -------
-        Spread
         """
         taken = weights != 0
         if self.data.cluster is None or not taken.any() or self._pairs_over_clusters[1][taken].min() < 2:

@@ -385,10 +385,6 @@ def panel(
         False deviates from the mean of all judges.
     reference : callable, optional
         Takes the table and the `by` columns, returns the :class:`Reference` to deviate from.
-
-    Returns
-    -------
-    Panel
     """
     table, groups = prepare(ratings, by, level=level, final=final, cluster=cluster)
     source = no_reference(table.n_cells) if reference is None else reference(table, groups)

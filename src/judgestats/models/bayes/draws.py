@@ -111,10 +111,6 @@ def beside(
         As for :func:`replicates`.
     again, before : (S, N) float arrays
         Replicates from the posterior, and from the prior.
-
-    Returns
-    -------
-    pandas.DataFrame
     """
     after = replicates(cells, observed, again, n, kind="posterior", draws=draws, scale=scale)
     return pd.concat([after, replicates(cells, observed, before, n, kind="prior", scale=scale)], ignore_index=True)
@@ -135,15 +131,6 @@ def spread_beside(scores: Floats, again: Floats, before: Floats, *, draws: str) 
 def of_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Rows of a predictive frame of one kind, or of both.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    kind : {'posterior', 'prior', 'both'}
-
-    Returns
-    -------
-    pandas.DataFrame
-
     Raises
     ------
     DesignError
@@ -160,15 +147,6 @@ def from_priors(
     design: Design, family: str, thresholds: Thresholds, priors: Priors, n: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
     """Draw the variables of :func:`judgestats.models.engines.bayes_pymc.build` from their priors.
-
-    Parameters
-    ----------
-    design : Design
-    family : str
-    thresholds : Thresholds
-    priors : Priors
-    n : int
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -334,21 +312,12 @@ class Draws:
         return prior, likelihood
 
     def conflicts(self) -> dict[str, float]:
-        """Parameters whose prior did not foresee such data -> the tail area.
-
-        Returns
-        -------
-        dict
-        """
+        """Parameters whose prior did not foresee such data -> the tail area."""
         tails = {t.name: t.tail for t in self.tops}
         return {name: p for name, p in tails.items() if p < CONFLICTING}
 
     def flat(self, name: str) -> Floats:
         """Draws of one variable, chains one after the other.
-
-        Parameters
-        ----------
-        name : str
 
         Returns
         -------
@@ -392,12 +361,7 @@ class Draws:
         ]  # fmt: skip
 
     def notes(self) -> tuple[str, ...]:
-        """Flags of the posterior as a whole.
-
-        Returns
-        -------
-        tuple of str
-        """
+        """Flags of the posterior as a whole."""
         table = self.summary()
         found = [f for f in (NOT_MIXED, FEW_EFFECTIVE) if table["flag"].str.contains(f).any()]
         if self.importance_ess < LEAST_ESS and FEW_EFFECTIVE not in found:
@@ -408,10 +372,6 @@ class Draws:
 
 def doubt(rhat: float, ess: float) -> str:
     """Flags of draws by their R-hat and effective sample size.
-
-    Parameters
-    ----------
-    rhat, ess : float
 
     Returns
     -------
@@ -516,10 +476,6 @@ def missing(what: str) -> FitError:
     ----------
     what : str
         The package.
-
-    Returns
-    -------
-    FitError
     """
     return FitError(f'{what} is not installed, and Bayesian models need it. Do: pip install "judgestats[bayes]"')
 
@@ -534,10 +490,6 @@ def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: 
     labels : mapping
         Variable -> labels along its dimensions; variables that are not named here are left out.
     method : str
-
-    Returns
-    -------
-    Draws
     """
     posterior = trace["posterior"]
     likelihood = np.asarray(posterior[LOG_LIKELIHOOD].values, np.float64) if LOG_LIKELIHOOD in posterior else None
@@ -553,10 +505,6 @@ def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: 
 def pymc() -> Any:
     """PyMC, loaded now.
 
-    Returns
-    -------
-    module
-
     Raises
     ------
     FitError
@@ -570,13 +518,7 @@ def pymc() -> Any:
 
 
 def likely(pm: Any, value: Any) -> None:
-    """Add a log likelihood to the PyMC model at hand, and keep it draw by draw.
-
-    Parameters
-    ----------
-    pm : module
-    value : scalar tensor
-    """
+    """Add a log likelihood to the PyMC model at hand, and keep it draw by draw."""
     pm.Potential("likelihood", value)
     pm.Deterministic(LOG_LIKELIHOOD, value)
 
@@ -610,10 +552,6 @@ def sample(
     cores : int, optional
         All there are by default with nutpie, which has threads; one with PyMC's own sampler, which would fork a process
         whose threads may be in the middle of something.
-
-    Returns
-    -------
-    Draws
 
     Raises
     ------

@@ -127,10 +127,6 @@ def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") ->
     draws, seed : int
     what : str
         Of the message, if there is no mode.
-
-    Returns
-    -------
-    Draws
     """
     found = minimise(target.slope, target.start, target.guess)
     if not np.isfinite(found.value) or not np.isfinite(found.x).all():

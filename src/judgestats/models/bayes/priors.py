@@ -150,10 +150,6 @@ def priors(
         ``cor(item)`` (the shape of the LKJ prior, 1 is flat), ``thresholds`` or ``half-width``. A fixed effect takes
         a pair ``(mean, sd)`` too.
 
-    Returns
-    -------
-    Priors
-
     Raises
     ------
     DesignError

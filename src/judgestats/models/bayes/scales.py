@@ -110,10 +110,6 @@ def prior_of(value: Any, name: str, *, half: bool) -> Prior:
     half : bool
         Whether the parameter is a standard deviation.
 
-    Returns
-    -------
-    Prior
-
     Raises
     ------
     DesignError

@@ -80,10 +80,6 @@ def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) 
         Who asks, for messages.
     beside : sequence of str
         Further columns that a table of counts may have; they are added over.
-
-    Returns
-    -------
-    Calls
     """
     found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, beside))
     return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
@@ -130,10 +126,6 @@ def scored(
     ties : {'exact', 'drop'}
         A tie where the gold is a candidate: wrong, or set aside.
     invalid : {'drop', 'wrong'}
-
-    Returns
-    -------
-    Calls
     """
     choose(ties, ("exact", "drop"), "ties")
     choose(invalid, ("drop", "wrong"), "invalid")

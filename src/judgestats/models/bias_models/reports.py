@@ -84,11 +84,6 @@ def _shown(table: pd.DataFrame) -> list[str]:
 def linear(fit: Fitted, weights: Mapping[str, float]) -> Floats:
     """Coefficients of a linear function of the parameters, by their names.
 
-    Parameters
-    ----------
-    fit : Fitted
-    weights : mapping of str to float
-
     Returns
     -------
     (P,) float array
@@ -171,10 +166,6 @@ def points_row(
     conf_level : float
     df : float, optional
         As in :func:`effect_row`.
-
-    Returns
-    -------
-    dict
     """
 
     def change(params: Floats) -> Floats:
@@ -209,10 +200,6 @@ def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> lis
     names : mapping of str to str
         Factor -> what its standard deviation is called; others are left out.
     conf_level : float
-
-    Returns
-    -------
-    list of dict
     """
     rows, z = [], normal_quantile(conf_level)
     for k, term in enumerate(fit.design.terms):
@@ -252,10 +239,6 @@ def doubts(fit: Fitted, factor: str | None = None) -> str:
     fit : Fitted
     factor : str, optional
         Grouping factor that the row is about: a variance of 0 concerns its rows alone, and stands in the fit's notes.
-
-    Returns
-    -------
-    str
     """
     few = fit.method == "Laplace" and any(fit.n < FEW * len(t.levels) for t in fit.design.terms)
     notes = fit.notes if factor is not None and _at_zero(fit, factor) else without(fit.notes)
@@ -374,10 +357,6 @@ def comparisons(rows: Sequence[Row], by: Sequence[str] = ()) -> pd.DataFrame:
     rows : sequence of dict
     by : sequence of str
         Columns that group them; empty text where a row names none.
-
-    Returns
-    -------
-    pandas.DataFrame
     """
     table = pd.DataFrame(list(rows)).reindex(columns=[*by, *TESTS])
     table["flag"] = table["flag"].astype(object).where(table["flag"].notna(), "").astype("str")

@@ -30,10 +30,6 @@ def independent(X: NDArray[np.float64]) -> list[int]:
     X : (N, p) array
         Finite values.
 
-    Returns
-    -------
-    list of int
-
     Examples
     --------
     >>> independent(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]))

@@ -90,10 +90,6 @@ def count_column(data: Any, counts: str | Literal[False] | None, formula: Formul
     named : sequence of str
         Further columns that have a part to play.
 
-    Returns
-    -------
-    str or None
-
     Raises
     ------
     SchemaError
@@ -213,10 +209,6 @@ def response(formula: Formula, frame: pd.DataFrame, family: str, categories: Seq
     categories : sequence, optional
         Order of the categories of a cumulative model.
 
-    Returns
-    -------
-    Response
-
     Raises
     ------
     DesignError
@@ -250,11 +242,6 @@ def response(formula: Formula, frame: pd.DataFrame, family: str, categories: Seq
 
 def refuse_share(formula: Formula, family: str, weights: str) -> None:
     """Refuse trials given as weights: ``k / size`` with ``size``, or ``cbind`` of it.
-
-    Parameters
-    ----------
-    formula : Formula
-    family, weights : str
 
     Raises
     ------

@@ -30,10 +30,6 @@ def taken(design: Design, rows: NDArray[Any], **changes: Any) -> Design:
     rows : (M,) int array
     **changes
         Fields that differ.
-
-    Returns
-    -------
-    Design
     """
     terms = tuple(replace(t, values=t.values[rows], codes=t.codes[rows]) for t in design.terms)
     arrays = {name: getattr(design, name)[rows] for name in ("y", "trials", "X", "offset", "count", "weights")}
@@ -179,11 +175,6 @@ class Modes:
 def refuse_random(model: Model, engine: str) -> None:
     """Refuse random terms.
 
-    Parameters
-    ----------
-    model : Model
-    engine : str
-
     Raises
     ------
     FitError
@@ -196,16 +187,6 @@ def refuse_random(model: Model, engine: str) -> None:
 
 def call(run: Callable[[], Any], engine: str) -> tuple[Any, tuple[str, ...]]:
     """Run another library; its warnings become notes, its failures a FitError.
-
-    Parameters
-    ----------
-    run : callable
-    engine : str
-
-    Returns
-    -------
-    result : object
-    notes : tuple of str
 
     Raises
     ------
@@ -253,10 +234,6 @@ def wrapped(
         The engine, to fit another design.
     **further
         More fields.
-
-    Returns
-    -------
-    Fitted
     """
     own = notes if converged else (*notes, NOT_CONVERGED)
     return Fitted(

@@ -233,10 +233,6 @@ def spelled(terms: Sequence[tuple[str, Node]], logical: Collection[str] = ()) ->
     logical : collection of str
         Columns of booleans: factors where they stand by themselves, as in R.
 
-    Returns
-    -------
-    Spelling
-
     Examples
     --------
     >>> from judgestats.models.grammar.syntax import terms_of

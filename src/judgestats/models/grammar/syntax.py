@@ -84,10 +84,6 @@ def fault(source: str, start: int, end: int, what: str, todo: str = "") -> Formu
     todo : str
         What is allowed, and what to do.
 
-    Returns
-    -------
-    FormulaError
-
     Examples
     --------
     >>> print(fault("y ~ x w", 6, 7, "Nothing joins 'x' and 'w'.", "Write + between them."))
@@ -404,10 +400,6 @@ def read(source: Any) -> Formula:
     ----------
     source : str
         The formula.
-
-    Returns
-    -------
-    Formula
 
     Raises
     ------

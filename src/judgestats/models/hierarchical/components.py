@@ -60,11 +60,6 @@ def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataF
     ratings : frame
     subjects, facets : list of str
         Columns.
-
-    Returns
-    -------
-    table : pandas.DataFrame
-    doubts : list of str
     """
     if twice := [c for c in subjects if c in facets or c == "judge"] + [c for c in facets if c == "judge"]:
         raise DesignError(f"{twice[0]!r} has two parts to play among subjects=, facets= and the judges. Drop one.")
@@ -257,10 +252,6 @@ def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, s
     priors : mapping
         Of each.
     draws, seed : int
-
-    Returns
-    -------
-    Draws
     """
     columns = {f"f{i}": c for i, c in enumerate(data.codes.values())}
     frame = pd.DataFrame({"y": data.y, **{k: c.astype(str) for k, c in columns.items()}})
@@ -277,17 +268,7 @@ def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, s
 
 
 def model(data: Scores, priors: Mapping[str, Prior]) -> Any:
-    """The same model for PyMC, random effects sampled, not centred.
-
-    Parameters
-    ----------
-    data : Scores
-    priors : mapping
-
-    Returns
-    -------
-    pymc.Model
-    """
+    """The same model for PyMC, random effects sampled, not centred."""
     pm = pymc()
     with pm.Model() as result:
         mean = priors["level"].pymc(pm, "level")

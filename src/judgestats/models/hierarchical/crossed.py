@@ -46,10 +46,6 @@ def default_priors(names: Iterable[str], unit: float) -> dict[str, Prior]:
         Effects.
     unit : float
         The sd of the mean scores.
-
-    Returns
-    -------
-    dict
     """
     return {n: Prior(EFFECTS[n][0] * unit, None, n not in FIXED) for n in names}
 
@@ -129,10 +125,6 @@ def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
     data : Panel
     priors : mapping
         Effect -> prior: normal scale of those in :data:`FIXED`, half-normal or half-t of the other sds.
-
-    Returns
-    -------
-    pymc.Model
     """
     pm = pymc()
     with pm.Model() as result:
@@ -145,18 +137,7 @@ def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
 
 
 def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, seed: int = 0) -> Draws:
-    """Draw the sds by importance sampling at the mode, each where its prior is a standard normal.
-
-    Parameters
-    ----------
-    data : Panel
-    priors : mapping
-    draws, seed : int
-
-    Returns
-    -------
-    Draws
-    """
+    """Draw the sds by importance sampling at the mode, each where its prior is a standard normal."""
     base, own = data.base(priors), [priors[name] for name in data.sds]
     grams = np.stack([data.grams[name] for name in data.sds])
 
@@ -261,10 +242,6 @@ def weighed(data: Panel, priors: Mapping[str, Prior], draws: Draws, found: Mappi
         Of the sds.
     found : mapping
         Effects.
-
-    Returns
-    -------
-    Draws
     """
     shape = draws.values["taste"].shape
     sds = {name: draws.flat(name) for name in data.sds}

@@ -92,10 +92,6 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
         As :func:`judgestats.models.hierarchical.cues.susceptibility` takes it.
     blind : str
     reference : str, optional
-
-    Returns
-    -------
-    Outcomes
     """
     table = _printed(counts) if isinstance(counts, Mapping) else counts
     table = table if isinstance(counts, Mapping) else tally(counts, "anchoring", cluster=False)
@@ -180,10 +176,6 @@ def favoured_sides(counts: Any, data: Outcomes, favoured: Favoured | None, label
     data : Outcomes
     favoured, label
         As for :func:`judgestats.anchoring`.
-
-    Returns
-    -------
-    dict
     """
     labelled = data.probes[1:]
     named: dict[str, set[str]]
@@ -427,10 +419,6 @@ def _holds_0(made: dict[str, Any]) -> bool:
 def clipped(gain: dict[str, Any], signed: dict[str, Any]) -> dict[str, Any]:
     """The row of a gain from that of its signed shift: estimate and interval with what is below 0 put to 0.
 
-    Parameters
-    ----------
-    gain, signed : dict
-
     Returns
     -------
     dict
@@ -578,11 +566,6 @@ def susceptibility(
 
 def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
     """Build the model; the counts are its data ``counts``, (J, S, P, K).
-
-    Parameters
-    ----------
-    data : Outcomes
-    priors : mapping, optional
 
     Returns
     -------

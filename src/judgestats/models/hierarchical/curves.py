@@ -111,10 +111,6 @@ def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None,
     ----------
     data, by, quality, baseline, link
         As :func:`judgestats.models.hierarchical.curves.psychometric` takes them.
-
-    Returns
-    -------
-    Ladder
     """
     _refuse_without_counts(data)
     _refuse_without_quality(data, by, quality)
@@ -365,10 +361,6 @@ def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> l
     by : str or None
     level : float
     conf_level : float
-
-    Returns
-    -------
-    list of dict
     """
     data = next(iter(fits.values())).data
     made: list[dict[str, Any]] = []
@@ -505,10 +497,6 @@ def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
     data : Ladder
     scale : mapping
         Scales of the priors.
-
-    Returns
-    -------
-    Predictor
     """
     columns = [*_alone(data, scale), *(_judges(data, scale) if len(data.judges) > 1 else ())]
     spreads = list(dict.fromkeys(spread for _, spread in columns if spread))
@@ -710,11 +698,6 @@ def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
     Every variable is standard normal. A spread between judges, and a bias where slots are unknown, is the absolute
     value of one: the likelihood is the same for either sign, and the sampler need not stop at 0.
 
-    Parameters
-    ----------
-    data : Ladder
-    priors : mapping, optional
-
     Returns
     -------
     pymc.Model
@@ -745,11 +728,6 @@ def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
 
 def given(data: Ladder, priors: Mapping[str, float] | None = None) -> dict[str, Floats]:
     """What the model is given: ``counts`` (N, 4), the ``design`` that holds the scales of the priors, and the link.
-
-    Parameters
-    ----------
-    data : Ladder
-    priors : mapping, optional
 
     Returns
     -------

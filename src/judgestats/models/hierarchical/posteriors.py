@@ -182,10 +182,6 @@ def flagged(table: pd.DataFrame) -> list[dict[str, Any]]:
     ----------
     table : pandas.DataFrame
         With a column ``flag``.
-
-    Returns
-    -------
-    list of dict
     """
     return [
         finding(f"{n:,} estimate{'s' * (n > 1)}: {flag}", float(n), flag) for flag, n in parts(table["flag"]).items()
@@ -450,10 +446,6 @@ def tabled(rows: list[dict[str, Any]], by: list[str], extra: tuple[str, ...] = (
         Condition columns.
     extra : tuple of str
         Further columns.
-
-    Returns
-    -------
-    pandas.DataFrame
     """
     return estimates(rows, by, extra, sort=False)
 
@@ -468,10 +460,6 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
         Those of the model: a cure names its spreads.
     of : str
         Which of several fits.
-
-    Returns
-    -------
-    list of dict
     """
     if not np.isnan(draws.pareto_k):
         return _weights(draws, of)
@@ -535,10 +523,6 @@ def predictive(what: str, observed: Floats, simulated: Floats) -> list[dict[str,
         Counts.
     simulated : (S, N) float array
         Replicated counts.
-
-    Returns
-    -------
-    list of dict
     """
     low, high = np.quantile(simulated, [0.025, 0.975], axis=0)
     inside = (observed >= low) & (observed <= high)
@@ -555,25 +539,12 @@ def prior_table(priors: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
     ----------
     priors : mapping
         Parameter -> (prior, meaning).
-
-    Returns
-    -------
-    pandas.DataFrame
     """
     return pd.DataFrame([{"parameter": k, "prior": p, "meaning": m} for k, (p, m) in priors.items()])
 
 
 def scales(defaults: Mapping[str, float], priors: Mapping[str, float] | None) -> dict[str, float]:
     """Scales of the priors, some of them given.
-
-    Parameters
-    ----------
-    defaults : mapping
-    priors : mapping or None
-
-    Returns
-    -------
-    dict
 
     Raises
     ------

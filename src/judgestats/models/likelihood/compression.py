@@ -53,10 +53,6 @@ class Columns:
     def of(self, t: int, c: int) -> Ints:
         """Columns of part c of term t, level by level.
 
-        Parameters
-        ----------
-        t, c : int
-
         Returns
         -------
         (levels,) int array
@@ -99,16 +95,7 @@ class Compressed:
 
 
 def columns(design: Design) -> Columns:
-    """Number the columns of the random effects.
-
-    Parameters
-    ----------
-    design : Design
-
-    Returns
-    -------
-    Columns
-    """
+    """Number the columns of the random effects."""
     terms = design.terms
     factors = sorted(dict.fromkeys(t.factor for t in terms), key=lambda f: -_levels(terms, f))
     factor = tuple(factors.index(t.factor) for t in terms)

@@ -92,10 +92,6 @@ def _size(z: Floats, weight: Floats) -> Floats:
 def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Floats]:
     """The same objective in better coordinates: slopes orthogonal, thresholds at the mean of X, random columns even.
 
-    Parameters
-    ----------
-    objective : GeneralisedObjective
-
     Returns
     -------
     objective : GeneralisedObjective
@@ -170,11 +166,6 @@ def _leaning(objective: GeneralisedObjective | LinearObjective, x: Floats, thin:
 
 def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
     """Fixed effects and thresholds of the model without random effects, roughly.
-
-    Parameters
-    ----------
-    rows : Rows
-    thresholds : Thresholds
 
     Returns
     -------
@@ -296,10 +287,6 @@ def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 20
         First guess of the inverse Hessian.
     most : int
         Iterations allowed.
-
-    Returns
-    -------
-    Minimum
 
     Examples
     --------

@@ -161,10 +161,6 @@ def thresholds(
     sets : sequence of mapping
         For each set of thresholds the level of each parameter in `parts`.
 
-    Returns
-    -------
-    Thresholds
-
     Examples
     --------
     >>> thresholds(["loses", "tie", "wins"], "logit", "symmetric").names
@@ -234,10 +230,6 @@ class Partition:
             Parameter -> column.
         frame : pandas.DataFrame
 
-        Returns
-        -------
-        Partition
-
         Raises
         ------
         DesignError
@@ -285,17 +277,7 @@ class Partition:
         return np.array([place[k] for k in keys], np.int64)
 
     def thresholds(self, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
-        """Thresholds of every set.
-
-        Parameters
-        ----------
-        categories : tuple of str
-        link, shape : str
-
-        Returns
-        -------
-        Thresholds
-        """
+        """Thresholds of every set."""
         sets = [dict(zip(self.columns, own, strict=True)) for own in self.sets]
         return thresholds(categories, link, shape, self.levels, sets)
 
@@ -339,11 +321,6 @@ def by_kind(thresholds_by: Any, shape: str) -> dict[str, str]:
 
 def refuse_twice(partition: Partition, design: Design) -> None:
     """Refuse fixed effects that shift all thresholds of a level, where these vary by it already.
-
-    Parameters
-    ----------
-    partition : Partition
-    design : Design
 
     Raises
     ------
@@ -414,16 +391,7 @@ class Scales:
 
     @classmethod
     def of(cls, sizes: tuple[int, ...]) -> Scales:
-        """Lay θ out.
-
-        Parameters
-        ----------
-        sizes : tuple of int
-
-        Returns
-        -------
-        Scales
-        """
+        """Lay θ out."""
         places, first = [], 0
         for t, size in enumerate(sizes):
             places += [(first + a, first + b, a == b, t) for b in range(size) for a in range(b, size)]
@@ -537,15 +505,7 @@ class GeneralisedObjective:
 
 @dataclass
 class LinearObjective:
-    """Minus the log likelihood of a linear mixed model by θ alone, relative to the residual sd.
-
-    Attributes
-    ----------
-    cells : Cells
-    layout : Structure
-    scales : Scales
-    reml : bool
-    """
+    """Minus the log likelihood of a linear mixed model by θ alone, relative to the residual sd."""
 
     cells: Cells
     layout: Structure
@@ -563,48 +523,18 @@ class LinearObjective:
 
 
 def rows_of(table: Compressed, kind: int) -> Rows:
-    """The compressed table as the kernels take it.
-
-    Parameters
-    ----------
-    table : Compressed
-    kind : int
-
-    Returns
-    -------
-    Rows
-    """
+    """The compressed table as the kernels take it."""
     X, z = np.ascontiguousarray(table.X), np.ascontiguousarray(table.columns.z)
     return Rows(kind, table.y, table.m, X, table.offset, z, table.times, table.category, table.part)
 
 
 def layout_of(own: Columns) -> Structure:
-    """Elimination structure of the random effects.
-
-    Parameters
-    ----------
-    own : Columns
-
-    Returns
-    -------
-    Structure
-    """
+    """Elimination structure of the random effects."""
     return structure(np.ascontiguousarray(own.cols), own.blocks)
 
 
 def laplace(table: Compressed, kind: int, thresholds: Thresholds) -> GeneralisedObjective:
-    """Laplace objective for any random terms.
-
-    Parameters
-    ----------
-    table : Compressed
-    kind : int
-    thresholds : Thresholds
-
-    Returns
-    -------
-    GeneralisedObjective
-    """
+    """Laplace objective for any random terms."""
     rows = rows_of(table, kind)
     kernel = Laplace.of(rows, layout_of(table.columns), table.often)
     return GeneralisedObjective(rows, kernel, Scales.of(table.columns.sizes), thresholds)
@@ -620,10 +550,6 @@ def quadrature(table: Compressed, kind: int, thresholds: Thresholds, n: int) -> 
     thresholds : Thresholds
     n : int
         Nodes.
-
-    Returns
-    -------
-    GeneralisedObjective
     """
     rows = rows_of(table, kind)
     kernel = Quadrature.of(rows, _starts(table), table.often, n)
@@ -640,10 +566,6 @@ def trapezoid(table: Compressed, kind: int, thresholds: Thresholds, extra: int =
     thresholds : Thresholds
     extra : int
         How often the rule is doubled beyond what each group needs.
-
-    Returns
-    -------
-    GeneralisedObjective
     """
     rows = rows_of(table, kind)
     kernel = Trapezoid.of(rows, _starts(table), table.often, extra)
@@ -667,10 +589,6 @@ def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> Linear
     log_weight : float
         Sum over rows of the log of their weight.
     reml : bool
-
-    Returns
-    -------
-    LinearObjective
     """
     mean = table.y / table.m - table.offset
     within = float(table.squares.sum())

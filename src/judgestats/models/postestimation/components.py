@@ -48,16 +48,7 @@ class Component:
 
 
 def components(fit: Fitted) -> tuple[Component, ...]:
-    """All of a model, term by term: standard deviations, then correlations; the residual last.
-
-    Parameters
-    ----------
-    fit : Fitted
-
-    Returns
-    -------
-    tuple of Component
-    """
+    """All of a model, term by term: standard deviations, then correlations; the residual last."""
     result, first = [], fit.n_location
     for t, term in enumerate(fit.design.terms):
         k, g = len(term.names), term.factor

@@ -272,10 +272,6 @@ def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: 
     random : bool
         Whether columns that only random terms use are needed.
 
-    Returns
-    -------
-    Grid
-
     Raises
     ------
     DesignError
@@ -366,10 +362,6 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
     scale : {"link", "response"}
     random : bool
         Whether the response is averaged over the random effects.
-
-    Returns
-    -------
-    Means
     """
     rows = rows_of(fit, own.frame, groups=False) if random else _fixed_rows(fit, own.frame)
     known = estimable(fit.design, own.frame, own.pool)

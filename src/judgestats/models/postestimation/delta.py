@@ -123,10 +123,6 @@ def trusted(fit: Fitted) -> Floats:
     Where the response is separated the curvature along them is rounding, and errors of anything that they enter are
     too, even where they cancel. With another reference level they may enter less.
 
-    Parameters
-    ----------
-    fit : Fitted
-
     Returns
     -------
     (P, P) float array

@@ -35,10 +35,6 @@ def separated(fit: Fitted) -> tuple[str, ...]:
     A direction separates where moving along it lowers the probability of no answer that was given, and raises that of
     some. The search is a linear programme; it is run where estimates or standard errors are large enough to ask.
 
-    Parameters
-    ----------
-    fit : Fitted
-
     Returns
     -------
     tuple of str
@@ -52,10 +48,6 @@ def separated(fit: Fitted) -> tuple[str, ...]:
 
 def sparse(fit: Fitted) -> tuple[float, ...]:
     """Calls per level of each random term, where they are fewer than Laplace's approximation needs.
-
-    Parameters
-    ----------
-    fit : Fitted
 
     Returns
     -------
@@ -169,25 +161,12 @@ class Shortage:
 
 
 def shortages(fit: Fitted) -> tuple[Shortage, ...]:
-    """What is short, factor by factor; the limits are those of docs/coverage_models.csv.
-
-    Parameters
-    ----------
-    fit : Fitted
-
-    Returns
-    -------
-    tuple of Shortage
-    """
+    """What is short, factor by factor; the limits are those of docs/coverage_models.csv."""
     return tuple(dict.fromkeys([*_calls(fit), *_answers(fit), *_short_of_levels(fit)]))
 
 
 def scarce(fit: Fitted) -> tuple[str, ...]:
     """Return the flags of a design that is small for its method; the limits are those of docs/coverage_models.csv.
-
-    Parameters
-    ----------
-    fit : Fitted
 
     Returns
     -------
@@ -238,10 +217,6 @@ def written(fit: Fitted, t: int) -> str:
     t : int
         Number of the term.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> import pandas as pd
@@ -259,11 +234,6 @@ def written(fit: Fitted, t: int) -> str:
 def left_out(fit: Fitted, t: int, column: int) -> str:
     """Say how to write a model without a column of a random term.
 
-    Parameters
-    ----------
-    fit : Fitted
-    t, column : int
-
     Returns
     -------
     str
@@ -280,11 +250,6 @@ def left_out(fit: Fitted, t: int, column: int) -> str:
 
 def uncorrelated(fit: Fitted, t: int) -> str:
     """Write a random term without its correlations.
-
-    Parameters
-    ----------
-    fit : Fitted
-    t : int
 
     Returns
     -------
@@ -348,10 +313,6 @@ class Doubt:
 
 def check(fit: Fitted) -> pd.DataFrame:
     """List what is wrong or doubtful in a fit.
-
-    Parameters
-    ----------
-    fit : Fit
 
     Returns
     -------

@@ -47,11 +47,6 @@ METHODS = {
 def random_effects(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
     """Conditional modes of the random effects, with intervals.
 
-    Parameters
-    ----------
-    fit : Fitted
-    conf_level : float
-
     Returns
     -------
     pandas.DataFrame
@@ -115,11 +110,6 @@ def _level_rows(term: Any, modes: Floats, spreads: Floats, z: float) -> pd.DataF
 
 def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
     """Variances of the random terms and of the residual, their shares, and latent intraclass correlations.
-
-    Parameters
-    ----------
-    fit : Fitted
-    conf_level : float
 
     Returns
     -------

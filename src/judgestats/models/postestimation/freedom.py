@@ -30,10 +30,6 @@ TOLERANCE = 1e-7
 def rule(fit: Fitted) -> str:
     """Where degrees of freedom come from.
 
-    Parameters
-    ----------
-    fit : Fitted
-
     Returns
     -------
     str
@@ -49,12 +45,6 @@ def rule(fit: Fitted) -> str:
 
 def refuse(asked: str | None, design: Design, family: str, engine: str) -> None:
     """Refuse degrees of freedom that a fit will not have.
-
-    Parameters
-    ----------
-    asked : str or None
-    design : Design
-    family, engine : str
 
     Raises
     ------
@@ -128,10 +118,6 @@ def joint(fit: Fitted, rows: Floats) -> float:
     ----------
     fit : Fitted
     rows : (R, p) or (R, p') float array
-
-    Returns
-    -------
-    float
     """
     if rule(fit) != SATTERTHWAITE:
         return float(np.min(degrees(fit, rows), initial=np.inf))

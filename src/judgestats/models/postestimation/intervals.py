@@ -134,10 +134,6 @@ def confint(
 def parameters(fit: Fitted) -> list[Parameter]:
     """All rows of the table, in order.
 
-    Parameters
-    ----------
-    fit : Fitted
-
     Returns
     -------
     list of Parameter
@@ -162,10 +158,6 @@ def _chosen(all_: list[Parameter], terms: str | Iterable[str] | None) -> list[tu
 
 def estimates(fit: Fitted) -> Floats:
     """Estimates of :func:`parameters`.
-
-    Parameters
-    ----------
-    fit : Fitted
 
     Returns
     -------
@@ -314,12 +306,6 @@ def _bootstrap(
 
 def resamples(fit: Fitted, n_resamples: int, seed: Any) -> tuple[Floats, int]:
     """Estimates of refits to drawn responses.
-
-    Parameters
-    ----------
-    fit : Fitted
-    n_resamples : int
-    seed : int, Generator or None
 
     Returns
     -------

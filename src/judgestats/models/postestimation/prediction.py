@@ -224,10 +224,6 @@ def rows_of(fit: Fitted, frame: pd.DataFrame | None = None, *, groups: bool = Tr
         New rows; without it those of the design.
     groups : bool
         Whether the levels of the grouping factors matter; where not, their columns may be absent.
-
-    Returns
-    -------
-    Rows
     """
     d = fit.design
     if frame is None:
@@ -263,10 +259,6 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
     rows : Rows
         Of which only the sets of thresholds are read.
     eta, variance : (M,) float arrays
-
-    Returns
-    -------
-    Mean
     """
     if not fit.design.categories:
         value, by_eta, by_variance = averaged(fit.link, eta, variance)

@@ -174,10 +174,6 @@ def chart_of_component(own: Component, shift: int) -> Plain | Turned:
     own : Component
     shift : int
         Parameters that the surface leaves out before the first variance parameter.
-
-    Returns
-    -------
-    Plain or Turned
     """
     first = own.first - shift
     if own.size == 1:
@@ -222,13 +218,7 @@ class Surface:
 
 @dataclass
 class Curve:
-    """The profile of a surface along a coordinate.
-
-    Attributes
-    ----------
-    surface : Surface
-    chart : Chart
-    """
+    """The profile of a surface along a coordinate."""
 
     surface: Surface
     chart: Chart
@@ -329,10 +319,6 @@ def end(
     cut : float
     limit : float
         How far the search goes.
-
-    Returns
-    -------
-    float
 
     Raises
     ------

@@ -24,16 +24,7 @@ LITTLE = 0.8
 
 
 def drawn(fit: Fitted) -> Draws | None:
-    """Draws of a fit; None of one by another engine.
-
-    Parameters
-    ----------
-    fit : Fitted
-
-    Returns
-    -------
-    Draws or None
-    """
+    """Draws of a fit; None of one by another engine."""
     found = fit.options.get("draws")
     return found if isinstance(found, Draws) else None
 
@@ -46,11 +37,6 @@ def terms(fit: Fitted) -> list[tuple[str, str]]:
 
 def values(fit: Fitted, draws: Draws) -> Floats:
     """Draws of what ``tidy()`` has.
-
-    Parameters
-    ----------
-    fit : Fitted
-    draws : Draws
 
     Returns
     -------
@@ -78,11 +64,6 @@ def values(fit: Fitted, draws: Draws) -> Floats:
 def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
     """Draws as a table.
 
-    Parameters
-    ----------
-    fit : Fitted
-    draws : Draws
-
     Returns
     -------
     pandas.DataFrame
@@ -97,12 +78,6 @@ def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
 
 def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
     """Rows of ``tidy()``: posterior mean and sd, equal-tailed interval of the draws.
-
-    Parameters
-    ----------
-    fit : Fitted
-    draws : Draws
-    conf_level : float
 
     Returns
     -------
@@ -132,11 +107,6 @@ def _mixing(own: Floats) -> list[str]:
 
 def against(fit: Fitted, draws: Draws) -> list[str]:
     """Flag each parameter against its prior.
-
-    Parameters
-    ----------
-    fit : Fitted
-    draws : Draws
 
     Returns
     -------
@@ -176,13 +146,7 @@ def _where_priors_are(fit: Fitted, draws: Draws, prior: Priors) -> list[Floats]:
 
 
 def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, str, str]]:
-    """Rows of ``check()``: level, column, what, n, example, cure.
-
-    Parameters
-    ----------
-    fit : Fitted
-    draws : Draws
-    """
+    """Rows of ``check()``: level, column, what, n, example, cure."""
     own = values(fit, draws)
     names = [term for _, term in terms(fit)]
     rhat, bulk, tail = diagnostics(own)

@@ -247,12 +247,6 @@ def simulate(fit: Fitted, n: int = 1, *, seed: Any = 0, random: Literal["new", "
 def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
     """Linear predictor with random effects drawn or as they were found.
 
-    Parameters
-    ----------
-    fit : Fitted
-    rng : numpy.random.Generator
-    random : {'new', 'conditional'}
-
     Returns
     -------
     (N,) float array
@@ -276,12 +270,6 @@ def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
 
 def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tuple[Design, Ints]:
     """Put a drawn response into the design of a fit.
-
-    Parameters
-    ----------
-    fit : Fitted
-    rng : numpy.random.Generator
-    random : {'new', 'conditional'}
 
     Returns
     -------
@@ -307,16 +295,6 @@ def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tupl
 
 def refitted(fit: Fitted, rng: np.random.Generator, random: str = "new") -> Fitted:
     """Draw a response and fit the same model to it.
-
-    Parameters
-    ----------
-    fit : Fitted
-    rng : numpy.random.Generator
-    random : {'new', 'conditional'}
-
-    Returns
-    -------
-    Fitted
 
     Raises
     ------
@@ -377,10 +355,6 @@ def taken(d: Design, index: Ints, y: Floats, count: Floats) -> Design:
     index : (M,) int array
         Rows, in any number.
     y, count : (M,) float arrays
-
-    Returns
-    -------
-    Design
     """
     terms: tuple[Term, ...] = tuple(replace(t, values=t.values[index], codes=t.codes[index]) for t in d.terms)
     frame = d.frame.iloc[index].reset_index(drop=True)

@@ -29,10 +29,6 @@ HEADS = {
 def summary(fit: Fitted) -> str:
     """A fit as text: head, likelihood, random effects, fixed effects, thresholds, doubts.
 
-    Parameters
-    ----------
-    fit : Fit
-
     Returns
     -------
     str

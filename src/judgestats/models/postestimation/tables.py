@@ -23,10 +23,6 @@ from judgestats.results import flags
 def coef(fit: Fitted) -> pd.Series[float]:
     """Fixed effects, by name.
 
-    Parameters
-    ----------
-    fit : Fit
-
     Returns
     -------
     pandas.Series
@@ -80,10 +76,6 @@ def vcov(fit: Fitted, *, full: bool = False) -> pd.DataFrame:
 
 def draws(fit: Fitted) -> pd.DataFrame:
     """Draws from the posterior distribution of the parameters.
-
-    Parameters
-    ----------
-    fit : Fit
 
     Returns
     -------
@@ -330,10 +322,6 @@ def _ratios(fit: Fitted, table: pd.DataFrame) -> pd.DataFrame:
 def glance(fit: Fitted) -> pd.DataFrame:
     """The whole fit in one row.
 
-    Parameters
-    ----------
-    fit : Fit
-
     Returns
     -------
     pandas.DataFrame
@@ -400,16 +388,7 @@ def _about_data(fit: Fitted) -> Iterator[str]:
 
 
 def groups(fit: Fitted) -> str:
-    """Grouping factors with their numbers of levels.
-
-    Parameters
-    ----------
-    fit : Fit
-
-    Returns
-    -------
-    str
-    """
+    """Grouping factors with their numbers of levels."""
     sizes = {t.factor: len(t.levels) for t in fit.design.terms}
     if "n_clusters" in fit.options:
         sizes[str(fit.options["cluster"])] = int(fit.options["n_clusters"])

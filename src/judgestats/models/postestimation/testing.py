@@ -460,10 +460,6 @@ NONE = "<none>"
 def drop1(fit: Fitted) -> pd.DataFrame:
     """Leave out each fixed term that no other contains, and compare by likelihood ratio.
 
-    Parameters
-    ----------
-    fit : Fit
-
     Returns
     -------
     pandas.DataFrame

@@ -173,10 +173,6 @@ def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker],
         Parameters that must be given.
     takes : sequence of str
         Parameters that may be given.
-
-    Returns
-    -------
-    callable
     """
 
     def register(make: Maker) -> Maker:
@@ -194,10 +190,6 @@ def statements(book: Book, declared: Sequence[Mapping[str, Any]]) -> list[Statem
     book : Book
     declared : sequence of mapping
         As in a rules file: ``rule`` and its parameters.
-
-    Returns
-    -------
-    list of Statement
 
     Raises
     ------

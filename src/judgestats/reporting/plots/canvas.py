@@ -41,10 +41,6 @@ def new_axes(ax: Any, width: float, height: float) -> Any:
         Axes to draw on.
     width, height : float
         Inches of a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     if ax is None:
         ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
@@ -106,10 +102,6 @@ def literal(text: object, *, lines: bool = False) -> str:
         What comes from the data.
     lines : bool
         Keep line breaks.
-
-    Returns
-    -------
-    str
 
     Examples
     --------
@@ -370,10 +362,6 @@ def terms(frame: pd.DataFrame, *wanted: str, needed: bool = True) -> pd.DataFram
     needed : bool
         Refuse a frame without any.
 
-    Returns
-    -------
-    pandas.DataFrame
-
     Raises
     ------
     DesignError
@@ -425,10 +413,6 @@ def chosen(frame: pd.DataFrame, wanted: Sequence[str], *columns: str, source: st
         Columns that are read, beside ``term`` and ``estimate``.
     source : str
         The measure that gives them.
-
-    Returns
-    -------
-    pandas.DataFrame
 
     Raises
     ------
@@ -544,10 +528,6 @@ def panels(
         Most panels side by side.
     sharey : bool
         The panels have the same rows.
-
-    Returns
-    -------
-    list of matplotlib.axes.Axes
 
     Raises
     ------
