@@ -82,3 +82,18 @@ def test_a_named_cluster_reaches_the_agreement_of_ratings():
     for measure in (js.alpha, js.disagreement, js.icc):
         found = measure_registry.Options(cluster="topic", n_resamples=50).call(measure, data)
         assert found["method"].str.contains("topic").any()
+
+
+def test_a_named_cluster_reaches_the_effect_of_names():
+    rng = np.random.default_rng(0)
+    names = ("attributed", "anonymized")
+    rows = [(c, j, s, i) for c in names for j in "abc" for s in "abc" for i in range(60)]
+    data = pd.DataFrame(rows, columns=["condition", "judge", "system", "item"])
+    own = (data["judge"] == data["system"]) * data["condition"].map({"attributed": 2.0, "anonymized": 1.0})
+    data["score"] = 5 + own + rng.normal(size=len(data))
+    data["topic"] = (data["item"] % 6).astype(str)
+    take = measure_registry.RATING_TRIALS["attenuation"].take
+    named, alone = (take(data, measure_registry.Options(cluster=c)) for c in ("topic", "auto"))
+    np.testing.assert_allclose(named["estimate"], alone["estimate"])
+    assert named["method"].str.contains("topic").all(), named["method"]
+    assert not alone["method"].str.contains("topic").any()

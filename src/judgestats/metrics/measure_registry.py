@@ -1,4 +1,4 @@
-"""The question of each measure, and the arguments that the data themselves suggest for it."""
+"""Every measure with its question, tried on a data set: :func:`supported`; and the design of it: :func:`describe`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, answer_column
 from judgestats.schema.counting import tally
 from judgestats.schema.opening import opened
 from judgestats.schema.splitting import KEYS, splits_of
-
-__all__ = ["Options", "Trial", "attempt", "attempts", "trials"]
 
 # ---- The question of each measure, and the arguments that the data themselves suggest for it -------------------------
 
@@ -65,12 +63,17 @@ class Options:
     baseline: Mapping[str, str] = field(default_factory=dict)
 
     def call(self, measure: Callable[..., Any], *data: Any, **arguments: Any) -> Any:
-        """A measure with those of the groups, the coverage, the cluster and the bootstrap that it takes."""
-        known = {"by": list(self.by), "conf_level": self.conf_level, "n_resamples": self.n_resamples, "seed": self.seed}
+        """A measure with those of the groups, coverage, cluster and bootstrap that it takes and is not given."""
+        known: dict[str, Any] = {
+            "by": list(self.by),
+            "conf_level": self.conf_level,
+            "n_resamples": self.n_resamples,
+            "seed": self.seed,
+        }
         if self.cluster != "auto":  # "auto" is each measure's own default
             known["cluster"] = self.cluster
         taken = signature(measure).parameters
-        return measure(*data, **arguments, **{name: value for name, value in known.items() if name in taken})
+        return measure(*data, **{name: value for name, value in known.items() if name in taken} | arguments)
 
 
 @dataclass(frozen=True)
@@ -120,9 +123,7 @@ def _criterion(data: Any, options: Options) -> pd.DataFrame | str:
         return why
     base = options.baseline["prompt"]
     parts = [
-        psychometrics.criterion_shift(data, base, other, cluster=options.cluster, conf_level=options.conf_level).assign(
-            prompt=other
-        )
+        options.call(psychometrics.criterion_shift, data, base, other).assign(prompt=other)
         for other in labels(data, "prompt")
         if other != base
     ]
@@ -226,7 +227,7 @@ def _deviation(data: Any, options: Options) -> pd.DataFrame:
 
 def _attenuation(data: Any, options: Options) -> pd.DataFrame:
     by = [c for c in options.by if c != "condition"]
-    table = consensus.attenuation(data, identity=dict(options.identity), by=by, conf_level=options.conf_level)
+    table = options.call(consensus.attenuation, data, identity=dict(options.identity), by=by)
     return table[table["term"] == "attenuation"]
 
 
