@@ -1,4 +1,4 @@
-"""One file: how it is opened, decoded and told apart, and what is said when that fails."""
+"""Files and folders: which there are, how each is opened and decoded, and its rows as batches of text."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ from judgestats.errors import SchemaError
 from judgestats.ingest.guesses import few
 from judgestats.schema.opening import cell_text, opened
 from judgestats.threads import Shared
-
-__all__ = ["File", "Files", "is_table", "resolve", "source_info"]
 
 # ---- One file: how it is opened, decoded and told apart, and what is said when that fails ----------------------------
 

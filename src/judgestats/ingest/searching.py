@@ -1,4 +1,4 @@
-"""The search for a mapping: what each column of an unknown table might be, by name and by value."""
+"""The search for a mapping of an unknown table, by name and by value, and its proposal."""
 
 from __future__ import annotations
 

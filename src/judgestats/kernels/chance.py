@@ -1,4 +1,4 @@
-"""Agreement of judges corrected for chance: Gwet's and Fleiss's of all judges, Cohen's of many tables at once."""
+"""Agreement corrected for chance: Gwet's, Fleiss's and Cohen's of many tables, Krippendorff's of units."""
 
 from __future__ import annotations
 

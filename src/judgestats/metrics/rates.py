@@ -1,4 +1,4 @@
-"""A proportion per group of a tally, with its interval and its doubts: the row that most measures return."""
+"""Proportions of a tally and their differences, with analytic and bootstrap intervals: the rows of most measures."""
 
 from __future__ import annotations
 
@@ -273,8 +273,6 @@ def _stacked(one: pd.Series[Any], two: pd.Series[Any]) -> pd.Series[Any]:
     sides = [one, two] if one.dtype == two.dtype else [one.astype(object), two.astype(object)]
     return pd.concat(sides, ignore_index=True)
 
-
-# ---------------------------------------------------------------- cells
 
 # ---- Bootstrap intervals of any statistic of counts: what is drawn, and the cells of an estimate that come of it
 

@@ -1,4 +1,4 @@
-"""The audit: what of a paper, or of anybody's table, follows from the other numbers that it prints."""
+"""The audit: what of a paper, or of any table, follows from the other numbers it prints, and what that comes to."""
 
 from __future__ import annotations
 

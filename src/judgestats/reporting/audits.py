@@ -1,4 +1,4 @@
-"""The page of an audit: findings first, each with its arithmetic; then every printed table, cell by cell."""
+"""Pages of audits: findings first, each with its arithmetic, every printed table, and the figures drawn again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a data set: :func:`report`."""
+"""The page of a data set, section by section: :func:`report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public door: :func:`aggregate`."""
+"""Calls to verdicts, scores to the score of a panel: :func:`aggregate` and its rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agreement beyond chance of judges who answer on the same things: :func:`kappa` and :func:`ac1`."""
+"""Agreement beyond chance of judges who answer on the same things: :func:`kappa`, :func:`ac1` and :func:`alpha`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are the scores of each judge distributed? :func:`score_distribution`."""
+"""How scores are distributed, and how far judges lie apart: :func:`score_distribution` and :func:`disagreement`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where do scores vary? Variance components of generalizability theory: :func:`variance_components`."""
+"""Generalizability theory: :func:`variance_components`, and :func:`decision_study` of how many judges are enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do judges order items alike, and systems? :func:`correlation` of pairs, and :func:`agreement_levels` side by side."""
+"""Agreement on items, on systems and on the score itself: :func:`correlation` and :func:`agreement_levels`."""
 
 from __future__ import annotations
 

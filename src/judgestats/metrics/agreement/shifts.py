@@ -1,4 +1,4 @@
-"""Does agreement survive a change of how the judges judge? :func:`agreement_shift`."""
+"""Does agreement survive a change of how the judges judge? :func:`agreement_shift`, its tests, :func:`rubric_share`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often is a judge right, where the right answer is known?"""
+"""How often is a judge right, and how far off are its scores, where the right answer is known?"""
 
 from __future__ import annotations
 

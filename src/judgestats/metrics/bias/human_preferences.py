@@ -1,4 +1,4 @@
-"""How often is each candidate preferred?"""
+"""Which candidates win, with judges and with people: :func:`preference_rate` and :func:`preference_gap`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which slot does a judge favour, whatever stands in it?"""
+"""Position: which slot a judge favours, how often it ties, and whether it says the same in both orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a strategy make a judge right more often than the baseline does, item by item?"""
+"""Which strategy makes a judge right more often, at what cost, and what a test would have missed."""
 
 from __future__ import annotations
 

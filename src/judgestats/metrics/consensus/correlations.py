@@ -1,4 +1,4 @@
-"""Does each judge order as its peers, as people, as in another condition, as the truth: :func:`rank_correlation`."""
+"""Does each judge order as its peers, as people, as the truth: :func:`rank_correlation` and what goes with it."""
 
 from __future__ import annotations
 

@@ -598,9 +598,8 @@ def _ratings_sections(
 def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
     """Section, detail and glossary beside each row."""
     conditions = [c for c in ("vacuum_kind", "stimulus", "delta", "system") if c in table.columns and c not in groups]
-    rows = (
-        table[conditions].to_dict("records") if conditions else [{}] * len(table)
-    )  # pandas 3.0 has no rows of no columns
+    # pandas 3.0 has no rows of no columns
+    rows = table[conditions].to_dict("records") if conditions else [{}] * len(table)
     table = table.assign(section=section, detail=[_detail(r) for r in rows])
     table["term"] = table["term"].where(
         ~((section == "repeats") & (table["term"] == "consistency")), "repeat_consistency"

@@ -1,4 +1,4 @@
-"""The grammar of model formulas, without data: :func:`read`."""
+"""The grammar of model formulas, without data: tokens, trees and :func:`read`."""
 
 from __future__ import annotations
 

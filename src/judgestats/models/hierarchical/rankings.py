@@ -40,25 +40,6 @@ from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.counting import refuse_further
 from judgestats.schema.patterns import CHANGED
 
-__all__ = [
-    "NODES",
-    "PRIORS",
-    "WEIGHTS",
-    "Arms",
-    "bridge",
-    "joint",
-    "labels",
-    "missed",
-    "model",
-    "observed",
-    "paired",
-    "prior_draw",
-    "ranked",
-    "read",
-    "simulated",
-    "strategies",
-]
-
 # ---- Right calls of each judge under each strategy: from calls, tallies and printed tables ---------------------------
 
 Floats = NDArray[np.float64]

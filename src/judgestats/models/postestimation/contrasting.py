@@ -1,4 +1,4 @@
-"""Estimated marginal means, and contrasts of them."""
+"""Estimated marginal means, their grid, contrasts of them, and adjustment for several of these."""
 
 from __future__ import annotations
 

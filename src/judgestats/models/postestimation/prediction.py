@@ -1,4 +1,4 @@
-"""Predictions of a fit, and its residuals."""
+"""Predictions of a fit, given its random effects or averaged over them, and its residuals."""
 
 from __future__ import annotations
 
