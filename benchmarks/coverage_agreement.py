@@ -94,7 +94,7 @@ def _from_runs(rng, names, runs, name):  # type: ignore[no-untyped-def]
     table = pd.DataFrame({"study": np.asarray(names)[rows[0]], "judge": rows[1].astype(str), "runs": runs})
     table["system"], table["condition"] = rows[2].astype(str), np.array(["attributed", "anonymized"])[rows[3]]
     table = table.assign(mean=scores.mean(axis=-1).ravel(), sd=scores.std(axis=-1, ddof=1).ravel())
-    if name == "attenuation":
+    if name == "blinding_effect":
         result = measure(name)(table, by="study")
         return term_rows(result[result["judge"] == "0"], "attenuation", by="study")
     result = measure(name)(table[table["condition"] == "attributed"], by="study")
@@ -149,7 +149,7 @@ def clustered() -> Iterator[Cell]:
             batch=25,
         )
     for runs in (2, 3, 5, 10):
-        for name, truth in (("consensus_deviation", 4.0), ("attenuation", 50.0)):
+        for name, truth in (("consensus_deviation", 4.0), ("blinding_effect", 50.0)):
             term = "deviation" if name == "consensus_deviation" else "attenuation"
             yield Cell(
                 name, f"{term}: from runs", "independent", runs, truth, partial(_from_runs, runs=runs, name=name)
@@ -215,7 +215,7 @@ def _attenuation(rng, names, n, strength):  # type: ignore[no-untyped-def]
     table = pd.DataFrame({"study": np.asarray(names)[rows[0]], "item": rows[1].astype(str)})
     table = table.assign(judge=rows[2].astype(str), system=rows[3].astype(str), score=scores.ravel())
     table["condition"] = np.array(["attributed", "anonymized"])[rows[4]]
-    result = measure("attenuation")(table, by="study")
+    result = measure("blinding_effect")(table, by="study")
     return term_rows(result[result["judge"] == "0"], "attenuation", by="study")
 
 
@@ -311,7 +311,7 @@ def agreement() -> Iterator[Cell]:
             )
         for strength in (0.3, 1.0):
             yield Cell(
-                "attenuation",
+                "blinding_effect",
                 "attenuation: Fieller",
                 "independent",
                 n,

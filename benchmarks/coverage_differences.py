@@ -13,7 +13,7 @@ from scipy.special import expit, logit, ndtri
 
 def _lean(rng, names, shares, n, clusters=0):  # type: ignore[no-untyped-def]
     table = outcomes(rng, names, {"choice": ["first", "second", "tie"]}, np.array(shares), n, clusters)
-    return term_rows(measure("slot_lean")(table, cluster="item" if clusters else False), "lean")
+    return term_rows(measure("position_bias")(table, cluster="item" if clusters else False), "position_bias")
 
 
 def _bias(rng, names, shares, n, clusters=0, interval="wilson"):  # type: ignore[no-untyped-def]
@@ -109,7 +109,7 @@ def differences() -> Iterator[Cell]:
     for n in SIZES:
         for shares in ((0.4, 0.3, 0.3), (0.05, 0.03, 0.92), (0.9, 0.06, 0.04)):
             truth = round(shares[0] - shares[1], 10)
-            yield Cell("slot_lean", "lean: Newcombe", "independent", n, truth, partial(_lean, shares=shares, n=n))
+            yield Cell("position_bias", "lean: Newcombe", "independent", n, truth, partial(_lean, shares=shares, n=n))
             for interval in ("wilson", "percentile", "bca"):
                 put = partial(_bias, shares=shares, n=n, interval=interval)
                 yield Cell("bias_score", f"bias: {interval}", "independent", n, truth, put)
@@ -173,7 +173,7 @@ def differences() -> Iterator[Cell]:
         for shares in ((0.4, 0.3, 0.3), (0.9, 0.06, 0.04)):
             truth, drawn = round(shares[0] - shares[1], 10), {"shares": shares, "n": n, "clusters": clusters}
             put = partial(Cell, design="clustered", n=n, truth=truth, clusters=clusters)
-            yield put("slot_lean", "lean: clustered Tango", intervals=partial(_lean, **drawn))
+            yield put("position_bias", "lean: clustered Tango", intervals=partial(_lean, **drawn))
             for interval in ("wilson", "percentile", "bca"):
                 yield put(
                     "bias_score",

@@ -50,7 +50,9 @@ def _lean(rng, names, shares, items):  # type: ignore[no-untyped-def]
         "pair": np.repeat([f"p{i}" for i in range(items)], 3),
         "choice": np.tile(["first", "second", "tie"], items),
     }
-    return term_rows(measure("slot_lean")(counted(names, labels, slots[drawn].reshape(len(names), -1))), "lean")
+    return term_rows(
+        measure("position_bias")(counted(names, labels, slots[drawn].reshape(len(names), -1))), "position_bias"
+    )
 
 
 def _delta0(rng, names, shares, items):  # type: ignore[no-untyped-def]
@@ -86,9 +88,9 @@ def shared() -> Iterator[Cell]:
     shares = (0.7, 0.15, 0.05, 0.06, 0.04)
     for items in (40, 350):
         put = partial(_lean, shares=shares, items=items)
-        yield Cell("slot_lean", "lean, both orders: by default", "clustered", 2 * items, 0.13, put, items)
+        yield Cell("position_bias", "lean, both orders: by default", "clustered", 2 * items, 0.13, put, items)
         put = partial(_lean, shares=(0.97, 0.02, 0.01, 0, 0), items=items)
-        yield Cell("slot_lean", "lean, both orders: by default", "clustered", 2 * items, 0.01, put, items)
+        yield Cell("position_bias", "lean, both orders: by default", "clustered", 2 * items, 0.01, put, items)
         put = partial(_delta0, shares=shares, items=items)
         yield Cell("delta0", "raw_false_preference: by pair", "independent", items, 0.93, put)
 

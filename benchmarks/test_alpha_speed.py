@@ -23,16 +23,16 @@ def many(request: pytest.FixtureRequest) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def some() -> pd.DataFrame:
     table = peer_alpha.made_ratings(2000)
-    alpha(table, level="ordinal", n_resamples=10)  # compiles, or loads, the kernels
+    alpha(table, level_of_measurement="ordinal", n_resamples=10)  # compiles, or loads, the kernels
     return table
 
 
 def estimate(ratings: pd.DataFrame) -> float:
-    return float(alpha(ratings, level="ordinal", interval=None)["estimate"].iloc[0])
+    return float(alpha(ratings, level_of_measurement="ordinal", interval=None)["estimate"].iloc[0])
 
 
 def interval(ratings: pd.DataFrame) -> tuple[float, float]:
-    row = alpha(ratings, level="ordinal", n_resamples=1000).iloc[0]
+    row = alpha(ratings, level_of_measurement="ordinal", n_resamples=1000).iloc[0]
     return row["conf_low"], row["conf_high"]
 
 

@@ -243,7 +243,7 @@ plt.show()
 # times the strict prompt multiplies each quantity.*
 
 # %%
-tests = js.tie_model(counts, baseline="base").tests
+tests = js.models.tie_model(counts, baseline="base").tests
 asked = tests["compared"].isin(["resolution by group", "criterion by group"])
 display(tests[asked].set_index(["question", "link"])[["compared", "statistic", "p_value", "flag"]].round(4))
 

@@ -69,7 +69,7 @@ changes = [
     for (j, s), row in table4.iterrows()
     for old, new, n in (("correct", "wrong", row["baseline_only"]), ("wrong", "correct", row["strategy_only"]))
 ]
-tests = js.compare_strategies(pd.DataFrame(changes), m=PLANNED, pairs="pairs")
+tests = js.compare_strategies(pd.DataFrame(changes), n_tests=PLANNED, pairs="pairs")
 beside = table4[["baseline_only", "strategy_only", "chi2", "p"]].rename(
     columns={"chi2": "χ², printed", "p": "p, printed"}
 )
@@ -96,7 +96,7 @@ display(
 seen = tests["baseline_only"] + tests["strategy_only"]
 reach = pd.DataFrame(
     {
-        name: 100 * js.minimum_detectable_effect(tests["n"], discordant=seen, alpha=alpha)["estimate"].to_numpy()
+        name: 100 * js.design.minimum_detectable_effect(tests["n"], discordant=seen, alpha=alpha)["estimate"].to_numpy()
         for name, alpha in (("one test", LEVEL), ("corrected", LEVEL / PLANNED))
     },
     index=pd.MultiIndex.from_frame(tests[["judge", "strategy"]]),
@@ -107,7 +107,7 @@ ranges = js.published.load("debiasing/ranges").set_index("quantity").loc["minimu
 counts = np.arange(20, 110)
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 for name, alpha, style in (("one test", LEVEL, "-"), ("corrected for all planned tests", LEVEL / PLANNED, "--")):
-    curve = js.minimum_detectable_effect(PAIRS, discordant=counts, alpha=alpha)["estimate"]
+    curve = js.design.minimum_detectable_effect(PAIRS, discordant=counts, alpha=alpha)["estimate"]
     ax.plot(counts, 100 * curve, style, color="C0", label=f"smallest detectable, {name}")
 ax.axhspan(float(ranges["low"]), float(ranges["high"]), color="C1", alpha=0.25, label="smallest detectable, as printed")
 ax.plot(reach["discordant"], reach["gain"].abs(), "o", color="C3", label="gains of Table 4")
@@ -137,7 +137,7 @@ table["n"] = verdicts.loc[pd.MultiIndex.from_frame(table[["judge", "strategy"]])
 table["k"] = (table.pop("agreement").astype(float) * table["n"]).round().astype(int)
 pairs = table4[["baseline_only", "strategy_only"]].astype(int)
 table = table.merge(pairs.reset_index(), how="left", on=["judge", "strategy"])
-fit = js.hierarchical.strategies(table, baseline=BASELINE, margin=MARGIN, level=LEVEL, **SAMPLER)
+fit = js.hierarchical.strategies(table, baseline=BASELINE, margin=MARGIN, significance_level=LEVEL, **SAMPLER)
 display(fit.priors.set_index("parameter"))
 checks = fit.check().set_index("what")[["value", "flag"]].round(3).astype(object)
 display(checks.where(checks.notna(), ""))

@@ -58,8 +58,8 @@ def simulated():
     """Two boards with a slip each, in a folder of their own; the graded verdicts; and that none is of another judge."""
     quality = {f"model-{c}": 1.5 - 0.4 * i for i, c in enumerate("abcdefgh")} | {"baseline": 0.0}
     plan = pd.MultiIndex.from_product([range(400), list(quality)[:-1]], names=["item", "first"]).to_frame(index=False)
-    judge = js.Judge("judge", stable_preference=1.0, tie_criterion=0.02)
-    asked = js.simulate(plan.assign(second="baseline"), judge, seed=6, replicates=5, quality=quality)
+    judge = js.design.Judge("judge", stable_preference=1.0, tie_criterion=0.02)
+    asked = js.design.simulate(plan.assign(second="baseline"), judge, seed=6, replicates=5, quality=quality)
     asked["value"] = asked["choice"].map({"first": 1.0, "tie": 0.5, "second": 0.0}).astype(float)
     values = {
         "counted": asked[asked["replicate"] == 0].pivot(index="item", columns="first", values="value"),
@@ -361,7 +361,7 @@ display(pd.DataFrame(told).fillna(0).astype(int))
 # %%
 try:
     js.audit(paths[COUNTED], rules=[{"rule": "sums", "parts": ["n_wins"], "total": "n_total"}])
-except js.AuditError as error:
+except js.errors.AuditError as error:
     display(Markdown(f"> {error}"))
 
 # %% [markdown]

@@ -65,7 +65,7 @@ printed = js.published.load("merchant_risk/self_bias")
 printed = printed.assign(judge=printed["system"].map(MODEL_OF)).pivot(index="judge", columns="condition", values="bias")
 recomputed = own.pivot(index="judge", columns="condition", values="estimate")
 faded = js.published.load("merchant_risk/attenuation").set_index("system")["attenuation_percent"]
-rounded, unrounded = (js.attenuation(table, round_first=digits) for digits in (2, None))
+rounded, unrounded = (js.blinding_effect(table, round_first=digits) for digits in (2, None))
 each = [t[t["term"] == "attenuation"].set_index("judge")["estimate"] for t in (rounded, unrounded)]
 beside = pd.concat(
     [printed[BASE], recomputed[BASE], printed[AGAINST], recomputed[AGAINST], faded.rename(MODEL_OF), *each],

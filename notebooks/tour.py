@@ -56,18 +56,18 @@ def simulated():
     order = {
         x: plan.assign(first=x, second=y, length_first=lengths[x], length_second=lengths[y]) for x, y in ("12", "21")
     }
-    people = [js.Judge(f"person {i}", sensitivity=1.5, length_preference=0.5) for i in range(3)]
-    asked = js.simulate(order["1"], people, seed=7)
+    people = [js.design.Judge(f"person {i}", sensitivity=1.5, length_preference=0.5) for i in range(3)]
+    asked = js.design.simulate(order["1"], people, seed=7)
     voted = js.aggregate(asked, how="majority", over="judge").set_index("item")["choice"].map({"first": "1"})
     voted = voted.astype(object).fillna("2")
     common = {"stable_preference": 0.5, "item_difficulty": 0.5, "invalid": 0.005}
     judges = [
-        js.Judge("careful", sensitivity=2.5, **common),
-        js.Judge("leaning", sensitivity=1.2, slot_bias=0.9, **common),
-        js.Judge("long-winded", sensitivity=1.0, length_preference=3.0, **common),
-        js.Judge("long-winded and leaning", sensitivity=1.0, length_preference=3.0, slot_bias=0.7, **common),
+        js.design.Judge("careful", sensitivity=2.5, **common),
+        js.design.Judge("leaning", sensitivity=1.2, slot_bias=0.9, **common),
+        js.design.Judge("long-winded", sensitivity=1.0, length_preference=3.0, **common),
+        js.design.Judge("long-winded and leaning", sensitivity=1.0, length_preference=3.0, slot_bias=0.7, **common),
     ]
-    calls = js.simulate(pd.concat(order.values(), ignore_index=True), judges, seed=8)
+    calls = js.design.simulate(pd.concat(order.values(), ignore_index=True), judges, seed=8)
     gold = calls["better"].where(calls["set"] != "people", calls["item"].map(voted))
     return calls.assign(gold=gold).drop(columns="better")
 
@@ -106,7 +106,7 @@ display(js.describe(calls).set_index("property"))
 # What can be measured with these data, and for the rest, what is missing:
 
 # %%
-measures = js.supported(calls).set_index("measure")
+measures = js.available_measures(calls).set_index("measure")
 display(measures.loc[measures["supported"], ["question"]])
 display(measures.loc[~measures["supported"], ["question", "missing"]].head(4))
 
@@ -117,9 +117,9 @@ display(measures.loc[~measures["supported"], ["question", "missing"]].head(4))
 
 # %%
 swap = js.consistency(calls)
-lean = js.slot_lean(calls, cluster="item")
+lean = js.position_bias(calls, cluster="item")
 kept = pd.concat(
-    [swap[swap["term"].isin(["consistency", "first_twice", "second_twice"])], lean[lean["term"] == "lean"]]
+    [swap[swap["term"].isin(["consistency", "first_twice", "second_twice"])], lean[lean["term"] == "position_bias"]]
 )
 ax = js.plot.forest(kept)
 display(ax[0].figure)
@@ -128,7 +128,7 @@ plt.close("all")
 # %% tags=["remove-input"]
 JUDGES = sorted(calls["judge"].unique())
 same = swap[swap["term"] == "consistency"].set_index("judge")
-leans = lean[lean["term"] == "lean"].set_index("judge")
+leans = lean[lean["term"] == "position_bias"].set_index("judge")
 away = leans[(leans["conf_low"] > 0) | (leans["conf_high"] < 0)]
 worst, best = same["estimate"].idxmin(), same["estimate"].idxmax()
 display(
@@ -147,7 +147,7 @@ display(
 # asks for the slot and the length beside it. Length is per standard deviation of the difference.
 
 # %%
-model = js.position_bias(calls, attribute="length")
+model = js.models.position_bias_model(calls, attribute="length")
 logs = model.table[model.table["scale"] == "log-odds"].set_index("judge")
 wide = logs.pivot(columns="term", values="estimate")
 display(wide.loc[JUDGES, ["first slot", "length, per sd", "sd(content)"]].round(2) + 0.0)
@@ -183,7 +183,7 @@ display(
 # %%
 drawing = {"by": "set", "interval": "percentile", "cluster": "item", "n_resamples": 500}
 peers = js.kappa(calls, **drawing)
-label = js.kappa(calls, against="gold", **drawing)
+label = js.kappa(calls, reference="gold", **drawing)
 both = pd.concat([peers, peers.rename(columns={"judge": "other", "other": "judge"})])
 means = {"with the label": label, "mean with peers": both}
 means = {k: t.groupby(["judge", "set"], observed=True)["estimate"].mean().unstack() for k, t in means.items()}

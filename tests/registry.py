@@ -240,7 +240,7 @@ def _consensus() -> dict[str, Measure]:
                 "items": "items are dealt to folds by a seed and their names",
             },
         ),
-        "attenuation": Measure(m.attenuation, hidden, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
+        "blinding_effect": Measure(m.blinding_effect, hidden, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
         "rank_correlation": Measure(m.rank_correlation, scores, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
         "ranks": Measure(m.ranks, scores, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
         "kendall_w": Measure(m.kendall_w, scores, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
@@ -254,7 +254,7 @@ def _bias() -> dict[str, Measure]:
     slotted = "first_share_nontie becomes its complement; lean and shares are tested in test_bias"
     return {
         "consistency": Measure(m.consistency, calls, swaps=(("first_twice", "second_twice"),)),
-        "slot_lean": Measure(m.slot_lean, calls, {"slots": slotted}),
+        "position_bias": Measure(m.position_bias, calls, {"slots": slotted}),
         "answer_rates": Measure(m.answer_rates, calls),
         "gold_agreement": Measure(m.gold_agreement, fit_for("gold_agreement")),
         "accuracy": Measure(
@@ -264,14 +264,14 @@ def _bias() -> dict[str, Measure]:
         ),
         "bias_score": Measure(m.bias_score, fit_for("bias_score")),
         "bias_change": Measure(lambda data: m.bias_change(data, n_resamples=50), strategies, baseline="B0"),
-        "length_reading": Measure(
-            m.length_reading,
+        "verbosity_bias": Measure(
+            m.verbosity_bias,
             lengths,
             {"tally": "two kinds of pairs with two kinds of tallies, tested in test_bias_scores"},
         ),
         "preference_rate": Measure(m.preference_rate, calls),
         "preference_gap": Measure(
-            lambda data: m.preference_gap(data, people=["ann", "bob"]),
+            lambda data: m.preference_gap(data, humans=["ann", "bob"]),
             people,
             {
                 "judges": "people are named in an argument; renaming them is tested in test_people",
@@ -314,13 +314,13 @@ def _agreement() -> dict[str, Measure]:
                 "tally": "it takes the answers of people and judges thing by thing (UNIT_LEVEL)",
             },
         ),
-        "alpha": Measure(lambda data: m.alpha(data, level="interval", **few), single_scores, vectors),
+        "alpha": Measure(lambda data: m.alpha(data, level_of_measurement="interval", **few), single_scores, vectors),
         "correlation": Measure(lambda data: m.correlation(data, **few), scores, vectors),
         "agreement_levels": Measure(lambda data: m.agreement_levels(data, **few), scores, vectors),
         "agreement_shift": Measure(shifted, later, vectors),
         "agreement_slope": Measure(lambda data: m.agreement_slope(data, **few), warmed, vectors),
-        "shift_heterogeneity": Measure(
-            lambda data: m.shift_heterogeneity(
+        "agreement_shift, across": Measure(
+            lambda data: m.agreement_shift(
                 data[data["condition"] == "a"] if isinstance(data, pd.DataFrame) else data.filter(_is("a")),
                 data[data["condition"] == "b"] if isinstance(data, pd.DataFrame) else data.filter(_is("b")),
                 across="domain",
@@ -332,14 +332,8 @@ def _agreement() -> dict[str, Measure]:
                 "items": "Cochran's Q weighs by bootstrapped standard errors, which the names of items reorder",
             },
         ),
-        "rubric_share": Measure(
-            lambda data: m.rubric_share(
-                data[data["condition"] == "b"] if isinstance(data, pd.DataFrame) else data.filter(_is("b")),
-                data[data["condition"] == "a"] if isinstance(data, pd.DataFrame) else data.filter(_is("a")),
-                **few,
-            ),
-            later,
-            vectors,
+        "agreement_shift, relative": Measure(
+            lambda data: m.agreement_shift(data, ("a", "b"), relative=True, **few), later, vectors
         ),
         "disagreement": Measure(
             lambda data: m.disagreement(data, **few),

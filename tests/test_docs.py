@@ -28,7 +28,9 @@ def tables(text: str) -> list[list[str]]:
 
 def functions(rooms: str | tuple[str, ...]) -> set[str]:
     """Public functions of some rooms."""
-    things = {name: getattr(js, name) for name in js.__all__}
+    named = [*((js, n) for n in js.__all__), *((js.models, n) for n in js.models.__all__)]
+    named += [(js.design, n) for n in js.design.__all__ if n != "answer_probabilities"]
+    things = {name: getattr(room, name) for room, name in named}
     return {n for n, t in things.items() if inspect.isfunction(t) and t.__module__.startswith(rooms)}
 
 
@@ -82,7 +84,7 @@ def test_every_measure_has_one_row_and_every_row_a_measure(rows):
     named = [re.fullmatch(r"`(\w+)`", r[0]).group(1) for r in rows]
     assert len(named) == len(set(named))
     assert set(named) == measures()
-    assert {"bias_score", "aggregate", "simulate", "calibrate", "supported"} <= measures()
+    assert {"bias_score", "aggregate", "simulate", "calibrate", "available_measures"} <= measures()
 
 
 def test_no_cell_is_empty(rows):
@@ -109,7 +111,7 @@ def test_the_columns_of_a_result_are_told(page):
     assert all(f"`{c}`" in page for c in COLUMNS)
 
 
-@pytest.mark.parametrize("name", ["js.supported", "js.tally", "js.PATTERNS", "js.preferences", "js.ratings"])
+@pytest.mark.parametrize("name", ["js.available_measures", "js.tally", "js.PATTERNS", "js.preferences", "js.ratings"])
 def test_the_first_paragraph_names_where_to_begin(page, name):
     assert name in page.partition("```")[0]
     assert hasattr(js, name.removeprefix("js."))

@@ -19,7 +19,7 @@ PROMISED = [
     "aggregate",
     "score_matrix",
     "consensus_deviation",
-    "attenuation",
+    "blinding_effect",
     "rank_correlation",
     "consistency",
     "gold_agreement",

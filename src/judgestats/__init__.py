@@ -16,13 +16,13 @@ __version__ = "0.1.0"
 
 #: Module -> the public names that it has.
 _ROOMS = {
-    "judgestats.ingest": ["read", "formats", "sniff", "propose"],
+    "judgestats.ingest": ["read", "formats", "detect_format", "suggest_mapping"],
     "judgestats.schema": ["preferences", "ratings", "check", "tally", "PATTERNS"],
     "judgestats.verdicts": ["aggregate", "composite"],
     "judgestats.metrics.consensus": [
         "score_matrix",
         "consensus_deviation",
-        "attenuation",
+        "blinding_effect",
         "rank_correlation",
         "ranks",
         "kendall_w",
@@ -37,14 +37,13 @@ _ROOMS = {
         "compare_strategies",
         "consistency",
         "gold_agreement",
-        "length_reading",
-        "minimum_detectable_effect",
+        "verbosity_bias",
         "pareto_front",
         "preference_gap",
         "preference_rate",
         "recommend",
         "score_error",
-        "slot_lean",
+        "position_bias",
     ],
     "judgestats.metrics.psychometrics": [
         "dark_current",
@@ -70,9 +69,7 @@ _ROOMS = {
         "kappa",
         "ordering_accuracy",
         "quality_agreement",
-        "rubric_share",
         "score_distribution",
-        "shift_heterogeneity",
         "shift_tests",
         "variance_components",
     ],
@@ -85,27 +82,18 @@ _ROOMS = {
         "revision",
     ],
     "judgestats.metrics.datasheets": ["datasheet", "compare_datasheets", "profile"],
-    "judgestats.metrics.measure_registry": ["supported", "describe"],
-    "judgestats.models": [
-        "Fit",
-        "anova",
-        "fit",
-        "item_difficulty",
-        "position_bias",
-        "self_preference",
-        "strategy_effects",
-        "tie_model",
-    ],
-    "judgestats.design": ["simulate", "Judge"],
+    "judgestats.metrics.measure_registry": ["available_measures", "describe"],
+    "judgestats.models": ["anova", "fit"],
     "judgestats.published": ["audit"],
     "judgestats.reporting": ["report"],
-    "judgestats.errors": ["JudgestatsError", "SchemaError", "DesignError", "FormulaError", "FitError", "AuditError"],
+    "judgestats.errors": ["JudgestatsError"],
 }
 #: Public name -> module that has it.
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 #: Public name -> module that it is.
 _MODULES = {
     "design": "judgestats.design",
+    "errors": "judgestats.errors",
     "hierarchical": "judgestats.models.hierarchical",
     "models": "judgestats.models",
     "plot": "judgestats.reporting.plots",
@@ -116,20 +104,14 @@ __all__ = ["__version__", *sorted({*_HOMES, *_MODULES})]
 
 if TYPE_CHECKING:
     from judgestats import design as design
+    from judgestats import errors as errors
     from judgestats import models as models
     from judgestats import published as published
-    from judgestats.design import Judge as Judge
-    from judgestats.design import simulate as simulate
-    from judgestats.errors import AuditError as AuditError
-    from judgestats.errors import DesignError as DesignError
-    from judgestats.errors import FitError as FitError
-    from judgestats.errors import FormulaError as FormulaError
     from judgestats.errors import JudgestatsError as JudgestatsError
-    from judgestats.errors import SchemaError as SchemaError
+    from judgestats.ingest import detect_format as detect_format
     from judgestats.ingest import formats as formats
-    from judgestats.ingest import propose as propose
     from judgestats.ingest import read as read
-    from judgestats.ingest import sniff as sniff
+    from judgestats.ingest import suggest_mapping as suggest_mapping
     from judgestats.metrics.agreement import ac1 as ac1
     from judgestats.metrics.agreement import agreement_levels as agreement_levels
     from judgestats.metrics.agreement import agreement_shift as agreement_shift
@@ -143,9 +125,7 @@ if TYPE_CHECKING:
     from judgestats.metrics.agreement import kappa as kappa
     from judgestats.metrics.agreement import ordering_accuracy as ordering_accuracy
     from judgestats.metrics.agreement import quality_agreement as quality_agreement
-    from judgestats.metrics.agreement import rubric_share as rubric_share
     from judgestats.metrics.agreement import score_distribution as score_distribution
-    from judgestats.metrics.agreement import shift_heterogeneity as shift_heterogeneity
     from judgestats.metrics.agreement import shift_tests as shift_tests
     from judgestats.metrics.agreement import variance_components as variance_components
     from judgestats.metrics.bias import accuracy as accuracy
@@ -156,15 +136,14 @@ if TYPE_CHECKING:
     from judgestats.metrics.bias import compare_strategies as compare_strategies
     from judgestats.metrics.bias import consistency as consistency
     from judgestats.metrics.bias import gold_agreement as gold_agreement
-    from judgestats.metrics.bias import length_reading as length_reading
-    from judgestats.metrics.bias import minimum_detectable_effect as minimum_detectable_effect
     from judgestats.metrics.bias import pareto_front as pareto_front
+    from judgestats.metrics.bias import position_bias as position_bias
     from judgestats.metrics.bias import preference_gap as preference_gap
     from judgestats.metrics.bias import preference_rate as preference_rate
     from judgestats.metrics.bias import recommend as recommend
     from judgestats.metrics.bias import score_error as score_error
-    from judgestats.metrics.bias import slot_lean as slot_lean
-    from judgestats.metrics.consensus import attenuation as attenuation
+    from judgestats.metrics.bias import verbosity_bias as verbosity_bias
+    from judgestats.metrics.consensus import blinding_effect as blinding_effect
     from judgestats.metrics.consensus import calibrate as calibrate
     from judgestats.metrics.consensus import consensus_deviation as consensus_deviation
     from judgestats.metrics.consensus import kendall_w as kendall_w
@@ -180,8 +159,8 @@ if TYPE_CHECKING:
     from judgestats.metrics.invariance import rationale_check as rationale_check
     from judgestats.metrics.invariance import rationale_shift as rationale_shift
     from judgestats.metrics.invariance import revision as revision
+    from judgestats.metrics.measure_registry import available_measures as available_measures
     from judgestats.metrics.measure_registry import describe as describe
-    from judgestats.metrics.measure_registry import supported as supported
     from judgestats.metrics.psychometrics import criterion_shift as criterion_shift
     from judgestats.metrics.psychometrics import d_prime as d_prime
     from judgestats.metrics.psychometrics import dark_current as dark_current
@@ -190,15 +169,9 @@ if TYPE_CHECKING:
     from judgestats.metrics.psychometrics import filler_preference as filler_preference
     from judgestats.metrics.psychometrics import target_sensitivity as target_sensitivity
     from judgestats.metrics.psychometrics import validity_gates as validity_gates
-    from judgestats.models import Fit as Fit
     from judgestats.models import anova as anova
     from judgestats.models import fit as fit
     from judgestats.models import hierarchical as hierarchical
-    from judgestats.models import item_difficulty as item_difficulty
-    from judgestats.models import position_bias as position_bias
-    from judgestats.models import self_preference as self_preference
-    from judgestats.models import strategy_effects as strategy_effects
-    from judgestats.models import tie_model as tie_model
     from judgestats.published import audit as audit
     from judgestats.reporting import plots as plot  # noqa: F401
     from judgestats.reporting import report as report

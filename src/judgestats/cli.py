@@ -199,10 +199,10 @@ def check(
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
     """Say what a file is, account for its rows, and list what can be measured. The first step."""
-    from judgestats.ingest import sniff
+    from judgestats.ingest import detect_format
 
     console = _console()
-    found = sniff(source, encoding=encoding or None) if not format else None
+    found = detect_format(source, encoding=encoding or None) if not format else None
     if found is not None and found.confidence == "needs a mapping" and not map and not wide:
         _show_proposal(console, source, found, encoding, _given(encoding, scale, off_scale, decimal, counts, no_counts))
         raise typer.Exit(2)
@@ -507,9 +507,9 @@ def _show_account(console: Console, data: Any) -> None:
 
 
 def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
-    from judgestats.metrics.measure_registry import supported
+    from judgestats.metrics.measure_registry import available_measures
 
-    found = supported(data, **against)
+    found = available_measures(data, **against)
     able = found[found["supported"]]
     _print_table(console, "Measures these data support", able[["measure", "question"]])
     rest = found[~found["supported"]]

@@ -34,7 +34,7 @@ def narrowed(rng, names, cell, share):
         chosen("gold_agreement", "accuracy: Wilson", n=100, truth=0.5),
         chosen("gold_agreement", "accuracy: clustered Wilson", clusters=80, truth=0.5),
         chosen("delta0", "four classes: Goodman", n=100, truth=(0.25, 0.25, 0.25, 0.25)),
-        chosen("slot_lean", "lean: Newcombe", n=100, truth=0.1),
+        chosen("position_bias", "lean: Newcombe", n=100, truth=0.1),
     ],
     ids=lambda c: c.interval,
 )
@@ -86,7 +86,7 @@ def test_simultaneous_intervals_cover_only_together():
 
 
 def test_same_seed_same_table():
-    picked = [chosen("slot_lean", "lean: Newcombe", n=20, truth=0.1)]
+    picked = [chosen("position_bias", "lean: Newcombe", n=20, truth=0.1)]
     one, two, three = (study(picked, 40, seed) for seed in (1, 1, 2))
     assert list(one.columns) == list(COLUMNS)
     pd.testing.assert_frame_equal(one, two)

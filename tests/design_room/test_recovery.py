@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 from judgestats import (
     answer_rates,
-    attenuation,
+    blinding_effect,
     consensus_deviation,
     consistency,
     criterion_shift,
@@ -24,9 +24,9 @@ from judgestats import (
     detection_threshold,
     filler_preference,
     gold_agreement,
+    position_bias,
     rank_correlation,
     score_matrix,
-    slot_lean,
     target_sensitivity,
 )
 from judgestats.design import Judge, answer_probabilities, simulate
@@ -161,8 +161,8 @@ class TestPreferences:
         same = p["p_first"] ** 2 + p["p_second"] ** 2 + p["p_tie"] ** 2
         assert_near(result, "consistency", same, (1 - p["p_invalid"]) ** 2, judge=judge)
 
-    def test_slot_lean(self, judge):
-        result = slot_lean(part(calls(), stimulus="same_subset", prompt="base"))
+    def test_position_bias(self, judge):
+        result = position_bias(part(calls(), stimulus="same_subset", prompt="base"))
         p = part(chances(), judge=judge, stimulus="same_subset", prompt="base")
         ones = np.ones(len(p))
         for term in ("first", "second", "tie", "invalid"):
@@ -172,7 +172,7 @@ class TestPreferences:
         valid = 1 - p["p_invalid"]
         lean = (p["p_first"] - p["p_second"]).sum() / valid.sum()
         assert np.sign(lean) == np.sign(JUDGES[judge].slot_bias)
-        assert_value(part(result, judge=judge, term="lean"), lean, np.sqrt(1 / valid.sum()))
+        assert_value(part(result, judge=judge, term="position_bias"), lean, np.sqrt(1 / valid.sum()))
 
     def test_answer_rates(self, judge):
         result = answer_rates(calls(), by="stimulus")
@@ -205,7 +205,7 @@ class TestPreferences:
     @pytest.mark.parametrize("level", [0.6, 0.75])
     def test_detection_threshold(self, judge, level):
         ladder = part(calls(), stimulus="ladder", prompt="base")
-        row = part(detection_threshold(ladder, level=level, n_resamples=400), judge=judge)
+        row = part(detection_threshold(ladder, performance=level, n_resamples=400), judge=judge)
         curve = []
         for delta in range(1, 6):
             p = part(chances(), judge=judge, stimulus="ladder", prompt="base", delta=float(delta))
@@ -374,7 +374,7 @@ class TestScores:
         assert_value(row, (0 - (2.0 - 1.0) / 2) - 0.9 / 2 / 5, 0.5 * np.sqrt(1.5 / (ITEMS * 2 * 5)))
 
     def test_attenuation(self):
-        result = attenuation(ratings())
+        result = blinding_effect(ratings())
         error = MEAN_ERROR * np.sqrt(1.5)
         base, against = deviations("attributed"), deviations("anonymized")
         for judge in ("g", "h", "k"):

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import read, sniff
+from judgestats.ingest import detect_format, read
 
 Write = Callable[..., Path]
 
@@ -69,7 +69,7 @@ def test_the_reasons_are_kept_the_log_probabilities_are_not(write: Write) -> Non
 @pytest.mark.real
 def test_real_native_against_its_tidy_twin(real_data: Path) -> None:
     path = real_data / "alpaca_eval" / "native_text_davinci_001_alpaca_eval_gpt4_annotations.json.gz"
-    assert sniff(path).format == "alpaca_eval"
+    assert detect_format(path).format == "alpaca_eval"
     native = read(path)
     tidy = pd.read_csv(real_data / "alpaca_eval" / "preferences.csv.gz")
     twin = tidy[(tidy["model"] == "text_davinci_001") & (tidy["annotator"] == "alpaca_eval_gpt4")].reset_index(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import read, sniff
+from judgestats.ingest import detect_format, read
 
 Write = Callable[..., Path]
 LEVELS = {"A>>B": 0.0, "A>B": 0.25, "A=B": 0.5, "B>A": 0.75, "B>>A": 1.0}
@@ -65,7 +65,7 @@ V2 = {
 
 def test_version_2(write: Write) -> None:
     path = write("a.jsonl", [V2, {**V2, "uid": "u2", "games": [None, {"score": None, "judgment": None}]}])
-    assert sniff(path).format == "arena_hard_v2"
+    assert detect_format(path).format == "arena_hard_v2"
     calls = read(path)
     assert calls["first"].tolist() == ["o3-mini", "m"] * 2
     assert calls["choice"].tolist() == ["second", "tie", "invalid", "invalid"]

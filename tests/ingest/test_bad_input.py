@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import UnmappedTable, read, sniff, source_info
+from judgestats.ingest import UnmappedTable, detect_format, read, source_info
 
 Write = Callable[..., Path]
 HEADER = "judge,item,first,second,choice\n"
@@ -236,7 +236,7 @@ def test_unknown_columns_are_never_guessed(write: Write) -> None:
     assert not caught.value.proposal.complete
     assert not {"score", "choice"} & set(caught.value.proposal.mapping)
     assert "no mapping was given" in str(caught.value)
-    assert sniff(path).confidence == "needs a mapping"
+    assert detect_format(path).confidence == "needs a mapping"
     assert source_info(path)["rows"].tolist() == [2]
 
 

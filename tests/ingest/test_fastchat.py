@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import read, sniff
+from judgestats.ingest import detect_format, read
 
 Write = Callable[..., Path]
 
@@ -91,7 +91,7 @@ def test_a_record_that_lacks_a_field(write: Write) -> None:
 @pytest.mark.real
 def test_real_pairs_against_the_file(real_data: Path) -> None:
     path = real_data / "mt_bench" / "native_gpt-4_pair.jsonl.gz"
-    assert sniff(path).format == "fastchat_pair"
+    assert detect_format(path).format == "fastchat_pair"
     calls = read(path)
     records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
     assert len(calls) == 2 * len(records) == 150

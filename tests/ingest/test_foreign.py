@@ -74,7 +74,7 @@ def test_nested_columns_that_are_conditions_are_kept_as_text(case: str) -> None:
     """Such a column says nothing about which call it is, and takes no row with it."""
     read = js.read(CALLS.assign(note=ODD[case]))
     looked_at(read)
-    js.supported(read)
+    js.available_measures(read)
     assert len(read) == 4
     assert read["note"].tolist()[0] in ("[1.0, 2.0]", '{"a": 1}')
 
@@ -112,7 +112,15 @@ def test_names_that_no_table_should_have() -> None:
             js.read(CALLS.set_axis(names, axis=1))
         with pytest.raises(SchemaError):
             js.preferences(CALLS.set_axis(names, axis=1))
-    for door in (js.preferences, js.check, js.sniff, js.propose, source_info, js.supported, js.describe):
+    for door in (
+        js.preferences,
+        js.check,
+        js.detect_format,
+        js.suggest_mapping,
+        source_info,
+        js.available_measures,
+        js.describe,
+    ):
         with pytest.raises(SchemaError, match="more than once"):
             door(twice)
         with pytest.raises(SchemaError, match="several levels"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgestats.ingest import UnmappedTable, propose, read, sniff, source_info
+from judgestats.ingest import UnmappedTable, detect_format, read, source_info, suggest_mapping
 
 Write = Callable[..., Path]
 ROW = "judge,item,first,second,choice\ng,1,x,y,first\n"
@@ -27,19 +27,19 @@ def test_a_judge_that_uses_only_some_grades_is_melted_too() -> None:
         {"qid": [*"abcd"], "gold": [0, 1, 2, 3], "repetition": [0, 1, 0, 1], "reviewer_id": [1, 1, 2, 2],
          "j1": [0, 1, 2, 3], "j2": [3, 2, 1, 0], "rubric0": [0, 1, 3, 3], "chars": [7, 8, 9, 9]}
     )  # fmt: skip
-    (note,) = [n for n in propose(table).notes if "wide" in n]
+    (note,) = [n for n in suggest_mapping(table).notes if "wide" in n]
     assert melted(note) == (["qid", "gold", "repetition", "reviewer_id", "chars"], "score")
 
 
 def test_whole_numbers_over_a_pair_are_verdicts() -> None:
     table = pd.DataFrame({"idx": [*"abc"], "model_1": "x", "model_2": "y", "j1": [1, 2, 0], "j2": [1, 2, 2]})
-    (note,) = [n for n in propose(table).notes if "wide" in n]
+    (note,) = [n for n in suggest_mapping(table).notes if "wide" in n]
     assert melted(note) == (["idx", "model_1", "model_2"], "verdict")
 
 
 @pytest.mark.real
 def test_real_trec_melts_every_run(real_data: Path) -> None:
-    (note,) = [n for n in propose(real_data / "llmjudge_trec_dl23" / "labels_wide.csv.gz").notes if "wide" in n]
+    (note,) = [n for n in suggest_mapping(real_data / "llmjudge_trec_dl23" / "labels_wide.csv.gz").notes if "wide" in n]
     assert melted(note) == (["qid", "docid", "gold"], "score")
 
 
@@ -60,7 +60,7 @@ REAL_LOGS = {
 @pytest.mark.real
 @pytest.mark.parametrize("name", REAL_LOGS)
 def test_real_logs_of_other_tools_are_named(real_data: Path, name: str) -> None:
-    proposal = sniff(real_data / name).proposal
+    proposal = detect_format(real_data / name).proposal
     assert proposal is not None
     assert proposal.looks_like == REAL_LOGS[name]
     assert re.search(
@@ -73,22 +73,22 @@ def test_real_logs_of_other_tools_are_named(real_data: Path, name: str) -> None:
 
 def test_a_log_of_another_tool(write: Write) -> None:
     path = write("log.json", json.dumps({"evalId": "e", "results": {"version": 3}, "config": {}}))
-    assert "This looks like a promptfoo log; it is not read yet" in str(propose(path))
-    assert propose(write("t.csv", ROW)).looks_like == ""
+    assert "This looks like a promptfoo log; it is not read yet" in str(suggest_mapping(path))
+    assert suggest_mapping(write("t.csv", ROW)).looks_like == ""
 
 
 def test_nested_records_and_errors_are_told(write: Write) -> None:
     rows = [{"model": "m", "evals": [{"score": 3}], "error": e} for e in (None, "timeout", "", False)]
-    notes = propose(write("t.jsonl", rows)).notes
+    notes = suggest_mapping(write("t.jsonl", rows)).notes
     assert any("pandas.json_normalize(records, record_path='evals'" in n for n in notes)
     assert any("'error' is filled in 1 row: such calls failed" in n for n in notes)
-    assert not propose(write("u.csv", ROW.replace("judge", "evaluator"))).notes
+    assert not suggest_mapping(write("u.csv", ROW.replace("judge", "evaluator"))).notes
 
 
 def test_a_folder_says_what_was_not_read(write: Write, tmp_path: Path) -> None:
     write("mixdir/a.csv", ROW)
     assert source_info(tmp_path / "mixdir")["note"].tolist() == [""]
-    assert sniff(tmp_path / "mixdir").unread == ""
+    assert detect_format(tmp_path / "mixdir").unread == ""
     for name in ("b.csv.bak", "sub/c.txt", ".git/x.csv"):
         write(f"mixdir/{name}", ROW)
     told = (
@@ -96,7 +96,7 @@ def test_a_folder_says_what_was_not_read(write: Write, tmp_path: Path) -> None:
         "sub/c.txt (not a format we read)"
     )
     for source in (tmp_path / "mixdir", [tmp_path / "mixdir"]):
-        found = sniff(source)
+        found = detect_format(source)
         assert found.unread == told
         assert found.why.endswith(told)
         info = source_info(source)
@@ -108,11 +108,11 @@ def test_a_folder_says_what_was_not_read(write: Write, tmp_path: Path) -> None:
         assert len(read(source)) == 1
     for n in range(20):
         write(f"mixdir/{n}.log", "x")
-    assert sniff(tmp_path / "mixdir").unread.endswith(" and 15 more")
+    assert detect_format(tmp_path / "mixdir").unread.endswith(" and 15 more")
 
 
 @pytest.mark.real
 def test_real_inspect_folder_names_its_unread_logs(real_data: Path) -> None:
-    found = sniff(real_data / "inspect_ai")
+    found = detect_format(real_data / "inspect_ai")
     assert "3 of 7 files read; not read: " in found.why
     assert "popularity_2_epochs.eval (not a format we read)" in found.why

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import propose, read
+from judgestats.ingest import read, suggest_mapping
 
 Write = Callable[..., Path]
 TABLE = "judge,subset,item,first,second,choice\ng,a,1.50,x,y,first\ng,b,1.50,x,y,tie\n"
@@ -57,7 +57,7 @@ def restarting(**more: list[str]) -> pd.DataFrame:
 
 
 def test_items_numbered_anew_are_joined_with_their_subset() -> None:
-    proposal = propose(restarting(question=[*"pqrs"]))
+    proposal = suggest_mapping(restarting(question=[*"pqrs"]))
     assert proposal.mapping["item"] == "subset+item"
     assert proposal.mapping["task"] == "subset"
     (note,) = [n for n in proposal.notes if "numbered anew" in n]
@@ -67,13 +67,13 @@ def test_items_numbered_anew_are_joined_with_their_subset() -> None:
 
 
 def test_items_that_come_back_with_the_same_contents_are_left_alone() -> None:
-    assert propose(restarting(question=[*"pqpq"])).mapping["item"] == "item"
-    assert propose(restarting(subset_name=["A", "A", "B", "B"])).mapping["item"] == "item"
+    assert suggest_mapping(restarting(question=[*"pqpq"])).mapping["item"] == "item"
+    assert suggest_mapping(restarting(subset_name=["A", "A", "B", "B"])).mapping["item"] == "item"
 
 
 @pytest.mark.real
 def test_real_llmbar_has_885_items(real_data: Path) -> None:
     path = real_data / "llmbar" / "verdicts.csv.gz"
-    proposal = propose(path)
+    proposal = suggest_mapping(path)
     assert any("885 items, not 200" in note for note in proposal.notes)
     assert read(path, columns=proposal.mapping)["item"].nunique() == 885

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import read, sniff
+from judgestats.ingest import detect_format, read
 
 Write = Callable[..., Path]
 
@@ -71,7 +71,7 @@ def test_unknown_decision(write: Write) -> None:
 def test_real_o1_mini_by_hand(real_data: Path) -> None:
     """Net of votes, flipped by hand from the file, gives the authors' 65.71."""
     (path,) = (real_data / "judgebench").glob("*judge_model=o1-mini*")
-    assert sniff(path).format == "judgebench"
+    assert detect_format(path).format == "judgebench"
     calls = read(path)
     assert len(calls) == 700
     picked = calls["first"].where(calls["choice"] == "first", calls["second"])

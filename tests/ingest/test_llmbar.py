@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import read, sniff
+from judgestats.ingest import detect_format, read
 
 Write = Callable[..., Path]
 NAME = "native_Natural_GPT-4_Vanilla_NoRules_result.json"
@@ -76,7 +76,7 @@ def test_equal_scores(write: Write) -> None:
 )
 def test_native_equals_its_tidy_twin(real_data: Path, name: str) -> None:
     path = real_data / "llmbar" / f"native_Natural_{name}_result.json.gz"
-    assert sniff(path).format == "llmbar"
+    assert detect_format(path).format == "llmbar"
     native = read(path)
     tidy = pd.read_csv(real_data / "llmbar" / "verdicts.csv.gz", dtype=str)
     judge, _, strategy = name.partition("_")

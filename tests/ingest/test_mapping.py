@@ -15,15 +15,15 @@ import pytest
 from judgestats import bias_score
 from judgestats.errors import SchemaError
 from judgestats.ingest import (
+    detect_format,
     formats,
     parse_identity,
     parse_labels,
     parse_mapping,
     parse_scale,
     preview,
-    propose,
     read,
-    sniff,
+    suggest_mapping,
 )
 
 Write = Callable[..., Path]
@@ -72,7 +72,7 @@ WHAT_IS_PROPOSED: dict[str, tuple[str, dict[str, str], dict[str, str], int]] = {
 @pytest.mark.parametrize("name", WHAT_IS_PROPOSED)
 def test_real_tables(real_data: Path, name: str) -> None:
     kind, mapping, labels, rows = WHAT_IS_PROPOSED[name]
-    proposal = sniff(real_data / name).proposal
+    proposal = detect_format(real_data / name).proposal
     assert proposal is not None
     assert (proposal.kind, proposal.mapping, proposal.labels) == (kind, mapping, labels)
     assert proposal.complete
@@ -89,7 +89,7 @@ def test_real_tables(real_data: Path, name: str) -> None:
 
 @pytest.mark.real
 def test_real_position_bias_agrees_with_its_winner(real_data: Path) -> None:
-    proposal = sniff(real_data / "position_bias_mtbench" / "verdicts.csv.gz").proposal
+    proposal = detect_format(real_data / "position_bias_mtbench" / "verdicts.csv.gz").proposal
     assert proposal is not None
     calls = read(
         real_data / "position_bias_mtbench" / "verdicts.csv.gz", columns=proposal.mapping, labels=proposal.labels
@@ -101,7 +101,7 @@ def test_real_position_bias_agrees_with_its_winner(real_data: Path) -> None:
 
 @pytest.mark.real
 def test_real_alpaca_table_is_proposed_as_one_without_an_order(real_data: Path) -> None:
-    proposal = sniff(real_data / "alpaca_eval" / "preferences.csv.gz").proposal
+    proposal = detect_format(real_data / "alpaca_eval" / "preferences.csv.gz").proposal
     assert proposal is not None
     assert proposal.mapping["graded"] == "preference"
     assert proposal.mapping["order_known"] == "=false"
@@ -111,7 +111,7 @@ def test_real_alpaca_table_is_proposed_as_one_without_an_order(real_data: Path) 
 
 @pytest.mark.real
 def test_real_wide_tables_are_told_to_be_wide(real_data: Path) -> None:
-    proposal = sniff(real_data / "pandalm" / "verdicts.csv").proposal
+    proposal = detect_format(real_data / "pandalm" / "verdicts.csv").proposal
     assert proposal is not None
     assert proposal.complete
     assert proposal.wide == "judge=annotator1,annotator2,annotator3,gpt_3_5_turbo,pandalm_7b"
@@ -119,7 +119,7 @@ def test_real_wide_tables_are_told_to_be_wide(real_data: Path) -> None:
     table = pd.read_csv(real_data / "pandalm" / "verdicts.csv", dtype=str)
     rest = ["idx", "model_1", "model_2", "cmp_key", "chars_1", "chars_2", "app"]
     long = table.melt(id_vars=rest, var_name="judge", value_name="verdict")
-    again = propose(long)
+    again = suggest_mapping(long)
     assert again.complete
     assert again.labels == {"1": "first", "2": "second", "0": "tie", "Tie": "tie", "garbage": "invalid"}
     calls = read(long, columns=again.mapping, labels=again.labels)
@@ -134,10 +134,10 @@ def test_real_wide_tables_are_told_to_be_wide(real_data: Path) -> None:
 @pytest.mark.parametrize("trap", ["repetition", "has_reference", "turn", "swapped", "n_tokens", "chars"])
 def test_a_trap_is_no_verdict_and_no_score(trap: str) -> None:
     table = pd.DataFrame({"judge": ["g"] * 4, "item": list("abcd"), "first": "x", "second": "y", trap: [0, 1, 1, 0]})
-    proposal = propose(table)
+    proposal = suggest_mapping(table)
     assert proposal.missing == ("choice",)
     assert not {"score", "choice", "winner", "graded"} & set(proposal.mapping)
-    alone = propose(pd.DataFrame({"judge": ["g"] * 4, "model": "m", "item": list("abcd"), trap: [0, 1, 1, 0]}))
+    alone = suggest_mapping(pd.DataFrame({"judge": ["g"] * 4, "model": "m", "item": list("abcd"), trap: [0, 1, 1, 0]}))
     assert "score" not in alone.mapping
     assert not alone.complete
 
@@ -147,7 +147,7 @@ def test_contradicting_columns_are_reported() -> None:
         {"judge": "g", "item": list("abcd"), "model_first": "x", "model_second": "y", "verdict": list("ABAB"),
          "winner": ["x", "y", "y", "y"]}
     )  # fmt: skip
-    proposal = propose(table)
+    proposal = suggest_mapping(table)
     assert proposal.mapping["winner"] == "winner"
     assert "'verdict' and 'winner' contradict each other in 1 rows." in proposal.notes
 
@@ -155,7 +155,7 @@ def test_contradicting_columns_are_reported() -> None:
 def test_a_column_that_bears_our_name_is_set_aside() -> None:
     table = pd.DataFrame({"evaluator": ["g"], "item": ["1"], "first": ["x"], "second": ["y"], "choice": ["first"],
                           "status": ["success"], "delta": ["big"]})  # fmt: skip
-    proposal = propose(table)
+    proposal = suggest_mapping(table)
     assert proposal.mapping["status"] is None
     assert proposal.mapping["delta"] is None
     assert "delta=,status=" in proposal.options or "status=,delta=" in proposal.options
@@ -172,7 +172,7 @@ def test_preview() -> None:
 
 def test_propose_and_preview_take_a_path(write: Write) -> None:
     path = write("t.csv", "evaluator,item,first,second,choice\n007,1,x,y,first\n")
-    proposal = propose(path)
+    proposal = suggest_mapping(path)
     assert proposal.options == "--map judge=evaluator"
     assert preview(path, proposal.mapping, proposal.labels)["judge"].tolist() == ["007"]
 
@@ -252,7 +252,9 @@ def test_labels_may_name_the_winner_by_its_column() -> None:
     named = read(table.drop(columns="number"), columns={**SIDES, "winner": "won"})
     numbered = read(table.drop(columns="won"), columns={**SIDES, "winner": "number"}, labels=labels)
     pd.testing.assert_frame_equal(named, numbered)
-    proposal = propose(table.drop(columns=["won", "strength"]).rename(columns={"number": "verdict"}).assign(judge="g"))
+    proposal = suggest_mapping(
+        table.drop(columns=["won", "strength"]).rename(columns={"number": "verdict"}).assign(judge="g")
+    )
     assert (proposal.mapping["winner"], proposal.labels) == ("verdict", labels)
     straight = table[table["swap"] == 0].drop(columns=["swap", "won"])
     unswapped = read(
@@ -279,9 +281,11 @@ def test_half_an_attribute_cannot_be_swapped() -> None:
 
 def test_swapped_says_how_the_answer_is_taken() -> None:
     table = both_orders()[["item", "model_1", "model_2", "swap", "number"]].assign(judge="g")
-    by_position = propose(table.assign(verdict=table["number"].map({"1": "A", "2": "B"})).drop(columns="number"))
+    by_position = suggest_mapping(
+        table.assign(verdict=table["number"].map({"1": "A", "2": "B"})).drop(columns="number")
+    )
     assert any("by position as shown" in note and "winner=" in note for note in by_position.notes)
-    by_candidate = propose(table.rename(columns={"number": "verdict"}))
+    by_candidate = suggest_mapping(table.rename(columns={"number": "verdict"}))
     assert any("item frame" in note for note in by_candidate.notes)
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from judgestats.errors import SchemaError
-from judgestats.ingest import read, sniff, source_info
+from judgestats.ingest import detect_format, read, source_info
 
 Write = Callable[..., Path]
 ROWS = [
@@ -76,7 +76,7 @@ def test_shapes_of_json(write: Write, document: Any) -> None:
 
 def test_json_with_one_record_a_line_under_the_name_json(write: Write) -> None:
     path = write("t.json", as_bytes("jsonl"))
-    assert sniff(path).format == "jsonl"
+    assert detect_format(path).format == "jsonl"
     assert len(read(path)) == 3
 
 
@@ -131,7 +131,7 @@ def test_the_index_that_pandas_wrote_into_parquet(tmp_path: Path, lazy: bool) ->
 def test_ratings_and_the_scale(write: Write) -> None:
     text = "judge,system,item,criterion,score\na,s,1,c,3\nb,s,1,c,-1\nb,s,2,c,\n"
     path = write("r.csv", text)
-    assert sniff(path).frame == "ratings"
+    assert detect_format(path).frame == "ratings"
     assert read(path)["score"].isna().sum() == 1
     off = read(path, scale=(1, 5), off_scale="missing")
     assert off["status"].tolist()[1] == "off scale"
@@ -168,7 +168,7 @@ def test_a_folder_with_one_call_a_file(write: Write, tmp_path: Path) -> None:
             call = {"judge": judge, "item": n, "answer": {"choice": choice}, "first": "x", "second": "y"}
             write(f"calls/{run}/call_{n}.json", json.dumps(call))
     folder = tmp_path / "calls"
-    found = sniff(folder)
+    found = detect_format(folder)
     assert (found.format, found.files, found.confidence) == ("calls", 4, "needs a mapping")
     calls = read(folder, columns={"choice": "answer.choice", "prompt": "path_1"})
     assert calls["prompt"].tolist() == ["cold", "cold", "hot", "hot"]
@@ -187,7 +187,7 @@ def test_a_folder_of_native_records(write: Write, tmp_path: Path) -> None:
     for n in range(2):
         game = {"question_id": n, "model": "m", "judge": "j", "games": [{"score": "A>B"}, {"score": "B>A"}]}
         write(f"calls/{n}.json", json.dumps(game))
-    assert sniff(tmp_path / "calls").format == "arena_hard"
+    assert detect_format(tmp_path / "calls").format == "arena_hard"
     assert len(read(tmp_path / "calls")) == 4
 
 

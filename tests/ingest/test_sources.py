@@ -22,7 +22,7 @@ CALLS = "judge,item,first,second,choice\ng,1,x,y,first\n"
 
 def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
-    for door in (js.read, js.sniff, js.propose, source_info):
+    for door in (js.read, js.detect_format, js.suggest_mapping, source_info):
         with pytest.raises(SchemaError, match=r"pipe\.csv' is no file but a pipe"):
             door(tmp_path / "pipe.csv")
         with pytest.raises(SchemaError, match="is no file but a device"):
@@ -50,13 +50,13 @@ def test_what_a_folder_holds_besides_files_is_listed_as_unread(tmp_path: Path) -
     (inside / "gone.csv").symlink_to(tmp_path / "nowhere")
     (inside / "linked.csv").symlink_to(outside / "t.csv")
     os.mkfifo(inside / "pipe.csv")
-    told = js.sniff(inside).unread
+    told = js.detect_format(inside).unread
     assert told.startswith("2 of 5 files read; not read: ")
     assert "more (a link to a folder)" in told
     assert "gone.csv (a link to nothing)" in told
     assert "pipe.csv (no file)" in told
     (inside / "linked.csv").unlink()
-    assert "pipe.csv (no file)" in js.sniff(str(inside / "*.csv")).unread
+    assert "pipe.csv (no file)" in js.detect_format(str(inside / "*.csv")).unread
 
 
 @pytest.fixture

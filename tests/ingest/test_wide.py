@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from judgestats.cli import app
 from judgestats.errors import SchemaError
-from judgestats.ingest import propose, read
+from judgestats.ingest import read, suggest_mapping
 from judgestats.ingest.wide import melted, parse_wide
 
 Write = Callable[..., Path]
@@ -55,7 +55,7 @@ def wide_table(kind: str) -> pd.DataFrame:
 @pytest.mark.parametrize("kind", ["booleans", "0 and 1", "words", "grades"])
 def test_no_judge_is_left_among_the_ids(kind: str, write: Write) -> None:
     table = wide_table(kind)
-    proposal = propose(table)
+    proposal = suggest_mapping(table)
     assert proposal.wide == "judge=gpt_4,claude,human"
     assert proposal.complete
     (note,) = [n for n in proposal.notes if "wide" in n]
@@ -71,14 +71,14 @@ def test_no_judge_is_left_among_the_ids(kind: str, write: Write) -> None:
 def test_a_judge_that_strays_is_a_judge() -> None:
     """One label more in a few cells, or fewer labels, makes no id of a judge."""
     table = wide_table("grades").assign(late=np.where(np.arange(40) == 7, 10, RNG.integers(0, 2, 40)), harsh=0)
-    assert propose(table).wide == "judge=gpt_4,claude,human,late,harsh"
+    assert suggest_mapping(table).wide == "judge=gpt_4,claude,human,late,harsh"
 
 
 def test_judge_scale_and_criterion() -> None:
     """Every judge on every scale and criterion: the names of the columns say which, the judge's may have a "_"."""
     names = [f"{j}_{s}_{c}" for j in ("gpt_4", "claude") for s in ("5", "100") for c in ("style", "truth")]
     table = pd.DataFrame({"item": range(30), **{n: RNG.integers(0, int(n.split("_")[-2]) + 1, 30) for n in names}})
-    proposal = propose(table.astype(str))
+    proposal = suggest_mapping(table.astype(str))
     assert proposal.wide.partition("=")[0] == "judge_scale_criterion"
     assert proposal.complete
     frame = read(table, wide=proposal.wide, columns=proposal.mapping)
@@ -92,12 +92,12 @@ def test_judge_scale_and_criterion() -> None:
 
 def test_scores_up_to_a_hundred() -> None:
     table = pd.DataFrame({"item": range(40), **{j: RNG.integers(60, 101, 40) for j in ("gpt", "claude", "human")}})
-    assert propose(table).wide == "judge=gpt,claude,human"
+    assert suggest_mapping(table).wide == "judge=gpt,claude,human"
 
 
 def test_measurements_are_no_judges() -> None:
     table = pd.DataFrame({"item": range(30), "chars_a_x": 5, "chars_a_y": 6, "chars_b_x": 7, "chars_b_y": range(30)})
-    assert propose(table).wide == ""
+    assert suggest_mapping(table).wide == ""
 
 
 def test_missing_cells_stay() -> None:
@@ -131,7 +131,7 @@ def test_columns_may_be_named_by_a_pattern() -> None:
 
 
 def test_lists_of_numbers_are_told() -> None:
-    proposal = propose(pd.DataFrame({"id": [1, 2], "full_scores": ["[[1, 2], [3, 4]]", "[[5, null], [1, 1]]"]}))
+    proposal = suggest_mapping(pd.DataFrame({"id": [1, 2], "full_scores": ["[[1, 2], [3, 4]]", "[[5, null], [1, 1]]"]}))
     assert any("'full_scores' holds lists of numbers" in n and "explode" in n for n in proposal.notes)
 
 
@@ -152,7 +152,7 @@ def test_real_wide_tables_lead_to_a_page(real_data: Path, tmp_path: Path, name: 
     path = tmp_path / source.name
     path.write_bytes(source.read_bytes())
     rows, judges = REAL[name]
-    proposal = propose(path)
+    proposal = suggest_mapping(path)
     assert len(read(path, wide=proposal.wide, columns=proposal.mapping, labels=proposal.labels or None)) == rows
     if "trec" in name:
         path = tmp_path / "some.csv"

@@ -15,7 +15,6 @@ from judgestats.metrics.agreement import (
     cohen_d,
     ordering_accuracy,
     quality_agreement,
-    rubric_share,
 )
 from judgestats.metrics.agreement.shifts import D, mean_rows, sign_p
 from judgestats.metrics.consensus.correlations import spearman_p
@@ -277,7 +276,8 @@ def _rubric_checks(average: dict[tuple[str, str], float]) -> Iterator[Check]:
         "Universal": "Universal (t=0.0)",
     }
     mean = {k: sum(average[(m, v)] for m in models) / len(models) for k, v in name.items()}
-    share = rubric_share(mean["Original"], mean["5-Dim"])["estimate"].iloc[0]
+    ablated = pd.DataFrame({"before": [mean["5-Dim"]], "after": [mean["Original"]]})
+    share = -agreement_shift(ablated, relative=True)["estimate"].iloc[0]
     for r in _validity("rubric structure share percent"):
         comment = "(0.6225 - 0.239) / 0.6225"
         yield Check(r["place"], "share from rubric structure, %", r["value"], 100 * float(share), comment)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 from scipy.stats import t as student
 
-from judgestats.metrics.consensus import attenuation, consensus_deviation
+from judgestats.metrics.consensus import blinding_effect, consensus_deviation
 from judgestats.published.catalogue import load
 from judgestats.published.paper_merchant_risk import _MODEL_OF, panel, scores
 from measured.checks import Check
@@ -66,7 +66,7 @@ def _attenuation_checks() -> Iterator[Check]:
 
 
 def _attenuations(round_first: int | None) -> dict[str, float]:
-    table = attenuation(scores(), round_first=round_first)
+    table = blinding_effect(scores(), round_first=round_first)
     each = table[table["term"] == "attenuation"].set_index("judge")["estimate"].to_dict()
     return {**each, "mean": float(table.loc[table["term"] == "mean_attenuation", "estimate"].iloc[0])}
 

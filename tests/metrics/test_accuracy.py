@@ -54,7 +54,12 @@ def test_one_frame_for_all(spelling: str) -> None:
             TRUE[:40].mean(),
             TRUE[40:].mean(),
         ]
-        for measure in (js.kappa, lambda d: js.alpha(d, level="nominal", n_resamples=20), js.icc, js.score_matrix):
+        for measure in (
+            js.kappa,
+            lambda d: js.alpha(d, level_of_measurement="nominal", n_resamples=20),
+            js.icc,
+            js.score_matrix,
+        ):
             pd.testing.assert_frame_equal(measure(data), measure(numbers))
     model = js.fit("correct ~ system + (1|item)", frame)
     same = js.fit("score ~ system + (1|item)", numbers, family="binomial")
@@ -103,7 +108,7 @@ def test_against_gold() -> None:
     known = gold[:40].notna()
     assert row["estimate"] == (TRUE[:40] == gold[:40])[known].mean()
     assert "1 verdicts without gold" in row["flag"]
-    observed = js.kappa(table.dropna(), against="gold").set_index("judge")["observed"]
+    observed = js.kappa(table.dropna(), reference="gold").set_index("judge")["observed"]
     assert observed["g"] == pytest.approx(row["estimate"])
     grades = verdicts(RNG.integers(0, 4, 80), "score").assign(gold=RNG.integers(0, 4, 80))
     expected = (grades["score"] == grades["gold"]).groupby(grades["judge"]).mean()
@@ -172,7 +177,7 @@ def test_from_a_file_to_the_page(tmp_path: Path) -> None:
 
 def test_an_unknown_table_of_verdicts_is_proposed(tmp_path: Path) -> None:
     table = verdicts(np.where(TRUE, "pass", "fail"), "verdict").rename(columns={"judge": "grader", "system": "model"})
-    proposal = js.propose(table)
+    proposal = js.suggest_mapping(table)
     assert proposal.kind == "ratings"
     assert proposal.mapping == {"judge": "grader", "system": "model", "item": "item", "correct": "verdict"}
     path = tmp_path / "t.csv"

@@ -45,7 +45,7 @@ def scores_of(matrix, **columns):
 
 
 def point(table, level, **options):
-    return alpha(table, level=level, interval=None, **options)["estimate"].iloc[0]
+    return alpha(table, level_of_measurement=level, interval=None, **options)["estimate"].iloc[0]
 
 
 def noisy(judges=3, units=120, points=5, missing=0.1, seed=0):
@@ -109,7 +109,9 @@ def test_the_bootstrap_is_one_of_units(level, shape):
     units = [u for u in units if len(u) > 1]
     rng = np.random.default_rng(3)
     draws = [twins.alpha([units[i] for i in rng.integers(0, len(units), len(units))], level) for _ in range(300)]
-    row = alpha(scores_of(matrix), level=level, interval="percentile", n_resamples=4000, conf_level=0.8).iloc[0]
+    row = alpha(
+        scores_of(matrix), level_of_measurement=level, interval="percentile", n_resamples=4000, conf_level=0.8
+    ).iloc[0]
     spread = np.std(draws, ddof=1)
     assert row["std_error"] == pytest.approx(spread, rel=0.2)
     if "t," in row["method"]:  # twelve units that hardly agree: the percentiles lie to one side of the estimate
@@ -124,7 +126,7 @@ def test_the_interval_covers():
     """Alpha of many samples of units: the mean interval holds the value of a large sample about as often as it says."""
     truth = point(scores_of(noisy(units=900, missing=0, seed=9)), "interval")
     table = pd.concat([scores_of(noisy(units=60, missing=0, seed=100 + k), draw=k) for k in range(150)])
-    result = alpha(table, level="interval", by="draw", n_resamples=400)
+    result = alpha(table, level_of_measurement="interval", by="draw", n_resamples=400)
     covered = ((result["conf_low"] < truth) & (truth < result["conf_high"])).mean()
     assert 0.87 < covered < 0.99
     assert result["std_error"].mean() == pytest.approx(result["estimate"].std(), rel=0.2)
@@ -134,10 +136,13 @@ def test_clusters_are_drawn_whole():
     """Every unit ten times over: the interval is that of the units."""
     few = scores_of(noisy(units=30, seed=4))
     table = pd.concat([few.assign(system=f"s{k}") for k in range(10)], ignore_index=True)
-    one, whole = alpha(few, level="ordinal").iloc[0], alpha(table, level="ordinal", cluster="item").iloc[0]
+    one, whole = (
+        alpha(few, level_of_measurement="ordinal").iloc[0],
+        alpha(table, level_of_measurement="ordinal", cluster="item").iloc[0],
+    )
     assert whole["std_error"] == pytest.approx(one["std_error"], rel=0.1)
-    pd.testing.assert_series_equal(alpha(table, level="ordinal").iloc[0], whole)  # by default
-    assert alpha(table, level="ordinal", cluster=False)["std_error"].iloc[0] == pytest.approx(
+    pd.testing.assert_series_equal(alpha(table, level_of_measurement="ordinal").iloc[0], whole)  # by default
+    assert alpha(table, level_of_measurement="ordinal", cluster=False)["std_error"].iloc[0] == pytest.approx(
         one["std_error"] / math.sqrt(10), rel=0.15
     )
     assert whole["method"] == "t, bootstrap of item (B = 2000)"
@@ -182,7 +187,7 @@ def test_judges_may_change_places_from_unit_to_unit():
 @pytest.mark.parametrize("level", LEVELS)
 def test_rows_engines_and_categories_do_not_matter(level):
     table = pd.concat([scores_of(noisy(seed=k), topic=t) for k, t in enumerate("ba")], ignore_index=True)
-    expected = alpha(table, level=level, by="topic", n_resamples=300)
+    expected = alpha(table, level_of_measurement=level, by="topic", n_resamples=300)
     assert list(expected["topic"]) == ["a", "b"]
     assert tuple(expected.columns) == ("topic", *COLUMNS, "observed_disagreement", "expected_disagreement", "values")
     text = dict.fromkeys(["judge", "item", "system", "topic"], "category")
@@ -192,8 +197,8 @@ def test_rows_engines_and_categories_do_not_matter(level):
         pl.from_pandas(table),
         pl.from_pandas(table).lazy(),
     ):
-        pd.testing.assert_frame_equal(alpha(other, level=level, by="topic", n_resamples=300), expected)
-    alone = alpha(table[table["topic"] == "b"], level=level, by="topic", n_resamples=300)
+        pd.testing.assert_frame_equal(alpha(other, level_of_measurement=level, by="topic", n_resamples=300), expected)
+    alone = alpha(table[table["topic"] == "b"], level_of_measurement=level, by="topic", n_resamples=300)
     pd.testing.assert_frame_equal(expected.iloc[1:].reset_index(drop=True), alone)
 
 
@@ -229,7 +234,7 @@ def test_preferences_do_not_depend_on_the_order_shown():
     pd.testing.assert_frame_equal(alpha(mixed), alpha(table))
     assert "1 unit rated once" in alpha(table)["flag"].iloc[0]
     with pytest.raises(DesignError, match="preferences are 'nominal'"):
-        alpha(table, level="ratio")
+        alpha(table, level_of_measurement="ratio")
 
 
 def test_repeats_are_units_of_their_own():
@@ -252,7 +257,7 @@ def test_a_row_may_carry_a_count():
     table = scores_of(matrix, n_identical=n)
     spread = scores_of(np.repeat(matrix, n[:12], axis=1))
     for level in LEVELS:
-        one, many = (alpha(t, level=level, cluster=False).iloc[0] for t in (table, spread))
+        one, many = (alpha(t, level_of_measurement=level, cluster=False).iloc[0] for t in (table, spread))
         assert one["estimate"] == pytest.approx(many["estimate"], rel=1e-12)
         assert one["n"] == many["n"]
         assert one["std_error"] == pytest.approx(many["std_error"], rel=0.1)
@@ -265,17 +270,17 @@ def test_a_row_may_carry_a_count():
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_not_a_number_where_nothing_can_be_said(level):
-    same = alpha(scores_of(np.full((3, 40), 0.1)), level=level).iloc[0]
+    same = alpha(scores_of(np.full((3, 40), 0.1)), level_of_measurement=level).iloc[0]
     assert same[["estimate", "std_error", "conf_low"]].isna().all()
     assert (same["observed_disagreement"], same["flag"]) == (0, "one label only")
-    apart = alpha(scores_of([[1, NAN, NAN], [NAN, 2, 3]]), level=level).iloc[0]
+    apart = alpha(scores_of([[1, NAN, NAN], [NAN, 2, 3]]), level_of_measurement=level).iloc[0]
     assert (apart["n"], apart["values"]) == (0, 0)
     assert apart["flag"] == "no unit with two answers; 3 units rated once"
-    one = alpha(scores_of([[1, NAN], [2, 2]]), level=level).iloc[0]
+    one = alpha(scores_of([[1, NAN], [2, 2]]), level_of_measurement=level).iloc[0]
     assert ONE_UNIT in one["flag"]
     assert one["estimate"] == 0  # two answers that differ, as two at random do
     assert math.isnan(one["conf_low"])
-    perfect = alpha(scores_of([[1, 2] * 20] * 2), level=level).iloc[0]
+    perfect = alpha(scores_of([[1, 2] * 20] * 2), level_of_measurement=level).iloc[0]
     assert perfect["estimate"] == 1
     assert math.isnan(perfect["conf_low"])
     assert perfect["flag"] == RESAMPLES_AGREE
@@ -290,12 +295,14 @@ def test_infinite_scores_are_refused():
 
 def test_options_and_tables_that_cannot_be():
     table = scores_of(FOUR)
-    with pytest.raises(DesignError, match="level='ordinl'.*Did you mean 'ordinal'".replace(".*", r"[\s\S]*")):
-        alpha(table, level="ordinl")
+    with pytest.raises(
+        DesignError, match="level_of_measurement='ordinl'.*Did you mean 'ordinal'".replace(".*", r"[\s\S]*")
+    ):
+        alpha(table, level_of_measurement="ordinl")
     with pytest.raises(DesignError, match="interval='bca'"):
         alpha(table, interval="bca")
     with pytest.raises(DesignError, match="the lowest is -1"):
-        alpha(scores_of(FOUR - 2), level="ratio")
+        alpha(scores_of(FOUR - 2), level_of_measurement="ratio")
     with pytest.raises(DesignError, match="cluster='judge'"):
         alpha(table, cluster="judge")
     with pytest.raises(SchemaError, match="by='topic' is not a column"):

@@ -598,7 +598,7 @@ def test_sensitivity_stands_beside_where_the_right_answer_is_known():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"blind": "Blind"}, "Did you mean 'blind'"),
+        ({"baseline": "Blind"}, "Did you mean 'blind'"),
         ({"favoured": {"truth": "llm"}}, "no candidate for 'flip'"),
         ({"favoured": None}, "favoured_label="),
         ({"interval": "exact"}, "interval="),
@@ -649,7 +649,7 @@ def test_a_protocol_difference_is_the_difference_of_the_two_anchorings():
     for r in result.to_dict("records"):
         key = (r["judge"], r["probe"], r["term"])
         assert r["estimate"] == pytest.approx(each[("PBP", *key)] - each[("Baseline", *key)], abs=1e-12), key
-    swapped = protocol_difference(frame, one="Baseline", two="PBP", favoured=FAVOURED, n_resamples=20)
+    swapped = protocol_difference(frame, scheme="Baseline", reference="PBP", favoured=FAVOURED, n_resamples=20)
     np.testing.assert_allclose(swapped["estimate"], -result["estimate"])
     counts = protocol_difference(tally(frame, "anchoring"), favoured=FAVOURED, n_resamples=20)
     np.testing.assert_allclose(counts["estimate"], result["estimate"], atol=1e-12)
@@ -696,7 +696,7 @@ def test_a_difference_without_spread_or_movement_has_no_interval():
 
 def test_an_unknown_scheme_is_refused():
     with pytest.raises(DesignError, match="Did you mean 'PBP'"):
-        protocol_difference(protocols(), one="PBB", favoured=FAVOURED)
+        protocol_difference(protocols(), scheme="PBB", favoured=FAVOURED)
     with pytest.raises(DesignError, match="nothing"):
         protocol_difference(calls(), favoured=FAVOURED)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, tango, wilson
-from judgestats.metrics.bias import answer_rates, consistency, gold_agreement, slot_lean
+from judgestats.metrics.bias import answer_rates, consistency, gold_agreement, position_bias
 from judgestats.results import COLUMNS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema import tally
 from judgestats.verdicts import aggregate
@@ -145,11 +145,11 @@ def test_forced_choice_is_said_where_ties_are_the_question():
     told = result[result["flag"].str.contains(FORCED_CHOICE)]
     assert set(told["judge"]) == {"g"}
     assert set(told["term"]) == {"both_tie", "one_sided"}
-    lean = slot_lean(pd.concat([forced, free]))
+    lean = position_bias(pd.concat([forced, free]))
     assert lean.loc[lean["flag"].str.contains(FORCED_CHOICE), ["judge", "term"]].to_numpy().tolist() == [["g", "tie"]]
     unsaid = forced.assign(ties_allowed=pd.array([None] * len(forced), dtype="boolean"))
-    assert not slot_lean(unsaid)["flag"].str.contains(FORCED_CHOICE).any()
-    told = slot_lean(pl.from_pandas(forced))
+    assert not position_bias(unsaid)["flag"].str.contains(FORCED_CHOICE).any()
+    told = position_bias(pl.from_pandas(forced))
     assert told.loc[told["flag"].str.contains(FORCED_CHOICE), "term"].tolist() == ["tie"]
 
 
@@ -253,9 +253,9 @@ def test_repeats_that_cannot_be_told():
 # --- slot lean
 
 
-def test_slot_lean():
-    result = slot_lean(calls_of(), cluster=False)
-    assert result["term"].tolist() == ["first", "second", "tie", "invalid", "lean", "first_share_nontie"]
+def test_position_bias():
+    result = position_bias(calls_of(), cluster=False)
+    assert result["term"].tolist() == ["first", "second", "tie", "invalid", "position_bias", "first_share_nontie"]
     # 9 first, 5 second, 6 ties (one an abstention), 4 invalid
     assert pick(result) == pytest.approx(
         {
@@ -263,26 +263,26 @@ def test_slot_lean():
             "second": 5 / 24,
             "tie": 6 / 24,
             "invalid": 4 / 24,
-            "lean": 4 / 20,
+            "position_bias": 4 / 20,
             "first_share_nontie": 9 / 14,
         }
     )
     assert result["n"].tolist() == [24, 24, 24, 24, 20, 14]
-    assert pick(result, "std_error")["lean"] == pytest.approx(math.sqrt((9 / 20 + 5 / 20 - 0.2**2) / 20))
+    assert pick(result, "std_error")["position_bias"] == pytest.approx(math.sqrt((9 / 20 + 5 / 20 - 0.2**2) / 20))
     assert result["flag"].str.contains(NOT_INDEPENDENT).all()
 
 
 @pytest.mark.parametrize("choice", ["first", "second", "tie"])
 def test_the_lean_of_an_unwavering_judge_has_an_interval(choice):
     counts = pd.DataFrame({"judge": "g", "choice": [choice], "n": [12]})
-    lean = slot_lean(counts).set_index("term").loc["lean"]
+    lean = position_bias(counts).set_index("term").loc["position_bias"]
     expected = {"first": 1.0, "second": -1.0, "tie": 0.0}[choice]
     assert lean["estimate"] == expected
     assert -1 <= lean["conf_low"] <= expected <= lean["conf_high"] <= 1
     assert lean["conf_high"] - lean["conf_low"] > 0.1
     calls = pd.DataFrame({"judge": "g", "item": list("abcdef"), "first": "x", "second": "y", "choice": choice})
     thrice = pd.concat([calls.assign(replicate=r) for r in range(3)])
-    once, again = (slot_lean(t, cluster="item").set_index("term").loc["lean"] for t in (calls, thrice))
+    once, again = (position_bias(t, cluster="item").set_index("term").loc["position_bias"] for t in (calls, thrice))
     assert once["estimate"] == expected
     assert once["conf_high"] - once["conf_low"] > 0.1
     assert once[["conf_low", "conf_high"]].tolist() == again[["conf_low", "conf_high"]].tolist()
@@ -291,8 +291,8 @@ def test_the_lean_of_an_unwavering_judge_has_an_interval(choice):
 def test_the_lean_without_ties_is_twice_a_share():
     """Without ties lean = 2 p - 1, and Newcombe's interval for it is Wilson's stretched."""
     counts = pd.DataFrame({"judge": "g", "choice": ["first", "second"], "n": [30, 50]})
-    result = slot_lean(counts).set_index("term")
-    lean, share = result.loc["lean"], result.loc["first_share_nontie"]
+    result = position_bias(counts).set_index("term")
+    lean, share = result.loc["position_bias"], result.loc["first_share_nontie"]
     assert lean[["estimate", "conf_low", "conf_high"]].tolist() == pytest.approx(
         [2 * share[c] - 1 for c in ("estimate", "conf_low", "conf_high")]
     )
@@ -306,8 +306,8 @@ def test_the_lean_without_ties_is_twice_a_share():
             "choice": np.random.default_rng(2).choice(["first", "second"], size=48),
         }
     )
-    result = slot_lean(calls, cluster="item").set_index("term")
-    lean, share = result.loc["lean"], result.loc["first_share_nontie"]
+    result = position_bias(calls, cluster="item").set_index("term")
+    lean, share = result.loc["position_bias"], result.loc["first_share_nontie"]
     assert share["method"] == "Wilson, clustered by item (G = 12)"
     assert lean["estimate"] == pytest.approx(2 * share["estimate"] - 1)
     ends = [2 * share[c] - 1 for c in ("conf_low", "conf_high")]
@@ -320,23 +320,27 @@ def test_clustered_lean():
     calls = pd.DataFrame({"judge": "g", "item": [str(i) for i in range(40)], "first": "x", "second": "y"})
     calls["choice"] = rng.choice(["first", "second", "tie", "invalid"], p=[0.5, 0.2, 0.2, 0.1], size=40)
     thrice = pd.concat([calls.assign(replicate=r) for r in range(3)])
-    once, again = (slot_lean(t, cluster="item").set_index("term").loc["lean"] for t in (calls, thrice))
+    once, again = (position_bias(t, cluster="item").set_index("term").loc["position_bias"] for t in (calls, thrice))
     assert once[["estimate", "std_error", "conf_low", "conf_high"]].tolist() == pytest.approx(
         again[["estimate", "std_error", "conf_low", "conf_high"]].tolist()
     )
-    plain = slot_lean(calls).set_index("term").loc["lean"]
+    plain = position_bias(calls).set_index("term").loc["position_bias"]
     valid = int(plain["n"])
     assert once["std_error"] == pytest.approx(plain["std_error"] * math.sqrt(valid / (valid - 1)))
     assert once["method"] == f"Tango, two shares of one sample, clustered by item (G = {valid})"
-    one = slot_lean(calls.assign(item="1", replicate=range(40)), cluster="item").set_index("term").loc["lean"]
+    one = (
+        position_bias(calls.assign(item="1", replicate=range(40)), cluster="item")
+        .set_index("term")
+        .loc["position_bias"]
+    )
     assert math.isnan(one["conf_low"])
     assert "one unit" in one["flag"]
 
 
 def test_the_lean_of_nothing():
-    result = slot_lean(pd.DataFrame({"judge": ["g"], "choice": ["invalid"], "n": [3]})).set_index("term")
-    assert math.isnan(result.loc["lean", "estimate"])
-    assert NO_DATA in result.loc["lean", "flag"]
+    result = position_bias(pd.DataFrame({"judge": ["g"], "choice": ["invalid"], "n": [3]})).set_index("term")
+    assert math.isnan(result.loc["position_bias", "estimate"])
+    assert NO_DATA in result.loc["position_bias", "flag"]
     assert result.loc["invalid", "estimate"] == 1
 
 
@@ -350,7 +354,7 @@ def coverage(p: tuple[float, float, float], n: int, draws: int) -> float:
             "n": counts.ravel(),
         }
     )
-    lean = slot_lean(table).query("term == 'lean'")
+    lean = position_bias(table).query("term == 'position_bias'")
     return float(((lean["conf_low"] <= p[0] - p[1]) & (p[0] - p[1] <= lean["conf_high"])).mean())
 
 
@@ -454,7 +458,7 @@ def test_gold_that_names_nobody():
 
 MEASURES = {
     "consistency": consistency,
-    "slot_lean": slot_lean,
+    "position_bias": position_bias,
     "gold_agreement": gold_agreement,
     "repeats": lambda calls, **options: consistency(calls, over="replicate", **options),
 }
@@ -475,7 +479,7 @@ def random_calls(answers: list[str | None]) -> pd.DataFrame:
 @settings(max_examples=25, deadline=None)
 @given(
     random_answers,
-    st.sampled_from(["consistency", "slot_lean", "gold_agreement"]),
+    st.sampled_from(["consistency", "position_bias", "gold_agreement"]),
     st.sampled_from([(), "strategy"]),
     st.sampled_from([False, "item"]),
 )
@@ -518,7 +522,7 @@ def test_exchange_of_the_slots(answers):
     for measure in ("consistency", "gold_agreement", "repeats"):
         here, there = (MEASURES[measure](t) for t in (calls, turned))
         pd.testing.assert_frame_equal(numbers(here, {}), numbers(there, same))
-    here, there = (slot_lean(t).query("term == 'lean'") for t in (calls, turned))
+    here, there = (position_bias(t).query("term == 'position_bias'") for t in (calls, turned))
     mirrored = -there[["estimate", "conf_high", "conf_low"]].to_numpy()
     np.testing.assert_allclose(here[["estimate", "conf_low", "conf_high"]].to_numpy(), mirrored)
 
@@ -557,7 +561,7 @@ def test_every_kind_of_frame(kind, measure):
     pd.testing.assert_frame_equal(MEASURES[measure](FRAMES[kind](calls)), expected)
 
 
-@pytest.mark.parametrize("measure", [consistency, slot_lean])
+@pytest.mark.parametrize("measure", [consistency, position_bias])
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_measures_of_order_refuse_where_it_is_unknown(measure, make):
     calls = calls_of(order_known=[True, *[False] * 23])
@@ -616,10 +620,10 @@ def test_the_steadiest_judge_has_the_narrowest_clustered_lean():
             "choice": ["first", "second"] * pairs,
         }
     )
-    steady = slot_lean(calls, cluster="item").set_index("term").loc["lean"]
+    steady = position_bias(calls, cluster="item").set_index("term").loc["position_bias"]
     one_off = calls.copy()
     one_off.loc[1, "choice"] = "first"
-    nearly = slot_lean(one_off, cluster="item").set_index("term").loc["lean"]
+    nearly = position_bias(one_off, cluster="item").set_index("term").loc["position_bias"]
     assert steady["estimate"] == 0
     assert 0 < steady["conf_high"] < 0.03
     assert nearly["conf_high"] - nearly["conf_low"] < 0.06
@@ -640,27 +644,27 @@ def both_orders(pairs: int, unstable: int = 0) -> pd.DataFrame:
 
 def test_a_judge_without_a_discordant_pair_has_tangos_interval():
     calls = both_orders(350)
-    found, apart = (slot_lean(calls, **o).set_index("term").loc["lean"] for o in ({}, {"cluster": False}))
+    found, apart = (position_bias(calls, **o).set_index("term").loc["position_bias"] for o in ({}, {"cluster": False}))
     assert found["estimate"] == 0
     assert (found["conf_low"], found["conf_high"]) == (pytest.approx(-0.011, abs=5e-4), pytest.approx(0.011, abs=5e-4))
     assert found["method"] == "Tango, two shares of one sample, clustered by item (G = 350)"
     assert apart["conf_high"] == pytest.approx(0.074, abs=5e-4)
     assert apart["flag"] == "calls not independent"
-    counted = slot_lean(tally(calls, "slot_lean")).set_index("term").loc["lean"]
+    counted = position_bias(tally(calls, "position_bias")).set_index("term").loc["position_bias"]
     assert counted.equals(found)
 
 
 def test_discordant_pairs_are_what_the_interval_of_a_lean_is_about():
     """Each pair is a unit: first twice in 4 of 350 is Tango's interval of 4 and 0 discordant pairs."""
-    found = slot_lean(both_orders(350, 4)).set_index("term").loc["lean"]
+    found = position_bias(both_orders(350, 4)).set_index("term").loc["position_bias"]
     assert found["estimate"] == pytest.approx(4 / 350)
     assert (found["conf_low"], found["conf_high"]) == pytest.approx(tango(4, 0, 350), abs=2e-4)
 
 
-@pytest.mark.parametrize("name", ["gold_agreement", "slot_lean", "answer_rates"])
+@pytest.mark.parametrize("name", ["gold_agreement", "position_bias", "answer_rates"])
 def test_rates_name_the_column_they_are_clustered_by(name):
     calls = both_orders(60, 10).assign(gold="x")
-    measure = {"gold_agreement": gold_agreement, "slot_lean": slot_lean, "answer_rates": answer_rates}[name]
+    measure = {"gold_agreement": gold_agreement, "position_bias": position_bias, "answer_rates": answer_rates}[name]
     assert measure(calls)["method"].str.contains("clustered by item").all()
     plain = measure(calls, cluster=False)
     assert not plain["method"].str.contains("clustered").any()
@@ -681,3 +685,9 @@ def test_pairs_of_too_few_items_are_clusters_and_say_so():
     assert result["flag"].str.contains("pairs of an item not independent").all()
     pd.testing.assert_frame_equal(gold_agreement(tally(calls, "gold_agreement")), result)
     assert not gold_agreement(calls, cluster="item")["flag"].str.contains("pairs of").any()
+
+
+def test_position_bias_names_the_model_for_the_arguments_of_the_model():
+    calls = pd.DataFrame({"judge": "g", "item": ["1"], "first": "x", "second": "y", "choice": ["first"]})
+    with pytest.raises(DesignError, match=r"not attribute=, pooled=\. .*models\.position_bias_model\(\)"):
+        position_bias(calls, attribute="length", pooled=False)

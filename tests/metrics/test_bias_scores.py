@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, newcombe_paired, wilson
-from judgestats.metrics.bias import bias_change, bias_score, length_reading, slot_lean
+from judgestats.metrics.bias import bias_change, bias_score, position_bias, verbosity_bias
 from judgestats.metrics.rates import cell_mean, clustered_cell_mean, difference, folded
 from judgestats.results import COLUMNS, NO_DATA, NOT_INDEPENDENT, SIGN_CHANGED
 from judgestats.schema import tally
@@ -158,9 +158,9 @@ def test_identical_responses_have_slots():
     assert pick(bias_score(calls, target="second")) == {"g": -0.25}
 
 
-def test_slot_one_is_the_lean_of_slot_lean():
+def test_slot_one_is_the_lean_of_position_bias():
     calls = calls_of()
-    lean = slot_lean(calls, cluster="item").query("term == 'lean'")
+    lean = position_bias(calls, cluster="item").query("term == 'position_bias'")
     score = bias_score(calls, target="first", cluster="item").query("term == 'bias'")
     np.testing.assert_allclose(score[NUMBERS].to_numpy(), lean[NUMBERS].to_numpy())
 
@@ -375,7 +375,7 @@ def test_table_8_and_its_readings(data_folder):
             for o, n in (("target", round(25 * v)), ("other", 25 - round(25 * v)))
         ]
     )
-    result = length_reading(pd.concat([expansion, truncation]), by="strategy")
+    result = verbosity_bias(pd.concat([expansion, truncation]), by="strategy")
     for measure, values in table.groupby("measure"):
         mine = result[result["term"] == measure].set_index(["judge", "strategy"])["estimate"]
         np.testing.assert_allclose(
@@ -424,7 +424,7 @@ def counts_of_lengths(expansion: tuple[int, int, int], truncation: tuple[int, in
     ],
 )
 def test_readings_and_their_joint_level(expansion, truncation, reading):
-    result = length_reading(counts_of_lengths(expansion, truncation))
+    result = verbosity_bias(counts_of_lengths(expansion, truncation))
     assert set(result["reading"]) == {reading}
     bias, accuracy = result.to_dict("records")
     assert (bias["conf_low"], bias["conf_high"]) == pytest.approx(newcombe_paired(0, *expansion, 0.975))
@@ -432,11 +432,11 @@ def test_readings_and_their_joint_level(expansion, truncation, reading):
     assert (accuracy["conf_low"], accuracy["conf_high"]) == pytest.approx((float(low), float(high)))
 
 
-def test_length_reading_of_calls_is_that_of_counts():
+def test_verbosity_bias_of_calls_is_that_of_counts():
     calls = pd.concat([calls_of(seed=1).assign(bias="expansion"), calls_of(seed=2).assign(bias="truncation")])
     strange = calls_of(seed=3).assign(bias="style")
-    result = length_reading(pd.concat([calls, strange]))
-    pd.testing.assert_frame_equal(result, length_reading(tally(calls, "bias_score")))
+    result = verbosity_bias(pd.concat([calls, strange]))
+    pd.testing.assert_frame_equal(result, verbosity_bias(tally(calls, "bias_score")))
     valid = calls[(calls["bias"] == "truncation") & (calls["choice"] != "invalid") & (calls["judge"] == "g")]
     right = np.where(valid["first"] == "x", "first", "second") == valid["choice"]
     assert pick(result, "truncation_accuracy")["g"] == pytest.approx(right.mean()), "a tie is an error"
@@ -637,13 +637,13 @@ def test_refusals_of_tables_and_comparisons():
     with pytest.raises(DesignError, match="two clusters needs interval='percentile'"):
         bias_change(calls, cluster=["item", "first"])
     with pytest.raises(DesignError, match=r"expansion='expansion' is not in 'bias'\. It has: length"):
-        length_reading(calls.assign(bias="length"))
+        verbosity_bias(calls.assign(bias="length"))
     with pytest.raises(DesignError, match="no column 'bias'"):
-        length_reading(calls)
+        verbosity_bias(calls)
     with pytest.raises(DesignError, match="margin=2 is not between 0 and 1"):
-        length_reading(calls, margin=2)
+        verbosity_bias(calls, margin=2)
     with pytest.raises(DesignError, match="out of place"):
-        length_reading(calls, chance=0.9)
+        verbosity_bias(calls, chance=0.9)
 
 
 def test_shares_match_their_kernels():

@@ -376,7 +376,7 @@ def test_a_final_score_is_taken_alone():
     pd.testing.assert_frame_equal(calibrate(table, reference=true), calibrate(final, reference=true))
     mapped = calibrate(table, reference=true, output="ratings")
     assert (mapped["criterion"] == "final").all()
-    assert len(calibrate(table, reference=true, final=None, output="ratings")) == 2 * len(final)
+    assert len(calibrate(table, reference=true, overall_criterion=None, output="ratings")) == 2 * len(final)
 
 
 def test_identity_finds_the_own_system():

@@ -14,9 +14,9 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.results import NOT_INDEPENDENT
 
 MEASURES = [
-    "ac1", "agreement_levels", "agreement_shift", "agreement_slope", "alpha", "attenuation", "calibrate",
+    "ac1", "agreement_levels", "agreement_shift", "agreement_slope", "alpha", "blinding_effect", "calibrate",
     "consensus_deviation", "correlation", "disagreement", "icc", "kappa", "ordering_accuracy", "quality_agreement",
-    "rank_correlation", "rubric_share", "score_distribution", "score_matrix", "shift_heterogeneity",
+    "rank_correlation", "score_distribution", "score_matrix",
 ]  # fmt: skip
 
 
@@ -45,13 +45,13 @@ CALLS = {
     "kappa": partial(js.kappa, ONE),
     "kappa, bootstrap": partial(js.kappa, ONE, interval="percentile", n_resamples=50),
     "ac1": partial(js.ac1, ONE),
-    "alpha": partial(js.alpha, ONE, level="interval", n_resamples=50),
+    "alpha": partial(js.alpha, ONE, level_of_measurement="interval", n_resamples=50),
     "correlation": partial(js.correlation, ONE, n_resamples=50),
     "correlation of each pair": partial(js.correlation, ONE, pairs="each", n_resamples=50),
     "agreement_levels": partial(js.agreement_levels, ONE, n_resamples=50),
     "agreement_shift": partial(js.agreement_shift, scores(), ("old", "new"), n_resamples=50),
     "agreement_slope": partial(js.agreement_slope, scores(), n_resamples=50),
-    "shift_heterogeneity": partial(js.shift_heterogeneity, scores(), ("old", "new"), across="pair", n_resamples=50),
+    "agreement_shift, across": partial(js.agreement_shift, scores(), ("old", "new"), across="pair", n_resamples=50),
     "disagreement": partial(js.disagreement, ONE, top=0, n_resamples=50),
     "score_distribution": partial(js.score_distribution, ONE, n_resamples=50),
     "score_matrix": partial(js.score_matrix, ONE),

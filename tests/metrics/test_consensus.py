@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics.consensus import attenuation, consensus_deviation, score_matrix
+from judgestats.metrics.consensus import blinding_effect, consensus_deviation, score_matrix
 from judgestats.schema import ratings as read_ratings
 from judgestats.schema.cells import cells
 
@@ -263,14 +263,14 @@ def test_criterion_level_is_each_criterion_alone():
     table = pd.concat(
         [complete(np.random.default_rng(i)).assign(criterion=c) for i, c in enumerate(("u", "v", "final"))]
     )
-    split = consensus_deviation(table, level="criterion")
+    split = consensus_deviation(table, per_criterion=True)
     assert list(split.columns[:3]) == ["criterion", "judge", "system"]
     assert set(split["criterion"]) == {"u", "v"}
     for name in "uv":
         alone = consensus_deviation(table[table["criterion"] == name])
         same(split[split["criterion"] == name].drop(columns="criterion").reset_index(drop=True), alone)
     same(consensus_deviation(table), consensus_deviation(table[table["criterion"] == "final"]))
-    both = of(consensus_deviation(table, final=None), "deviation", "judge", "system")["estimate"]
+    both = of(consensus_deviation(table, overall_criterion=None), "deviation", "judge", "system")["estimate"]
     third = of(consensus_deviation(table), "deviation", "judge", "system")["estimate"]
     u, v = (of(split[split["criterion"] == c], "deviation", "judge", "system")["estimate"] for c in "uv")
     np.testing.assert_allclose(both, (u + v + third) / 3, atol=1e-12)
@@ -472,8 +472,6 @@ def test_bad_tables_are_refused_with_a_reason(change, error, told):
 
 def test_unknown_options_list_what_is_known():
     table = complete(np.random.default_rng(0), "ab")
-    with pytest.raises(DesignError, match=r"level='finall' is not known\. Allowed: 'final', 'criterion'"):
-        consensus_deviation(table, level="finall")
     with pytest.raises(SchemaError, match="by='domian' is not a column"):
         consensus_deviation(table, by="domian")
 
@@ -620,7 +618,7 @@ def test_single_run_missing_scores_and_the_check_of_the_mean():
     assert result["flag"].tolist() == ["single run; final is not the mean of criteria", "single run; unequal criteria"]
     assert result["sd"].isna().all()
     assert score_matrix(table, decimals=0).set_index("judge")["flag"]["a"] == "single run"
-    criteria = score_matrix(table, level="criterion").set_index(["judge", "criterion"])
+    criteria = score_matrix(table, per_criterion=True).set_index(["judge", "criterion"])
     assert criteria["flag"]["b", "u"] == "no data; missing scores set aside"
     assert criteria["estimate"]["a", "v"] == 6
 
@@ -633,7 +631,7 @@ def test_score_matrix_is_the_same_on_every_engine(table):
     same(whole, score_matrix(pl.from_pandas(table)), 1e-9)
     same(whole, score_matrix(pl.from_pandas(table).lazy()), 1e-9)
     same(whole, score_matrix(table.iloc[::-1]), 1e-9)
-    split = score_matrix(table, level="criterion")
+    split = score_matrix(table, per_criterion=True)
     means = table.groupby(["judge", "system", "criterion", "item"])["score"].mean()
     expected = (
         means.groupby(["judge", "system", "criterion"])
@@ -660,16 +658,16 @@ def test_attenuation_flags_and_signs():
         ({"attributed": -1.0, "anonymized": -2.0}, -100, "sd unknown"),
         ({"attributed": 0.0, "anonymized": 1.0}, math.nan, "base is zero"),
     ]:
-        row = of(attenuation(conditions(values)), "attenuation").loc["a"]
+        row = of(blinding_effect(conditions(values)), "attenuation").loc["a"]
         assert row["estimate"] == pytest.approx(estimate, nan_ok=True)
         assert row["flag"] == flag
-    zero = of(attenuation(conditions({"attributed": 0.0, "anonymized": 1.0})), "mean_attenuation")
+    zero = of(blinding_effect(conditions({"attributed": 0.0, "anonymized": 1.0})), "mean_attenuation")
     assert zero["estimate"].isna().all()
 
 
 def test_attenuation_interval_is_fieller_of_the_signed_ratio():
     table = conditions({"attributed": -4.0, "anonymized": -1.0}, sd=0.4)
-    row = of(attenuation(table), "attenuation").loc["a"]
+    row = of(blinding_effect(table), "attenuation").loc["a"]
     v = 2 * 0.4**2 / 4  # variance of a deviation from one other judge, of two means of 4 runs: 3 degrees each
     df = (v + v / 16) ** 2 / ((v**2 + (v / 16) ** 2) / 6)  # of the difference B - (B/A) A, by Satterthwaite
     z2 = scipy.stats.t.ppf(0.975, df) ** 2
@@ -677,27 +675,27 @@ def test_attenuation_interval_is_fieller_of_the_signed_ratio():
     middle, half = 4 / g, np.sqrt(16 - g * (1 - z2 * v)) / g
     assert row["conf_high"] == pytest.approx(100 * (1 - (middle - half)))
     assert row["conf_low"] == pytest.approx(100 * (1 - (middle + half)))
-    wide = of(attenuation(conditions({"attributed": -0.5, "anonymized": -0.1}, sd=1.0)), "attenuation").loc["a"]
+    wide = of(blinding_effect(conditions({"attributed": -0.5, "anonymized": -0.1}, sd=1.0)), "attenuation").loc["a"]
     assert math.isnan(wide["conf_low"])
     assert wide["flag"] == "base not told from zero"
 
 
 def test_attenuation_of_noiseless_scores_has_no_interval():
-    row = of(attenuation(conditions({"attributed": 2.0, "anonymized": 1.0}, sd=0.0)), "attenuation").loc["a"]
+    row = of(blinding_effect(conditions({"attributed": 2.0, "anonymized": 1.0}, sd=0.0)), "attenuation").loc["a"]
     assert row["estimate"] == 50
     assert math.isnan(row["conf_low"])
     assert row["flag"] == "constant scores"
 
 
 def test_attenuation_interval_across_zero_is_folded():
-    row = of(attenuation(conditions({"attributed": 4.0, "anonymized": 0.05}, sd=0.4)), "attenuation").loc["a"]
+    row = of(blinding_effect(conditions({"attributed": 4.0, "anonymized": 0.05}, sd=0.4)), "attenuation").loc["a"]
     assert row["conf_high"] == 100
     assert row["conf_low"] < row["estimate"] < 100
 
 
 def test_mean_attenuation_by_the_delta_method_agrees_with_draws():
     table = conditions({"attributed": 5.0, "anonymized": 2.0}, sd=0.3)
-    row = of(attenuation(table), "mean_attenuation").iloc[0]
+    row = of(blinding_effect(table), "mean_attenuation").iloc[0]
     rng = np.random.default_rng(1)
     noise = rng.normal(0, 0.15, (8, 40000))
     cell = table["mean"].to_numpy()[:, None] + noise  # rows: condition x judge x system
@@ -714,27 +712,27 @@ def test_attenuation_pairs_the_items_of_both_conditions():
     named["score"] += 6.0 * (named["judge"] == named["system"])
     hidden = named.assign(score=named["score"] * 0.5 + rng.normal(0, 0.01, len(named)))
     both = pd.concat([named.assign(condition="attributed"), hidden.assign(condition="anonymized")], ignore_index=True)
-    paired = of(attenuation(both), "attenuation").loc["a"]
+    paired = of(blinding_effect(both), "attenuation").loc["a"]
     assert paired["conf_low"] < 50 < paired["conf_high"]
     assert paired["conf_high"] - paired["conf_low"] < 0.5
     apart = both.assign(item=both["item"] + both["condition"])
-    loose = of(attenuation(apart), "attenuation").loc["a"]
+    loose = of(blinding_effect(apart), "attenuation").loc["a"]
     assert loose["conf_high"] - loose["conf_low"] > 10 * (paired["conf_high"] - paired["conf_low"])
 
 
 def test_attenuation_needs_both_conditions():
     table = conditions({"attributed": 2.0, "hidden": 1.0})
     with pytest.raises(DesignError, match=r"'condition' has no 'anonymized'\. It has: attributed, hidden"):
-        attenuation(table)
-    assert of(attenuation(table, against="hidden"), "mean_attenuation")["estimate"].item() == 50
-    none = attenuation(table.replace({"system": {"a": "x", "b": "y"}}), against="hidden")
+        blinding_effect(table)
+    assert of(blinding_effect(table, blinded="hidden"), "mean_attenuation")["estimate"].item() == 50
+    none = blinding_effect(table.replace({"system": {"a": "x", "b": "y"}}), blinded="hidden")
     assert none["flag"].eq("no own system").all()
 
 
 def test_attenuation_by():
     one = conditions({"attributed": 2.0, "anonymized": 1.0})
     two = conditions({"attributed": 2.0, "anonymized": 0.5})
-    result = attenuation(pd.concat([one.assign(tier="p"), two.assign(tier="q")]), by="tier")
+    result = blinding_effect(pd.concat([one.assign(tier="p"), two.assign(tier="q")]), by="tier")
     assert of(result, "mean_attenuation", "tier")["estimate"].to_dict() == {"p": 50, "q": 75}
 
 

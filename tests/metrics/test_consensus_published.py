@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 
 from judgestats.metrics.consensus import (
-    attenuation,
+    blinding_effect,
     consensus_deviation,
     kendall_w,
     rank_correlation,
@@ -91,7 +91,7 @@ def test_interval_from_means_sds_and_runs(scores):
 
 @pytest.mark.parametrize("decimals", [2, None])
 def test_attenuation(scores, data_folder, decimals):
-    result = attenuation(scores, identity=IDENTITY, round_first=decimals)
+    result = blinding_effect(scores, identity=IDENTITY, round_first=decimals)
     got = term(result, "attenuation").set_index("judge")["estimate"]
     mean = term(result, "mean_attenuation")["estimate"].item()
     printed = read(data_folder, "attenuation").replace(SPELLINGS).set_index("system")["attenuation_percent"]
@@ -112,7 +112,7 @@ def test_attenuation(scores, data_folder, decimals):
 
 
 def test_rounding_is_that_of_printf(scores):
-    result = attenuation(scores, identity=IDENTITY, round_first=2).set_index(["judge", "term"])["estimate"]
+    result = blinding_effect(scores, identity=IDENTITY, round_first=2).set_index(["judge", "term"])["estimate"]
     assert result["GPT-5.1", "deviation_base"] == -0.33  # -0.335
     assert result["Claude 4.5 Sonnet", "deviation_base"] == -0.31  # -0.315
     assert result["Grok 4", "deviation_against"] == 0.60  # 0.605
@@ -166,7 +166,7 @@ def test_final_scores_are_means_of_criteria_in_46_of_50_cells(scores):
 
 
 def test_criterion_level_leaves_the_final_score_out(scores):
-    result = score_matrix(scores, by="condition", level="criterion")
+    result = score_matrix(scores, by="condition", per_criterion=True)
     assert len(result) == 250
     assert "final" not in set(result["criterion"])
     cell = result[

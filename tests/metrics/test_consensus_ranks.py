@@ -220,7 +220,7 @@ def test_truth_that_cannot_be_used():
         rank_correlation(calls, TRUTH, truth=TRUTH)
     with pytest.raises(DesignError, match="method='pearson' is not known"):
         rank_correlation(calls, truth=TRUTH, method="pearson")
-    with pytest.raises(DesignError, match="against='people' is not known"):
+    with pytest.raises(DesignError, match="reference='people' is not known"):
         rank_correlation(matrix([[1, 2], [2, 1]]), "people")
 
 

@@ -60,7 +60,7 @@ def test_hanna_among_models(models):
     aside = models.assign(lost=models["score"].isna()).groupby(["judge", "system"])["lost"].any()
     told = got["flag"].str.contains("missing scores set aside")
     pd.testing.assert_series_equal(told, aside.reindex(got.index), check_names=False)
-    by_criterion = consensus_deviation(models, level="criterion")
+    by_criterion = consensus_deviation(models, per_criterion=True)
     deviations = terms(by_criterion, "deviation").set_index(["criterion", "judge", "system"])
     expected = per_item(gaps, ["criterion", "judge", "system"]).reindex(deviations.index)
     np.testing.assert_allclose(deviations[["estimate", "std_error", "n"]], expected, atol=1e-12)

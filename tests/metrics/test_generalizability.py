@@ -295,14 +295,14 @@ def test_relative_error_is_the_variance_of_observed_differences():
 
 
 def test_smallest_numbers_are_smallest():
-    study = decision_study(WHOLE, judges=range(1, 31), items=20, wanted=0.85)
+    study = decision_study(WHOLE, judges=range(1, 31), items=20, target_reliability=0.85)
     for term in ("generalizability", "dependability"):
         curve = study[study["term"] == term]
         first = curve.loc[curve["estimate"] >= 0.85, "judges"].min()
         needed = study[study["term"] == f"judges_for_{term}"]
         assert len(needed) == 1
         assert needed["estimate"].item() == first == needed["judges"].item()
-    runs = decision_study(WHOLE, judges=5, items=3, runs=range(1, 40), wanted=0.82)
+    runs = decision_study(WHOLE, judges=5, items=3, runs=range(1, 40), target_reliability=0.82)
     curve = runs[runs["term"] == "generalizability"]
     first = curve.loc[curve["estimate"] >= 0.82, "runs"].min()
     assert 1 < first < 40
@@ -318,7 +318,7 @@ def test_a_whole_solution_is_not_rounded_up():
 
 
 def test_what_cannot_be_reached_is_told():
-    got = decision_study(WHOLE, judges=[1, 2], items=1, wanted=0.9).set_index("term")
+    got = decision_study(WHOLE, judges=[1, 2], items=1, target_reliability=0.9).set_index("term")
     row = got.loc["judges_for_generalizability"]
     assert np.isnan(row["estimate"])
     assert row["flag"] == "0.9 not reached however many judges"
@@ -377,8 +377,8 @@ def test_wrong_arguments_say_what_to_do():
     data = table_of(SHROUT)
     with pytest.raises(DesignError, match="object='sytem' is not a component"):
         decision_study(WHOLE, object="sytem")
-    with pytest.raises(DesignError, match=r"wanted=1\.5 is not a reliability"):
-        decision_study(WHOLE, wanted=1.5)
+    with pytest.raises(DesignError, match=r"target_reliability=1\.5 is not a reliability"):
+        decision_study(WHOLE, target_reliability=1.5)
     with pytest.raises(DesignError, match="judges=0 is not a number"):
         decision_study(WHOLE, judges=0)
     with pytest.raises(SchemaError, match="facets='rater' is not a column"):

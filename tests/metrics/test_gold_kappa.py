@@ -162,8 +162,8 @@ def test_kappa_against_gold_has_one_definition():
     """Slots, as in the paper's Table 6; candidates by another name."""
     table = verdicts()
     known = table[~table["choice"].isin(["invalid"])]
-    by_slot = kappa(known, against="gold").set_index("judge")["estimate"]
-    by_candidate = kappa(known, against="gold_candidate").set_index("judge")["estimate"]
+    by_slot = kappa(known, reference="gold").set_index("judge")["estimate"]
+    by_candidate = kappa(known, reference="gold_candidate").set_index("judge")["estimate"]
     of_gold = gold_agreement(known)
     for judge in ("g", "h"):
         assert by_slot[judge] == pytest.approx(kappa_row(of_gold, judge)["estimate"], rel=1e-12)
@@ -181,7 +181,7 @@ def test_ac1_beside_a_reference_is_ac1_of_the_two():
         table.groupby("item")["judge"].transform("size") == 2
     ]  # what only one answered counts for one of them
     for reference in ("gold_candidate", "h"):
-        found = ac1(table, against=reference).set_index("judge").loc["g"]
+        found = ac1(table, reference=reference).set_index("judge").loc["g"]
         here = table[table["judge"] == "g"]
         other = (
             here.assign(judge="gold", choice=lambda t: t["slot"])
@@ -192,4 +192,4 @@ def test_ac1_beside_a_reference_is_ac1_of_the_two():
         assert found["estimate"] == pytest.approx(together["estimate"], rel=1e-12)
         assert found["std_error"] == pytest.approx(together["std_error"], rel=1e-9)
         assert (found["conf_low"], found["conf_high"]) == pytest.approx((together["conf_low"], together["conf_high"]))
-    assert set(ac1(table, against="gold")["judge"]) == {"g", "h"}
+    assert set(ac1(table, reference="gold")["judge"]) == {"g", "h"}

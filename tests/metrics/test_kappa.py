@@ -467,9 +467,9 @@ def test_groups_are_apart(verdicts):
 def test_against_gold(verdicts):
     gold = np.random.default_rng(9).choice(["x", "y", "tie"], 60)
     table = turned(verdicts.assign(gold=np.tile(gold, 3)), np.arange(len(verdicts)) % 3 == 0)
-    result = kappa(table, against="gold").set_index("judge")
+    result = kappa(table, reference="gold").set_index("judge")
     answer = {"first": "x", "second": "y", "tie": "tie"}
-    by_candidate = kappa(table, against="gold_candidate").set_index("judge")["estimate"]
+    by_candidate = kappa(table, reference="gold_candidate").set_index("judge")["estimate"]
     slots = table.assign(
         slot=np.select([table["gold"] == table["first"], table["gold"] == table["second"]], ["first", "second"], "tie")
     )
@@ -484,18 +484,18 @@ def test_against_gold(verdicts):
         aside = 60 - len(kept)
         assert (f"{aside} without two answers" in result.loc[judge, "flag"]) == (aside > 0)
     missing = table.assign(gold=table["gold"].where(table["item"] > "i09"))
-    assert (kappa(missing, against="gold")["n"] < 51).all()
+    assert (kappa(missing, reference="gold")["n"] < 51).all()
     scored = scores_of(FOUR).assign(gold=np.tile(FOUR[3], 4))
-    assert kappa(scored, against="gold").set_index("judge").loc["judge d", "estimate"] == 1.0
+    assert kappa(scored, reference="gold").set_index("judge").loc["judge d", "estimate"] == 1.0
     with pytest.raises(SchemaError, match="'gold' is 'w'"):
-        kappa(verdicts.assign(gold="w"), against="gold")
+        kappa(verdicts.assign(gold="w"), reference="gold")
     with pytest.raises(DesignError, match="needs a column 'gold'"):
-        kappa(verdicts, against="gold")
+        kappa(verdicts, reference="gold")
 
 
 def test_against_a_judge_and_a_frame(verdicts):
     pairs = kappa(verdicts).set_index(["judge", "other"])
-    one = kappa(verdicts, against="h").set_index("judge")
+    one = kappa(verdicts, reference="h").set_index("judge")
     assert set(one["other"]) == {"h"}
     np.testing.assert_allclose(
         one.loc[["g"], ANALYTIC].astype(float), pairs.loc[[("g", "h")], ANALYTIC].astype(float), rtol=1e-12
@@ -506,27 +506,27 @@ def test_against_a_judge_and_a_frame(verdicts):
     people = verdicts[verdicts["judge"] == "h"]
     people = turned(people, people.index % 2 == 0)
     others = verdicts[verdicts["judge"] != "h"]
-    beside = kappa(others, against=people.drop(columns="topic")).set_index("judge")
+    beside = kappa(others, reference=people.drop(columns="topic")).set_index("judge")
     np.testing.assert_allclose(beside[ANALYTIC].astype(float), one[ANALYTIC].astype(float), rtol=1e-12)
-    unnamed = kappa(others, against=pl.from_pandas(people.drop(columns="judge")), by="topic")
+    unnamed = kappa(others, reference=pl.from_pandas(people.drop(columns="judge")), by="topic")
     assert set(unnamed["other"]) == {"reference"}
     assert len(unnamed) == 4
     with pytest.raises(DesignError, match=r"'hh' is no judge.*Did you mean 'h'"):
-        kappa(verdicts, against="hh")
+        kappa(verdicts, reference="hh")
     with pytest.raises(DesignError, match="ratings"):
-        kappa(verdicts, against=scores_of(FOUR))
+        kappa(verdicts, reference=scores_of(FOUR))
 
 
 def test_a_reference_answers_once():
     """A judge's repeats are each beside the one answer of the reference, and are not independent."""
     runs = pd.concat([calls_of(["low", "high", "tie", "low"], replicate=r) for r in (0, 1)])
     people = calls_of(["low", "high", "tie", "high"], "person")
-    row = kappa(runs, against=people).iloc[0]
+    row = kappa(runs, reference=people).iloc[0]
     assert row["n"] == 8
     assert "clustered by item" in row["method"]
-    assert NOT_INDEPENDENT in kappa(runs, against=people, cluster=False)["flag"].iloc[0]
+    assert NOT_INDEPENDENT in kappa(runs, reference=people, cluster=False)["flag"].iloc[0]
     with pytest.raises(DesignError, match="answered twice"):
-        kappa(runs, against=pd.concat([people, people]))
+        kappa(runs, reference=pd.concat([people, people]))
 
 
 # what is matched, what is missing
@@ -616,8 +616,8 @@ def test_judges_without_a_thing_in_common():
         ({"interval": "wilson"}, "interval='wilson'"),
         ({"cluster": ["item", "topic"]}, "takes one cluster"),
         ({"by": "judge"}, "leaves one judge"),
-        ({"pairs": "fleiss", "against": "h"}, "takes no against"),
-        ({"pairs": "average", "against": "h", "interval": "percentile"}, "needs a frame of all judges"),
+        ({"pairs": "fleiss", "reference": "h"}, "takes no reference"),
+        ({"pairs": "average", "reference": "h", "interval": "percentile"}, "needs a frame of all judges"),
         ({"interval": "percentile", "n_resamples": 0}, "n_resamples=0"),
     ],
 )
@@ -640,7 +640,7 @@ def test_tables_that_cannot_be(verdicts):
     for measure in (kappa, ac1):
         with pytest.raises(DesignError, match="no rows"):
             measure(verdicts.head(0))
-    with pytest.raises(DesignError, match="leave against= out"):
-        kappa(tally(verdicts, "kappa"), against="h")
+    with pytest.raises(DesignError, match="leave reference= out"):
+        kappa(tally(verdicts, "kappa"), reference="h")
     with pytest.raises(SchemaError, match="'n' is a count of calls"):
         kappa(tally(verdicts, "kappa").assign(n=-1))

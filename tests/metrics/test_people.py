@@ -68,7 +68,7 @@ def as_counts(table9: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_table_9_from_its_counts(table9):
-    result = preference_gap(as_counts(table9), people=["Annotator A", "Annotator B"])
+    result = preference_gap(as_counts(table9), humans=["Annotator A", "Annotator B"])
     assert result.columns.tolist() == ["role", "judge", *COLUMNS]
     people = cell(result, None, "rate")
     assert (people["estimate"] * 60, people["n"]) == (pytest.approx(34), 60)
@@ -83,17 +83,17 @@ def test_table_9_from_its_counts(table9):
     # the printed half-width of 0.13 treats the verdicts as independent
     assert f"{1.96 * people['std_error']:.2f}" == "0.13"
     # ties in the denominator: without them Llama and GPT-4o are further from people
-    without = preference_gap(as_counts(table9), people=["Annotator A", "Annotator B"], ties="drop")
+    without = preference_gap(as_counts(table9), humans=["Annotator A", "Annotator B"], ties="drop")
     assert cell(without, "Llama 3.3-70B", "gap")["estimate"] == pytest.approx(22 / 23 - 34 / 60)
     assert cell(without, "GPT-4o", "gap")["estimate"] == pytest.approx(16 / 28 - 34 / 60)
-    halves = preference_gap(as_counts(table9), people=["Annotator A", "Annotator B"], ties="half")
+    halves = preference_gap(as_counts(table9), humans=["Annotator A", "Annotator B"], ties="half")
     assert cell(halves, "Llama 3.3-70B", "rate")["estimate"] == pytest.approx(25.5 / 30)
 
 
 def test_the_study_from_calls():
     calls = calls_of(study())
-    result = preference_gap(calls, people=PEOPLE)
-    counted = preference_gap(tally(calls, "bias_score"), people=PEOPLE)
+    result = preference_gap(calls, humans=PEOPLE)
+    counted = preference_gap(tally(calls, "bias_score"), humans=PEOPLE)
     for judge in ("Pro", "Flash", "Claude", "Llama", "GPT-4o"):
         for term in ("rate", "gap"):
             assert cell(result, judge, term)["estimate"] == pytest.approx(cell(counted, judge, term)["estimate"])
@@ -130,7 +130,7 @@ def two_way(calls: pd.DataFrame, judge: str, annotators: str) -> tuple[float, fl
 @pytest.mark.parametrize("annotators", ["random", "fixed"])
 def test_the_variance_by_brute_force(annotators):
     calls = calls_of(study())
-    result = preference_gap(calls, people=PEOPLE, annotators=annotators)
+    result = preference_gap(calls, humans=PEOPLE, annotators=annotators)
     for judge in ("Claude", "GPT-4o"):
         variance, df = two_way(calls, judge, annotators)
         row = cell(result, judge, "gap")
@@ -154,8 +154,8 @@ def test_what_pairs_do_to_both_falls_out():
         w: np.where(rng.random(200) < np.where(easy, 0.95, 0.15), "markdown", "prose").tolist() for w in [*PEOPLE, "g"]
     }
     calls = calls_of(answers)
-    paired = cell(preference_gap(calls, people=PEOPLE, annotators="fixed"), "g", "gap")
-    apart = cell(preference_gap(tally(calls, "bias_score"), people=PEOPLE), "g", "gap")
+    paired = cell(preference_gap(calls, humans=PEOPLE, annotators="fixed"), "g", "gap")
+    apart = cell(preference_gap(tally(calls, "bias_score"), humans=PEOPLE), "g", "gap")
     assert paired["estimate"] == pytest.approx(apart["estimate"])
     assert paired["std_error"] < 0.8 * apart["std_error"]
 
@@ -173,7 +173,7 @@ def test_coverage_for_people_at_large():
             for a, p in enumerate(people)
         }
         answers["g"] = np.where(rng.random(30) < np.clip(0.7 + pull, 0, 1), "markdown", "prose").tolist()
-        result = preference_gap(calls_of(answers), people=people, screen=False)
+        result = preference_gap(calls_of(answers), humans=people, screen=False)
         row = cell(result, "g", "gap")
         hits += row["conf_low"] <= 0.2 <= row["conf_high"]
     assert 0.9 <= hits / 80 <= 1.0
@@ -190,28 +190,28 @@ def test_a_constant_annotator_is_left_out_and_counted():
     third["second"] = np.where(third["first"] == "markdown", "prose", "markdown")
     calls = pd.concat([calls, third.assign(target="markdown")]).assign(confidence=3)
     people = [*PEOPLE, "Cy"]
-    screened = preference_gap(calls, people=people)
+    screened = preference_gap(calls, humans=people)
     assert cell(screened, None, "rate")[["estimate", "n"]].tolist() == pytest.approx([34 / 60, 60])
     assert "1 constant annotator left out" in cell(screened, None, "rate")["flag"]
     assert "1 constant annotator left out" in cell(screened, "Pro", "gap")["flag"]
     assert "Cy" not in set(screened["judge"])
-    kept = preference_gap(calls, people=people, screen=False)
+    kept = preference_gap(calls, humans=people, screen=False)
     assert cell(kept, None, "rate")[["estimate", "n"]].tolist() == pytest.approx([48 / 90, 90])
     assert cell(kept, "Cy", "rate")["estimate"] == pytest.approx(14 / 30)
     # a confidence that varies, too few calls, a target that never moved: no screening
     unsure = calls.assign(confidence=np.arange(len(calls)) % 3)
-    assert "Cy" in set(preference_gap(unsure, people=people)["judge"])
+    assert "Cy" in set(preference_gap(unsure, humans=people)["judge"])
     short = calls[calls["item"].isin([str(i) for i in range(9)])]
-    assert "Cy" in set(preference_gap(short, people=people)["judge"])
+    assert "Cy" in set(preference_gap(short, humans=people)["judge"])
     still = calls[(calls["judge"] != "Cy") | (calls["first"] == "markdown")]
-    assert "Cy" in set(preference_gap(still, people=people)["judge"])
+    assert "Cy" in set(preference_gap(still, humans=people)["judge"])
     # a judge who always answers the first is a finding, not noise
     assert "Pro" in set(screened["judge"])
 
 
 def test_three_people_agree_by_twos():
     answers = {**study(), "Cy": ["markdown", "prose"] * 15}
-    result = preference_gap(calls_of(answers), people=[*PEOPLE, "Cy"])
+    result = preference_gap(calls_of(answers), humans=[*PEOPLE, "Cy"])
     agree = same = chance = 0.0
     for a, b in (("Ann", "Bob"), ("Ann", "Cy"), ("Bob", "Cy")):
         same += sum(x == y for x, y in zip(answers[a], answers[b], strict=True))
@@ -227,26 +227,26 @@ def test_three_people_agree_by_twos():
 def test_only_shared_pairs_are_compared():
     calls = calls_of(study())
     part = calls[(calls["judge"] != "GPT-4o") | (calls["item"].astype(int) < 20)]
-    row = cell(preference_gap(part, people=PEOPLE), "GPT-4o", "gap")
+    row = cell(preference_gap(part, humans=PEOPLE), "GPT-4o", "gap")
     first = {w: study()[w][:20].count("markdown") for w in ("GPT-4o", *PEOPLE)}
     assert row["estimate"] == pytest.approx(first["GPT-4o"] / 20 - (first["Ann"] + first["Bob"]) / 40)
     assert "20 of 30 pairs shared" in row["flag"]
-    assert cell(preference_gap(part, people=PEOPLE), None, "rate")["n"] == 60
+    assert cell(preference_gap(part, humans=PEOPLE), None, "rate")["n"] == 60
     none = calls[(calls["judge"] == "Pro") | calls["judge"].isin(PEOPLE)]
     none = none[(none["judge"] != "Pro") == (none["item"].astype(int) < 15)]
-    empty = cell(preference_gap(none, people=PEOPLE), "Pro", "gap")
+    empty = cell(preference_gap(none, humans=PEOPLE), "Pro", "gap")
     assert math.isnan(empty["estimate"])
     assert "no data" in empty["flag"]
 
 
 def test_one_annotator_and_unanimity_have_no_interval():
     calls = calls_of(study())
-    alone = cell(preference_gap(calls[calls["judge"] != "Bob"], people=["Ann"]), "Pro", "gap")
+    alone = cell(preference_gap(calls[calls["judge"] != "Bob"], humans=["Ann"]), "Pro", "gap")
     assert alone["estimate"] == pytest.approx(29 / 30 - 19 / 30)
     assert math.isnan(alone["conf_low"])
     assert "one unit" in alone["flag"]
     same = calls_of({w: ["markdown"] * 30 for w in [*PEOPLE, "g"]})
-    row = cell(preference_gap(same, people=PEOPLE, annotators="fixed"), "g", "gap")
+    row = cell(preference_gap(same, humans=PEOPLE, annotators="fixed"), "g", "gap")
     assert row["estimate"] == 0
     assert math.isnan(row["conf_low"])
     assert CONSTANT in row["flag"]
@@ -255,15 +255,15 @@ def test_one_annotator_and_unanimity_have_no_interval():
 def test_people_by_a_column_and_groups():
     calls = calls_of(study())
     typed = calls.assign(rater_type=np.where(calls["judge"].isin(PEOPLE), "human", "llm"))
-    whole = preference_gap(calls, people=PEOPLE)
-    pd.testing.assert_frame_equal(preference_gap(typed, people={"rater_type": "human"}), whole)
-    pd.testing.assert_frame_equal(preference_gap(calls.sample(frac=1, random_state=1), people=PEOPLE), whole)
+    whole = preference_gap(calls, humans=PEOPLE)
+    pd.testing.assert_frame_equal(preference_gap(typed, humans={"rater_type": "human"}), whole)
+    pd.testing.assert_frame_equal(preference_gap(calls.sample(frac=1, random_state=1), humans=PEOPLE), whole)
     topics = calls.assign(topic=np.where(calls["item"].astype(int) < 15, "a", "b"))
-    split = preference_gap(topics, people=PEOPLE, by="topic")
-    half = preference_gap(topics[topics["topic"] == "a"].drop(columns="topic"), people=PEOPLE)
+    split = preference_gap(topics, humans=PEOPLE, by="topic")
+    half = preference_gap(topics[topics["topic"] == "a"].drop(columns="topic"), humans=PEOPLE)
     first = split[split["topic"] == "a"].drop(columns="topic").reset_index(drop=True)
     pd.testing.assert_frame_equal(first, half)
-    other = preference_gap(calls, people=PEOPLE, target="prose")
+    other = preference_gap(calls, humans=PEOPLE, target="prose")
     no_ties = ["Pro", "Flash", "Claude"]
     for judge in no_ties:
         assert cell(other, judge, "gap")["estimate"] == pytest.approx(-cell(whole, judge, "gap")["estimate"])
@@ -274,7 +274,7 @@ def test_invalid_answers():
     answers["Pro"][:3] = ["invalid"] * 3
     calls = calls_of(answers)
     dropped, wrong, tie = (
-        cell(preference_gap(calls, people=PEOPLE, invalid=i, ties="half"), "Pro", "rate")
+        cell(preference_gap(calls, humans=PEOPLE, invalid=i, ties="half"), "Pro", "rate")
         for i in ("drop", "wrong", "tie")
     )
     assert dropped[["estimate", "n"]].tolist() == pytest.approx([26 / 27, 27])
@@ -285,15 +285,15 @@ def test_invalid_answers():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"people": ["Ann", "Bobby"]}, DesignError, r"people= names 'Bobby'.* Did you mean 'Bob'\?"),
-        ({"people": []}, DesignError, "all calls are of judges"),
-        ({"people": ["Ann", "Bob", "g"]}, DesignError, "all calls are of people"),
-        ({"people": {"rater_type": "person"}}, DesignError, r"'rater_type' is never 'person'\. It has: human, llm"),
-        ({"people": {"kind": "person"}}, SchemaError, "people= names 'kind', which is not a column"),
-        ({"people": {"a": "1", "b": "2"}}, DesignError, "names 2 columns"),
-        ({"people": PEOPLE, "annotators": "some"}, DesignError, "annotators='some' is not known"),
-        ({"people": PEOPLE, "confidence": "sure"}, SchemaError, "confidence= names 'sure', which is not a column"),
-        ({"people": PEOPLE, "target": "html"}, DesignError, "neither a slot nor a candidate"),
+        ({"humans": ["Ann", "Bobby"]}, DesignError, r"humans= names 'Bobby'.* Did you mean 'Bob'\?"),
+        ({"humans": []}, DesignError, "all calls are of judges"),
+        ({"humans": ["Ann", "Bob", "g"]}, DesignError, "all calls are of people"),
+        ({"humans": {"rater_type": "person"}}, DesignError, r"'rater_type' is never 'person'\. It has: human, llm"),
+        ({"humans": {"kind": "person"}}, SchemaError, "humans= names 'kind', which is not a column"),
+        ({"humans": {"a": "1", "b": "2"}}, DesignError, "names 2 columns"),
+        ({"humans": PEOPLE, "annotators": "some"}, DesignError, "annotators='some' is not known"),
+        ({"humans": PEOPLE, "confidence": "sure"}, SchemaError, "confidence= names 'sure', which is not a column"),
+        ({"humans": PEOPLE, "target": "html"}, DesignError, "neither a slot nor a candidate"),
     ],
 )
 def test_clear_refusals(options, error, message):
@@ -306,4 +306,4 @@ def test_clear_refusals(options, error, message):
 def test_a_strange_answer_is_refused():
     calls = calls_of({w: ["markdown"] * 3 for w in ["Ann", "g"]}).assign(choice="A")
     with pytest.raises(SchemaError, match="'choice' has 'A'"):
-        preference_gap(calls, people=["Ann"])
+        preference_gap(calls, humans=["Ann"])

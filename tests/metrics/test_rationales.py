@@ -198,7 +198,7 @@ def test_row_order_engine_scheme_and_probe():
     [
         ({"distance": "cosine"}, "distance="),
         ({"probe": "flop"}, "Did you mean 'flip'"),
-        ({"blind": "none"}, "blind='none'"),
+        ({"baseline": "none"}, "baseline='none'"),
         ({"embed": lambda t: np.zeros((3, 2))}, r"shape \(3, 2\)"),
         ({"embed": lambda t: np.zeros(len(t))}, "one row a text"),
         ({"embed": {}}, "empty"),

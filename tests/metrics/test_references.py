@@ -56,7 +56,7 @@ def test_people_are_left_out_of_what_is_measured():
     ],
 )
 def test_a_name_that_does_not_occur_is_refused_at_once(options, message):
-    for function in (references, js.supported, js.datasheet):
+    for function in (references, js.available_measures, js.datasheet):
         with pytest.raises(DesignError, match=message):
             function(calls(), **options)
 
@@ -106,7 +106,7 @@ def test_a_baseline_is_named_and_never_the_first_of_the_alphabet():
     for base, sign in (("tie_allowed", 1), ("strict", -1)):
         sheet = js.datasheet(data, baseline=base).set_index("term")
         assert sheet.loc["criterion_shift", "estimate"] == pytest.approx(sign * 26 / 40)
-    told = js.supported(data).set_index("measure").loc["criterion_shift", "missing"]
+    told = js.available_measures(data).set_index("measure").loc["criterion_shift", "missing"]
     assert "does not know which prompt is the baseline (strict, tie_allowed)" in told
 
 
@@ -118,10 +118,10 @@ def test_strategies_stand_side_by_side_without_a_baseline():
     )
     data = data[data["judge"] == "g"]
     assert set(js.datasheet(data)["strategy"]) == {"S1", "S8"}
-    found = js.supported(data).set_index("measure")
+    found = js.available_measures(data).set_index("measure")
     assert not found.loc["compare_strategies", "supported"]
     assert "name it in baseline=" in found.loc["compare_strategies", "missing"]
-    assert js.supported(data, baseline="S1").set_index("measure").loc["compare_strategies", "supported"]
+    assert js.available_measures(data, baseline="S1").set_index("measure").loc["compare_strategies", "supported"]
     with pytest.raises(DesignError, match=r"2 values \(S1, S8\). Say which is the baseline="):
         js.compare_strategies(data, baseline=None)
 

@@ -16,11 +16,11 @@ from judgestats.metrics.bias import (
     best_of_accuracy,
     bias_change,
     bias_score,
-    length_reading,
     minimum_detectable_effect,
     preference_gap,
     preference_rate,
     score_error,
+    verbosity_bias,
 )
 from judgestats.metrics.bias.human_preferences import agreement
 from judgestats.metrics.consensus.calibration import calibrate
@@ -90,20 +90,20 @@ def test_independent_samples_tell_their_invalid_calls_and_keep_a_judge_with_noth
     assert (result.loc[result["judge"].isna(), "flag"] == "1 of 2 judges").all()
 
 
-def test_a_length_reading_tells_invalid_calls() -> None:
+def test_a_verbosity_bias_tells_invalid_calls() -> None:
     kinds = ["expansion", "expansion", "expansion", "truncation", "truncation"]
     answers = ["target", "other", "invalid", "target", "invalid"]
     counts = pd.DataFrame({"judge": "g", "bias": kinds, "outcome": answers, "n": [34, 14, 20, 40, 10]})
-    assert length_reading(counts, cluster=False)["flag"].tolist() == ["20 invalid calls", "10 invalid calls"]
-    assert length_reading(counts, invalid="tie", cluster=False)["flag"].tolist() == ["", ""]
+    assert verbosity_bias(counts, cluster=False)["flag"].tolist() == ["20 invalid calls", "10 invalid calls"]
+    assert verbosity_bias(counts, invalid="tie", cluster=False)["flag"].tolist() == ["", ""]
 
 
 def test_a_gap_tells_invalid_calls() -> None:
     counts = pd.DataFrame({"judge": ["a", "a", "g", "g"], "outcome": ["target", "invalid"] * 2, "n": [30, 5, 40, 6]})
-    result = preference_gap(counts, people=["a"])
+    result = preference_gap(counts, humans=["a"])
     told = {"judge": "6 invalid calls", "people": "5 invalid calls", "person": "5 invalid calls"}
     assert (result["flag"] == result["role"].map(told)).all()
-    assert (preference_gap(counts, people=["a"], invalid="wrong")["flag"] == "").all()
+    assert (preference_gap(counts, humans=["a"], invalid="wrong")["flag"] == "").all()
 
 
 def test_an_absent_score_is_a_missing_score() -> None:
@@ -190,7 +190,7 @@ def test_a_count_that_is_none_is_refused(n: object) -> None:
     bad.loc[3, "n_identical"] = n
     bad = bad if isinstance(n, str) else bad.astype({"n_identical": float})
     measures = [bias_score, preference_rate, lambda d: preference_rate(d, graded=True)]
-    for measure in [*measures, lambda d: preference_gap(d, people=["h"])]:
+    for measure in [*measures, lambda d: preference_gap(d, humans=["h"])]:
         with pytest.raises(SchemaError, match="'n_identical' is a count of calls"):
             measure(bad)
     if n is None:
@@ -203,14 +203,14 @@ def test_a_lazy_count_that_is_none_is_refused(n: int | None) -> None:
     wrong = pl.when(pl.col("item") == "i3").then(n).otherwise(2)
     data = pl.from_pandas(calls()).with_columns(n_identical=wrong)
     with pytest.raises(SchemaError, match="'n_identical' is a count of calls"):
-        tally(data.lazy(), "slot_lean")
-    whole = tally(data.with_columns(n_identical=pl.lit(2)).lazy(), "slot_lean")
+        tally(data.lazy(), "position_bias")
+    whole = tally(data.with_columns(n_identical=pl.lit(2)).lazy(), "position_bias")
     assert nw.from_native(whole)["n"].sum() == 160
 
 
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5, math.nan, "0.95"])
 def test_a_coverage_outside_0_and_1_is_refused(level: float) -> None:
-    for measure in (bias_score, preference_rate, lambda d, **o: preference_gap(d, people=["h"], **o)):
+    for measure in (bias_score, preference_rate, lambda d, **o: preference_gap(d, humans=["h"], **o)):
         with pytest.raises(DesignError, match="conf_level="):
             measure(calls(), conf_level=level)
     with pytest.raises(DesignError, match="conf_level="):
@@ -218,7 +218,7 @@ def test_a_coverage_outside_0_and_1_is_refused(level: float) -> None:
     with pytest.raises(DesignError, match="conf_level="):
         calibrate(scores(), conf_level=level)
     with pytest.raises(DesignError, match="conf_level="):
-        length_reading(calls().assign(bias=np.resize(["expansion", "truncation"], 80)), conf_level=level)
+        verbosity_bias(calls().assign(bias=np.resize(["expansion", "truncation"], 80)), conf_level=level)
     assert confidence(0.9) == 0.9
 
 
@@ -256,14 +256,14 @@ def test_a_strategy_that_is_missing_is_refused() -> None:
         (lambda: bias_score(calls(), family={"g": None, "h": "H"}), "gives the judge 'g' no family"),
         (lambda: bias_change(calls().assign(strategy="B0"), by="strategy"), "by='strategy'"),
         (
-            lambda: length_reading(
+            lambda: verbosity_bias(
                 calls().assign(bias=np.resize(["expansion", "truncation"], 80)), cluster=["item", "topic"]
             ),
             "takes one cluster",
         ),
         (lambda: preference_rate(calls(), by="choice"), "by='choice'"),
         (lambda: preference_rate(calls().assign(strength="much"), graded=True), "'strength' is 'much'"),
-        (lambda: preference_gap(calls().assign(judge=[None, *"g" * 40, *"h" * 39]), people=["h"]), "'judge' is miss"),
+        (lambda: preference_gap(calls().assign(judge=[None, *"g" * 40, *"h" * 39]), humans=["h"]), "'judge' is miss"),
         (lambda: best_of_accuracy(scores().drop(columns="item")), "neither canonical frame"),
         (lambda: best_of_accuracy(scores(), by="system"), "'system' is what"),
         (lambda: best_of_accuracy(scores().assign(replicate=0), runs="a"), "runs='a'"),

@@ -161,8 +161,8 @@ def test_gold_of_no_rows_of_no_items_and_of_no_cluster():
     ("options", "error", "message"),
     [
         ({"conf_level": 95}, DesignError, "conf_level=95 is no coverage"),
-        ({"m": 20.5}, DesignError, r"m=20\.5 is not a number of tests. Allowed: a whole number"),
-        ({"m": "20"}, DesignError, "m='20' is not a number of tests"),
+        ({"n_tests": 20.5}, DesignError, r"n_tests=20\.5 is not a number of tests. Allowed: a whole number"),
+        ({"n_tests": "20"}, DesignError, "n_tests='20' is not a number of tests"),
     ],
 )
 def test_options_of_a_comparison(options, error, message):

@@ -165,7 +165,7 @@ def test_invalid_blind_answers_are_counted_for_each_scheme():
 
 def test_a_scheme_is_not_compared_with_itself():
     with pytest.raises(DesignError, match="does not differ from itself"):
-        protocol_difference(calls(schemes=SCHEMES), favoured="a", two="PBP")
+        protocol_difference(calls(schemes=SCHEMES), favoured="a", reference="PBP")
 
 
 def test_lao_is_flagged_where_a_scheme_hardly_moves():

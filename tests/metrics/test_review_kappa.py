@@ -36,10 +36,10 @@ def people():
 
 def test_calls_without_a_partner_are_counted(people):
     calls, reference = people
-    result = kappa(calls, against=reference)
+    result = kappa(calls, reference=reference)
     assert result["n"].tolist() == [25, 25]
     assert result["flag"].str.contains("15 without two answers").all()
-    inner = kappa(calls[calls["item"] < 25], against=reference)
+    inner = kappa(calls[calls["item"] < 25], reference=reference)
     assert not inner["flag"].str.contains("without two answers").any()
     pd.testing.assert_frame_equal(result.drop(columns="flag"), inner.drop(columns="flag"))
 
@@ -48,7 +48,7 @@ def test_calls_without_a_partner_are_counted_for_each_other_and_group(people):
     calls, reference = people
     both = pd.concat([reference.assign(judge="p"), reference.head(10).assign(judge="q")])
     calls = calls.assign(part=np.where(calls["item"] < 20, "a", "b"))
-    result = kappa(calls, against=both, by="part").set_index(["part", "judge", "other"])
+    result = kappa(calls, reference=both, by="part").set_index(["part", "judge", "other"])
     assert result["n"].to_dict() == {
         ("a", "g", "p"): 20, ("a", "g", "q"): 10, ("a", "h", "p"): 20, ("a", "h", "q"): 10,
         ("b", "g", "p"): 5, ("b", "h", "p"): 5,
@@ -59,29 +59,29 @@ def test_calls_without_a_partner_are_counted_for_each_other_and_group(people):
 
 def test_calls_without_a_partner_are_counted_beside_a_judge_and_in_its_tally():
     calls = pd.concat([ratings([1, 2, 1, 2], "g"), ratings([1, 2, 2], "h")])
-    assert "1 without two answers" in kappa(calls, against="h")["flag"].iloc[0]
+    assert "1 without two answers" in kappa(calls, reference="h")["flag"].iloc[0]
     counts = tally(calls, "kappa", baseline="h")
     assert counts["n"].sum() == 4
     assert counts["other_answer"].isna().sum() == 1
-    pd.testing.assert_frame_equal(kappa(counts), kappa(calls, against="h"))
+    pd.testing.assert_frame_equal(kappa(counts), kappa(calls, reference="h"))
 
 
 def test_an_item_is_the_same_as_a_whole_float(people):
     calls, reference = people
     gap = pd.concat([reference, reference.head(1).assign(item=np.nan)])  # a gap makes the ids floats
-    assert kappa(calls, against=gap)["n"].tolist() == [25, 25]
+    assert kappa(calls, reference=gap)["n"].tolist() == [25, 25]
     with pytest.raises(DesignError, match="No thing was judged by two"):
-        kappa(calls, against=reference.assign(item=reference["item"] + 0.5))
+        kappa(calls, reference=reference.assign(item=reference["item"] + 0.5))
 
 
 def test_references_that_cannot_be_are_refused(people):
     calls, reference = people
-    with pytest.raises(DesignError, match=r"against= is int\. Give 'gold'"):
-        kappa(calls, against=5)
+    with pytest.raises(DesignError, match=r"reference= is int\. Give 'gold'"):
+        kappa(calls, reference=5)
     with pytest.raises(DesignError, match="nothing tells the calls apart"):
-        kappa(calls, against=reference.assign(item=None))
+        kappa(calls, reference=reference.assign(item=None))
     with pytest.raises(SchemaError, match="'n_identical' is a count"):
-        kappa(calls.assign(n_identical="x"), against=reference)
+        kappa(calls.assign(n_identical="x"), reference=reference)
     with pytest.raises(SchemaError, match="'n_identical' is a count"):
         alpha(calls.assign(n_identical=np.inf))
 
@@ -89,7 +89,7 @@ def test_references_that_cannot_be_are_refused(people):
 @pytest.mark.parametrize("engine", [pl.from_pandas, lambda t: pl.from_pandas(t).lazy()])
 def test_engines_agree_on_what_has_no_partner(people, engine):
     calls, reference = people
-    pd.testing.assert_frame_equal(kappa(engine(calls), against=engine(reference)), kappa(calls, against=reference))
+    pd.testing.assert_frame_equal(kappa(engine(calls), reference=engine(reference)), kappa(calls, reference=reference))
 
 
 MEASURES = {
@@ -100,7 +100,7 @@ MEASURES = {
     "AC1": ac1,
     "AC2, BCa": lambda d: ac1(d, weights="linear", interval="bca", n_resamples=200),
     "alpha": lambda d: alpha(d, n_resamples=200),
-    "alpha of clusters": lambda d: alpha(d, level="interval", cluster="item", n_resamples=200),
+    "alpha of clusters": lambda d: alpha(d, level_of_measurement="interval", cluster="item", n_resamples=200),
 }
 
 

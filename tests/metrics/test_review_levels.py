@@ -13,9 +13,7 @@ from judgestats import (
     disagreement,
     ordering_accuracy,
     quality_agreement,
-    rubric_share,
     score_distribution,
-    shift_heterogeneity,
     shift_tests,
 )
 from judgestats.errors import DesignError, SchemaError
@@ -104,8 +102,8 @@ class TestNothingLost:
         table.loc[(table["judge"] == "a") & (table["condition"] == "new"), "score"] = 5.0
         gone = table[~((table["item"] == "0") & (table["condition"] == "new"))]
         options = {"average_over": "temperature", **FEW}
-        shifts = shift_heterogeneity(gone, ("old", "new"), across="system", **options)
-        share = rubric_share(*(gone[gone["condition"] == c] for c in ("old", "new")), **options)
+        shifts = agreement_shift(gone, ("old", "new"), across="system", **options)
+        share = agreement_shift(gone, ("new", "old"), relative=True, **options)
         for result in (shifts, share):
             assert result["flag"].str.contains("6 correlations set aside").all()
             assert result["flag"].str.contains("1 item on one side only").all()
@@ -164,7 +162,7 @@ class TestGroupsWithoutInformation:
         slope = agreement_slope(table, by="domain", average_over="condition", **FEW).set_index("domain")
         assert "no data" in slope.loc["law", "flag"]
         assert np.isfinite(slope.loc["art", "estimate"])
-        result = shift_heterogeneity(table, ("old", "new"), across="temperature", by="domain", **FEW)
+        result = agreement_shift(table, ("old", "new"), across="temperature", by="domain", **FEW)
         law = result[result["domain"] == "law"].set_index("term")
         assert list(law.index) == ["shift", "heterogeneity", "i_squared"]
         assert np.isnan(law.loc["heterogeneity", "estimate"])
@@ -189,13 +187,13 @@ def test_errors_help():
         with pytest.raises(SchemaError, match="infinite"):
             measure(infinite)
     refused = [
-        (lambda: shift_heterogeneity(table, sides, across="judge"), "splitting by 'judge'"),
+        (lambda: agreement_shift(table, sides, across="judge"), "splitting by 'judge'"),
         (lambda: agreement_shift(table, sides, cell="item"), "splitting by 'item'"),
         (lambda: agreement_shift(table, "new"), "one value"),
         (lambda: disagreement(one, thresholds="two"), "not numbers"),
         (lambda: disagreement(one, top=2.5), "not a number of things"),
         (lambda: score_distribution(one, scale=10), "not a scale"),
-        (lambda: rubric_share([0.1], [0.2]), "not one of each"),
+        (lambda: agreement_shift(table, sides, across="system", relative=True), "nor relative=True"),
         (lambda: quality_agreement(one, conf_level=95), "conf_level=95"),
         (lambda: ordering_accuracy(one.assign(tier=None)), "holds"),
         (lambda: ordering_accuracy(one.assign(tier="Base"), order=None), "each once"),
@@ -203,7 +201,7 @@ def test_errors_help():
     known = pd.DataFrame({"before": [0.1, 0.4], "after": [0.3, 0.2]})
     refused += [
         (lambda: shift_tests(known, conf_level=95), "conf_level=95"),
-        (lambda: shift_tests(known, m="two"), "not a number of tests"),
+        (lambda: shift_tests(known, n_tests="two"), "not a number of tests"),
         (lambda: shift_tests(known.assign(after=np.inf)), "infinite"),
     ]
     for call, message in refused:
@@ -212,5 +210,7 @@ def test_errors_help():
 
 
 def test_numbers_of_numpy_are_numbers():
-    assert rubric_share(np.float32(0.25), np.int64(1))["estimate"].item() == 0.75
-    assert rubric_share(np.nan, 0.5)["flag"].item() == "no data"
+    known = pd.DataFrame({"before": [np.int64(1), 0.5], "after": [np.float32(0.25), np.nan]})
+    found = agreement_shift(known, relative=True)
+    assert found["estimate"].iloc[0] == -0.75
+    assert found["flag"].iloc[1] == "no data"

@@ -12,11 +12,9 @@ from judgestats.metrics.agreement import (
     agreement_slope,
     cohen_d,
     correlation,
-    rubric_share,
-    shift_heterogeneity,
     shift_tests,
 )
-from judgestats.metrics.agreement.heterogeneity import cochran_q
+from judgestats.metrics.agreement.shifts import cochran_q
 
 
 def ratings(seed=0, noise=1.0, items=40, systems="AB", judges="xyz", domain="law", prefix="i", truth=None):
@@ -140,7 +138,7 @@ def domains(shifts=(1.0, 4.0, 1.0), items=150):
 
 def test_domains_are_drawn_apart_and_q_is_cochrans():
     before, after = domains()
-    got = shift_heterogeneity(before, after, across="domain", n_resamples=1000)
+    got = agreement_shift(before, after, across="domain", n_resamples=1000)
     shift = got[got["term"] == "shift"]
     single = agreement_shift(before, after, by="domain", n_resamples=1000)
     assert shift["estimate"].tolist() == pytest.approx(single["estimate"].tolist())
@@ -160,7 +158,7 @@ def test_domains_are_drawn_apart_and_q_is_cochrans():
 
 def test_pairs_and_systems_share_their_items():
     for across in ("pair", "system"):
-        got = shift_heterogeneity(BEFORE, AFTER, across=across, **QUICK)
+        got = agreement_shift(BEFORE, AFTER, across=across, **QUICK)
         row = got[got["term"] == "heterogeneity"].iloc[0]
         assert "subgroups share units" in row["flag"]
         assert row["n"] == (3 if across == "pair" else 2)
@@ -185,7 +183,7 @@ def test_a_cross_over_is_a_difference_of_differences():
             for condition, n in (("old", 1.2), ("new", noise)):
                 part = ratings(len(parts), n, systems=system, prefix=language)
                 parts.append(part.assign(language=language, condition=condition))
-    got = shift_heterogeneity(pd.concat(parts), ("old", "new"), across=["system", "language"], **QUICK)
+    got = agreement_shift(pd.concat(parts), ("old", "new"), across=["system", "language"], **QUICK)
     shift = got[got["term"] == "shift"].set_index("subgroup")["estimate"]
     row = got[got["term"] == "interaction"].iloc[0]
     expected = shift["A, en"] - shift["A, zh"] - shift["B, en"] + shift["B, zh"]
@@ -205,7 +203,7 @@ def test_q_of_equal_shifts_rejects_at_its_level():
                 where = {"domain": f"d{k}", "prefix": f"d{k}-", "items": 60, "systems": "A", "truth": truth}
                 parts.append(ratings(100 * seed + 10 * side + k, noise, **where))
             tables.append(pd.concat(parts))
-        got = shift_heterogeneity(*tables, across="domain", n_resamples=200)
+        got = agreement_shift(*tables, across="domain", n_resamples=200)
         p.append(got[got["term"] == "heterogeneity"]["p_value"].item())
     assert (np.array(p) < 0.1).sum() <= 7
     assert np.mean(p) == pytest.approx(0.5, abs=0.2)
@@ -213,7 +211,7 @@ def test_q_of_equal_shifts_rejects_at_its_level():
 
 def test_one_subgroup_is_refused():
     with pytest.raises(DesignError, match="across= gives 1"):
-        shift_heterogeneity(BEFORE, AFTER, across="domain", **QUICK)
+        agreement_shift(BEFORE, AFTER, across="domain", **QUICK)
 
 
 def test_slope_is_least_squares_on_the_mean_correlations():
@@ -244,7 +242,7 @@ def conditions(n=8, seed=0):
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 def test_paired_t_and_sign_test_are_scipys(alternative):
     table = conditions()
-    got = shift_tests(table, alternative=alternative, m=5).set_index("term")
+    got = shift_tests(table, alternative=alternative, n_tests=5).set_index("term")
     t = stats.ttest_rel(table["after"], table["before"], alternative=alternative)
     assert got.loc["mean_shift", ["statistic", "p_value"]].tolist() == pytest.approx([t.statistic, t.pvalue])
     assert got.loc["mean_shift", "p_adjusted"] == pytest.approx(min(1, 5 * t.pvalue))
@@ -264,8 +262,8 @@ def test_bonferroni_counts_the_groups():
     got = shift_tests(table, by="model")
     row = got[got["term"] == "mean_shift"].iloc[0]
     assert row["p_adjusted"] == pytest.approx(min(1, 3 * row["p_value"]))
-    with pytest.raises(DesignError, match="m=2 is fewer"):
-        shift_tests(table, by="model", m=2)
+    with pytest.raises(DesignError, match="n_tests=2 is fewer"):
+        shift_tests(table, by="model", n_tests=2)
 
 
 @pytest.mark.parametrize("mark", ["label", "is_mean", "values", "values within a level"])
@@ -314,19 +312,18 @@ def test_cohen_d_by_its_formulas():
 # ---------------------------------------------------------------- rubrics
 
 
-def test_rubric_share_of_ratings():
-    row = rubric_share(AFTER, BEFORE, **QUICK).iloc[0]
+def test_relative_shift_of_ratings():
+    row = agreement_shift(BEFORE, AFTER, relative=True, **QUICK).iloc[0]
     free, shared = mean_r(AFTER), mean_r(BEFORE)
-    assert (row["free"], row["shared"]) == pytest.approx((free, shared))
-    assert row["estimate"] == pytest.approx((shared - free) / shared)
+    assert (row["after"], row["before"]) == pytest.approx((free, shared))
+    assert row["estimate"] == pytest.approx(-(shared - free) / shared)
     assert row["conf_low"] < row["estimate"] < row["conf_high"]
 
 
-def test_rubric_share_is_undefined_without_agreement_to_share():
-    assert np.isnan(rubric_share(0.2, 0.0)["estimate"].item())
+def test_relative_shift_is_undefined_without_agreement_before():
+    known = pd.DataFrame({"before": [0.0], "after": [0.2]})
+    assert np.isnan(agreement_shift(known, relative=True)["estimate"].item())
     noise = BEFORE.assign(score=np.random.default_rng(4).normal(size=len(BEFORE)))
-    row = rubric_share(BEFORE, noise, **QUICK).iloc[0]
+    row = agreement_shift(noise, BEFORE, relative=True, **QUICK).iloc[0]
     assert np.isnan(row["conf_low"])
     assert row["flag"] in ("base not positive", "base not told from zero")
-    with pytest.raises(DesignError, match="not one of each"):
-        rubric_share(BEFORE, 0.5)

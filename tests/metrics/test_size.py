@@ -62,7 +62,7 @@ def test_what_is_supported_is_tried_without_a_bootstrap(monkeypatch):
         return original(self, measure, *data, **arguments)
 
     monkeypatch.setattr(measure_registry.Options, "call", call)
-    _, used = peak(lambda: js.supported(panel(2_000)))
+    _, used = peak(lambda: js.available_measures(panel(2_000)))
     assert set(asked) == {1}
     assert used < 60
 
@@ -71,7 +71,7 @@ def test_counts_are_never_written_out():
     data = panel(20).assign(n=1)
     data.loc[data["item"] == "3", "n"] = 2_000_000_000
     ratings = js.ratings(data, counts="n")
-    found, used = peak(lambda: js.supported(ratings).set_index("measure")["supported"])
+    found, used = peak(lambda: js.available_measures(ratings).set_index("measure")["supported"])
     assert found[["agreement_levels", "icc", "alpha", "correlation", "disagreement"]].all()
     assert used < 60
 
@@ -92,7 +92,7 @@ def test_a_named_cluster_reaches_the_effect_of_names():
     own = (data["judge"] == data["system"]) * data["condition"].map({"attributed": 2.0, "anonymized": 1.0})
     data["score"] = 5 + own + rng.normal(size=len(data))
     data["topic"] = (data["item"] % 6).astype(str)
-    take = measure_registry.RATING_TRIALS["attenuation"].take
+    take = measure_registry.RATING_TRIALS["blinding_effect"].take
     named, alone = (take(data, measure_registry.Options(cluster=c)) for c in ("topic", "auto"))
     np.testing.assert_allclose(named["estimate"], alone["estimate"])
     assert named["method"].str.contains("topic").all(), named["method"]

@@ -171,7 +171,7 @@ def many() -> pd.DataFrame:
 
 
 def test_holm_over_more_tests_than_are_shown():
-    got = compare_strategies(many(), m=20)
+    got = compare_strategies(many(), n_tests=20)
     p = got["p_value"].to_numpy()
     factors = [20, 19, 18, 17, 16]
     by_hand = np.minimum(1, np.maximum.accumulate(np.sort(p) * factors))
@@ -184,20 +184,20 @@ def test_holm_over_more_tests_than_are_shown():
 
 @pytest.mark.parametrize("adjust", ["bonferroni", "fdr_bh", "hommel", "simes-hochberg"])
 def test_other_corrections_are_statsmodels(adjust):
-    got = compare_strategies(many(), adjust=adjust, m=9)
+    got = compare_strategies(many(), adjust=adjust, n_tests=9)
     padded = np.r_[got["p_value"], np.ones(4)]
     np.testing.assert_allclose(got["p_adjusted"], multipletests(padded, method=adjust)[1][:5])
 
 
 def test_no_correction():
-    got = compare_strategies(many(), adjust="none", m=20)
+    got = compare_strategies(many(), adjust="none", n_tests=20)
     np.testing.assert_array_equal(got["p_adjusted"], got["p_value"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"m": 3}, r"m=3 tests were planned, and 5 could be made"),
+        ({"n_tests": 3}, r"n_tests=3 tests were planned, and 5 could be made"),
         ({"method": "fisher"}, r"method='fisher' is not known"),
         ({"adjust": "holms"}, r"adjust='holms' is not known.*Did you mean 'holm'"),
         ({"ties": "half"}, r"ties='half' is not known. Allowed: 'exact', 'drop'"),
@@ -375,8 +375,8 @@ def test_advice_goes_by_the_baseline_of_the_comparisons():
     with pytest.raises(DesignError, match=r"compared with 'S1', not 'B0'"):
         recommend(compared)
     assert set(recommend(compared, baseline="S1")["advice"]) <= {"S1", "S8", "B0"}
-    with pytest.raises(DesignError, match="m is for calls"):
-        recommend(compare_strategies(TABLE), m=20)
+    with pytest.raises(DesignError, match="n_tests is for calls"):
+        recommend(compare_strategies(TABLE), n_tests=20)
 
 
 # ---------------------------------------------------------------- clusters

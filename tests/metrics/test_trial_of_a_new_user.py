@@ -40,25 +40,25 @@ def test_a_strategy_that_was_never_run_is_no_test():
     made = table["p_value"].notna()
     assert made.sum() == 3
     assert set(table.loc[made, "adjustment"]) == {"holm, m = 3"}
-    assert set(js.compare_strategies(calls, m=20).loc[made, "adjustment"]) == {"holm, m = 20"}
-    with pytest.raises(DesignError, match="m=2 tests were planned, and 3 could be made"):
-        js.compare_strategies(calls, m=2)
+    assert set(js.compare_strategies(calls, n_tests=20).loc[made, "adjustment"]) == {"holm, m = 20"}
+    with pytest.raises(DesignError, match="n_tests=2 tests were planned, and 3 could be made"):
+        js.compare_strategies(calls, n_tests=2)
 
 
 def test_a_person_who_never_saw_the_target_is_still_a_person():
     rows = [("ann", "1", "md", "first"), ("ann", "2", "md", "second"), ("g", "1", "md", "first")]
     rows += [("g", "2", "md", "first"), ("bob", "3", "other", "first")]
     calls = pd.DataFrame(rows, columns=["judge", "item", "first", "choice"]).assign(second="plain")
-    table = js.preference_gap(calls, people=["ann", "bob"], target="md")
+    table = js.preference_gap(calls, humans=["ann", "bob"], target="md")
     assert set(table.loc[table["role"] == "judge", "judge"]) == {"g"}
-    with pytest.raises(DesignError, match="people= names 'cy'"):
-        js.preference_gap(calls, people=["ann", "cy"], target="md")
+    with pytest.raises(DesignError, match="humans= names 'cy'"):
+        js.preference_gap(calls, humans=["ann", "cy"], target="md")
 
 
 def test_people_who_judged_the_same_pairs_are_not_independent():
     rows = [(who, str(i), "first" if i % 3 else "second") for who in ("ann", "bob", "g") for i in range(40)]
     calls = pd.DataFrame(rows, columns=["judge", "item", "choice"]).assign(first="md", second="plain", target="md")
-    table = js.preference_gap(calls, people=["ann", "bob"]).set_index(["role", "term"])
+    table = js.preference_gap(calls, humans=["ann", "bob"]).set_index(["role", "term"])
     assert "calls not independent" in table.loc[("people", "rate"), "flag"]
     assert not table.loc[("person", "rate"), "flag"].str.contains("independent").any()
 
@@ -83,6 +83,6 @@ def test_an_empty_frame_has_no_datasheet_and_says_so():
 
 def test_thousands_of_systems_are_not_looked_into_one_by_one():
     table = scores(systems=[f"s{i:04d}" for i in range(501)], items=1)
-    found = js.supported(table).set_index("measure")
+    found = js.available_measures(table).set_index("measure")
     assert "501 systems are too many" in found.loc["agreement_levels", "missing"]
     assert found.loc["icc", "supported"]

@@ -87,10 +87,10 @@ CUES = pd.DataFrame(
 SCORES = pd.DataFrame({"judge": ["g", "h"], "score": [0.35, 0.4], "n": [20, 20]})
 
 TABLES = {
-    "strategy_effects": (lambda t: js.strategy_effects(t, baseline="B0"), RIGHT),
+    "strategy_effects": (lambda t: js.models.strategy_effects(t, baseline="B0"), RIGHT),
     "strategies": (lambda t: rankings.read(t, "B0", "judge", "strategy", "item", "exact", "drop"), RIGHT),
     "tie_model": (
-        lambda t: js.tie_model(t, by=None),
+        lambda t: js.models.tie_model(t, by=None),
         pd.concat([STEPS, STEPS.assign(outcome="tie", n=5).iloc[[0, 2]]]),
     ),
     "psychometric": (lambda t: curves.ladder(t, None, None, None), STEPS),
@@ -115,10 +115,10 @@ def test_calls_with_a_stray_column_are_refused():
                           "gold": "x", "target": "y", "better": "x", "delta": 1.0, "strategy": ["B0", "S8"] * 20,
                           "probe": ["blind", "truth"] * 20})  # fmt: skip
     models = {
-        "position_bias": js.position_bias,
-        "strategy_effects": lambda t: js.strategy_effects(t, baseline="B0"),
-        "item_difficulty": js.item_difficulty,
-        "tie_model": lambda t: js.tie_model(t, by=None),
+        "position_bias_model": js.models.position_bias_model,
+        "strategy_effects": lambda t: js.models.strategy_effects(t, baseline="B0"),
+        "item_difficulty": js.models.item_difficulty,
+        "tie_model": lambda t: js.models.tie_model(t, by=None),
         "bias": leanings.read,
         "psychometric": lambda t: curves.ladder(t, None, None, None),
         "strategies": lambda t: rankings.read(t, "B0", "judge", "strategy", "replicate", "exact", "drop"),
@@ -129,7 +129,10 @@ def test_calls_with_a_stray_column_are_refused():
             call(calls.assign(n=7))
     declared = js.preferences(calls.assign(n=2), counts="n")
     np.testing.assert_array_equal(leanings.read(declared).n, 2 * leanings.read(calls).n)
-    assert js.position_bias(declared).table["n"].iloc[0] == 2 * js.position_bias(calls).table["n"].iloc[0]
+    assert (
+        js.models.position_bias_model(declared).table["n"].iloc[0]
+        == 2 * js.models.position_bias_model(calls).table["n"].iloc[0]
+    )
 
 
 def test_what_a_table_is_counted_by():

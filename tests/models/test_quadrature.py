@@ -216,7 +216,7 @@ def test_position_bias_is_by_the_integral() -> None:
             rows += [("g", str(k), "x", "y", one), ("g", str(k), "y", "x", two)]
             k += 1
     preferences = pd.DataFrame(rows, columns=["judge", "item", "first", "second", "choice"])
-    bias = js.position_bias(preferences)
+    bias = js.models.position_bias_model(preferences)
     own = bias.table.query("term == 'first slot' and scale == 'log-odds'")["estimate"].iloc[0]
     (fit,) = bias.fits.values()
     u = np.linspace(-12, 12, 40_001)

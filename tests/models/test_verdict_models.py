@@ -15,7 +15,7 @@ import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.bias_models.difficulty import item_difficulty
 from judgestats.models.bias_models.own_systems import self_preference
-from judgestats.models.bias_models.positions import position_bias
+from judgestats.models.bias_models.positions import position_bias_model
 from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.bias_models.strategies import strategy_effects
 from judgestats.models.fitting import fit
@@ -219,7 +219,7 @@ def both_orders(pairs, bias, sd, seed):
 
 def test_the_unsigned_pair_effect_is_wrong_and_by_how_much():
     """True 0.60: signed 0.60, unsigned 0.36, which is the log-odds of an average over contents of sd 2."""
-    model = position_bias(both_orders(20_000, 0.6, 2.0, 1), unsigned=True)
+    model = position_bias_model(both_orders(20_000, 0.6, 2.0, 1), unsigned=True)
     right = cell(model.table, term="first slot", scale="log-odds")
     wrong = cell(model.table, term="first slot, (1|pair)")
     assert right["estimate"] == pytest.approx(0.600, abs=0.02)
@@ -247,7 +247,7 @@ def r_calls():
 
 def test_position_against_lme4(r_calls):
     wanted = pd.read_csv(REFERENCE / "verdicts.csv", comment="#").set_index(["model", "term"])["value"]
-    model = position_bias(r_calls.drop(columns="better"), attribute="length", ties="drop", unsigned=True)
+    model = position_bias_model(r_calls.drop(columns="better"), attribute="length", ties="drop", unsigned=True)
     signed, unsigned = "(0 + order | item)", "(1 | item)"
     slot, slope = (cell(model.table, term=t, scale="log-odds") for t in ("first slot", "length, per sd"))
     assert slot["estimate"] == pytest.approx(wanted[signed, "first slot"], abs=1e-4)
@@ -272,17 +272,17 @@ def panel():
         for a, b, x, y in (("u", "v", p, q), ("v", "u", q, p))
     ]
     judges = [
-        js.Judge(
+        js.design.Judge(
             f"j{k}", slot_bias=b, length_preference=0.8, stable_preference=0.8, item_difficulty=1.0, tie_criterion=0.4
         )
         for k, b in enumerate((-0.4, 0.0, 0.4, 0.8, 1.2, 1.6))
     ]
-    return js.simulate(pd.DataFrame(rows), judges, seed=4, replicates=2)
+    return js.design.simulate(pd.DataFrame(rows), judges, seed=4, replicates=2)
 
 
 @pytest.mark.slow
 def test_several_judges(panel):
-    model = position_bias(panel, attribute="length", ties="model")
+    model = position_bias_model(panel, attribute="length", ties="model")
     pooled = model.table[model.table["judge"] == "all judges"]
     slot = cell(pooled, term="first slot", scale="log-odds")
     assert abs(slot["estimate"] - 0.6) < 3 * slot["std_error"]
@@ -302,7 +302,7 @@ def test_several_judges(panel):
 @pytest.mark.parametrize("ties", ["half", "model"])
 def test_the_pooled_test_and_interval_of_two_judges_tell_one_story(panel, ties):
     """Two judges leave one degree of freedom: what the interval cannot exclude, the test does not reject."""
-    model = position_bias(panel[panel["judge"].isin(["j3", "j4"])], ties=ties)
+    model = position_bias_model(panel[panel["judge"].isin(["j3", "j4"])], ties=ties)
     row = cell(model.table, judge="all judges", term="first slot", scale="log-odds")
     test = cell(model.tests, judge="all judges", question="there is a slot bias")
     assert (test["test"], test["df"]) == ("t", 1)
@@ -312,14 +312,16 @@ def test_the_pooled_test_and_interval_of_two_judges_tell_one_story(panel, ties):
     assert row["conf_low"] < 0 < row["conf_high"]
     assert 2 * stats.norm.sf(abs(t)) < 0.05  # taken as normal, it would be one
     assert "fewer than 5 judges" in row["flag"]
-    at_p = position_bias(panel[panel["judge"].isin(["j3", "j4"])], ties=ties, conf_level=1 - test["p_value"]).table
+    at_p = position_bias_model(
+        panel[panel["judge"].isin(["j3", "j4"])], ties=ties, conf_level=1 - test["p_value"]
+    ).table
     edge = cell(at_p, judge="all judges", term="first slot", scale="log-odds")
     assert edge["conf_low"] == pytest.approx(0, abs=1e-9)
 
 
 def test_a_tie_as_half_a_vote_is_half_a_vote(panel):
     calls = panel[panel["judge"] == "j2"]
-    model = position_bias(calls)
+    model = position_bias_model(calls)
     halves = []
     for slot in ("first", "second"):
         here = calls.assign(
@@ -327,7 +329,7 @@ def test_a_tie_as_half_a_vote_is_half_a_vote(panel):
             choice=calls["choice"].astype(str).replace("tie", slot),
         )
         halves.append(here[(calls["choice"] == "tie") | (slot == "first")])
-    doubled = position_bias(pd.concat(halves).drop(columns="replicate"))
+    doubled = position_bias_model(pd.concat(halves).drop(columns="replicate"))
     # twice the votes: another likelihood under random contents, the same margin
     raw = [float(m.fits["j2"].design.count @ m.fits["j2"].design.y / m.fits["j2"].n) for m in (model, doubled)]
     assert raw[0] == pytest.approx(raw[1])
@@ -343,7 +345,7 @@ def test_the_groups_of_by(panel):
         first=panel["second"], second=panel["first"],
     )  # fmt: skip
     two = pd.concat([panel.assign(prompt="base"), swapped])
-    model = position_bias(two[two["judge"].isin(["j4", "j5"])], by="prompt", pooled=False)
+    model = position_bias_model(two[two["judge"].isin(["j4", "j5"])], by="prompt", pooled=False)
     for judge in ("j4", "j5"):
         one, other = (
             cell(model.table, judge=judge, prompt=p, term="first slot", scale="log-odds") for p in ("base", "strict")
@@ -361,7 +363,7 @@ def test_a_variance_of_zero_is_flagged_where_it_is():
     # pairs whose two orders agree on the slot more often than chance would have it: the content pulls nowhere
     both = [["first"] * 2] * 30 + [["first", "second"], ["second", "first"]] * 10 + [["second"] * 2] * 10
     calls["choice"] = [answers[0] for answers in both] + [answers[1] for answers in both]
-    model = position_bias(calls)
+    model = position_bias_model(calls)
     assert model.fits["g"].notes == ("singular fit",)
     flagged = model.table.set_index("term")["flag"]
     assert flagged["sd(content)"] == "singular fit"
@@ -382,7 +384,7 @@ def test_what_holds_for_every_row_is_printed_once():
 
 def test_one_order_only_is_flagged():
     calls = both_orders(60, 0.5, 1.0, 3)
-    model = position_bias(calls[calls["first"] == "x"])
+    model = position_bias_model(calls[calls["first"] == "x"])
     assert model.table["flag"].str.contains("one order only").all()
     assert "sd(content)" not in set(model.table["term"])
     p = (calls[calls["first"] == "x"]["choice"] == "first").mean()
@@ -391,11 +393,11 @@ def test_one_order_only_is_flagged():
 
 def test_position_counts_rows_and_engines():
     calls = both_orders(200, 0.5, 1.0, 3)
-    wanted = position_bias(calls).table
+    wanted = position_bias_model(calls).table
     twice = calls.sample(frac=1, random_state=0).assign(n_identical=1)
-    pd.testing.assert_frame_equal(position_bias(twice).table, wanted, rtol=1e-6)
+    pd.testing.assert_frame_equal(position_bias_model(twice).table, wanted, rtol=1e-6)
     polars = pytest.importorskip("polars")
-    pd.testing.assert_frame_equal(position_bias(polars.from_pandas(calls)).table, wanted, rtol=1e-6)
+    pd.testing.assert_frame_equal(position_bias_model(polars.from_pandas(calls)).table, wanted, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -410,7 +412,7 @@ def test_position_counts_rows_and_engines():
 )
 def test_bad_positions(change, options, message):
     with pytest.raises(DesignError, match=message):
-        position_bias(both_orders(10, 0.5, 1.0, 3).assign(**change), **options)
+        position_bias_model(both_orders(10, 0.5, 1.0, 3).assign(**change), **options)
 
 
 # ---------------------------------------------------------------- self-preference

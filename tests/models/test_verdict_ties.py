@@ -172,7 +172,7 @@ PLANTED = {
 @pytest.fixture(scope="module")
 def planted():
     judges = [
-        js.Judge(
+        js.design.Judge(
             name,
             slot_bias=0.4,
             sensitivity=0.8,
@@ -183,7 +183,7 @@ def planted():
         for name, (moved, _) in PLANTED.items()
     ]
     return tie_model(
-        js.simulate(plan(), judges, seed=1), links="logit", alpha=0.01, baseline="base"
+        js.design.simulate(plan(), judges, seed=1), links="logit", alpha=0.01, baseline="base"
     )  # 10 % would find what is not there
 
 
@@ -205,8 +205,8 @@ def test_planted_moves_are_found(planted, name):
 
 def test_two_orders_of_a_pair_are_not_two_pairs():
     """Without the content the slope shrinks, and the flag says why."""
-    judge = js.Judge("g", sensitivity=0.8, tie_criterion=0.5, stable_preference=2.0)
-    calls = js.simulate(plan(), judge, seed=2)
+    judge = js.design.Judge("g", sensitivity=0.8, tie_criterion=0.5, stable_preference=2.0)
+    calls = js.design.simulate(plan(), judge, seed=2)
     one, two = (tie_model(calls, by=None, content=c, links="logit").table.set_index("term") for c in (True, False))
     assert abs(one.loc["resolution", "estimate"] - 0.8) < 3 * one.loc["resolution", "std_error"]
     assert two.loc["resolution", "estimate"] < 0.65
@@ -278,8 +278,8 @@ def test_without_any_quality(r_calls):
 
 
 def test_a_content_without_variance_is_no_flag_of_every_row():
-    judge = js.Judge("g", sensitivity=0.8, tie_criterion=0.5)
-    model = tie_model(js.simulate(plan(), judge, seed=5), by=None, links="logit")
+    judge = js.design.Judge("g", sensitivity=0.8, tie_criterion=0.5)
+    model = tie_model(js.design.simulate(plan(), judge, seed=5), by=None, links="logit")
     notes = [f.notes for f in model.fits.values()]
     assert notes == [("singular fit",)]
     assert not model.table["flag"].str.contains("singular").any()

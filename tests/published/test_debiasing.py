@@ -62,7 +62,9 @@ def test_what_follows_and_what_does_not(checks):
 
 def test_mcnemar_of_table_4():
     printed = published.load("debiasing/table4", printed=True).set_index(["judge", "strategy"])
-    got = compare_strategies(counts.discordant_counts().drop(columns="pairs"), m=20).set_index(["judge", "strategy"])
+    got = compare_strategies(counts.discordant_counts().drop(columns="pairs"), n_tests=20).set_index(
+        ["judge", "strategy"]
+    )
     assert len(got) == 9
     for key, r in printed.iterrows():
         row = got.loc[key]
@@ -77,8 +79,8 @@ def test_mcnemar_of_table_4():
 
 def test_holm_needs_the_tests_that_are_not_printed():
     table = counts.discordant_counts()
-    assert compare_strategies(table, m=20, pairs="pairs")["survives"].sum() == 2
-    assert compare_strategies(table, m=9, pairs="pairs")["survives"].sum() == 4
+    assert compare_strategies(table, n_tests=20, pairs="pairs")["survives"].sum() == 2
+    assert compare_strategies(table, n_tests=9, pairs="pairs")["survives"].sum() == 4
     assert compare_strategies(table, adjust="none", pairs="pairs")["survives"].sum() == 5
 
 
@@ -148,7 +150,7 @@ def test_frontier_of_appendix_h():
 
 def test_advice_from_table_4():
     """Algorithm 1's advice for Claude and Flash follows from the tests; the one for Llama does not survive Holm."""
-    got = recommend(counts.discordant_counts(), m=20, pairs="pairs").set_index("judge")
+    got = recommend(counts.discordant_counts(), n_tests=20, pairs="pairs").set_index("judge")
     assert got["advice"].to_dict() == {
         "Claude Sonnet 4": "S8",
         "GPT-4o": "B0",
@@ -157,7 +159,7 @@ def test_advice_from_table_4():
         "Llama 3.3-70B": "B0",
     }
     assert got.loc["Gemini 2.5 Flash", "because"] == "S8 vs B0: +7.5 pp, holm p = .005, n = 400"
-    alone = recommend(counts.discordant_counts(), m=20, pairs="pairs", budget=1).set_index("judge")
+    alone = recommend(counts.discordant_counts(), n_tests=20, pairs="pairs", budget=1).set_index("judge")
     assert alone.loc["Claude Sonnet 4", "advice"] == "B0"  # S5: p = .004, 18 times that is above .05
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from judgestats import published
 from judgestats.errors import AuditError
-from judgestats.metrics.consensus import attenuation, consensus_deviation
+from judgestats.metrics.consensus import blinding_effect, consensus_deviation
 from judgestats.metrics.psychometrics import criterion_shift, delta0, detection_threshold
 from judgestats.published import paper_dark_current as dc
 from judgestats.published import paper_merchant_risk as mr
@@ -108,8 +108,8 @@ def test_the_ten_self_biases(merchant):
 
 
 def test_attenuations_rounded_first_and_not():
-    rounded = attenuation(mr.scores(), round_first=2)
-    exact = attenuation(mr.scores())
+    rounded = blinding_effect(mr.scores(), round_first=2)
+    exact = blinding_effect(mr.scores())
     each = rounded[rounded["term"] == "attenuation"].set_index("judge")["estimate"].round(1)
     assert each.to_dict() == {
         "GPT-5.1": 9.1,

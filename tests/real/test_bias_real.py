@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from judgestats.ingest import read
-from judgestats.metrics.bias import bias_change, bias_score, length_reading, preference_gap, preference_rate
+from judgestats.metrics.bias import bias_change, bias_score, preference_gap, preference_rate, verbosity_bias
 
 pytestmark = pytest.mark.real
 
@@ -177,7 +177,7 @@ def test_truncation_accuracy_is_what_the_aggregates_determine(release: Path, sco
         for (j, s), p in accuracy.items()
         for o, n in (("target", round(25 * p)), ("other", 25 - round(25 * p)))
     ]
-    result = length_reading(pd.concat([expansion, pd.DataFrame(truncation)]), by="strategy")
+    result = verbosity_bias(pd.concat([expansion, pd.DataFrame(truncation)]), by="strategy")
     wide = result.pivot(index=["judge", "strategy"], columns="term", values="estimate")
     split = pd.read_csv(release / "published_table3_length_split.csv").set_index(["Model", "Strategy"])
     assert len(split) == 15
@@ -296,18 +296,18 @@ def test_the_kappas_of_pandalms_people(pandalm: pd.DataFrame):
     for a, b in known:
         two = [people[a], people[b]]
         part = pandalm[~pandalm["judge"].isin(set(people) - set(two))]
-        result = preference_gap(part, people=two, target="first").set_index("term")
+        result = preference_gap(part, humans=two, target="first").set_index("term")
         assert result.loc["annotator_kappa", "n"] == 999
         found.append(result.loc["annotator_kappa", "estimate"])
     assert sorted(round(k, 3) for k in found) == sorted(known.values())
-    whole = preference_gap(pandalm, people=people, target="first")
+    whole = preference_gap(pandalm, humans=people, target="first")
     three = whole.set_index("term").loc["annotator_kappa", "estimate"]
     assert three == pytest.approx(np.mean(found), abs=0.002)
 
 
 def test_gaps_of_two_judges_to_three_people(pandalm: pd.DataFrame):
     people = ["annotator1", "annotator2", "annotator3"]
-    result = preference_gap(pandalm, people=people, target="first", annotators="fixed")
+    result = preference_gap(pandalm, humans=people, target="first", annotators="fixed")
     wide = pandalm.pivot(index="item", columns="judge", values="choice")
     gaps = result[result["term"] == "gap"].set_index("judge")
     for judge in ("gpt_3_5_turbo", "pandalm_7b"):

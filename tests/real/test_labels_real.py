@@ -69,10 +69,10 @@ def test_the_machines_of_hanna(hanna):
     stored = pd.read_csv(REFERENCE, comment="#").query("data == 'hanna'")
     assert len(stored) == 48
     for level, part in stored.groupby("level"):
-        result = alpha(hanna, level=level, by=["prompt", "criterion"], interval=None)
+        result = alpha(hanna, level_of_measurement=level, by=["prompt", "criterion"], interval=None)
         keys = result["prompt"] + " " + result["criterion"]
         np.testing.assert_allclose(result["estimate"], part.set_index("part")["alpha"][keys], rtol=0, atol=1e-12)
     assert result["flag"].str.contains("rated once").any() or result["n"].eq(1056).all()
-    whole = alpha(hanna, level="interval", by="prompt", n_resamples=200)
+    whole = alpha(hanna, level_of_measurement="interval", by="prompt", n_resamples=200)
     assert (whole["conf_low"] < whole["estimate"]).all()
     assert (whole["estimate"] < whole["conf_high"]).all()

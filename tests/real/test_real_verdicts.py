@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from judgestats.metrics.bias import consistency, gold_agreement, slot_lean
+from judgestats.metrics.bias import consistency, gold_agreement, position_bias
 from judgestats.schema import preferences
 from judgestats.verdicts import aggregate
 
@@ -110,8 +110,8 @@ def test_repeats_of_three_runs(mtbench: pd.DataFrame):
     assert result["method"].str.startswith("Wilson, clustered by pair (G = 96)").all()  # of 24 items, too few
 
 
-def test_slot_lean_of_the_same_judges(mtbench: pd.DataFrame):
-    lean = slot_lean(mtbench, cluster="item").query("term == 'lean'").set_index("judge")
+def test_position_bias_of_the_same_judges(mtbench: pd.DataFrame):
+    lean = position_bias(mtbench, cluster="item").query("term == 'position_bias'").set_index("judge")
     valid = mtbench[mtbench["choice"] != "invalid"]
     shares = pd.crosstab(valid["judge"], valid["choice"].astype(str), normalize="index")
     pd.testing.assert_series_equal(lean["estimate"], shares["first"] - shares["second"], check_names=False)

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_expit, logsumexp
 
-from judgestats.models.bias_models import position_bias, self_preference, strategy_effects
+from judgestats.models.bias_models import position_bias_model, self_preference, strategy_effects
 
 pytestmark = pytest.mark.real
 
@@ -59,9 +59,9 @@ def pick(table, **keys):
 
 @pytest.mark.slow
 def test_slots_of_mt_bench(mt_bench):
-    position_bias(mt_bench[mt_bench["judge"].isin(["gpt-4-0613", "gemini-pro"])])  # compile
+    position_bias_model(mt_bench[mt_bench["judge"].isin(["gpt-4-0613", "gemini-pro"])])  # compile
     start = time.perf_counter()
-    model = position_bias(mt_bench, attribute="length", unsigned=True)
+    model = position_bias_model(mt_bench, attribute="length", unsigned=True)
     assert time.perf_counter() - start < 20
     both = mt_bench[mt_bench["choice"] != "invalid"]
     lean = both.groupby("judge")["choice"].agg(lambda c: (c == "first").mean() - (c == "second").mean())
@@ -85,7 +85,7 @@ def test_slots_of_mt_bench(mt_bench):
 
 
 def test_ties_modelled_or_halved_say_the_same_of_the_direction(mt_bench):
-    half, model = (position_bias(mt_bench, ties=t, pooled=False).table for t in ("half", "model"))
+    half, model = (position_bias_model(mt_bench, ties=t, pooled=False).table for t in ("half", "model"))
     one, two = (
         t[(t["term"] == "first slot") & (t["scale"] == "log-odds")].set_index("judge")["estimate"]
         for t in (half, model)
@@ -117,7 +117,7 @@ def test_strategies_of_llmbar(llmbar):
 
 def test_slots_of_llmbar_by_strategy(llmbar):
     some = llmbar[llmbar["strategy"].isin(["Vanilla", "CoT"]) & llmbar["judge"].isin(["GPT-4", "Falcon", "LLaMA2"])]
-    model = position_bias(some, by="strategy", pooled=False)
+    model = position_bias_model(some, by="strategy", pooled=False)
     share = some.groupby(["judge", "strategy"])["choice"].agg(lambda c: 100 * ((c == "first").mean() - 0.5))
     for (judge, strategy), value in share.items():
         points = pick(model.table, judge=judge, strategy=strategy, term="first slot", scale="percentage points")
@@ -129,7 +129,7 @@ def test_slots_of_llmbar_by_strategy(llmbar):
 def test_position_bias_of_swapped_pairs_is_that_of_the_integral(llmbar):
     """GPT-4 with one example follows the content nearly always: 15 nodes find -0.86 (sd 9.6) for -1.02 (12.5)."""
     calls = llmbar[(llmbar["judge"] == "GPT-4") & (llmbar["strategy"] == "Vanilla_1shot")]
-    model = position_bias(calls)
+    model = position_bias_model(calls)
     (fit,) = model.fits.values()
     answers = calls.groupby("item")["choice"].agg(tuple)
     whole = answers[answers.str.len() == 2]

@@ -30,7 +30,7 @@ def page(tmp_path_factory):
 def test_every_measure_that_is_tried_has_a_place_on_the_page():
     placed = {p.measure for parts in CHAPTERS.values() for p in parts} | set(_SHOWN_BY)
     elsewhere = {
-        "attenuation": "a page of two conditions",
+        "blinding_effect": "a page of two conditions",
         "rank_correlation": "beside the score matrix",
         "ordering_accuracy": "asks for the order of the tiers",
     }

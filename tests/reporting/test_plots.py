@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from judgestats.errors import DesignError
 from judgestats.metrics import consensus
-from judgestats.metrics.bias import consistency, slot_lean
+from judgestats.metrics.bias import consistency, position_bias
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.psychometrics import criterion_shift, dark_current, delta0, target_sensitivity
 from judgestats.reporting import plots
@@ -197,7 +197,9 @@ def test_forest_shows_each_estimate_and_its_interval():
 
 def test_forest_has_a_panel_a_term_and_signed_terms_around_zero():
     calls = plain_verdicts(["a", "b"])
-    rows = pd.concat([consistency(calls).query("term == 'consistency'"), slot_lean(calls).query("term == 'lean'")])
+    rows = pd.concat(
+        [consistency(calls).query("term == 'consistency'"), position_bias(calls).query("term == 'position_bias'")]
+    )
     left, right = plots.forest(rows)
     assert left.get_xlim() == (-0.02, 1.02)
     assert right.get_xlim()[0] == -right.get_xlim()[1]
@@ -219,7 +221,7 @@ def test_forest_says_what_is_not_available_and_clips_infinite_ends():
 
 
 def test_forest_refuses_too_few_axes():
-    rows = slot_lean(plain_verdicts(["a"]))
+    rows = position_bias(plain_verdicts(["a"]))
     with pytest.raises(DesignError, match="got 1 axes"):
         plots.forest(rows, ax=Figure().add_subplot())
     with pytest.raises(DesignError, match="no estimate"):
@@ -227,7 +229,7 @@ def test_forest_refuses_too_few_axes():
 
 
 def test_answers_fill_the_line():
-    rows = slot_lean(plain_verdicts(["a", "b"], invalid=0.2))
+    rows = position_bias(plain_verdicts(["a", "b"], invalid=0.2))
     ax = drawn(plots.answers(rows))
     np.testing.assert_allclose([sum(c[i].get_width() for c in ax.containers) for i in range(2)], 1)
     assert len(ax.containers) == 4
@@ -235,7 +237,7 @@ def test_answers_fill_the_line():
 
 def test_thirty_judges_all_have_a_label():
     judges = [f"organisation/judge-{i}-with-quite-a-long-name-for-an-axis" for i in range(30)]
-    ax = drawn(plots.answers(slot_lean(plain_verdicts(judges, n_items=4))))
+    ax = drawn(plots.answers(position_bias(plain_verdicts(judges, n_items=4))))
     labels = [t.get_text() for t in ax.get_yticklabels()]
     assert len(set(labels)) == 30
     boxes = [t.get_window_extent() for t in ax.get_yticklabels()]

@@ -250,7 +250,7 @@ def test_labels_around_points_do_not_overlap():
 
 
 def test_preference_gaps_show_people_then_judges():
-    result = bias.preference_gap(people(), people=["ann", "bob"])
+    result = bias.preference_gap(people(), humans=["ann", "bob"])
     left, right = drawn(plots.preference_gaps(result, title="people"))
     assert names(left) == ["people, pooled", "ann", "bob", "g", "h"]
     rate, gap = (result[result["term"] == t] for t in ("rate", "gap"))
@@ -266,9 +266,9 @@ def test_preference_gaps_show_people_then_judges():
     assert set(ROLES) == {"people", "person", "judge"}
 
 
-def test_length_reading_puts_each_judge_at_its_two_numbers():
-    result = bias.length_reading(lengths())
-    ax = drawn(plots.length_reading(result))
+def test_verbosity_bias_puts_each_judge_at_its_two_numbers():
+    result = bias.verbosity_bias(lengths())
+    ax = drawn(plots.verbosity_bias(result))
     wide = result.pivot(index="judge", columns="term", values="estimate")
     found = [*marks(ax), *marks(ax, "s")]
     np.testing.assert_allclose([f[:2] for f in found], wide[["expansion_bias", "truncation_accuracy"]])
@@ -283,7 +283,7 @@ def test_the_regions_are_those_of_the_reading_of_the_points(b, right):
     from judgestats.metrics.bias.verbosity import _point_reading
 
     rows = pd.DataFrame({"judge": "g", "term": ["expansion_bias", "truncation_accuracy"], "estimate": [b, right]})
-    ax = plots.length_reading(rows.assign(conf_low=rows["estimate"], conf_high=rows["estimate"], reading="undecided"))
+    ax = plots.verbosity_bias(rows.assign(conf_low=rows["estimate"], conf_high=rows["estimate"], reading="undecided"))
     shaded = ["verbose", "quality-sensitive", "indifferent"]
     inside = [
         name
@@ -293,15 +293,15 @@ def test_the_regions_are_those_of_the_reading_of_the_points(b, right):
     assert inside == [_point_reading({"estimate": b}, {"estimate": right}, 0.2, 0.5, 0.75)]
 
 
-def test_length_reading_is_hollow_where_undecided_and_names_who_is_absent():
+def test_verbosity_bias_is_hollow_where_undecided_and_names_who_is_absent():
     rows = pd.DataFrame(
         {"judge": ["g", "g", "h"], "term": ["expansion_bias", "truncation_accuracy", "expansion_bias"], "estimate": 0.5}
     ).assign(conf_low=0.1, conf_high=0.9, reading="undecided")
-    ax = drawn(plots.length_reading(rows))
+    ax = drawn(plots.verbosity_bias(rows))
     assert [m[2] for m in marks(ax)] == [False]
     assert any("not shown" in t and "h" in t for t in texts(ax))
     many = pd.concat([rows.head(2).assign(judge=f"a judge with a long name {i}") for i in range(12)])
-    assert len(legend(drawn(plots.length_reading(many)))) == 12
+    assert len(legend(drawn(plots.verbosity_bias(many)))) == 12
 
 
 def test_twelve_long_names_all_have_a_label_inside_the_figure():
@@ -315,7 +315,7 @@ def test_twelve_long_names_all_have_a_label_inside_the_figure():
 
 
 def test_too_few_axes_are_refused():
-    result = bias.preference_gap(people(), people=["ann", "bob"])
+    result = bias.preference_gap(people(), humans=["ann", "bob"])
     with pytest.raises(DesignError, match="2 panels"):
         plots.preference_gaps(result, ax=Figure().add_subplot())
     given = list(Figure().subplots(1, 2))

@@ -70,7 +70,7 @@ def test_a_row_of_latex_begins_with_no_option(name, cell):
 
 def test_decimals_are_an_argument(sheet):
     assert "0.667" not in to_markdown(
-        sheet.head(0).reindex(range(1)).assign(judge="a", term="lean", estimate=2 / 3), decimals=1
+        sheet.head(0).reindex(range(1)).assign(judge="a", term="position_bias", estimate=2 / 3), decimals=1
     )
 
 

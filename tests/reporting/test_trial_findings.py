@@ -10,7 +10,7 @@ import pytest
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.ingest import read
 from judgestats.metrics import consensus
-from judgestats.metrics.bias import consistency, slot_lean
+from judgestats.metrics.bias import consistency, position_bias
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.psychometrics import criterion_shift, dark_current, target_sensitivity
 from judgestats.reporting import plots, report
@@ -125,7 +125,7 @@ def test_a_label_of_the_caller_keeps_the_section():
     [
         pd.DataFrame({"judge": ["a"], "estimate": [0.5]}),
         pd.DataFrame({"judge": ["a"], "term": ["target_sensitivity"]}),
-        pd.DataFrame({"term": ["lean"], "estimate": [0.5], "note": ["x"]}),
+        pd.DataFrame({"term": ["position_bias"], "estimate": [0.5], "note": ["x"]}),
         pd.DataFrame(),
         [1, 2],
         None,
@@ -209,7 +209,7 @@ def test_a_measure_shown_without_a_number_is_listed(tmp_path):
     assert consistency(one_order)["estimate"].isna().all()
     rows = Page(made(one_order, tmp_path)).text.split(NOT_SHOWN)[-1].split("\n")
     assert "consistency" in rows
-    assert "slot_lean" not in rows
+    assert "position_bias" not in rows
 
 
 # ---------------------------------------------------------------- doubts in words
@@ -236,7 +236,8 @@ def test_both_orders_make_the_plain_interval_of_a_lean_too_wide():
         for f, s in ("xy", "yx")
     ]
     plain, own = (
-        slot_lean(preferences(pd.DataFrame(rows)), cluster=c).query("term == 'lean'").iloc[0] for c in (False, "auto")
+        position_bias(preferences(pd.DataFrame(rows)), cluster=c).query("term == 'position_bias'").iloc[0]
+        for c in (False, "auto")
     )
     assert plain["estimate"] == own["estimate"] == 0
     assert plain["conf_high"] - plain["conf_low"] > 0.3  # and yet every pair gives exactly 0

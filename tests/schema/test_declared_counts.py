@@ -182,7 +182,7 @@ def test_counts_flag_what_replicates_flag(measure):
 def test_counts_of_a_reference_flag_too():
     people = SCORES[SCORES["judge"] == "a"]
     counted = js.ratings(SCORES[SCORES["judge"] != "a"].assign(n=3), counts="n")
-    assert js.kappa(counted, against=people, cluster=False)["flag"].str.contains("calls not independent").all()
+    assert js.kappa(counted, reference=people, cluster=False)["flag"].str.contains("calls not independent").all()
 
 
 # ---------------------------------------------------------------- tallies

@@ -206,7 +206,7 @@ def test_identical_candidates_are_a_test_of_position():
     found = check(calls).set_index("what")
     assert found.loc["'first' and 'second' are the same candidate", ["level", "n"]].tolist() == ["counted", 4]
     assert found.loc["rows used", "n"] == 8
-    lean = js.slot_lean(calls).set_index("term")
+    lean = js.position_bias(calls).set_index("term")
     assert lean.loc["first", ["estimate", "n"]].tolist() == [6 / 8, 8]
     assert js.answer_rates(calls)["n"].tolist() == [8, 8]
     assert js.consistency(calls).loc[0, ["estimate", "n"]].tolist() == [1.0, 2]

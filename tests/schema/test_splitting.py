@@ -134,7 +134,7 @@ def test_the_id_of_a_response_does_not_hide_the_condition_under_which_it_was_wri
         (found,) = splits_of(frame, KEYS)
         assert found.column == "length"
         assert {"call", "response"} <= set(found.alike)
-    able = js.supported(js.ratings(cell)).set_index("measure")["supported"]
+    able = js.available_measures(js.ratings(cell)).set_index("measure")["supported"]
     assert able["consensus_deviation"], "apart by length there are two judges of every cell; by the call there is one"
 
 
@@ -203,13 +203,12 @@ MEASURES = {
     "ordering_accuracy": {"order": ("low", "high"), "n_resamples": 20},
     "score_error": {"n_resamples": 20},
     "best_of_accuracy": {"right": "z"},
-    "attenuation": {"base": "attributed", "against": "anonymized"},
+    "blinding_effect": {"baseline": "attributed", "blinded": "anonymized"},
     "agreement_shift": {"after": ("attributed", "anonymized"), "n_resamples": 20},
-    "shift_heterogeneity": {"after": ("attributed", "anonymized"), "across": "system", "n_resamples": 20},
     "agreement_slope": {"over": "temperature", "n_resamples": 20},
     "tally": {"measure": "icc"},
 }
-TWO_SIDED = ("attenuation", "agreement_shift", "shift_heterogeneity")
+TWO_SIDED = ("blinding_effect", "agreement_shift")
 
 
 def suited(measure: str) -> pd.DataFrame:
@@ -248,14 +247,12 @@ def test_every_measure_refuses_by_name_and_takes_both_cures(measure):
         take(table, average_over="scal", **options)
 
 
-def test_rubric_share_goes_by_the_rule():
+def test_relative_shift_goes_by_the_rule():
     free, shared = scaled(seed=1), scaled(seed=2)
     with pytest.raises(DesignError, match="'scale' splits ratings"):
-        js.rubric_share(free, shared)
-    assert len(js.rubric_share(free, shared, by="scale", n_resamples=20)) == 3
-    assert len(js.rubric_share(free, shared, average_over="scale", n_resamples=20)) == 1
-    with pytest.raises(DesignError, match="average_over= is of ratings"):
-        js.rubric_share(0.2, 0.6, average_over="scale")
+        js.agreement_shift(shared, free, relative=True)
+    assert len(js.agreement_shift(shared, free, relative=True, by="scale", n_resamples=20)) == 3
+    assert len(js.agreement_shift(shared, free, relative=True, average_over="scale", n_resamples=20)) == 1
 
 
 def test_an_average_over_scales_is_no_score():
@@ -343,8 +340,8 @@ def test_kappa_beside_a_reference_goes_by_the_rule():
     table = scaled().round({"score": 0})
     for against in ("a", table[table["judge"] == "a"].drop(columns="judge")):
         with pytest.raises(DesignError, match="'scale' splits ratings"):
-            js.kappa(table, against=against)
-    assert js.kappa(table, against="a", average_over="scale")["n"].eq(180).all()
+            js.kappa(table, reference=against)
+    assert js.kappa(table, reference="a", average_over="scale")["n"].eq(180).all()
 
 
 # preferences
@@ -381,7 +378,7 @@ def test_system_is_optional_where_one_thing_is_judged():
         named = getattr(js, measure)(ready.assign(system="s"), **options)["estimate"]
         np.testing.assert_allclose(one, named)
     assert js.describe(ready).set_index("property").loc["systems", "value"] == "one"
-    assert js.supported(ready).set_index("measure").loc["score_matrix", "supported"]
+    assert js.available_measures(ready).set_index("measure").loc["score_matrix", "supported"]
 
 
 @pytest.mark.slow
@@ -396,7 +393,7 @@ def test_sheets_and_pages_show_the_values_apart(tmp_path):
     assert "Shown apart." in page
     assert "One judge rated one thing under several values of scale (3 values)" in page
     assert "splits ratings" not in page
-    supported = js.supported(table).set_index("measure")
+    supported = js.available_measures(table).set_index("measure")
     assert supported.loc["score_matrix", "supported"]
     assert not supported["missing"].str.contains("splits ratings").any()
     assert "Shown apart." not in js.report(table, tmp_path / "page.html", by="scale", n_resamples=20).read_text("utf-8")

@@ -1,9 +1,10 @@
-"""Before the judges are asked: judges with planted properties, and what they answer to a plan (:func:`simulate`).
+"""Planning a study: simulated judges (:func:`simulate`) and the effects a test can detect.
 
-The room sits beside ``published``: it may import metrics, schema, results, kernels and errors.
+May import metrics, schema, results, kernels and errors.
 """
 
 from judgestats.design.judges import Judge
 from judgestats.design.simulation import answer_probabilities, simulate
+from judgestats.metrics.bias import minimum_detectable_effect
 
-__all__ = ["Judge", "answer_probabilities", "simulate"]
+__all__ = ["Judge", "answer_probabilities", "minimum_detectable_effect", "simulate"]

@@ -1,4 +1,5 @@
-"""Names and answers that turn up in tables of verdicts: the vocabulary behind :func:`judgestats.ingest.propose`."""
+"""Names and answers that turn up in tables of verdicts: the vocabulary behind
+:func:`judgestats.ingest.suggest_mapping`."""
 
 from __future__ import annotations
 

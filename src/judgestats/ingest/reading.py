@@ -14,7 +14,7 @@ from judgestats.ingest.files import File, Files, is_table, resolve, unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
 from judgestats.ingest.readers import RATING_OPTIONS, Reader, check_options, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
-from judgestats.ingest.searching import UnmappedTable, propose
+from judgestats.ingest.searching import UnmappedTable, suggest_mapping
 from judgestats.ingest.sniffing import column_names, logs, native_reader, plain_name
 from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_numbers
 from judgestats.ingest.wide import melted
@@ -254,7 +254,7 @@ def _kind(table: Any, label: str, frame: Kind | None, columns: Mapped | None) ->
     try:
         kind = kind_of(names)
     except SchemaError:
-        proposal = propose(table)
+        proposal = suggest_mapping(table)
         raise UnmappedTable(
             f"{label}: the columns are not canonical, and no mapping was given.\n{proposal}", proposal
         ) from None

@@ -190,7 +190,7 @@ Found = dict[str, tuple[str | None, str]]
 _SAMPLE = 200_000
 
 
-def propose(table: Any) -> Proposal:
+def suggest_mapping(table: Any) -> Proposal:
     """Suggest how the columns of a table might be mapped onto a canonical frame.
 
     The suggestion goes by names and by values, and gives the reason for each. A column is never taken for an answer
@@ -211,7 +211,7 @@ def propose(table: Any) -> Proposal:
     >>> table = pd.DataFrame({"evaluator": ["g", "g"], "question_id": [1, 1], "repetition": [1, 2],
     ...                       "model_first": ["x", "x"], "model_second": ["y", "y"], "verdict": ["A", "C"],
     ...                       "has_reference": [0, 0]})
-    >>> print(propose(table).options)
+    >>> print(suggest_mapping(table).options)
     --map judge=evaluator,item=question_id,first=model_first,second=model_second,choice=verdict,replicate=repetition
     --labels A=first,C=tie
     """

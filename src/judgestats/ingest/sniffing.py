@@ -10,7 +10,7 @@ from judgestats.errors import SchemaError
 from judgestats.ingest.files import File, Files, is_table, resolve, unpacking
 from judgestats.ingest.readers import Log, Reader
 from judgestats.ingest.registry import NATIVE, reader
-from judgestats.ingest.searching import Proposal, propose
+from judgestats.ingest.searching import Proposal, suggest_mapping
 from judgestats.ingest.tables import call_records, plain_table
 from judgestats.schema.columns import Kind, kind_of
 from judgestats.schema.opening import opened
@@ -19,7 +19,7 @@ Confidence = Literal["native", "canonical", "needs a mapping"]
 
 
 @dataclass(frozen=True)
-class Sniff:
+class DetectedFormat:
     """What a source is taken for.
 
     Attributes
@@ -50,7 +50,7 @@ class Sniff:
     unread: str = ""
 
 
-def sniff(source: Any, *, encoding: str | None = None, max_unpacked: int | None = None) -> Sniff:
+def detect_format(source: Any, *, encoding: str | None = None, max_unpacked: int | None = None) -> DetectedFormat:
     """Tell which reader a source is for, and why.
 
     A native format is recognised by the fields of its records, a canonical table by its column names, never by values
@@ -67,7 +67,7 @@ def sniff(source: Any, *, encoding: str | None = None, max_unpacked: int | None 
 
     Returns
     -------
-    Sniff
+    DetectedFormat
 
     Raises
     ------
@@ -77,7 +77,7 @@ def sniff(source: Any, *, encoding: str | None = None, max_unpacked: int | None 
     Examples
     --------
     >>> import pandas as pd
-    >>> sniff(pd.DataFrame({"repetition": [1, 2], "has_reference": [0, 1]})).confidence
+    >>> detect_format(pd.DataFrame({"repetition": [1, 2], "has_reference": [0, 1]})).confidence
     'needs a mapping'
     """
     if is_table(source):
@@ -86,7 +86,7 @@ def sniff(source: Any, *, encoding: str | None = None, max_unpacked: int | None 
         files = resolve(source, encoding)
         found, why = native_reader(files)
         if found is not None:
-            result = Sniff(found.name, _kind(found), "native", why, len(files.files))
+            result = DetectedFormat(found.name, _kind(found), "native", why, len(files.files))
         else:
             name = plain_name(files)
             result = _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
@@ -124,15 +124,15 @@ def _kind(found: Reader) -> Kind | None:
     return None if found.frame == "either" else found.frame
 
 
-def _table(name: str, table: Any, about: str, count: int) -> Sniff:
+def _table(name: str, table: Any, about: str, count: int) -> DetectedFormat:
     columns = column_names(table)
     try:
         kind = kind_of(columns)
     except SchemaError:
-        proposal = propose(table)
+        proposal = suggest_mapping(table)
         why = f"{about}; its columns ({', '.join(columns)}) are neither those of a known tool nor canonical"
-        return Sniff(name, None, "needs a mapping", why, count, proposal)
-    return Sniff(name, kind, "canonical", f"{about}; it has the columns of a {kind} frame", count)
+        return DetectedFormat(name, None, "needs a mapping", why, count, proposal)
+    return DetectedFormat(name, kind, "canonical", f"{about}; it has the columns of a {kind} frame", count)
 
 
 def column_names(table: Any) -> list[str]:

@@ -1,4 +1,5 @@
-"""Every measure with its question, tried on a data set: :func:`supported`; and the design of it: :func:`describe`."""
+"""Every measure with its question, tried on a data set: :func:`available_measures`; and the design of it:
+:func:`describe`."""
 
 from __future__ import annotations
 
@@ -155,7 +156,7 @@ def _under_cues(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options]
     def take(data: Any, options: Options) -> pd.DataFrame | str:
         if why := unnamed(data, "probe", options):
             return why
-        return options.call(measure, data, blind=options.baseline["probe"])
+        return options.call(measure, data, baseline=options.baseline["probe"])
 
     return take
 
@@ -167,12 +168,12 @@ def _gap_to_people(data: Any, options: Options) -> pd.DataFrame | str:
     everybody = pd.concat([nw.from_native(data).lazy().collect(backend="pandas").to_native(), options.people])
     people = sorted(options.people["judge"].astype(str).unique())
     if "target" in everybody.columns:
-        return options.call(bias.preference_gap, everybody, people=people)
+        return options.call(bias.preference_gap, everybody, humans=people)
     attributes = numeric_attributes(everybody)
     if not attributes:
         return "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
     parts = [
-        options.call(bias.preference_gap, everybody, people=people, attribute=a).assign(bias=a) for a in attributes
+        options.call(bias.preference_gap, everybody, humans=people, attribute=a).assign(bias=a) for a in attributes
     ]
     return pd.concat(parts, ignore_index=True)
 
@@ -227,7 +228,7 @@ def _deviation(data: Any, options: Options) -> pd.DataFrame:
 
 def _attenuation(data: Any, options: Options) -> pd.DataFrame:
     by = [c for c in options.by if c != "condition"]
-    table = options.call(consensus.attenuation, data, identity=dict(options.identity), by=by)
+    table = options.call(consensus.blinding_effect, data, identity=dict(options.identity), by=by)
     return table[table["term"] == "attenuation"]
 
 
@@ -280,7 +281,7 @@ def _with_gold(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options],
 
 def _components(data: Any, options: Options) -> pd.DataFrame:
     """Variance components, where they are quick: a large incomplete design is left to a call of its own."""
-    return options.call(agreement.variance_components, data, most_levels=QUICK)
+    return options.call(agreement.variance_components, data, max_levels=QUICK)
 
 
 def _run_sd(data: Any, options: Options) -> pd.DataFrame:
@@ -307,8 +308,8 @@ PREFERENCE_TRIALS: dict[str, Trial] = {
         "does the judge say the same in both orders?", lambda d, o: _both_orders(o.call(bias.consistency, d))
     ),
     "consistency, over repeats": Trial("does the judge say the same when asked again?", _repeats),
-    "slot_lean": Trial(
-        "does the judge lean to one slot; how often does it tie?", lambda d, o: o.call(bias.slot_lean, d)
+    "position_bias": Trial(
+        "does the judge lean to one slot; how often does it tie?", lambda d, o: o.call(bias.position_bias, d)
     ),
     "gold_agreement": Trial("how often is the judge right?", lambda d, o: o.call(bias.gold_agreement, d)),
     "dark_current": Trial(
@@ -342,7 +343,8 @@ PREFERENCE_TRIALS: dict[str, Trial] = {
     ),
     "kappa": Trial("do two judges give the same verdicts, beyond chance?", _agreeing(agreement.kappa)),
     "alpha": Trial(
-        "do all judges together give the same verdicts?", lambda d, o: o.call(agreement.alpha, d, level="nominal")
+        "do all judges together give the same verdicts?",
+        lambda d, o: o.call(agreement.alpha, d, level_of_measurement="nominal"),
     ),
     "anchoring": Trial("does a label move the verdicts?", _under_cues(invariance.anchoring)),
     "revision": Trial("does the judge revise when the truth is revealed?", lambda d, o: o.call(invariance.revision, d)),
@@ -363,7 +365,7 @@ RATING_TRIALS: dict[str, Trial] = {
     "judge_against_people": Trial("do the judges agree with people as people do with each other?", _with_people),
     "consensus_deviation": Trial("how far is each judge from its peers, or from people?", _deviation),
     "self_excess": Trial("does a judge favour itself?", _self_excess),
-    "attenuation": Trial("does hiding the author shrink that?", _attenuation),
+    "blinding_effect": Trial("does hiding the author shrink that?", _attenuation),
     "rank_correlation": Trial("do two judges rank alike?", lambda d, o: o.call(consensus.rank_correlation, d)),
     "run_sd": Trial("does the judge repeat its score?", _run_sd),
     "score_distribution": Trial(
@@ -380,7 +382,7 @@ RATING_TRIALS: dict[str, Trial] = {
     ),
     "alpha": Trial(
         "do all judges together give the same scores?",
-        _agreeing(agreement.alpha, level=_on_the_same_scale),
+        _agreeing(agreement.alpha, level_of_measurement=_on_the_same_scale),
     ),
     "correlation": Trial(
         "which judges agree with which, item by item?",
@@ -465,7 +467,7 @@ def trials(data: Any) -> dict[str, Trial]:
 # ---- Which measures a data set supports today, and what is missing for the others ------------------------------------
 
 
-def supported(
+def available_measures(
     data: Any,
     identity: Mapping[str, str] | None = None,
     *,
@@ -508,7 +510,7 @@ def supported(
     --------
     >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "1"], "first": ["x", "y"], "second": ["y", "x"],
     ...                       "choice": ["first", "second"]})
-    >>> supported(calls).set_index("measure")["supported"].to_dict()["consistency"]
+    >>> available_measures(calls).set_index("measure")["supported"].to_dict()["consistency"]
     True
     """
     known = references(opened(data).to_native(), humans, gold, baseline)

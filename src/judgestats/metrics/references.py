@@ -1,6 +1,7 @@
 """What verdicts are held against: people (``humans=``), right answers (``gold=``), control conditions (``baseline=``).
 
-One place resolves these arguments for the datasheet, the page, :func:`judgestats.supported` and the command line.
+One place resolves these arguments for the datasheet, the page, :func:`judgestats.available_measures` and the command
+line.
 """
 
 from __future__ import annotations

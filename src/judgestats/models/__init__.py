@@ -1,7 +1,8 @@
 """Models: a formula and a table -> a fit; one grammar, several engines.
 
 :func:`fit` is the door, :class:`Fit` what comes out, :func:`anova` compares fits. Ready-made models of verdicts:
-:func:`strategy_effects`, :func:`position_bias`, :func:`self_preference`, :func:`item_difficulty`, :func:`tie_model`.
+:func:`strategy_effects`, :func:`position_bias_model`, :func:`self_preference`, :func:`item_difficulty`,
+:func:`tie_model`.
 
 Inside, each may import those before it: grammar (formulas), coding (tables to arrays; ``designs``), likelihood and
 ``ml`` (our own engine), verbs (what can be asked of a fit), engines, ``fits`` and ``fitting`` (the door), verdicts.
@@ -12,7 +13,7 @@ May import verdicts, schema, results, kernels and errors; never metrics, ingest,
 from judgestats.models.bias_models import (
     VerdictModel,
     item_difficulty,
-    position_bias,
+    position_bias_model,
     self_preference,
     strategy_effects,
     tie_model,
@@ -27,7 +28,7 @@ __all__ = [
     "anova",
     "fit",
     "item_difficulty",
-    "position_bias",
+    "position_bias_model",
     "self_preference",
     "strategy_effects",
     "tie_model",

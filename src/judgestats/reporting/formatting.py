@@ -78,7 +78,7 @@ WORDS = {
     "second": "second slot",
     "tie": "tie",
     "invalid": "invalid",
-    "lean": "lean to the first slot",
+    "position_bias": "first-position preference",
     "first_share_nontie": "first slot among decided",
     "accuracy": "accuracy",
     "gold_tie": "tie where there is a gold answer",
@@ -162,7 +162,7 @@ OWN_WORDS = {("calibrate", "shift"): "constant added to the scores"}
 WHOLE = ("judges_for_", "runs_for_")
 #: Value at which a term that has one says: nothing found.
 NEUTRAL = {
-    "lean": 0.0,
+    "position_bias": 0.0,
     "first_share_nontie": 0.5,
     "self_excess": 0.0,
     "mean_own": 0.0,

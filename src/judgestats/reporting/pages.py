@@ -405,7 +405,7 @@ class Part:
     Attributes
     ----------
     measure : str
-        A name of :func:`judgestats.supported`.
+        A name of :func:`judgestats.available_measures`.
     picture : callable, optional
         Draws its estimates.
     told : str

@@ -123,7 +123,11 @@ def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, conf
 
 
 def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Markup]:
-    wanted = [t for t in ("consistency", "lean", "accuracy") if sheet.loc[sheet["term"] == t, "estimate"].notna().any()]
+    wanted = [
+        t
+        for t in ("consistency", "position_bias", "accuracy")
+        if sheet.loc[sheet["term"] == t, "estimate"].notna().any()
+    ]
     if wanted:
         rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
         told = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
@@ -137,7 +141,7 @@ def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Markup]:
 
 _READ = {
     "consistency": "Same verdict in both orders: 1 is perfect.",
-    "lean": "Lean: share of first minus share of second; the dashed line is no lean.",
+    "position_bias": "Position bias: share of first minus share of second; the dashed line is no bias.",
     "accuracy": "Accuracy: share of gold answers.",
     "self_excess": "Self-excess: deviation on its own system beyond its severity; the dashed line is none.",
     "mean_others": "Severity: deviation from its peers on others; left of the line is harsh, right is lenient.",

@@ -43,7 +43,7 @@ SECTIONS = {
 _SHOWN_BY = {
     "consistency": ("swap", ""),
     "consistency, over repeats": ("repeats", ""),
-    "slot_lean": ("slots", ""),
+    "position_bias": ("slots", ""),
     "gold_agreement": ("gold", ""),
     "dark_current": ("dark current", ""),
     "delta0": ("Δ0", ""),
@@ -72,7 +72,7 @@ OVERVIEW = (
     ("consistency", ""),
     ("first_twice", ""),
     ("second_twice", ""),
-    ("lean", ""),
+    ("position_bias", ""),
     ("tie", ""),
     ("repeat_consistency", ""),
     ("accuracy", ""),
@@ -87,7 +87,7 @@ OVERVIEW = (
 
 
 def shown_measures(sheet: pd.DataFrame) -> set[str]:
-    """Measures of :func:`judgestats.supported` of which a datasheet shows some number, or some bound.
+    """Measures of :func:`judgestats.available_measures` of which a datasheet shows some number, or some bound.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def to_latex(sheet: pd.DataFrame, *, decimals: int = 3, caption: str | None = No
 
     Examples
     --------
-    >>> row = pd.DataFrame({"judge": ["a_b"], "term": ["lean"], "estimate": [-0.5], "n": [60.0]})
+    >>> row = pd.DataFrame({"judge": ["a_b"], "term": ["position_bias"], "estimate": [-0.5], "n": [60.0]})
     >>> print(to_latex(row).splitlines()[4])
     a\_b & lean to the first slot & $-$0.500 & --- & 60 \\
     """

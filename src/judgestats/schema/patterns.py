@@ -83,7 +83,7 @@ PATTERNS: dict[str, Pattern] = {
     ),
     "delta0": Pattern("preferences", "pair", _BOTH_ORDERS, "task", ("same_subset",)),
     "consistency": Pattern("preferences", "pair", _BOTH_ORDERS, "item"),
-    "slot_lean": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item", ordered=True),
+    "position_bias": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item", ordered=True),
     "answer_rates": Pattern("preferences", "call", {"judge": None, "choice": CHOICES}, "item"),
     "target_sensitivity": Pattern(
         "preferences", "call", _LADDER, "task", ("ladder",), needs=("better",), against=_RIGHT
@@ -192,7 +192,7 @@ PATTERNS: dict[str, Pattern] = {
 UNIT_LEVEL: tuple[str, ...] = (
     "score_matrix",
     "rank_correlation",
-    "attenuation",
+    "blinding_effect",
     "alpha",
     "ac1",
     "judge_against_people",
@@ -204,8 +204,6 @@ UNIT_LEVEL: tuple[str, ...] = (
     "agreement_levels",
     "agreement_shift",
     "agreement_slope",
-    "shift_heterogeneity",
-    "rubric_share",
     "quality_agreement",
     "ordering_accuracy",
     "disagreement",

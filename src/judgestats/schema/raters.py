@@ -399,7 +399,7 @@ def _beside_gold(frame: Any, groups: list[str], against: str) -> tuple[pd.DataFr
     table, kind = _canonical(frame, groups)
     if "gold" not in table.columns:
         raise DesignError(
-            f"against={against!r} needs a column 'gold'. Name a judge, or pass a frame of people's answers."
+            f"reference={against!r} needs a column 'gold'. Name a judge, or pass a frame of people's answers."
         )
     code, labels = answers_of(table, kind, table.get("_order"), "gold")
     table = table.assign(other="gold", other_answer=_shown(labels, kind)[code])
@@ -433,7 +433,7 @@ def _beside_reference(frame: Any, groups: list[str], against: Any) -> tuple[pd.D
         if not chosen.any():
             known = sorted(table["judge"].unique())
             listed = ", ".join(map(repr, ["gold", *known[:10]]))
-            raise DesignError(f"against={against!r} is no judge. Allowed: {listed}.{suggestion(against, known)}")
+            raise DesignError(f"reference={against!r} is no judge. Allowed: {listed}.{suggestion(against, known)}")
         ours, theirs = table[~chosen], table[chosen]
     else:
         ours, kind = _canonical(frame, groups)
@@ -441,14 +441,14 @@ def _beside_reference(frame: Any, groups: list[str], against: Any) -> tuple[pd.D
             data = nw.from_native(against)
         except TypeError:
             raise DesignError(
-                f"against= is {type(against).__name__}. Give 'gold', the name of a judge, or a frame of answers."
+                f"reference= is {type(against).__name__}. Give 'gold', the name of a judge, or a frame of answers."
             ) from None
         present = data.collect_schema().names()
         data = data if "judge" in present else data.with_columns(nw.lit("reference").alias("judge"))
         theirs, other_kind = _canonical(data.to_native(), [g for g in groups if g in present])
         if kind != other_kind:
             raise DesignError(
-                f"The data are {kind}, and against= holds {other_kind}: answers of two kinds cannot agree."
+                f"The data are {kind}, and reference= holds {other_kind}: answers of two kinds cannot agree."
             )
     return _matched(ours, theirs, kind, groups)
 

@@ -310,7 +310,7 @@ def test_bad_tables(change, error, message):
         ({"links": ()}, "empty"),
         ({"by": "prompt", "baseline": "bass"}, "Did you mean 'base'"),
         ({"priors": {"slop": 1}}, "Did you mean 'slope'"),
-        ({"level": 1.5}, "1.5"),
+        ({"performance": 1.5}, "1.5"),
     ],
 )
 def test_bad_options(options, message):

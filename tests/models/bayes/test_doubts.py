@@ -243,9 +243,9 @@ def test_conditions_of_other_names():
     table = means(("open", "hidden"))
     told = H.severity(table, draws=50).check().set_index("what").loc["conditions"]
     assert told["flag"] == "no attenuation: conditions not named"
-    assert "base=" in told["cure"]
+    assert "baseline=" in told["cure"]
     assert "hidden, open" in told["cure"]
-    named = H.severity(table, base="open", against="hidden", draws=50)
+    named = H.severity(table, baseline="open", blinded="hidden", draws=50)
     assert "conditions" not in set(named.check()["what"])
     assert "attenuation" in set(named.table["term"])
 

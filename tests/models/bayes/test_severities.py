@@ -310,7 +310,7 @@ def test_order_of_rows_and_one_score() -> None:
     assert "one score" in get(one.tidy(), "severity", judge="Grok 4")["flag"]
     assert not one.tidy()["term"].str.contains("attenuation").any()
     with pytest.raises(DesignError, match="no condition"):
-        severity(table, base="x", against="y")
+        severity(table, baseline="x", blinded="y")
     with pytest.raises(DesignError, match="two judges"):
         severity(table[table["judge"] == "Grok 4"])
     with pytest.raises(DesignError, match="no parameter"):

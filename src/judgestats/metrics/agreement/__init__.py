@@ -7,12 +7,11 @@ facets, ``components`` fits variances by REML; ``reliability``, ``generalizabili
 from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa
 from judgestats.metrics.agreement.distribution import disagreement, score_distribution
 from judgestats.metrics.agreement.gtheory import decision_study, variance_components
-from judgestats.metrics.agreement.heterogeneity import agreement_slope, shift_heterogeneity
 from judgestats.metrics.agreement.human_agreement import judge_against_people
 from judgestats.metrics.agreement.intraclass import icc
 from judgestats.metrics.agreement.levels import agreement_levels, correlation
 from judgestats.metrics.agreement.quality import ordering_accuracy, quality_agreement
-from judgestats.metrics.agreement.shifts import agreement_shift, cohen_d, rubric_share, shift_tests
+from judgestats.metrics.agreement.shifts import agreement_shift, agreement_slope, cohen_d, shift_tests
 
 __all__ = [
     "ac1",
@@ -29,9 +28,7 @@ __all__ = [
     "kappa",
     "ordering_accuracy",
     "quality_agreement",
-    "rubric_share",
     "score_distribution",
-    "shift_heterogeneity",
     "shift_tests",
     "variance_components",
 ]

@@ -565,7 +565,7 @@ LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 def alpha(
     data: Any,
     *,
-    level: Level = "nominal",
+    level_of_measurement: Level = "nominal",
     by: By = (),
     average_over: By = (),
     interval: Literal["t", "percentile"] | None = "t",
@@ -584,7 +584,7 @@ def alpha(
         other; an invalid call is missing. Ratings: the things are system, item and criterion; the answer is the score.
         Where a judge answered several times on one thing, its calls are told apart by replicate, condition, ..., and
         last by the order shown, and each is a thing of its own.
-    level : {'nominal', 'ordinal', 'interval', 'ratio'}
+    level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}
         What the difference of two answers is. Preferences are nominal, or ordinal with the tie between the two sides.
         Interval alpha of continuous scores needs no more memory than the scores.
     by : str or sequence of str
@@ -633,30 +633,30 @@ def alpha(
     >>> import pandas as pd
     >>> scores = pd.DataFrame({"judge": list("aaabbb"), "system": "s", "item": list("xyzxyz"),
     ...                        "score": [1, 2, 3, 1, 2, 4]})
-    >>> found = alpha(scores, level="interval", interval=None)
+    >>> found = alpha(scores, level_of_measurement="interval", interval=None)
     >>> found[["estimate", "observed_disagreement", "expected_disagreement"]].round(4)
        estimate  observed_disagreement  expected_disagreement
     0     0.878                 0.3333                 2.7333
     """
     data = as_runs(data, average_over, by)
-    choose(level, LEVELS, "level")
+    choose(level_of_measurement, LEVELS, "level_of_measurement")
     if interval is not None:
         choose(interval, ("t", "percentile"), "interval")
     data, column, dependent = resolved(data, by, cluster)
     found, groups = rated(data, by, column)
     values = positions(found.answers)[0]
-    _refuse_unfit(values, level, found.kind)
+    _refuse_unfit(values, level_of_measurement, found.kind)
     plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
     rows = []
     for group in groups:
-        fit = krippendorff(group.units, group.n[None, :], values, level)
+        fit = krippendorff(group.units, group.n[None, :], values, level_of_measurement)
         cells: dict[str, Any] = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
         cells |= {"observed_disagreement": fit.observed[0], "expected_disagreement": fit.expected[0]}
         cells["values"] = fit.values[0]
         if np.isnan(fit.alpha[0]):
             cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
         elif interval is not None:
-            cells |= _resampled(group, float(fit.alpha[0]), values, level, plan)
+            cells |= _resampled(group, float(fit.alpha[0]), values, level_of_measurement, plan)
             cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
         rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)})
     return estimates(rows, list(dict.fromkeys(names(by))), ["observed_disagreement", "expected_disagreement", "values"])
@@ -664,11 +664,14 @@ def alpha(
 
 def _refuse_unfit(values: Floats, level: Level, kind: str) -> None:
     if level == "ratio" and kind == "preferences":
-        raise DesignError("level='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'.")
+        raise DesignError(
+            "level_of_measurement='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'."
+        )
     if level == "ratio" and (values < 0).any():
         raise DesignError(
-            f"level='ratio' needs scores of 0 or more, and the lowest is {values.min():g}. Set scores off the scale to "
-            "missing, or use level='interval'."
+            f"level_of_measurement='ratio' needs scores of 0 or more, and the lowest is {values.min():g}. Set scores "
+            f"off the scale to "
+            "missing, or use level_of_measurement='interval'."
         )
 
 
@@ -710,7 +713,7 @@ INTERVALS: tuple[Interval, ...] = ("asymptotic", "percentile", "bca")
 def kappa(
     data: Any,
     *,
-    against: Any = None,
+    reference: Any = None,
     weights: Weights | None = None,
     pairs: Literal["all", "average", "fleiss"] = "all",
     by: By = (),
@@ -731,7 +734,7 @@ def kappa(
         the things are system, item and criterion; the answer is the score. Where a judge answered several times on one
         thing, its calls are matched by what tells them apart: replicate, condition, ..., and last the order shown. Or
         a tally: ``judge, other, answer, other_answer, n`` (a published table of two raters, say).
-    against : None, 'gold', 'gold_candidate', judge or frame
+    reference : None, 'gold', 'gold_candidate', judge or frame
         None: every pair of judges. ``'gold'``: the column ``gold``; of preferences both answers are then slots (first,
         second, tie), as in the paper and in :func:`gold_agreement`. ``'gold_candidate'``: the same with the answers as
         candidates, as between judges, who may have seen other orders. A judge's name, or a frame with the answers of
@@ -762,7 +765,7 @@ def kappa(
     -------
     pandas.DataFrame
         Term ``kappa``, per ``judge`` and ``other`` where there are pairs; ``n`` counts the things that both answered
-        (for Fleiss, that two or more did), and the flag those that the judge of `against` has not, or not validly,
+        (for Fleiss, that two or more did), and the flag those that the judge of `reference` has not, or not validly,
         answered. Further columns: ``observed`` and ``expected`` agreement; ``z`` and
         ``p_value`` of the hypothesis that kappa is 0, with the standard error that holds there (with clusters the p
         of t, with the interval's standard error). Kappa is NaN, flagged,
@@ -796,24 +799,24 @@ def kappa(
     >>> kappa(table, weights="linear")["estimate"].round(4).tolist()
     [0.4701]
     """
-    data, against = as_runs(data, average_over, by), reference_as_runs(against, average_over)
+    data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     choose(interval, INTERVALS, "interval")
     choose(pairs, ("all", "average", "fleiss"), "pairs")
     if weights is not None:
         choose(weights, ("linear", "quadratic"), "weights")
     planned_or_none(interval, (), n_resamples, seed, conf_level)
     if pairs == "fleiss":
-        if against is not None:
-            raise DesignError("pairs='fleiss' is about all judges at once, and takes no against=.")
+        if reference is not None:
+            raise DesignError("pairs='fleiss' is about all judges at once, and takes no reference=.")
         drawing = (interval, n_resamples, seed, conf_level)
         return panel(data, "kappa", "fleiss", weights, None, by, cluster, drawing)
-    table = _pair_counts(data, by, cluster, against)
+    table = _pair_counts(data, by, cluster, reference)
     plan = planned_or_none(interval, columns_of(table), n_resamples, seed, conf_level)
     column, dependent = column_of(table) if plan is None else None, dependence(table)
     groups = grouping(by, table.columns)
     if pairs == "average":
-        if plan is not None and (against is not None or _counted(data)):
-            raise DesignError("The interval of a mean of pairs needs a frame of all judges, and no against=.")
+        if plan is not None and (reference is not None or _counted(data)):
+            raise DesignError("The interval of a mean of pairs needs a frame of all judges, and no reference=.")
         rows = list(_averages(table, data, groups, weights, plan, dependent))
         return estimates(rows, groups, ["observed", "expected", "pairs"])
     rows = []
@@ -828,7 +831,7 @@ def kappa(
 def ac1(
     data: Any,
     *,
-    against: Any = None,
+    reference: Any = None,
     weights: Weights | None = None,
     labels: Sequence[Any] | None = None,
     by: By = (),
@@ -845,7 +848,7 @@ def ac1(
     ----------
     data : frame
         Preferences or ratings, as :func:`kappa` takes them; answers may be missing.
-    against : None, 'gold', 'gold_candidate', judge or frame
+    reference : None, 'gold', 'gold_candidate', judge or frame
         None: all judges together. Else each judge beside this reference, as in :func:`kappa`: a row per ``judge`` and
         ``other``.
     weights : {None, 'linear', 'quadratic'}
@@ -886,15 +889,15 @@ def ac1(
     data = as_runs(data, average_over, by)
     choose(interval, INTERVALS, "interval")
     term = "ac1" if weights is None else "ac2"
-    if against is not None:
-        table = _pair_counts(data, by, cluster, reference_as_runs(against, average_over))
+    if reference is not None:
+        table = _pair_counts(data, by, cluster, reference_as_runs(reference, average_over))
         return beside(table, term, weights, labels, by, (interval, n_resamples, seed, conf_level))
     return panel(data, term, "gwet", weights, labels, by, cluster, (interval, n_resamples, seed, conf_level))
 
 
 def _pair_counts(data: Any, by: By, cluster: Cluster, against: Any) -> pd.DataFrame:
     if against is not None and _counted(data):
-        raise DesignError("A table of counts names its pairs itself: leave against= out.")
+        raise DesignError("A table of counts names its pairs itself: leave reference= out.")
     return tally(data, "kappa", by, cluster=cluster, baseline=against)
 
 

@@ -214,7 +214,7 @@ def variance_components(
     interactions: bool = True,
     by: By = (),
     average_over: By = (),
-    most_levels: int = MOST_LEVELS,
+    max_levels: int = MOST_LEVELS,
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
     """Variance of scores by judge, system, item and criterion, their two-way interactions, and the rest.
@@ -232,7 +232,7 @@ def variance_components(
         Columns that split the result.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
-    most_levels : int
+    max_levels : int
         An incomplete design with more levels than this, those of its largest effect apart, is refused: REML holds a
         dense table of them.
     conf_level : float
@@ -284,12 +284,12 @@ def variance_components(
     wanted, groups = designs(ratings, facets, by)
     rows: list[dict[str, Any]] = []
     for labels, design in groups:
-        rows += [{**labels, **row} for row in _components(design, wanted, interactions, most_levels, conf_level)]
+        rows += [{**labels, **row} for row in _components(design, wanted, interactions, max_levels, conf_level)]
     return estimates(rows, [*dict.fromkeys(names(by))], EXTRA)
 
 
 def _components(
-    design: Design, wanted: list[str], interactions: bool, most_levels: int, conf_level: float
+    design: Design, wanted: list[str], interactions: bool, max_levels: int, conf_level: float
 ) -> list[dict[str, Any]]:
     effects = design.effects(interactions)
     constant = len(design.y) > 1 and np.ptp(design.y) == 0
@@ -304,7 +304,7 @@ def _components(
     else:
         array = design.array()
         rows = (
-            _by_reml(design, effects, most_levels, conf_level)
+            _by_reml(design, effects, max_levels, conf_level)
             if array is None
             else _by_squares(design, array, effects, conf_level)
         )
@@ -339,15 +339,15 @@ def _by_squares(
 
 
 def _by_reml(
-    design: Design, effects: list[tuple[str, ...]], most_levels: int, conf_level: float
+    design: Design, effects: list[tuple[str, ...]], max_levels: int, conf_level: float
 ) -> list[dict[str, Any]]:
     codes = [design.code(e) for e in effects]
     levels = [int(c.max()) + 1 for c in codes]
-    if sum(levels) - max(levels) > most_levels:
+    if sum(levels) - max(levels) > max_levels:
         raise DesignError(
             f"The design is incomplete, and its effects but the largest have {sum(levels) - max(levels):,} levels, "
-            f"more than most_levels={most_levels:,} for REML. Keep the complete items, use interactions=False or fewer "
-            "facets=, split it with by=, or raise most_levels= (time grows with its cube)."
+            f"more than max_levels={max_levels:,} for REML. Keep the complete items, use interactions=False or fewer "
+            "facets=, split it with by=, or raise max_levels= (time grows with its cube)."
         )
     kept = _told_apart(design.y, codes)
     terms = [*(":".join(effects[i]) for i in kept), "residual"]
@@ -396,7 +396,7 @@ def decision_study(
     systems: int | Iterable[int] | None = None,
     criteria: int | Iterable[int] | None = None,
     runs: int | Iterable[int] = 1,
-    wanted: float = 0.8,
+    target_reliability: float = 0.8,
     by: By = (),
     average_over: By = (),
 ) -> pd.DataFrame:
@@ -412,7 +412,7 @@ def decision_study(
     judges, items, systems, criteria, runs : int or iterable of int
         Numbers of each facet to average over. None takes the observed number (1 where it is not known). The number of
         the object itself does not matter.
-    wanted : float
+    target_reliability : float
         Reliability that is asked for, between 0 and 1.
     by : str or sequence of str
         Columns that split ratings. A table of components brings its own.
@@ -424,9 +424,10 @@ def decision_study(
     pandas.DataFrame
         For each combination of numbers ``generalizability`` (relative: are objects ranked alike?) and ``dependability``
         (absolute, Φ: do they get the same score?); and ``judges_for_generalizability``, ``judges_for_dependability``,
-        ``runs_for_generalizability`` and ``runs_for_dependability``, the smallest numbers that reach `wanted` with the
-        others as given. Columns ``judges``, ``items``, ``systems``, ``criteria``, ``runs`` (NaN where the facet is not
-        in the design) and ``error_variance``. There are no intervals: those of the components say how sure they are.
+        ``runs_for_generalizability`` and ``runs_for_dependability``, the smallest numbers that reach
+        `target_reliability` with the others as given. Columns ``judges``, ``items``, ``systems``, ``criteria``,
+        ``runs`` (NaN where the facet is not in the design) and ``error_variance``. There are no intervals: those of
+        the components say how sure they are.
 
     Raises
     ------
@@ -458,8 +459,10 @@ def decision_study(
     4  judges_for_generalizability     2.000     2.0
     5     judges_for_dependability    10.000    10.0
     """
-    if not 0 < wanted < 1:
-        raise DesignError(f"wanted={wanted} is not a reliability. Allowed: between 0 and 1, 0.8 say.")
+    if not 0 < target_reliability < 1:
+        raise DesignError(
+            f"target_reliability={target_reliability} is not a reliability. Allowed: between 0 and 1, 0.8 say."
+        )
     given = {"judge": judges, "item": items, "system": systems, "criterion": criteria}
     table, keys = _given_components(as_runs(data, average_over, by), by)
     rows: list[dict[str, Any]] = []
@@ -467,7 +470,7 @@ def decision_study(
     for labels, part in grouped:
         study = _Study(part, object)
         numbers = {f: _numbers(given[f], study.levels.get(f), PLURAL[f]) for f in study.facets}
-        found = study.rows(numbers, _numbers(runs, 1, "runs"), wanted)
+        found = study.rows(numbers, _numbers(runs, 1, "runs"), target_reliability)
         rows += [{**dict(zip(keys, labels, strict=True)), **row} for row in found]
     return estimates(rows, keys, (*_COLUMNS, "error_variance"))
 

@@ -1,18 +1,17 @@
-"""Does agreement survive a change of how the judges judge? :func:`agreement_shift`, its tests, :func:`rubric_share`."""
+"""Agreement under two ways of judging, or along temperature: :func:`agreement_shift`, :func:`agreement_slope`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, stdtr, stdtrit
+from scipy.special import bdtr, chdtrc, stdtr, stdtrit
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.kernels.proportions import wilson
@@ -28,6 +27,7 @@ from judgestats.metrics.agreement.levels import (
     Pairs,
     Unit,
     blocks,
+    codes,
     from_draws,
     mean_defined,
     pair_correlations,
@@ -40,13 +40,14 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.rates import Bootstrap
-from judgestats.results import NO_DATA, SMALL_N, UNBOUNDED, estimates, flags
+from judgestats.results import FEW_CLUSTERS, NO_DATA, SMALL_N, UNBOUNDED, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
 
 # ---- Does agreement survive a change of how the judges judge? :func:`agreement_shift` --------------------------------
 
+_INTERVAL = ("std_error", "conf_low", "conf_high")
 #: Column that says whether a rating is of before (0) or after (1).
 SIDE = "_side"
 NOT_POSITIVE = "base not positive"
@@ -60,7 +61,9 @@ def agreement_shift(
     by: By = (),
     average_over: By = (),
     cell: By = (),
+    across: By = (),
     pairs: Pairs = "mean",
+    relative: bool = False,
     unit: Unit = "item",
     method: Method = "pearson",
     flag_at: float = 0.15,
@@ -86,8 +89,13 @@ def agreement_shift(
         Columns averaged over, as in :func:`score_matrix`.
     cell : str or sequence of str
         Columns that make a cell with the system; correlations are taken in each cell, matched, and averaged.
+    across : str or sequence of str
+        Compare the shift between subgroups: columns whose combinations are the subgroups (``domain``, ``system``,
+        ``language``), or ``"pair"``, the pairs of judges.
     pairs : {'mean', 'each'}
         The plain mean of the pairs of judges, or a row for each pair.
+    relative : bool
+        Give the shift as a share of the agreement before, with an interval: term ``relative_shift``.
     unit, method
         As in :func:`correlation`.
     flag_at : float
@@ -102,10 +110,20 @@ def agreement_shift(
         times the shift over ``before``; NaN unless that is positive), ``correlations`` (how many cells x pairs are
         averaged) and ``unit``. Term ``shift``, in correlation units. ``n`` counts the units drawn, items as a rule.
 
+        With `relative`, the term is ``relative_shift``, (r̄_after - r̄_before) / r̄_before: NaN where r̄_before is not
+        positive, without an interval where that of r̄_before reaches 0.
+
+        With `across`, the `by` columns, ``subgroup``, ``other``, the columns of every estimate, ``df`` and ``p_value``.
+        Terms: ``shift`` of each subgroup; ``difference``, the shift of ``subgroup`` minus that of ``other``;
+        ``interaction``, the difference of differences where `across` names two columns of two values;
+        ``heterogeneity``, Cochran's Q, with df and p from chi-square; ``i_squared``, the share of Q beyond its df.
+        ``n`` counts the units drawn, for the last two the subgroups.
+
     Raises
     ------
     DesignError
-        For one judge, a condition that does not occur, or nothing to match.
+        For one judge, a condition that does not occur, nothing to match, or one subgroup (in one of several groups: no
+        test, flagged).
     SchemaError
         If a column is missing.
 
@@ -117,7 +135,18 @@ def agreement_shift(
 
     A mean of subgroups is not the pooled value: r is not linear in the items.
 
-    Source: consensus_illusion paper, Equation 1, Table 3 and Section 4.
+    Relative shifts are descriptive, as correlations do not add up to a total. When `after` is agreement without a
+    shared rubric and `before` with it, minus the relative shift is the paper's share of the agreement that the rubric
+    explains.
+
+    Q is the Wald statistic of equal shifts, with the covariance of the bootstrap draws. Where subgroups share no unit
+    (domains of items) they are drawn apart, and Q is Cochran's own, with inverse variances for weights. Where they do
+    (pairs of judges, systems, temperatures) they are drawn together, the covariance is used, and a flag says so.
+    P-values take the covariance as known; those of differences match their intervals and are not adjusted for their
+    number.
+
+    Source: consensus_illusion paper, Equation 1, Table 3 and Section 4; relative shift: Section 3.3, (0.6225 - 0.239) /
+    0.6225; subgroups: Sections 3.1 and 3.4 (it prints p < 0.01 and p < 0.05 without a statistic).
 
     Examples
     --------
@@ -127,19 +156,45 @@ def agreement_shift(
              model            flag  estimate  relative
     0  DeepSeek-R1  |shift| > 0.15    -0.217   -33.748
     1   Qwen3-235B                    -0.138   -20.690
+    >>> own_rubrics = pd.DataFrame({"before": [0.6225], "after": [0.239]})
+    >>> agreement_shift(own_rubrics, relative=True)[["term", "estimate", "before", "after"]].round(3)
+                 term  estimate  before  after
+    0  relative_shift    -0.616   0.622  0.239
+
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [{"judge": j, "system": "s", "item": f"{d}{i}", "domain": d, "condition": c,
+    ...          "score": e + rng.normal() * (2 if c == "new" and d == "art" else 1)}
+    ...         for d in ("art", "law") for i, e in enumerate(rng.normal(size=60))
+    ...         for c in ("old", "new") for j in "ab"]
+    >>> result = agreement_shift(pd.DataFrame(rows), ("old", "new"), across="domain", n_resamples=300)
+    >>> list(result["term"])
+    ['shift', 'shift', 'difference', 'heterogeneity', 'i_squared']
     """
     choose(method, METHODS, "method")
     choose(unit, UNITS, "unit")
     choose(pairs, PAIRS, "pairs")
     if not flag_at >= 0:
         raise DesignError(f"flag_at={flag_at} is not a distance from 0. The paper's is 0.15.")
+    split = names(across)
+    if split and (after is None or pairs == "each" or relative):
+        raise DesignError(
+            "across= compares subgroups of ratings of two conditions. It needs after=, and goes with neither "
+            "pairs='each' (across='pair' compares the pairs) nor relative=True."
+        )
     if after is None:
-        return _of_values(before, by, flag_at)
-    data = two_sides(before, after, condition, by, cell, cluster, unit, average_over)
+        return _of_values(before, by, flag_at, relative)
+    columns = [] if split == [PAIR] else split
+    data = two_sides(before, after, condition, by, [*names(cell), *columns], cluster, unit, average_over)
     plan = plan_of(data.cluster, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
+    if split:
+        for block in data.blocks:
+            both = matched(_apart(block, columns), method, plan)
+            told = flags(both.told(plan.cluster[0]), data.told)
+            rows += [{**row, "flag": flags(row["flag"], told)} for row in _compared(both, columns, plan)]
+        return estimates(rows, [*data.groups, "subgroup", "other"], ["df", "p_value"], sort=False)
     for block in data.blocks:
-        rows += _shift_rows(matched(block, method, plan), pairs, flag_at, plan)
+        rows += _shift_rows(matched(block, method, plan), pairs, flag_at, plan, relative)
     for row in rows:
         row |= {"unit": unit, "flag": flags(row["flag"], data.told)}
     columns = [*data.groups, *(["judge", "other"] if pairs == "each" else [])]
@@ -280,7 +335,7 @@ def words(paired: bool, plan: Bootstrap) -> str:
     return plan.words.replace("bootstrap of", "paired bootstrap of" if paired else "independent bootstraps of")
 
 
-def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap) -> list[dict[str, Any]]:
+def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap, relative: bool) -> list[dict[str, Any]]:
     if pairs == "each":
         chosen = [({"judge": a, "other": b}, slice(p, p + 1)) for p, (a, b) in enumerate(data.block.pairs)]
     else:
@@ -289,12 +344,17 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap) ->
     for label, p in chosen:
         value = mean_defined(mean_defined(data.r[..., p]))
         draws = mean_defined(mean_defined(data.draws[..., p]))
-        cells = from_draws(float(value[1] - value[0]), draws[:, 1] - draws[:, 0], data.block.n_units, plan, DIFFERENCE)
+        moved = _moved(value[0], value[1], flag_at, relative)
+        if relative:
+            cells = _relative_cells(value, draws, data.block.n_units, plan)
+        else:
+            shift = float(value[1] - value[0])
+            cells = from_draws(shift, draws[:, 1] - draws[:, 0], data.block.n_units, plan, DIFFERENCE)
         used = int((~np.isnan(data.r[0][:, p])).sum())
-        row = {**data.block.key, **label, **_moved(value[0], value[1], flag_at), **cells}
+        row = {**data.block.key, **label, **moved, **cells}
         doubt = flags(
             NO_DATA if not used else "",
-            _moved(value[0], value[1], flag_at)["flag"],
+            moved["flag"],
             data.told(plan.cluster[0], p),
             SMALL_N if data.block.n_units < 30 else "",
             cells["flag"],
@@ -304,15 +364,26 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap) ->
     return rows
 
 
-def _moved(before: float, after: float, flag_at: float) -> dict[str, Any]:
+def _relative_cells(value: Floats, draws: Floats, n_units: int, plan: Bootstrap) -> dict[str, Any]:
+    """The shift over the agreement before: no interval where the interval of that agreement reaches 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cells = from_draws(float(value[1] / value[0] - 1), draws[:, 1] / draws[:, 0] - 1, n_units, plan)
+    if not value[0] > 0:
+        return cells | dict.fromkeys(("estimate", *_INTERVAL), math.nan) | {"flag": ""}
+    if not from_draws(float(value[0]), draws[:, 0], n_units, plan)["conf_low"] > 0:
+        return cells | dict.fromkeys(_INTERVAL, math.nan) | {"flag": UNBOUNDED}
+    return cells
+
+
+def _moved(before: float, after: float, flag_at: float, relative: bool) -> dict[str, Any]:
     """The cells of a shift that need no resamples."""
     shift = float(after - before)
     positive = before > 0
-    beyond = f"|shift| > {flag_at:g}" if abs(shift) > flag_at else ""
+    beyond = f"|shift| > {flag_at:g}" if abs(shift) > flag_at and not relative else ""
     doubt = NOT_POSITIVE if not positive and not math.isnan(before) else ""
     return {
-        "term": "shift",
-        "estimate": shift,
+        "term": "relative_shift" if relative else "shift",
+        "estimate": shift if not relative else shift / float(before) if positive else math.nan,
         "before": float(before),
         "after": float(after),
         "relative": 100 * shift / float(before) if positive else math.nan,
@@ -353,14 +424,255 @@ def values_of(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
     return frame, [c for c in frame.columns if c not in own]
 
 
-def _of_values(table: Any, by: By, flag_at: float) -> pd.DataFrame:
+def _of_values(table: Any, by: By, flag_at: float, relative: bool) -> pd.DataFrame:
     frame, labels = values_of(table, by)
     rows = []
     for record in frame.to_dict("records"):
-        moved = _moved(record["before"], record["after"], flag_at)
-        doubt = NO_DATA if math.isnan(moved["estimate"]) else ""
+        moved = _moved(record["before"], record["after"], flag_at, relative)
+        doubt = NO_DATA if math.isnan(record["after"] - record["before"]) else ""
         rows.append({**{c: record[c] for c in labels}, **moved, "flag": flags(doubt, moved["flag"])})
     return estimates(rows, labels, ["before", "after", "relative"], sort=False)
+
+
+# ---- Does the shift differ between subgroups? ------------------------------------------------------------------------
+
+#: As a value of ``across``: the subgroups are the pairs of judges.
+PAIR = "pair"
+DEPENDENT = "subgroups share units"
+
+
+def _apart(block: Block, split: list[str]) -> Block:
+    """Draw the subgroups apart where no unit is in two of them."""
+    if not split:
+        return block
+    owner = _subgroup_of_units(block, split)
+    if owner is None:
+        return block
+    return replace(block, strata=owner * 2 + (0 if block.strata is None else block.strata))
+
+
+def _subgroup_of_units(block: Block, split: list[str]) -> Ints | None:
+    row, labels = codes(block.rows, split)
+    points: Any = (~np.isnan(block.scores)).any(axis=1)
+    present = np.zeros((len(labels), block.n_units), dtype=bool)
+    for g in range(len(labels)):
+        present[g, block.owner[points[row == g].any(axis=0)]] = True
+    return None if (present.sum(axis=0) > 1).any() else present.argmax(axis=0).astype(np.int64)
+
+
+def _subgroups(data: Matched, split: list[str]) -> tuple[list[tuple[str, ...]], Floats, Floats]:
+    """Names, shifts (G,) and drawn shifts (B, G) of the subgroups."""
+    r, draws = data.r, data.draws
+    if not split:
+        label: list[tuple[str, ...]] = [(f"{a} / {b}",) for a, b in data.block.pairs]
+        value, many = mean_defined(r.swapaxes(1, 2)), mean_defined(draws.swapaxes(2, 3))
+    else:
+        code, table = codes(data.cells, split)
+        label = [tuple(map(str, t)) for t in table.itertuples(index=False)]
+        each, drawn = mean_defined(r), mean_defined(draws)
+        value = np.stack([mean_defined(each[:, code == g]) for g in range(len(label))], axis=-1)
+        many = np.stack([mean_defined(drawn[..., code == g]) for g in range(len(label))], axis=-1)
+    return label, value[1] - value[0], many[:, 1] - many[:, 0]
+
+
+def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str, Any]]:
+    label, shift, draws = _subgroups(data, split)
+    if len(label) < 2 and not data.block.key:
+        raise DesignError(
+            f"Subgroups are compared, and across= gives {len(label)}. Name a column with several values under both "
+            "conditions."
+        )
+    shared = not split or _subgroup_of_units(data.block, split) is None
+    text = [", ".join(t) for t in label]
+    rows = []
+
+    def add(term: str, value: float, drawn: Floats, **more: Any) -> None:
+        cells = from_draws(float(value), drawn, data.block.n_units, plan)
+        if term != "shift":
+            more["p_value"] = _p_value(cells, data.block.n_units, plan.conf_level)
+        doubt = flags(NO_DATA if math.isnan(value) else "", cells["flag"])
+        base = {**data.block.key, "subgroup": "", "other": "", "term": term, **cells, **more}
+        rows.append({**base, "n": data.block.n_units, "method": words(data.paired, plan), "flag": doubt})
+
+    for g, name in enumerate(text):
+        add("shift", shift[g], draws[:, g], subgroup=name)
+    for g in range(len(text)):
+        for h in range(g + 1, len(text)):
+            add("difference", shift[g] - shift[h], draws[:, g] - draws[:, h], subgroup=text[g], other=text[h])
+    if _two_by_two(label):
+        sign = np.array([1.0, -1.0, -1.0, 1.0])
+        add("interaction", float(shift @ sign), draws @ sign)
+    return [*rows, *_homogeneity(data.block.key, shift, draws, shared, data.block.n_units)]
+
+
+def _p_value(cells: dict[str, Any], n_units: int, conf_level: float) -> float:
+    """P-value that goes with Student's interval: below 1 - conf_level where it leaves 0 out."""
+    near = cells["conf_low"] if cells["estimate"] > 0 else -cells["conf_high"]
+    t = near / cells["std_error"] + float(stdtrit(n_units - 1, (1 + conf_level) / 2))
+    return float(2 * stdtr(n_units - 1, -max(t, 0.0))) if cells["std_error"] > 0 else math.nan
+
+
+def _two_by_two(label: list[tuple[str, ...]]) -> bool:
+    return len(label) == 4 and len(label[0]) == 2 and all(len({t[i] for t in label}) == 2 for i in (0, 1))
+
+
+def _homogeneity(key: dict[str, Any], shift: Floats, draws: Floats, shared: bool, n_units: int) -> list[dict[str, Any]]:
+    """Cochran's Q, with the covariance of subgroups that share units."""
+    known = ~np.isnan(shift)
+    shift, draws = shift[known], draws[:, known]
+    draws = draws[~np.isnan(draws).any(axis=1)]
+    lost = some(int((~known).sum()), "subgroup without a shift", "subgroups without a shift")
+    few = FEW_CLUSTERS if n_units < 10 else ""
+    g = shift.size
+    covariance = np.cov(draws, rowvar=False) * n_units / max(n_units - 1, 1)  # that of a sample, as standard errors are
+    q = cochran_q(shift, covariance, shared) if g > 1 and len(draws) > g else math.nan
+    doubt = flags(lost, DEPENDENT if shared else "", few, NO_DATA if math.isnan(q) else "")
+    row = {**key, "subgroup": "", "other": "", "n": g, "flag": doubt}
+    known_q = not math.isnan(q)
+    p = float(chdtrc(g - 1, q)) if known_q else math.nan
+    share = max(0.0, (q - (g - 1)) / q) if known_q and q > 0 else 0.0 if known_q else math.nan
+    test = {
+        **row,
+        "term": "heterogeneity",
+        "estimate": q,
+        "df": g - 1 if g > 1 else math.nan,
+        "p_value": p,
+        "method": "chi-square p",
+    }
+    return [test, {**row, "term": "i_squared", "estimate": share}]
+
+
+def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
+    """Wald statistic of equal values; Cochran's Q where they are independent.
+
+    Parameters
+    ----------
+    value : (G,) float array
+    covariance : (G, G) float array
+    shared : bool
+        Whether the values are dependent; else only the variances are used.
+
+    Returns
+    -------
+    float
+        NaN where the covariance of the differences is singular.
+
+    Examples
+    --------
+    >>> round(cochran_q(np.array([0.22, 0.27, -0.06]), np.diag([0.01, 0.01, 0.01])), 2)
+    6.33
+    """
+    covariance = covariance if shared else np.diag(np.diag(covariance))
+    contrast = np.eye(value.size)[1:] - np.eye(value.size)[0]
+    inside = contrast @ covariance @ contrast.T
+    if not np.isfinite(inside).all() or np.linalg.matrix_rank(inside) < len(inside):
+        return math.nan
+    away = contrast @ value
+    return float(away @ np.linalg.solve(inside, away))
+
+
+# ---- Does agreement change with temperature? -------------------------------------------------------------------------
+
+
+def agreement_slope(
+    ratings: Any,
+    *,
+    over: str = "temperature",
+    by: By = (),
+    average_over: By = (),
+    cell: By = (),
+    unit: Unit = "item",
+    method: Method = "pearson",
+    cluster: Cluster = "auto",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Slope of the mean correlation of the judges over temperature.
+
+    Parameters
+    ----------
+    ratings : frame
+        Ratings or means with the column `over`.
+    over : str
+        A number: ``temperature``.
+    by, cell, unit, method, cluster, n_resamples, seed, conf_level
+        As in :func:`agreement_shift`.
+    average_over : str or sequence of str
+        Columns averaged over, as in :func:`score_matrix`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Term ``slope``: least squares of the mean correlation at each value of `over` on that value. ``n`` counts the
+        values.
+
+    Raises
+    ------
+    DesignError
+        If `over` has fewer than two values (in one of several groups: NaN, flagged), or text.
+    SchemaError
+        If a column is missing.
+
+    Notes
+    -----
+    The bootstrap draws items, the same for all temperatures: the points of the line are dependent, and an OLS standard
+    error would be wrong.
+
+    Source: consensus_illusion paper, Appendix D ("temperature invariance").
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [{"judge": j, "system": "s", "item": str(i), "temperature": t, "score": e + (0.5 + t) * rng.normal()}
+    ...         for i, e in enumerate(rng.normal(size=80)) for t in (0.0, 0.5, 1.0) for j in "ab"]
+    >>> agreement_slope(pd.DataFrame(rows), n_resamples=300)[["term", "estimate", "n"]].round(2)
+        term  estimate    n
+    0  slope     -0.58  3.0
+    """
+    ratings = as_runs(ratings, average_over, [*names(by), *names(cell), over])
+    choose(method, METHODS, "method")
+    choose(unit, UNITS, "unit")
+    grouping(over, nw.from_native(ratings).collect_schema().names(), "ratings")
+    by = [c for c in names(by) if c != over]
+    more = [over, *(c for c in names(cell) if c not in by)]
+    drawn = clustered_by(ratings, [*by, *more], cluster, whole="item")
+    plan = plan_of(drawn.column, n_resamples, seed, conf_level)
+    table, groups = rated(ratings, by, more, drawn.column)
+    refuse_empty(table)
+    try:
+        table[over] = pd.to_numeric(table[over]).astype(float)
+    except (ValueError, TypeError):
+        cure = "a slope needs numbers. Use agreement_shift for two conditions."
+        raise DesignError(f"{over!r} holds text: {cure}") from None
+    named = [c for c in dict.fromkeys([over, *names(cell)]) if c not in groups and c != "system"]
+    rows = [_slope(b, over, method, plan) for b in blocks(table, groups, named, unit, drawn.column)]
+    for row in rows:
+        row["flag"] = flags(row["flag"], drawn.flag)
+    return estimates(rows, groups)
+
+
+def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str, Any]:
+    code, labels = codes(block.rows, [over])
+    x = labels[over].to_numpy(dtype=float)
+    if np.unique(x[~np.isnan(x)]).size < 2 and not block.key:
+        raise DesignError(f"A slope over {over!r} needs two values, got {x.size}.")
+    each = mean_defined(pair_correlations(block, method, whole(block)))
+    (drawn,) = resampled(block, plan, lambda weights: mean_defined(pair_correlations(block, method, weights)))
+    level, many = (np.stack([mean_defined(r[:, code == g]) for g in range(x.size)], axis=-1) for r in (each, drawn))
+    used = ~(np.isnan(level[0]) | np.isnan(x))
+    lost = flags(
+        some(int((~used).sum()), f"{over} without a correlation", f"{over}s without a correlation"),
+        some(int(np.isnan(pair_correlations(block, method, whole(block))).sum()), "pair undefined", "pairs undefined"),
+        some(block.n_missing, "score missing", "scores missing"),
+    )
+    away = x[used] - x[used].mean() if used.any() else x[used]
+    row: dict[str, Any] = {**block.key, "term": "slope", "n": int(used.sum())}
+    if used.sum() < 2:
+        return {**row, "estimate": math.nan, "flag": flags(lost, NO_DATA)}
+    weight = away / (away @ away)
+    cells = from_draws(float(level[0, used] @ weight), many[:, used] @ weight, block.n_units, plan)
+    return {**row, **cells, "flag": flags(lost, cells["flag"])}
 
 
 # ---- Tests of shifts over conditions, where the correlations themselves are all there is: :func:`shift_tests`
@@ -383,7 +695,7 @@ def shift_tests(
     d: D = "average",
     ddof: int = 1,
     alternative: Alternative = "two-sided",
-    m: int | None = None,
+    n_tests: int | None = None,
     means: Means = "refuse",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
@@ -402,7 +714,7 @@ def shift_tests(
         Divisor n - ddof of the variances in it.
     alternative : {'two-sided', 'less', 'greater'}
         Of both tests; ``less``: agreement falls.
-    m : int, optional
+    n_tests : int, optional
         Number of tests for Bonferroni; by default the number of groups. Give it where more were planned.
     means : {'refuse', 'drop'}
         What is done with conditions that are the mean of others. They are no further evidence.
@@ -449,11 +761,16 @@ def shift_tests(
     groups = grouping(by, data.columns, "table") if names(by) else []
     chosen = _without_means(data, labels, means)
     parts = list(chosen[0].groupby(groups, dropna=False, sort=True)) if groups else [((), chosen[0])]
-    planned = len(parts) if m is None else m
+    planned = len(parts) if n_tests is None else n_tests
     if not isinstance(planned, int | np.integer):
-        raise DesignError(f"m={m!r} is not a number of tests. Give how many were planned, or leave m= out.")
+        raise DesignError(
+            f"n_tests={n_tests!r} is not a number of tests. Give how many were planned, or leave n_tests= out."
+        )
     if planned < len(parts):
-        raise DesignError(f"m={m} is fewer than the {len(parts)} tests made. Give the number planned, or leave m= out.")
+        raise DesignError(
+            f"n_tests={n_tests} is fewer than the {len(parts)} tests made. Give the number planned, or leave n_tests= "
+            f"out."
+        )
     rows = []
     for key, part in parts:
         absent = int(part["before"].isna().sum() + part["after"].isna().sum())
@@ -638,87 +955,3 @@ def cohen_d(before: ArrayLike, after: ArrayLike, *, d: D = "pooled", ddof: int =
         a, b = (x.size - ddof, y.size - ddof) if d == "pooled" else (1, 1)
         squares = (a * one + b * two) / (a + b)
     return float((y.mean() - x.mean()) / math.sqrt(squares)) if squares > 0 else math.nan
-
-
-# ---- How much of the agreement is the shared rubric's? :func:`rubric_share` ------------------------------------------
-
-_INTERVAL = ("std_error", "conf_low", "conf_high")
-
-
-def rubric_share(
-    free: Any,
-    shared: Any,
-    *,
-    by: By = (),
-    average_over: By = (),
-    cell: By = (),
-    unit: Unit = "item",
-    method: Method = "pearson",
-    cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
-) -> pd.DataFrame:
-    """Share of the agreement that goes when the judges no longer share the structure of a rubric.
-
-    Parameters
-    ----------
-    free : frame or float
-        Ratings under rubrics of the judges' own, or their mean correlation.
-    shared : frame or float
-        Ratings under the shared structure, or their mean correlation.
-    by, average_over, cell, unit, method, cluster, n_resamples, seed, conf_level
-        As in :func:`agreement_shift`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Term ``rubric_share``, (r̄_shared - r̄_free) / r̄_shared, and the columns ``free`` and ``shared``. NaN where
-        r̄_shared is not positive; without an interval where that of r̄_shared reaches 0.
-
-    Raises
-    ------
-    DesignError, SchemaError
-        As :func:`agreement_shift`.
-
-    Notes
-    -----
-    Descriptive: correlations do not add up to a total. Above 1 where the judges disagree under their own rubrics.
-
-    Source: consensus_illusion paper, Section 3.3: (0.6225 - 0.239) / 0.6225.
-
-    Examples
-    --------
-    >>> rubric_share(0.239, 0.6225)[["term", "estimate", "free", "shared"]].round(3)
-               term  estimate   free  shared
-    0  rubric_share     0.616  0.239   0.622
-    """
-    if isinstance(free, Real) and isinstance(shared, Real):
-        free, shared = float(free), float(shared)
-        value = (shared - free) / shared if shared > 0 else math.nan
-        doubt = NO_DATA if math.isnan(shared - free) else NOT_POSITIVE if not shared > 0 else ""
-        row = {"term": "rubric_share", "estimate": value, "free": free, "shared": shared, "flag": doubt}
-        if names(average_over):
-            raise DesignError("average_over= is of ratings, and these are two correlations. Leave it out.")
-        return estimates([row], (), ["free", "shared"])
-    if isinstance(free, Real) or isinstance(shared, Real | list | tuple):
-        raise DesignError("rubric_share takes two tables of ratings, or two correlations, not one of each.")
-    choose(method, METHODS, "method")
-    choose(unit, UNITS, "unit")
-    data = two_sides(free, shared, "", by, cell, cluster, unit, average_over)
-    plan = plan_of(data.cluster, n_resamples, seed, conf_level)
-    rows = []
-    for block in data.blocks:
-        both = matched(block, method, plan)
-        low, high = mean_defined(mean_defined(both.r))
-        draws = mean_defined(mean_defined(both.draws))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cells = from_draws(float((high - low) / high), 1 - draws[:, 0] / draws[:, 1], block.n_units, plan)
-        if not high > 0:
-            cells |= dict.fromkeys(("estimate", *_INTERVAL), math.nan) | {"flag": NOT_POSITIVE}
-        elif not from_draws(float(high), draws[:, 1], block.n_units, plan)["conf_low"] > 0:
-            cells |= dict.fromkeys(_INTERVAL, math.nan) | {"flag": UNBOUNDED}
-        cells |= {"method": words(both.paired, plan), "n": block.n_units, "term": "rubric_share"}
-        cells["flag"] = flags(cells["flag"], both.told(plan.cluster[0]), data.told)
-        rows.append({**block.key, **cells, "free": float(low), "shared": float(high)})
-    return estimates(rows, data.groups, ["free", "shared"])

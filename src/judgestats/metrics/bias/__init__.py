@@ -7,9 +7,9 @@ from judgestats.metrics.bias.bias_changes import bias_change
 from judgestats.metrics.bias.bias_scores import bias_score
 from judgestats.metrics.bias.gold import accuracy, best_of_accuracy, gold_agreement, score_error
 from judgestats.metrics.bias.human_preferences import preference_gap, preference_rate
-from judgestats.metrics.bias.position import answer_rates, consistency, slot_lean
+from judgestats.metrics.bias.position import answer_rates, consistency, position_bias
 from judgestats.metrics.bias.strategies import compare_strategies, minimum_detectable_effect, pareto_front, recommend
-from judgestats.metrics.bias.verbosity import length_reading
+from judgestats.metrics.bias.verbosity import verbosity_bias
 
 __all__ = [
     "accuracy",
@@ -20,12 +20,12 @@ __all__ = [
     "compare_strategies",
     "consistency",
     "gold_agreement",
-    "length_reading",
     "minimum_detectable_effect",
     "pareto_front",
+    "position_bias",
     "preference_gap",
     "preference_rate",
     "recommend",
     "score_error",
-    "slot_lean",
+    "verbosity_bias",
 ]

@@ -605,7 +605,7 @@ def accuracy(
     Notes
     -----
     Wilson's interval. A verdict is about a response here; for verdicts between two candidates see
-    :func:`gold_agreement`, and for agreement beyond chance :func:`judgestats.kappa` with ``against="gold"``.
+    :func:`gold_agreement`, and for agreement beyond chance :func:`judgestats.kappa` with ``reference="gold"``.
 
     Examples
     --------

@@ -132,7 +132,7 @@ def _by_chance(given: NDArray[np.float64]) -> float:
 def preference_gap(
     calls: Any,
     *,
-    people: Sequence[str] | Mapping[str, str],
+    humans: Sequence[str] | Mapping[str, str],
     target: str | None = None,
     attribute: str | None = None,
     value: str | None = None,
@@ -151,7 +151,7 @@ def preference_gap(
     calls : frame
         Preferences of judges and people alike, the annotators being named in ``judge``, with a target as for
         :func:`bias_score`. Or a tally: ``judge, outcome, n``.
-    people : sequence of str, or mapping
+    humans : sequence of str, or mapping
         The annotators; or ``{column: value}``, which tells people from models (``{"rater_type": "human"}``).
     target, attribute, value
         Who the target is, as for :func:`bias_score`.
@@ -160,7 +160,7 @@ def preference_gap(
         clustered by pair and by annotator. ``fixed``: these annotators; clustered by pair.
     screen : bool
         Leave out annotators who give one answer by slot throughout (at least 10 calls, the target in both slots), with
-        one confidence throughout. They are counted in the flag of ``people`` and of every gap.
+        one confidence throughout. They are counted in the flag of ``humans`` and of every gap.
     confidence : str, optional
         Column of the annotators' confidence; default: ``strength`` or ``confidence`` where there is one.
     ties : {'exact', 'drop', 'half'}
@@ -175,7 +175,7 @@ def preference_gap(
     Returns
     -------
     pandas.DataFrame
-        With a column ``role``: ``person``, an annotator's ``rate``; ``people`` (``judge`` missing), the pooled
+        With a column ``role``: ``person``, an annotator's ``rate``; ``humans`` (``judge`` missing), the pooled
         ``rate``, and ``annotator_agreement`` and ``annotator_kappa`` where two people judged the same pairs; ``judge``,
         its ``rate`` and its ``gap`` on the pairs that people judged too. ``n`` of a gap is the judge's calls. A
         tally gives the rates and gaps only.
@@ -201,7 +201,7 @@ def preference_gap(
     --------
     >>> counts = pd.DataFrame({"judge": ["Ann", "Ann", "Bob", "Bob", "g", "g"], "outcome": ["target", "other"] * 3,
     ...                        "n": [19, 11, 15, 15, 29, 1]})
-    >>> preference_gap(counts, people=["Ann", "Bob"])[["role", "judge", "term", "estimate", "conf_low"]].round(3)
+    >>> preference_gap(counts, humans=["Ann", "Bob"])[["role", "judge", "term", "estimate", "conf_low"]].round(3)
          role judge  term  estimate  conf_low
     0   judge     g  rate     0.967     0.833
     1   judge     g   gap     0.400     0.222
@@ -213,12 +213,12 @@ def preference_gap(
     choose(annotators, ("random", "fixed"), "annotators")
     choose(ties, ("exact", "drop", "half"), "ties")
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
-    marker = _marker(people)
-    _there(calls, {"people": marker, "confidence": names(confidence or ())})
+    marker = _marker(humans)
+    _there(calls, {"humans": marker, "confidence": names(confidence or ())})
     found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
     table, groups = _table(found.calls, by, marker, confidence)
     everyone = _everyone(calls)
-    table = table.assign(_person=_persons(table, people, everyone))
+    table = table.assign(_person=_persons(table, humans, everyone))
     hit, trial = _marks(table, ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
     same = constant(table) if screen and "item" in table else pd.Series(False, index=table.index)
@@ -275,7 +275,7 @@ def _marker(people: Sequence[str] | Mapping[str, str]) -> list[str]:
     if not isinstance(people, Mapping):
         return []
     if len(people) != 1:
-        raise DesignError(f"people= names {len(people)} columns. Give one: {{'rater_type': 'human'}}.")
+        raise DesignError(f"humans= names {len(people)} columns. Give one: {{'rater_type': 'human'}}.")
     return list(people)
 
 
@@ -310,7 +310,7 @@ def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], kno
         for name in names(people):
             if name not in known:
                 raise DesignError(
-                    f"people= names {name!r}, who is not in 'judge'. There are: {', '.join(known)}."
+                    f"humans= names {name!r}, who is not in 'judge'. There are: {', '.join(known)}."
                     f"{suggestion(name, known)}"
                 )
         person = judges.isin(names(people)).to_numpy()

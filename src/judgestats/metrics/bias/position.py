@@ -257,8 +257,10 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataF
 # ---- Which slot does a judge favour, whatever stands in it? ----------------------------------------------------------
 
 
-def slot_lean(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
-    """Shares of the answers by slot, and the lean towards the first.
+def position_bias(
+    calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95, **model_arguments: Any
+) -> pd.DataFrame:
+    """Shares of the answers by position, and the preference for the first.
 
     Parameters
     ----------
@@ -276,46 +278,53 @@ def slot_lean(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level:
     -------
     pandas.DataFrame
         Per judge ``first``, ``second``, ``tie`` and ``invalid`` (shares of all calls; an abstention is a tie);
-        ``lean``, the share of first minus the share of second among valid calls, in [-1, 1]; and
+        ``position_bias``, the share of first minus the share of second among valid calls, in [-1, 1]; and
         ``first_share_nontie``, the share of first among the calls that took a side. ``n`` is the calls in question.
         Where ties are not allowed, ``tie`` is flagged ``forced choice``.
 
     Raises
     ------
     DesignError
-        If the order shown is not known.
+        If the order shown is not known, or for the arguments of the model of position bias, which is
+        :func:`judgestats.models.position_bias_model`.
 
     Notes
     -----
-    The interval of ``lean`` is Newcombe's for the difference of two shares of one sample, built of Wilson's for each:
-    it stays in [-1, 1] and never has zero width. Clustered it is Tango's (1998), of the n that the clusters are worth:
-    where both orders of a pair are there the pair is the unit, and a judge that is the same in both orders of all 350
-    pairs gets 0 ± .011. Only pairs shown in both orders tell a lean apart from candidates
+    The interval of ``position_bias`` is Newcombe's for the difference of two shares of one sample, built of Wilson's
+    for each: it stays in [-1, 1] and never has zero width. Clustered it is Tango's (1998), of the n that the clusters
+    are worth: where both orders of a pair are there the pair is the unit, and a judge that is the same in both orders
+    of all 350 pairs gets 0 ± .011. Only pairs shown in both orders tell a lean apart from candidates
     that happened to be better where they stood.
 
     Examples
     --------
     >>> import pandas as pd
     >>> counts = pd.DataFrame({"judge": "g", "choice": ["first", "second", "tie", "invalid"], "n": [352, 79, 141, 4]})
-    >>> slot_lean(counts)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
+    >>> position_bias(counts)[["term", "estimate", "conf_low", "conf_high", "n"]].round(3)
                      term  estimate  conf_low  conf_high      n
     0               first     0.611     0.571      0.650  576.0
     1              second     0.137     0.111      0.168  576.0
     2                 tie     0.245     0.211      0.282  576.0
     3             invalid     0.007     0.003      0.018  576.0
-    4                lean     0.477     0.415      0.534  572.0
+    4       position_bias     0.477     0.415      0.534  572.0
     5  first_share_nontie     0.817     0.777      0.850  431.0
     """
+    if model_arguments:
+        given = ", ".join(f"{name}=" for name in model_arguments)
+        raise DesignError(
+            f"position_bias() takes by=, cluster= and conf_level=, not {given}. It counts answers by position; the "
+            "mixed model with attribute=, ties= and pooled= is models.position_bias_model()."
+        )
     data = nw.from_native(calls)
     refuse_unknown_order(data, data.collect_schema().names())
-    table = tally(calls, "slot_lean", by, cluster=cluster)
+    table = tally(calls, "position_bias", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     choice = table["choice"].replace({"abstain": "tie"}).to_numpy(dtype=object)
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     rows = []
     for term in ("first", "second", "tie", "invalid"):
         rows += rates(table, groups, term, choice == term, **options)
-    rows += leans(table, groups, "lean", choice == "first", choice == "second", choice != "invalid", **options)
+    rows += leans(table, groups, "position_bias", choice == "first", choice == "second", choice != "invalid", **options)
     sided = np.isin(choice, ["first", "second"])
     rows += rates(table, groups, "first_share_nontie", choice == "first", sided, **options)
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)

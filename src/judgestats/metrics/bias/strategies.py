@@ -357,7 +357,7 @@ def compare_strategies(
     baseline: str | None = "B0",
     method: Method = "corrected",
     adjust: str = "holm",
-    m: int | None = None,
+    n_tests: int | None = None,
     invalid: Invalid = "drop",
     ties: Literal["exact", "drop"] = "exact",
     pairs: int | str | None = None,
@@ -382,7 +382,7 @@ def compare_strategies(
     adjust : str
         Correction of the p-values over all rows of the result: ``'holm'``, any other method of statsmodels'
         ``multipletests``, or ``'none'``.
-    m : int, optional
+    n_tests : int, optional
         How many tests were planned, where that is more than could be made. (A strategy that a judge never ran is
         no test.)
     invalid : {'drop', 'wrong', 'tie'}
@@ -428,11 +428,12 @@ def compare_strategies(
     >>> counts = pd.DataFrame({"judge": "g", "strategy": "S8", "n": [209, 23, 69, 99],
     ...                        "baseline": ["correct", "correct", "wrong", "wrong"],
     ...                        "outcome": ["correct", "wrong", "correct", "wrong"]})
-    >>> compare_strategies(counts, m=20)[["estimate", "conf_low", "conf_high", "statistic", "p_adjusted"]].round(4)
+    >>> compare_strategies(counts, n_tests=20)[["estimate", "conf_low", "conf_high", "statistic",
+    ...     "p_adjusted"]].round(4)
        estimate  conf_low  conf_high  statistic  p_adjusted
     0     0.115    0.0689     0.1604    22.0109      0.0001
     """
-    _check(method, adjust, invalid, ties, m)
+    _check(method, adjust, invalid, ties, n_tests)
     confidence(conf_level)
     column = pairs if isinstance(pairs, str) else None
     kept = [*names(by), *([column] if column else [])]
@@ -465,7 +466,7 @@ def compare_strategies(
             row |= _clustered(row, table[here], cells[:, here], cluster_column, conf_level)
         row["flag"] = flags(row.get("flag", ""), few, dependent, left[i])
         rows.append({**key, "term": "difference", "baseline_only": b, "strategy_only": c, **row})
-    return _adjusted(estimates(rows, groups, EXTRA), baseline, adjust, m, conf_level)
+    return _adjusted(estimates(rows, groups, EXTRA), baseline, adjust, n_tests, conf_level)
 
 
 def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[float, float]:
@@ -525,7 +526,7 @@ def _check(method: str, adjust: str, invalid: str, ties: str, m: int | None) -> 
     choose(invalid, ("drop", "wrong", "tie"), "invalid")
     choose(ties, ("exact", "drop"), "ties")
     if m is not None and not isinstance(m, int | np.integer):
-        raise DesignError(f"m={m!r} is not a number of tests. Allowed: a whole number, 20 say, or None.")
+        raise DesignError(f"n_tests={m!r} is not a number of tests. Allowed: a whole number, 20 say, or None.")
 
 
 def _from_elsewhere(calls: Any) -> bool:
@@ -634,7 +635,7 @@ def _adjusted(
     made = int(known.sum())
     planned = made if m is None else m
     if planned < made:
-        raise DesignError(f"m={m} tests were planned, and {made} could be made. Give m at least that.")
+        raise DesignError(f"n_tests={m} tests were planned, and {made} could be made. Give at least {made}.")
     adjusted = p.copy()
     if adjust != "none" and known.any():
         from statsmodels.stats.multitest import multipletests

@@ -15,7 +15,7 @@ from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.columns import By
 
 
-def length_reading(
+def verbosity_bias(
     calls: Any,
     *,
     expansion: str = "expansion",
@@ -80,7 +80,7 @@ def length_reading(
     --------
     >>> counts = pd.DataFrame({"judge": "g", "bias": ["expansion"] * 3 + ["truncation"],
     ...                        "outcome": ["target", "other", "tie", "target"], "n": [34, 14, 2, 25]})
-    >>> length_reading(counts)[["term", "estimate", "conf_low", "conf_high", "reading"]].round(3)
+    >>> verbosity_bias(counts)[["term", "estimate", "conf_low", "conf_high", "reading"]].round(3)
                       term  estimate  conf_low  conf_high  reading
     0       expansion_bias       0.4     0.092      0.637  verbose
     1  truncation_accuracy       1.0     0.833      1.000  verbose

@@ -5,10 +5,18 @@ how sure they are, ``doubts`` flags them; ``deviations``, ``anonymity``, ``score
 ``calibration`` are public.
 """
 
-from judgestats.metrics.consensus.anonymity import attenuation
+from judgestats.metrics.consensus.anonymity import blinding_effect
 from judgestats.metrics.consensus.calibration import calibrate
 from judgestats.metrics.consensus.correlations import kendall_w, rank_correlation, ranks
 from judgestats.metrics.consensus.deviations import consensus_deviation
 from judgestats.metrics.consensus.scores import score_matrix
 
-__all__ = ["attenuation", "calibrate", "consensus_deviation", "kendall_w", "rank_correlation", "ranks", "score_matrix"]
+__all__ = [
+    "blinding_effect",
+    "calibrate",
+    "consensus_deviation",
+    "kendall_w",
+    "rank_correlation",
+    "ranks",
+    "score_matrix",
+]

@@ -1,10 +1,10 @@
-"""Does the lean towards oneself fade when the names are hidden: :func:`attenuation`."""
+"""Does the lean towards oneself fade when the names are hidden: :func:`blinding_effect`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,12 +33,12 @@ Floats = NDArray[np.float64]
 LEFT_OUT = "judges left out"
 
 
-def attenuation(
+def blinding_effect(
     ratings: Any,
     *,
     condition: str = "condition",
-    base: str = "attributed",
-    against: str = "anonymized",
+    baseline: str = "attributed",
+    blinded: str = "anonymized",
     by: By = (),
     average_over: By = (),
     identity: Mapping[str, str] | None = None,
@@ -46,13 +46,13 @@ def attenuation(
     round_first: int | None = None,
     conf_level: float = 0.95,
     cluster: Cluster = "auto",
-    level: Literal["final", "criterion"] = "final",
-    final: str | None = "final",
+    per_criterion: bool = False,
+    overall_criterion: str | None = "final",
 ) -> pd.DataFrame:
     """Measure by how many percent the deviation on one's own system shrinks between two conditions.
 
     ``100 (|A| - |B|) / |A|``, with A and B the judge's self-excluding consensus deviation on its own system in the
-    conditions `base` and `against`.
+    conditions `baseline` and `blinded`.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def attenuation(
         Ratings or means of both conditions in one frame, told apart by the column `condition`.
     condition : str
         That column.
-    base, against : str
+    baseline, blinded : str
         Its values: with names shown, and with names hidden.
     by : str or sequence of str
         Further columns that split the result.
@@ -76,7 +76,7 @@ def attenuation(
         difference. The interval is that of the unrounded quantity.
     conf_level : float
         Coverage of the intervals.
-    cluster, level, final
+    cluster, per_criterion, overall_criterion
         As in :func:`consensus_deviation`.
 
     Returns
@@ -109,7 +109,7 @@ def attenuation(
     --------
     >>> means = pd.DataFrame({"condition": ["attributed"] * 4 + ["anonymized"] * 4, "judge": ["a", "a", "b", "b"] * 2,
     ...                       "system": ["a", "b"] * 4, "mean": [9.0, 7.0, 8.0, 8.0, 8.5, 7.0, 8.0, 6.0]})
-    >>> attenuation(means)[["judge", "term", "estimate", "flag"]]
+    >>> blinding_effect(means)[["judge", "term", "estimate", "flag"]]
       judge               term  estimate                   flag
     0     a        attenuation      50.0             sd unknown
     1     a     deviation_base       1.0             sd unknown
@@ -122,18 +122,18 @@ def attenuation(
     ratings = as_runs(ratings, average_over, [*names(by), condition])
     by = list(dict.fromkeys(names(by)))
     column = None if cluster is False else clustered_by(ratings, [*by, condition], cluster, whole="item").column
-    data = panel(ratings, [*by, condition], level=level, final=final, cluster=column)
+    data = panel(ratings, [*by, condition], per_criterion=per_criterion, final=overall_criterion, cluster=column)
     sure, own = Uncertainty(data), own_systems(data, identity, family)
     _, _, weights, _ = own_and_others(data, own)
     where = [data.group_labels(g) for g in range(data.n_groups)]
     shown = [c for c in data.by if c != condition]
     found = {str(w[condition]) for w in where}
-    if missing := [c for c in (base, against) if c not in found]:
+    if missing := [c for c in (baseline, blinded) if c not in found]:
         listed = ", ".join(sorted(found))
-        raise DesignError(f"{condition!r} has no {missing[0]!r}. It has: {listed}. Pass base= and against=.")
+        raise DesignError(f"{condition!r} has no {missing[0]!r}. It has: {listed}. Pass baseline= and blinded=.")
     rows: list[dict[str, Any]] = []
     for key in _settings(where, shown):
-        sides = [_side(data, where, {**dict(zip(shown, key, strict=True)), condition: c}) for c in (base, against)]
+        sides = [_side(data, where, {**dict(zip(shown, key, strict=True)), condition: c}) for c in (baseline, blinded)]
         rows += _setting(sure, weights, sides, dict(zip(shown, key, strict=True)), round_first, conf_level)
     return estimates(rows, [*shown, "judge"], sort=False)
 

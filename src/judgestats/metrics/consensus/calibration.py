@@ -71,7 +71,7 @@ def reference_of(
 ) -> Floats:
     """Reference of each unit."""
     if not isinstance(reference, str):
-        target: Floats = against(reference, "final", final, identity)(table, groups).of_cell[table.cell]
+        target: Floats = against(reference, False, final, identity)(table, groups).of_cell[table.cell]
         return target
     if reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and score.")
@@ -290,7 +290,7 @@ def calibrate(
     folds: int = 5,
     by: By = (),
     average_over: By = (),
-    final: str | None = "final",
+    overall_criterion: str | None = "final",
     cluster: Cluster = "auto",
     conf_level: float = 0.95,
     n_resamples: int = 2000,
@@ -325,7 +325,7 @@ def calibrate(
         Further columns that split the result: a map for each (``criterion``, say).
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
-    final : str or None
+    overall_criterion : str or None
         Criterion that holds a final score: taken alone where there is one, else one map serves all criteria.
     cluster : "auto", str or False
         Column whose values are resampled by nature: ``"auto"``, items or what they lie in (``prompt``, ``task``);
@@ -401,12 +401,12 @@ def calibrate(
     if "system" in names(by):
         raise DesignError("by='system' cannot be: a judge has one map for all systems. Leave it out.")
     runs, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
-    table, groups = prepare(runs, by, level="final", final=final, cluster=None)
+    table, groups = prepare(runs, by, per_criterion=False, final=overall_criterion, cluster=None)
     order = {k: shuffled(table.labels[k], seed) for k in ("item", "system")}
     drawn = clustered_by(ratings, names(by), cluster, whole="item")
     within = _lies_in(ratings, table.labels["item"], drawn.column, cluster)
     options = _Options(method, folds, own == "include", seed, n_resamples, conf_level, order, within)
-    target = reference_of(table, groups, reference, final, identity)
+    target = reference_of(table, groups, reference, overall_criterion, identity)
     rows: list[dict[str, Any]] = []
     maps: dict[tuple[str, ...], Fit | None] = {}
     for key, cells in cells_of_judges(table, groups, target, identity or {}):
@@ -416,7 +416,7 @@ def calibrate(
             rows += [{**key, **row, "flag": flags(drawn.flag, row["flag"])} for row in _rows(cells, used, key, options)]
     if output == "ratings":
         scores = to_table(as_scores(nw.from_native(ratings)).to_native())
-        return to_native(mapped(scores, groups, maps, final), ratings)
+        return to_native(mapped(scores, groups, maps, overall_criterion), ratings)
     return estimates(rows, [*groups, "judge"], sort=False)
 
 

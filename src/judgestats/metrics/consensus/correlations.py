@@ -27,7 +27,6 @@ from judgestats.schema.splitting import as_runs, reference_as_runs
 
 # ---- In which order does each judge put the systems, and do the judges concur: :func:`ranks`, :func:`kendall_w`
 
-Level = Literal["final", "criterion"]
 Floats = NDArray[np.float64]
 INCOMPLETE = "systems not scored by every judge left out"
 ALONE = "one judge or system"
@@ -38,8 +37,8 @@ def ranks(
     *,
     by: By = (),
     average_over: By = (),
-    level: Level = "final",
-    final: str | None = "final",
+    per_criterion: bool = False,
+    overall_criterion: str | None = "final",
     ascending: bool = False,
 ) -> pd.DataFrame:
     """Rank the systems within each judge; ties share their average rank.
@@ -52,7 +51,7 @@ def ranks(
         Further columns that split the result.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
-    level, final
+    per_criterion, overall_criterion
         As in :func:`score_matrix`.
     ascending : bool
         False gives rank 1 to the highest score.
@@ -73,7 +72,7 @@ def ranks(
     2     a      z  rank       2.5  3.0
     """
     ratings = as_runs(ratings, average_over, by)
-    scores, groups = scores_of(ratings, by, level, final)
+    scores, groups = scores_of(ratings, by, per_criterion, overall_criterion)
     keys = [*groups, "judge"]
     grouped = scores.groupby(keys, dropna=False)["estimate"]
     scores["rank"] = grouped.rank(method="average", ascending=ascending)
@@ -93,7 +92,12 @@ def ranks(
 
 
 def kendall_w(
-    ratings: Any, *, by: By = (), average_over: By = (), level: Level = "final", final: str | None = "final"
+    ratings: Any,
+    *,
+    by: By = (),
+    average_over: By = (),
+    per_criterion: bool = False,
+    overall_criterion: str | None = "final",
 ) -> pd.DataFrame:
     """Kendall's coefficient of concordance among the judges' orders of the systems, corrected for ties.
 
@@ -105,7 +109,7 @@ def kendall_w(
         Further columns that split the result.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
-    level, final
+    per_criterion, overall_criterion
         As in :func:`score_matrix`.
 
     Returns
@@ -128,7 +132,7 @@ def kendall_w(
     0  kendall_w      0.75  3.0       2   3.0
     """
     ratings = as_runs(ratings, average_over, by)
-    scores, groups = scores_of(ratings, by, level, final)
+    scores, groups = scores_of(ratings, by, per_criterion, overall_criterion)
     parts = scores.groupby(groups, dropna=False) if groups else [((), scores)]
     rows = []
     for key, part in parts:
@@ -162,9 +166,9 @@ def _concordance(scores: Floats, doubt: str) -> dict[str, Any]:
     }
 
 
-def scores_of(ratings: Any, by: By, level: Level, final: str | None) -> tuple[pd.DataFrame, list[str]]:
+def scores_of(ratings: Any, by: By, per_criterion: bool, final: str | None) -> tuple[pd.DataFrame, list[str]]:
     """Score matrix, and the columns that split it."""
-    matrix = score_matrix(ratings, by=by, level=level, final=final)
+    matrix = score_matrix(ratings, by=by, per_criterion=per_criterion, overall_criterion=final)
     groups = [c for c in matrix.columns[: matrix.columns.get_loc("term")] if c not in ("judge", "system")]
     return matrix[[*groups, "judge", "system", "estimate"]], groups
 
@@ -182,7 +186,7 @@ NOT_WHOLE = "levels not whole"
 
 def rank_correlation(
     ratings: Any,
-    against: Any = "peers",
+    reference: Any = "peers",
     *,
     truth: Any = None,
     condition: str = "condition",
@@ -192,8 +196,8 @@ def rank_correlation(
     identity: Mapping[str, str] | None = None,
     cluster: Cluster = "auto",
     conf_level: float = 0.95,
-    level: Level = "final",
-    final: str | None = "final",
+    per_criterion: bool = False,
+    overall_criterion: str | None = "final",
 ) -> pd.DataFrame:
     """Correlate each judge's order of the systems with another order, or its order of the items with the truth.
 
@@ -201,12 +205,12 @@ def rank_correlation(
     ----------
     ratings : frame
         Ratings or means.
-    against : 'peers', frame or (str, str)
+    reference : 'peers', frame or (str, str)
         ``'peers'``: the mean score of the other judges, system by system. A frame: the mean score per ``system`` in
         other ratings or means (people, say). A pair: two values of the column `condition`, in which the judge's own
         scores are compared.
     truth : frame, optional
-        In place of `against`: what is known of each ``item``: ``value`` (a number, empirical risk say) and, if there
+        In place of `reference`: what is known of each ``item``: ``value`` (a number, empirical risk say) and, if there
         are levels, the right ``level`` on the judges' scale. The judge's mean score of an item is correlated with its
         value (or its level, without a value). A ``system`` column, if there is one, is matched too. `ratings` need no
         ``system`` then.
@@ -227,7 +231,7 @@ def rank_correlation(
         share nothing that ``"auto"`` knows; a column names their family, say.
     conf_level : float
         Coverage of the intervals.
-    level, final
+    per_criterion, overall_criterion
         As in :func:`score_matrix`.
 
     Returns
@@ -240,7 +244,7 @@ def rank_correlation(
     Raises
     ------
     DesignError
-        If nothing matches, a condition is absent, or both `against` and `truth` are given.
+        If nothing matches, a condition is absent, or both `reference` and `truth` are given.
     SchemaError
         If a column is missing.
 
@@ -261,18 +265,18 @@ def rank_correlation(
     2     g   off_by_one    3.0000      NaN  6.0
     3     g  off_by_more    0.0000      NaN  6.0
     """
-    ratings, against = as_runs(ratings, average_over, by), reference_as_runs(against, average_over)
+    ratings, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
     methods = [method] if isinstance(method, str) else list(method)
     for m in methods:
         choose(m, METHODS, "method")
     if truth is not None:
-        if not (isinstance(against, str) and against == "peers"):
-            raise DesignError("Give against= (an order of systems) or truth= (what is known of the items), not both.")
+        if not (isinstance(reference, str) and reference == "peers"):
+            raise DesignError("Give reference= (an order of systems) or truth= (what is known of the items), not both.")
         paired, groups = _with_truth(ratings, truth, by)
-    elif isinstance(against, tuple | list):
-        paired, groups = _between(ratings, against, condition, by, identity or {}, level, final)
+    elif isinstance(reference, tuple | list):
+        paired, groups = _between(ratings, reference, condition, by, identity or {}, per_criterion, overall_criterion)
     else:
-        paired, groups = _beside(ratings, against, by, identity or {}, level, final)
+        paired, groups = _beside(ratings, reference, by, identity or {}, per_criterion, overall_criterion)
     things = [c for c in ("system", "item") if c in paired.columns]
     asked = False if truth is None and cluster == "auto" else cluster
     chosen = clustered_by(ratings, [*groups, "judge"], asked, things)
@@ -505,13 +509,13 @@ def _between(
     condition: str,
     by: By,
     identity: Mapping[str, str],
-    level: Level,
+    per_criterion: bool,
     final: str | None,
 ) -> tuple[pd.DataFrame, list[str]]:
     """The judge's own scores in two conditions."""
     if len(pair) != 2:
-        raise DesignError(f"against= takes two conditions, got {len(pair)}: {', '.join(map(str, pair))}.")
-    scores, groups = scores_of(ratings, [*names(by), condition], level, final)
+        raise DesignError(f"reference= takes two conditions, got {len(pair)}: {', '.join(map(str, pair))}.")
+    scores, groups = scores_of(ratings, [*names(by), condition], per_criterion, final)
     groups = [g for g in groups if g != condition]
     scores = _renamed(scores, identity)
     found = scores[condition].astype(str)
@@ -533,12 +537,12 @@ def _refuse_double(table: pd.DataFrame, keys: list[str], where: str) -> None:
 
 
 def _beside(
-    ratings: Any, against: Any, by: By, identity: Mapping[str, str], level: Level, final: str | None
+    ratings: Any, against: Any, by: By, identity: Mapping[str, str], per_criterion: bool, final: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """The judge's scores beside those of its peers, or of a reference."""
-    scores, groups = scores_of(ratings, by, level, final)
+    scores, groups = scores_of(ratings, by, per_criterion, final)
     if isinstance(against, str):
-        choose(against, ("peers",), "against")
+        choose(against, ("peers",), "reference")
         grouped = scores.groupby([*groups, "system"], dropna=False)["estimate"]
         total, count = grouped.transform("sum"), grouped.transform("count")
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -549,7 +553,7 @@ def _beside(
     if "judge" not in present:  # its rows are raters, whatever else the table says of them
         shown = [*groups, "system", "item", "criterion", "score", "mean", "sd", "runs", "n"]
         frame = frame.select(*(c for c in dict.fromkeys(shown) if c in present)).with_columns(nw.lit("").alias("judge"))
-    theirs, shared = scores_of(frame.to_native(), [g for g in groups if g in present], level, final)
+    theirs, shared = scores_of(frame.to_native(), [g for g in groups if g in present], per_criterion, final)
     keys = [*shared, "system"]
     mean = theirs.groupby(keys, dropna=False)["estimate"].mean().rename("y").reset_index()
     known = set(mean["system"])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -456,8 +456,8 @@ def consensus_deviation(
     exclude_self: bool = True,
     conf_level: float = 0.95,
     cluster: Cluster = "auto",
-    level: Literal["final", "criterion"] = "final",
-    final: str | None = "final",
+    per_criterion: bool = False,
+    overall_criterion: str | None = "final",
 ) -> pd.DataFrame:
     """Measure how far each judge scores from the consensus of the others, its own system apart.
 
@@ -490,11 +490,11 @@ def consensus_deviation(
         Column whose values are resampled by nature: intervals are t over its values, from the clusters' sums.
         ``"auto"``: ``item``, or what the items lie in (``prompt``, ``task``), the coarsest with 30 values or more.
         False takes the items as given, and the uncertainty from the runs alone.
-    level : {'final', 'criterion'}
-        ``criterion`` splits the result by criterion.
-    final : str or None
-        Name of the criterion that holds a final score. At the final level it is taken alone where there is one, else
-        all criteria are; at the criterion level it is left out.
+    per_criterion : bool
+        Split the result by criterion.
+    overall_criterion : str or None
+        Name of the criterion that holds a final score. It is taken alone where there is one,
+        else all criteria are; with `per_criterion` it is left out.
 
     Returns
     -------
@@ -556,9 +556,17 @@ def consensus_deviation(
     peers = isinstance(reference, str)
     if peers and reference != "peers":
         raise DesignError(f"reference={reference!r} is not known. Allowed: 'peers', or a frame with system and mean.")
-    source = None if peers else against(reference, level, final, identity)
+    source = None if peers else against(reference, per_criterion, overall_criterion, identity)
     column = None if cluster is False else clustered_by(ratings, names(by), cluster, whole="item").column
-    data = panel(ratings, by, level=level, final=final, cluster=column, exclude_self=exclude_self, reference=source)
+    data = panel(
+        ratings,
+        by,
+        per_criterion=per_criterion,
+        final=overall_criterion,
+        cluster=column,
+        exclude_self=exclude_self,
+        reference=source,
+    )
     if peers and len(data.judges) < 2:
         raise DesignError(
             f"A consensus needs at least two judges; got {', '.join(map(str, data.judges)) or 'none'}. Give more "

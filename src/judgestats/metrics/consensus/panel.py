@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.deviation import consensus, weighted_means
 from judgestats.schema.cells import ABOUT, CellTable, cell_table
 from judgestats.schema.coding import compact, joint
@@ -143,7 +143,7 @@ def no_reference(n_cells: int) -> Reference:
     return Reference(False, np.full(n_cells, -1), np.zeros(0), np.zeros(0), np.zeros(0))
 
 
-def against(frame: Any, level: str, final: str | None, identity: Mapping[str, str] | None) -> Any:
+def against(frame: Any, per_criterion: bool, final: str | None, identity: Mapping[str, str] | None) -> Any:
     """Return a function that lays a reference frame beside a table of cells.
 
     Parameters
@@ -151,8 +151,8 @@ def against(frame: Any, level: str, final: str | None, identity: Mapping[str, st
     frame : frame
         Ratings of a reference panel (with ``judge``: the mean over its judges; without: the rows are raters), or means
         (``mean``, and ``sd``, ``runs``) per ``system`` and, where present, per `by` column, ``item`` and ``criterion``.
-    level : {'final', 'criterion'}
-        Level of the comparison.
+    per_criterion : bool
+        Whether each criterion is compared by itself.
     final : str or None
         Criterion that holds the final score.
     identity : mapping, optional
@@ -163,16 +163,16 @@ def against(frame: Any, level: str, final: str | None, identity: Mapping[str, st
     callable
         Of a CellTable and its `by` columns.
     """
-    return lambda table, by: _matched(table, _means(frame, by, level, final), identity or {})
+    return lambda table, by: _matched(table, _means(frame, by, per_criterion, final), identity or {})
 
 
-def _means(frame: Any, by: Sequence[str], level: str, final: str | None) -> pd.DataFrame:
+def _means(frame: Any, by: Sequence[str], per_criterion: bool, final: str | None) -> pd.DataFrame:
     """Key columns that the reference has, ``mean``, ``variance`` and its ``df``."""
     present = list(nw.from_native(frame).collect_schema().names())
     own = [c for c in by if c in present and c not in ABOUT]
     judge = "judge" if "judge" in present else None
     table = cell_table(frame, own, judge=judge)
-    if level == "final" and final is not None and final in table.labels["criterion"]:
+    if not per_criterion and final is not None and final in table.labels["criterion"]:
         table = table.where(np.asarray(table.label("criterion") == final))
     keys = [*own, *(k for k in ABOUT if k in present)]
     runs = np.asarray(table.runs, dtype=float)
@@ -228,7 +228,6 @@ def _other_criterion(table: CellTable, means: pd.DataFrame) -> bool:
 
 # ---- Ratings as a panel of judges: deviations per unit, their means per judge x system, and linear estimates of those
 
-LEVELS = ("final", "criterion")
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
@@ -313,9 +312,9 @@ class Panel:
 
 
 def prepare(
-    ratings: Any, by: By, *, level: str, final: str | None, cluster: str | None = "item"
+    ratings: Any, by: By, *, per_criterion: bool, final: str | None, cluster: str | None = "item"
 ) -> tuple[CellTable, list[str]]:
-    """Read ratings as cells at a level.
+    """Read ratings as cells.
 
     Parameters
     ----------
@@ -323,9 +322,9 @@ def prepare(
         Ratings or a tally of them.
     by : str or sequence of str
         Columns that split the result.
-    level : {'final', 'criterion'}
-        ``final`` takes the criterion named `final` alone where there is one, else all criteria; ``criterion`` makes
-        the criterion a `by` column, and leaves `final` out where there are others.
+    per_criterion : bool
+        False takes the criterion named `final` alone where there is one, else all criteria; True makes the criterion a
+        `by` column, and leaves `final` out where there are others.
     final : str or None
         Name of the criterion that holds the final score.
     cluster : str or None
@@ -335,9 +334,8 @@ def prepare(
     -------
     CellTable
     list of str
-        The `by` columns, with ``criterion`` at that level.
+        The `by` columns, with ``criterion`` if `per_criterion`.
     """
-    choose(level, LEVELS, "level")
     if cluster == "judge":
         raise DesignError("cluster='judge' cannot be: an estimate is of one judge. Name a column that items lie in.")
     by = [c for c in dict.fromkeys(names(by)) if c not in ("judge", "system")]  # they always split the result
@@ -348,11 +346,11 @@ def prepare(
     criteria = table.labels["criterion"]
     if final is not None and final in criteria:
         is_final = np.asarray(criteria == final, dtype=bool)[table.keys["criterion"]]
-        if level == "final":
+        if not per_criterion:
             table = table.where(is_final)
         elif not is_final.all():
             table = table.where(~is_final)
-    return table, [*by, "criterion"] if level == "criterion" and "criterion" not in by else by
+    return table, [*by, "criterion"] if per_criterion and "criterion" not in by else by
 
 
 def _refuse_split_items(table: CellTable, by: Sequence[str], cluster: str) -> None:
@@ -369,7 +367,7 @@ def panel(
     ratings: Any,
     by: By,
     *,
-    level: str,
+    per_criterion: bool,
     final: str | None,
     cluster: str | None,
     exclude_self: bool = True,
@@ -379,14 +377,14 @@ def panel(
 
     Parameters
     ----------
-    ratings, by, level, final, cluster
+    ratings, by, per_criterion, final, cluster
         As in :func:`prepare`.
     exclude_self : bool
         False deviates from the mean of all judges.
     reference : callable, optional
         Takes the table and the `by` columns, returns the :class:`Reference` to deviate from.
     """
-    table, groups = prepare(ratings, by, level=level, final=final, cluster=cluster)
+    table, groups = prepare(ratings, by, per_criterion=per_criterion, final=final, cluster=cluster)
     source = no_reference(table.n_cells) if reference is None else reference(table, groups)
     peers = consensus(table.cell, table.mean, table.n_cells, exclude_self=exclude_self)
     deviation = table.mean - source.of_cell[table.cell] if source.used else peers.deviation

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import DesignError, choose
+from judgestats.errors import DesignError
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
-from judgestats.metrics.consensus.panel import LEVELS
 from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, estimates, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
@@ -33,9 +32,9 @@ def score_matrix(
     *,
     by: By = (),
     average_over: By = (),
-    level: Literal["final", "criterion"] = "final",
+    per_criterion: bool = False,
     ddof: int = 1,
-    final: str | None = "final",
+    overall_criterion: str | None = "final",
     decimals: int | tuple[int, int] | None = None,
     cluster: Cluster = "auto",
     conf_level: float = 0.95,
@@ -51,12 +50,12 @@ def score_matrix(
     average_over : str or sequence of str
         Columns that split the ratings and are to be averaged over: rows that differ in them count as runs of one
         rating. A column that splits them and is neither here nor in `by` is refused by name.
-    level : {'final', 'criterion'}
-        ``criterion`` gives a row per criterion; ``final`` gives the final score: of a run, the mean of its criteria
-        (of those present, with the flag ``unequal criteria``), or the criterion called `final` where there is one.
+    per_criterion : bool
+        Give a row per criterion, instead of the overall score: of a run, the criterion called `overall_criterion`, or
+        the mean of its criteria where there is none (of those present, with the flag ``unequal criteria``).
     ddof : int
         The sd over runs has the divisor ``runs - ddof``. (Means come with their own sd.)
-    final : str or None
+    overall_criterion : str or None
         Name of the criterion that holds a final score, whose ``gap`` to the mean of the other criteria is checked.
     decimals : int or (int, int), optional
         Decimals to which final score and criteria are printed, for that check: a gap above half a unit of each is
@@ -106,14 +105,17 @@ def score_matrix(
     b       4.0  8.0
     """
     ratings = as_runs(ratings, average_over, by)
-    choose(level, LEVELS, "level")
     data = nw.from_native(ratings)
     present = list(data.collect_schema().names())
     by = [c for c in grouping(names(by), present) if c not in ("judge", "system")]  # they always split the result
     table = cells(ratings, by, ddof)
-    is_final = table["criterion"].to_numpy() == final if final is not None else np.zeros(len(table), dtype=bool)
+    is_final = (
+        table["criterion"].to_numpy() == overall_criterion
+        if overall_criterion is not None
+        else np.zeros(len(table), dtype=bool)
+    )
     groups = [*by, "judge", "system"]
-    if level == "criterion":
+    if per_criterion:
         kept = table[~is_final] if not is_final.all() else table
         scores = kept.assign(_unequal=False, _no_sd=False)
         groups = [*dict.fromkeys([*groups, "criterion"])]

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from judgestats.errors import DesignError
-from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, slot_lean
+from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
@@ -194,7 +194,7 @@ GLOSSARY: dict[str, Entry] = {
     "second": Entry("—", "call", "calls", "no universal direction", "The judge picks the candidate shown second."),
     "tie": Entry("—", "call", "calls", "no universal direction", "The judge calls a tie."),
     "invalid": Entry("—", "call", "calls", "higher", "No verdict could be read."),
-    "lean": Entry(
+    "position_bias": Entry(
         "—", "call", "valid calls", "far from 0", "First minus second: above 0 the judge leans to the first slot."
     ),
     "first_share_nontie": Entry(
@@ -444,8 +444,8 @@ def datasheet(
     pandas.DataFrame
         ``judge``, the `by` columns, ``section``, ``detail`` (step, kind of vacuum, system), the columns of every
         estimate, then ``symbol``, ``level``, ``denominator``, ``bad_direction``, ``meaning``. A section whose data are
-        not there is absent: :func:`judgestats.supported` says why. A judge that shares no item with another one is
-        flagged in every row: their numbers are about different items.
+        not there is absent: :func:`judgestats.available_measures` says why. A judge that shares no item with another
+        one is flagged in every row: their numbers are about different items.
 
     Raises
     ------
@@ -507,7 +507,7 @@ def _preference_sections(
         yield from _instrument_sections(data, present, level, clustered, n_resamples, seed)
     else:
         yield from _if_possible("swap", lambda: consistency(data, **clustered))
-        slots = list(_if_possible("slots", lambda: slot_lean(data, **clustered)))
+        slots = list(_if_possible("slots", lambda: position_bias(data, **clustered)))
         yield from slots or [("answers", answer_rates(data, **clustered))]
     if "replicate" in present:
         yield from _if_possible("repeats", lambda: consistency(data, over="replicate", **clustered))
@@ -565,7 +565,7 @@ def _criterion_sections(
 
 
 def _if_possible(section: str, measure: Callable[[], pd.DataFrame]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The section, unless the design does not support it; `supported` tells the reason."""
+    """The section, unless the design does not support it; `available_measures` tells the reason."""
     try:
         yield section, measure()
     except DesignError:

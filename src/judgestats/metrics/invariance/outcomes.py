@@ -326,7 +326,7 @@ _Rows = list[dict[str, Any]]
 def anchoring(
     calls: Any,
     *,
-    blind: str = "blind",
+    baseline: str = "blind",
     favoured: Favoured | None = None,
     favoured_label: str | None = None,
     by: By = (),
@@ -342,11 +342,11 @@ def anchoring(
     Parameters
     ----------
     calls : frame
-        Preferences with a column ``probe``; each probe is compared with `blind` in the same ``scheme``, where there is
-        such a column. Or counts: a tally ``judge, probe, outcome, n``, the outcome being a candidate, ``tie`` or
+        Preferences with a column ``probe``; each probe is compared with `baseline` in the same ``scheme``, where there
+        is such a column. Or counts: a tally ``judge, probe, outcome, n``, the outcome being a candidate, ``tie`` or
         ``invalid``; or a tally of items, ``judge, probe, baseline, outcome, n`` from
         ``tally(frame, "revision", baseline=blind)``, which gives all that the frame gives.
-    blind : str
+    baseline : str
         The probe without a cue.
     favoured : str, mapping or callable, optional
         The candidate that the cue favours: in every probe, ``{probe: candidate}``, or a function of the probe. By
@@ -422,21 +422,21 @@ def anchoring(
     planned(interval, None, None, n_resamples, seed, conf_level)
     found = study(calls, by, cluster)
     plan = planned(interval, found.clusters, None, n_resamples, seed, conf_level)
-    refuse_no_probe(found, blind, "blind")
-    refuse_unnamed(found.table, blind, favoured)
+    refuse_no_probe(found, baseline, "baseline")
+    refuse_unnamed(found.table, baseline, favoured)
     drawn = plan or Bootstrap("percentile", tuple(found.clusters), None, n_resamples, seed, conf_level)
     shifted = drawn if plan is not None or found.clusters else None
     options: dict[str, Any] = {"conf_level": conf_level, "bootstrap": plan}
     if plan is None and found.clusters:
         options["cluster"] = found.clusters[0]
-    rows = _blind_rows(found, blind, options, drawn if shifted is not None else None)
-    for a in answers(found, blind, favoured, favoured_label):
+    rows = _blind_rows(found, baseline, options, drawn if shifted is not None else None)
+    for a in answers(found, baseline, favoured, favoured_label):
         rows += movement_rows(a, conf_level, shifted, drawn, found.clusters)
-    rows += _tie_rows(found, rows, options) + _sensitivity_rows(found, blind, options)
+    rows += _tie_rows(found, rows, options) + _sensitivity_rows(found, baseline, options)
     columns = [*found.groups, "probe"]
     if found.kind == "calls":
         rows = flag_forced(rows, found.table, columns, _TIE_TERMS)
-    rows = _flag_stated(rows, found, blind, n_items)
+    rows = _flag_stated(rows, found, baseline, n_items)
     return estimates(rows, columns, ("favoured", "p_value")).assign(
         favoured=lambda t: t["favoured"].astype(object).where(t["favoured"].notna(), ""),
         p_value=lambda t: t["p_value"].astype(float),

@@ -143,7 +143,7 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
             f"{measure} reads explanations: it needs a preferences frame with a column 'rationale'. Columns: "
             f"{', '.join(found.table.columns)}."
         )
-    refuse_no_probe(found, blind, "blind")
+    refuse_no_probe(found, blind, "baseline")
     if probe is not None:
         refuse_no_probe(found, probe, "probe")
         kept = found.table[found.table["probe"].isin([blind, probe])].reset_index(drop=True)
@@ -409,7 +409,7 @@ def rationale_shift(
     calls: Any,
     *,
     embed: Embed = None,
-    blind: str = "blind",
+    baseline: str = "blind",
     probe: str | None = None,
     distance: Literal["half", "full"] = "half",
     threshold: float | None = None,
@@ -428,7 +428,7 @@ def rationale_shift(
     embed : callable or mapping, optional
         Function from n texts to an (n, d) array, or ``{name: function}`` for several side by side. By default TF-IDF
         fitted on the explanations at hand: all probes, judges and schemes of the call, each distinct text once.
-    blind, probe : str
+    baseline, probe : str
         The probe without a cue; the one to compare it with (all others by default).
     distance : {'half', 'full'}
         ``(1 - cos)/2``, in [0, 1], or ``1 - cos``, in [0, 2].
@@ -473,7 +473,7 @@ def rationale_shift(
     0  drift       0.5  1.0  tfidf     1.0      2.0
     """
     choose(distance, ("half", "full"), "distance")
-    found, pairs = matched_rationales(calls, by, blind, probe, "rationale_shift")
+    found, pairs = matched_rationales(calls, by, baseline, probe, "rationale_shift")
     texts = [*pairs["text_blind"], *pairs["text"]]
     scale = 0.5 if distance == "half" else 1.0
     columns = [*found.groups, "probe"]
@@ -498,7 +498,7 @@ def rationale_alignment(
     favoured_text: str | Mapping[str, str],
     opposed_text: str | Mapping[str, str],
     embed: Embed = None,
-    blind: str = "blind",
+    baseline: str = "blind",
     probe: str | None = None,
     same_decision: bool = True,
     by: By = (),
@@ -514,7 +514,7 @@ def rationale_alignment(
         Preferences with ``probe`` and ``rationale``.
     favoured_text, opposed_text : str or mapping
         Descriptions of the two labels, or ``{probe: description}``.
-    embed, blind, probe, same_decision, by, n_resamples, seed, conf_level
+    embed, baseline, probe, same_decision, by, n_resamples, seed, conf_level
         As in :func:`rationale_shift`. The default embedder is fitted on explanations and descriptions together.
 
     Returns
@@ -551,7 +551,7 @@ def rationale_alignment(
     1        cue_aligned      0.50  2.0     2.0
     2  cue_aligned_blind      0.00  2.0     2.0
     """
-    found, pairs = matched_rationales(calls, by, blind, probe, "rationale_alignment")
+    found, pairs = matched_rationales(calls, by, baseline, probe, "rationale_alignment")
     fav, opp = (
         _described_by(t, pairs, a) for t, a in ((favoured_text, "favoured_text"), (opposed_text, "opposed_text"))
     )

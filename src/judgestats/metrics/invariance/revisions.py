@@ -85,9 +85,9 @@ _BENT: Mapping[str, tuple[Sequence[Statistic], Callable[[float, float], tuple[fl
 def protocol_difference(
     calls: Any,
     *,
-    one: str = "PBP",
-    two: str = "Baseline",
-    blind: str = "blind",
+    scheme: str = "PBP",
+    reference: str = "Baseline",
+    baseline: str = "blind",
     favoured: Favoured | None = None,
     favoured_label: str | None = None,
     by: By = (),
@@ -102,9 +102,9 @@ def protocol_difference(
     ----------
     calls : frame
         As for :func:`anchoring`, with a column ``scheme``.
-    one, two : str
+    scheme, reference : str
         Values of ``scheme``.
-    blind, favoured, favoured_label, by
+    baseline, favoured, favoured_label, by
         As for :func:`anchoring`.
     interval : {'percentile', 'bca'}
         Bootstrap interval.
@@ -115,8 +115,8 @@ def protocol_difference(
     -------
     pandas.DataFrame
         Per judge and probe the terms of :func:`anchoring` (but ``tie_blind`` and ``sensitivity``), each a difference of
-        `one` and `two`; negative ``lds`` says that `one` is less drawn to the favoured side. ``n`` is the smallest of
-        the samples behind it, ``favoured`` the side.
+        `scheme` and `reference`; negative ``lds`` says that `scheme` is less drawn to the favoured side. ``n`` is the
+        smallest of the samples behind it, ``favoured`` the side.
 
     Raises
     ------
@@ -147,14 +147,14 @@ def protocol_difference(
     """
     choose(interval, ("percentile", "bca"), "interval")
     found = study(calls, by, False)
-    _refuse_unknown((one, two), found)
-    refuse_no_probe(found, blind, "blind")
-    refuse_unnamed(found.table, blind, favoured)
+    _refuse_unknown((scheme, reference), found)
+    refuse_no_probe(found, baseline, "baseline")
+    refuse_unnamed(found.table, baseline, favoured)
     method: Any = interval
     drawn: tuple[tuple[str, ...], str | None] = (("item",), None) if found.kind == "calls" else ((), "_arm")
     plan = Bootstrap(method, *drawn, n_resamples, seed, conf_level)
-    rows = list(_blind_rows(found, one, two, blind, plan))
-    rows += _probe_rows(found, one, two, (blind, favoured, favoured_label), plan)
+    rows = list(_blind_rows(found, scheme, reference, baseline, plan))
+    rows += _probe_rows(found, scheme, reference, (baseline, favoured, favoured_label), plan)
     columns = [*(g for g in found.groups if g != "scheme"), "probe"]
     return estimates(rows, columns, ("favoured",))
 
@@ -162,8 +162,8 @@ def protocol_difference(
 def _refuse_unknown(schemes: tuple[str, str], found: Study) -> None:
     known = sorted(found.table["scheme"].unique())
     if schemes[0] == schemes[1]:
-        raise DesignError(f"one= and two= are both {schemes[0]!r}: a scheme does not differ from itself.")
-    for name, value in zip(("one", "two"), schemes, strict=True):
+        raise DesignError(f"scheme= and reference= are both {schemes[0]!r}: a scheme does not differ from itself.")
+    for name, value in zip(("scheme", "reference"), schemes, strict=True):
         if value not in known:
             raise DesignError(
                 f"{name}={value!r} is not in 'scheme'. It has: {', '.join(filter(None, known)) or 'nothing'}."

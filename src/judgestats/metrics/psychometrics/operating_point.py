@@ -41,7 +41,7 @@ _Row = dict[str, Any]
 
 
 def criterion_shift(
-    calls: Any, base: str, strict: str, *, cluster: Cluster = "auto", conf_level: float = 0.95
+    calls: Any, baseline: str, prompt: str, *, cluster: Cluster = "auto", conf_level: float = 0.95
 ) -> pd.DataFrame:
     """How a prompt moves the tie rate, and what that saves and loses (dark_current paper, Eq. 11).
 
@@ -51,7 +51,7 @@ def criterion_shift(
         Preferences with ``prompt`` and ``stimulus`` (and ``delta``, ``better`` on the ladder); or a tally: ``judge,
         prompt, stimulus, outcome, n`` (and ``delta``), outcomes ``correct``, ``wrong``, ``preference`` (no candidate is
         better), ``tie``, ``invalid`` (set aside).
-    base, strict : str
+    baseline, prompt : str
         The two values of ``prompt`` compared.
     cluster : "auto", str or False
         What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
@@ -100,7 +100,7 @@ def criterion_shift(
     """
     rows: list[_Row] = []
     signals: dict[_Key, _Row] = {}
-    cells = _cells(calls, base, strict, cluster)
+    cells = _cells(calls, baseline, prompt, cluster)
     for key, cell in cells.items():
         signals[key] = _signal(cell, conf_level)
         shift = _difference(cell, "criterion_shift", "tie", conf_level)

@@ -38,7 +38,7 @@ def detection_threshold(
     calls: Any,
     *,
     by: By = (),
-    level: float = 0.75,
+    performance: float = 0.75,
     steps: Sequence[float] | None = None,
     interpolation: Interpolation = "linear",
     cluster: str | None = "task",
@@ -55,7 +55,7 @@ def detection_threshold(
         As for :func:`target_sensitivity`.
     by : str or sequence of str
         Further grouping columns.
-    level : float
+    performance : float
         The sensitivity to be reached.
     steps : sequence of float, optional
         The steps of the ladder, two or more numbers above 0. By default 1, 2, ... up to the largest step at which the
@@ -120,7 +120,7 @@ def detection_threshold(
     for g, key in enumerate(table[groups].iloc[codes.first].to_dict("records")):
         here = table[codes.code == g]
         rng = generator(seed, tuple(map(str, key.values())))
-        row = _row(here, level, named, interpolation, cluster, n_resamples, rng, conf_level)
+        row = _row(here, performance, named, interpolation, cluster, n_resamples, rng, conf_level)
         rows.append({**key, **row, "flag": flags(row["flag"], dependent), "term": "detection_threshold"})
     return estimates(rows, groups)
 

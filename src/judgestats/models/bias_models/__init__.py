@@ -2,7 +2,7 @@
 
 from judgestats.models.bias_models.difficulty import item_difficulty
 from judgestats.models.bias_models.own_systems import self_preference
-from judgestats.models.bias_models.positions import position_bias
+from judgestats.models.bias_models.positions import position_bias_model
 from judgestats.models.bias_models.reports import VerdictModel
 from judgestats.models.bias_models.strategies import strategy_effects
 from judgestats.models.bias_models.ties import tie_model
@@ -10,7 +10,7 @@ from judgestats.models.bias_models.ties import tie_model
 __all__ = [
     "VerdictModel",
     "item_difficulty",
-    "position_bias",
+    "position_bias_model",
     "self_preference",
     "strategy_effects",
     "tie_model",

@@ -45,7 +45,7 @@ OWN_VIEW = " + (0 + order|judge:pair)"
 _SPREADS = {"pair": "sd(content)", "judge:pair": "sd(content|judge)", "judge": "sd(first slot|judge)"}
 
 
-def position_bias(
+def position_bias_model(
     preferences: Any,
     *,
     attribute: str | Sequence[str] | None = None,
@@ -110,7 +110,7 @@ def position_bias(
     >>> choice = ["first" if a == "f" else "second" for a in answers]
     >>> calls = pd.DataFrame({"judge": "g", "item": [str(i // 4) for i in range(80)], "first": ["x", "y"] * 40,
     ...                       "second": ["y", "x"] * 40, "replicate": [0, 0, 1, 1] * 20, "choice": choice})
-    >>> bias = position_bias(calls)
+    >>> bias = position_bias_model(calls)
     >>> bias.table[["judge", "term", "scale", "estimate", "conf_low", "conf_high"]].round(2)
       judge         term              scale  estimate  conf_low  conf_high
     0     g   first slot           log-odds      1.32      0.33       2.31
@@ -120,7 +120,7 @@ def position_bias(
     """
     confidence(conf_level)
     slopes, groups = names(attribute), names(by)
-    found = slotted(preferences, list(dict.fromkeys(["judge", *groups])), "position_bias", slopes, ties)
+    found = slotted(preferences, list(dict.fromkeys(["judge", *groups])), "position_bias_model", slopes, ties)
     table = _tidied(found.table, slopes, groups)
     asked = _Asked(slopes, groups, ties, unsigned, conf_level)
     kinds = ordered_labels(table["group"])

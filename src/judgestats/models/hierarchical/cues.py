@@ -105,7 +105,9 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
         table[name] = table[name].astype(str)
     probes = sorted(set(table["probe"]))
     if blind not in probes:
-        raise DesignError(f"blind={blind!r} is not in 'probe'. It has: {', '.join(probes)}.{suggestion(blind, probes)}")
+        raise DesignError(
+            f"baseline={blind!r} is not in 'probe'. It has: {', '.join(probes)}.{suggestion(blind, probes)}"
+        )
     if len(probes) < 2:
         raise DesignError(f"There is no probe beside {blind!r}: nothing can have moved.")
     kept = table[table["outcome"] != "invalid"]
@@ -453,7 +455,7 @@ _MEANING = {
 def susceptibility(
     counts: Any,
     *,
-    blind: str = "blind",
+    baseline: str = "blind",
     favoured: Favoured | None = None,
     favoured_label: str | None = None,
     against: str | None = None,
@@ -473,7 +475,7 @@ def susceptibility(
     counts : frame, or mapping of str to frame
         Preferences with a column ``probe`` (and ``scheme``); or their tally ``judge, probe, outcome, n``; or
         ``{probe: table}``, each with ``judge``, ``scheme`` and one column of counts for each outcome, as printed.
-    blind : str
+    baseline : str
         The probe without a cue.
     favoured, favoured_label
         The candidate that the cue favours, as for :func:`judgestats.anchoring`; one candidate in each probe.
@@ -529,7 +531,7 @@ def susceptibility(
     >>> susceptibility({"blind": blind, "truth": truth}, favoured="llm").tidy()  # doctest: +SKIP
     """
     confidence(conf_level)
-    data = outcomes(counts, blind, reference)
+    data = outcomes(counts, baseline, reference)
     sides = favoured_sides(counts, data, favoured, favoured_label)
     wanted = scales(PRIORS, priors)
     compared = data.compared(against)

@@ -567,7 +567,7 @@ def psychometric(
     quality: str | None = None,
     links: Sequence[Link] = LINKS,  # type: ignore[assignment]
     baseline: str | None = None,
-    level: float = 0.75,
+    performance: float = 0.75,
     wider: bool = True,
     priors: Mapping[str, float] | None = None,
     draws: int = 1000,
@@ -594,7 +594,7 @@ def psychometric(
         Rao and Kupper's model, Glenn and David's; each is fitted.
     baseline : str, optional
         Condition that the others are compared with; required where `by` has several values.
-    level : float
+    performance : float
         Share of correct answers at the threshold, a tie not being correct.
     wider : bool
         Whether each model is fitted once more with priors twice as wide. False saves half of the time; what the prior
@@ -646,7 +646,7 @@ def psychometric(
     >>> psychometric(counts, by="prompt", baseline="base").tidy()  # doctest: +SKIP
     """
     confidence(conf_level)
-    confidence(level)
+    confidence(performance)
     asked = [choose(k, LINKS, "links") for k in ([links] if isinstance(links, str) else links)]
     if not asked:
         raise DesignError("links= is empty. Give 'logit', 'probit' or both.")
@@ -664,10 +664,10 @@ def psychometric(
     )
     found = [_topped(base, drawn, stated) for drawn in found]
     fits = {
-        key: Fitted(own, drawn, consequences(own, drawn.values, level), _prior(own, scale, seed))
+        key: Fitted(own, drawn, consequences(own, drawn.values, performance), _prior(own, scale, seed))
         for (key, (own, scale)), drawn in zip(models.items(), found, strict=True)
     }
-    rows = curve_rows(fits, by, level, conf_level)
+    rows = curve_rows(fits, by, performance, conf_level)
     first = next(iter(fits.values()))
     whole = Draws(
         {f"{link}, {name}: {k}": v for (link, name), f in fits.items() for k, v in f.draws.values.items()},

@@ -87,7 +87,7 @@ CURES = {
     ALL_ZERO: "If the runs were not really equal, give their sd; else give raw scores of several items.",
     POOLED_SD: "Give 'sd' and 'runs' of every mean, or raw scores.",
     NO_NOISE: "Give 'sd' and 'runs' of every mean, or raw scores of several items.",
-    TOGETHER: "Choose one criterion, or name the one with the overall score: final=.",
+    TOGETHER: "Choose one criterion, or name the one with the overall score: overall_criterion=.",
     OTHER_ITEMS: "Keep the items that all judges scored: their difficulty now counts as noise.",
     ASIDE: "Look why they are missing: a judge that refuses bad answers looks mild.",
     NO_OWN: "Name who is who, as in the table: identity={system: judge}. There is no self-preference without.",

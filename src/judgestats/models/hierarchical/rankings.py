@@ -693,7 +693,7 @@ def strategies(
     strategy: str = "strategy",
     item: By = "item",
     margin: float = 2.0,
-    level: float = 0.05,
+    significance_level: float = 0.05,
     selected: bool | None = None,
     ties: str = "exact",
     invalid: str = "drop",
@@ -727,7 +727,7 @@ def strategies(
         What is judged; calls without it are margins.
     margin : float
         Percentage points from which on an effect is real.
-    level : float
+    significance_level : float
         Level of McNemar's test, which may miss an effect; divide it by the number of tests for a Bonferroni bound.
     selected : bool, optional
         Whether the table prints selected comparisons only. None: so it is where some judge lacks a strategy, or
@@ -776,7 +776,7 @@ def strategies(
     go together otherwise. From margins, ``extreme`` is an odds ratio of exp(10) or exp(-10).
     Debiasing paper, Section 3.5 and Appendix D, Tables 1 and 4.
     """
-    _options(dependence, margin, level, conf_level)
+    _options(dependence, margin, significance_level, conf_level)
     known = scales(PRIORS, priors)
     found = read(data, baseline, judge, strategy, item, ties, invalid)
     laws, why = _laws(found, dependence)
@@ -793,7 +793,7 @@ def strategies(
     drawn = [replace(d, tops=tops(d, known)) for d in drawn]
     for law, arms, own_draws in zip(laws, designs, drawn, strict=True):
         flag = flags(why, SELECTED if partial else "")
-        rows += choice_rows(arms, own_draws, known, margin, level, conf_level, flag)
+        rows += choice_rows(arms, own_draws, known, margin, significance_level, conf_level, flag)
         again, before = _replicated(arms, own_draws, known, seed)
         predicted.append(_beside(arms, again, before, own_draws.method))
         own = [*convergence(own_draws, stated), *foreseen(own_draws), *_predicted(arms, again)]
@@ -814,7 +814,7 @@ def _options(dependence: str, margin: float, level: float, conf_level: float) ->
     if not 0 <= margin < 100:
         raise DesignError(f"margin={margin!r} is in percentage points. Allowed: 0 to below 100; use 2, say.")
     if not 0 < level < 1:
-        raise DesignError(f"level={level!r} is no level of a test. Allowed: between 0 and 1; use 0.05, say.")
+        raise DesignError(f"significance_level={level!r} is not allowed. It must be between 0 and 1, for example 0.05.")
 
 
 def _laws(arms: Arms, dependence: str) -> tuple[tuple[str, ...], str]:

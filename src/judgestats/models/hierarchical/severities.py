@@ -373,9 +373,9 @@ def severity(
     identity: Mapping[str, str] | None = None,
     reference: Any = None,
     condition: str | None = None,
-    base: str | None = None,
-    against: str | None = None,
-    final: str | None = "final",
+    baseline: str | None = None,
+    blinded: str | None = None,
+    overall_criterion: str | None = "final",
     average_over: By = (),
     priors: Mapping[str, Any] | None = None,
     draws: int = 1000,
@@ -406,10 +406,10 @@ def severity(
         as another judge that has no system of its own; without the column `condition` it belongs to no condition.
     condition : str, optional
         Column; by default ``condition`` where there is one.
-    base, against : str, optional
+    baseline, blinded : str, optional
         Conditions whose self-preference is compared; by default ``attributed`` and ``anonymized``. Conditions of other
         names are not compared until they are named here: there is then no ``attenuation``, and ``check()`` says so.
-    final : str or None
+    overall_criterion : str or None
         Criterion that holds a final score; without it criteria are averaged, with the mean of their sds.
     average_over : str or sequence of str
         Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
@@ -428,9 +428,9 @@ def severity(
         Rows by condition, judge and system: ``severity`` (how far a judge scores below the average judge; positive is
         severe), ``severity_to_reference``, ``quality`` (on the scale, of an average judge), ``self_preference`` (apart
         from taste), ``own_excess`` (what the judge gives its own system beyond severity and quality, taste included),
-        ``mean_self_preference``, ``sd_*``; per judge ``attenuation`` = |self-preference in `base`| - |in `against`| and
-        ``attenuation_ratio`` = |against| / |base| (posterior median, no std_error), the same of the excess
-        (``excess_attenuation``, ``excess_ratio``), and ``mean_attenuation``, ``mean_excess_attenuation``.
+        ``mean_self_preference``, ``sd_*``; per judge ``attenuation`` = |self-preference in `baseline`| - |in
+        `blinded`| and ``attenuation_ratio`` = |against| / |base| (posterior median, no std_error), the same of the
+        excess (``excess_attenuation``, ``excess_ratio``), and ``mean_attenuation``, ``mean_excess_attenuation``.
         ``probability`` is that of a value above 0; of a ratio, below 1.
 
     Raises
@@ -463,8 +463,8 @@ def severity(
     """
     confidence(conf_level)
     ratings, reference = as_runs(ratings, average_over), reference_as_runs(reference, average_over)
-    data, doubts = panel(ratings, identity, reference, condition, final)
-    pair = _compared(data, base, against)
+    data, doubts = panel(ratings, identity, reference, condition, overall_criterion)
+    pair = _compared(data, baseline, blinded)
     chosen = _priors(data, priors or {})
     sds = None if sampled else posterior(data, chosen, draws=draws * chains, seed=seed)
     if sds is None or (sampled is None and sds.pareto_k > MOST_PARETO):
@@ -523,7 +523,9 @@ def _not_compared(data: Panel) -> list[dict[str, Any]]:
     """The row of ``checks`` on conditions of which it is not known which one hides the names."""
     if len(data.conditions) < 2 or not data.own.any():
         return []
-    cure = f"Name two of them: base= (names shown), against= (names hidden). Conditions: {', '.join(data.conditions)}."
+    cure = (
+        f"Name two of them: baseline= (names shown), blinded= (names hidden). Conditions: {', '.join(data.conditions)}."
+    )
     return [finding("conditions", float(len(data.conditions)), NOT_COMPARED, cure)]
 
 

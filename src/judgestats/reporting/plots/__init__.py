@@ -18,7 +18,7 @@ from judgestats.reporting.plots.levels import (
 )
 from judgestats.reporting.plots.matrices import deviation_matrix, score_matrix
 from judgestats.reporting.plots.predictions import predictive
-from judgestats.reporting.plots.preferences import length_reading, preference_gaps
+from judgestats.reporting.plots.preferences import preference_gaps, verbosity_bias
 from judgestats.reporting.plots.probes import anchoring, rationale_shift, revision
 from judgestats.reporting.plots.scatter import bias_map, bias_scores, metrology_map, stable_positional
 
@@ -37,7 +37,6 @@ __all__ = [
     "forest",
     "icc",
     "kappa_matrix",
-    "length_reading",
     "metrology_map",
     "operating_point",
     "pareto",
@@ -52,4 +51,5 @@ __all__ = [
     "stable_positional",
     "strategies",
     "variance_components",
+    "verbosity_bias",
 ]

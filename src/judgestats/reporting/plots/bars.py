@@ -192,7 +192,7 @@ def answers(estimates: pd.DataFrame, *, ax: Any = None, title: str | None = None
     Parameters
     ----------
     estimates : pandas.DataFrame
-        A result of :func:`slot_lean`, or a datasheet that has it.
+        A result of :func:`position_bias`, or a datasheet that has it.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional

@@ -117,14 +117,16 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     return ax
 
 
-def decision_study(study: pd.DataFrame, *, wanted: float = 0.8, ax: Any = None, title: str | None = None) -> Any:
+def decision_study(
+    study: pd.DataFrame, *, target_reliability: float = 0.8, ax: Any = None, title: str | None = None
+) -> Any:
     """Draw reliability against the number of judges, a line for each number of items, runs or group.
 
     Parameters
     ----------
     study : pandas.DataFrame
         A result of :func:`decision_study`.
-    wanted : float
+    target_reliability : float
         Reliability that was asked for there, drawn as a line.
     ax : sequence of matplotlib.axes.Axes, optional
         An axes for generalizability and one for dependability.
@@ -165,7 +167,7 @@ def decision_study(study: pd.DataFrame, *, wanted: float = 0.8, ax: Any = None, 
         axes[0].figure.set_size_inches(1.2 + 3.5 * len(terms) + (2.0 if len(lines) > 1 else 0.8), 3.9)
     for panel, term in zip(axes, terms, strict=True):
         grid(panel)
-        panel.axhline(wanted, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        panel.axhline(target_reliability, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         for i, line in enumerate(lines):
             _curve(panel, here[(here["term"] == term) & (here["_line"] == line)], along, i)
             _ring(panel, _enough(study, term, along, line), here, term, line, along)
@@ -175,7 +177,15 @@ def decision_study(study: pd.DataFrame, *, wanted: float = 0.8, ax: Any = None, 
         named(panel, f"number of {along}", "reliability" if panel is axes[0] else "")
         panel.set_title(_TERMS[term], fontsize=TEXT, color=INK, loc="left")
     end = axes[0].get_xlim()[1]
-    axes[0].text(end, wanted - 0.015, f"wanted: {wanted:g}", fontsize=SMALL, color=MUTED, va="top", ha="right")
+    axes[0].text(
+        end,
+        target_reliability - 0.015,
+        f"wanted: {target_reliability:g}",
+        fontsize=SMALL,
+        color=MUTED,
+        va="top",
+        ha="right",
+    )
     _legend(axes[-1], study, terms, lines, along)
     headed(axes if len(axes) > 1 else [*axes, axes[0]], title)
     return axes

@@ -48,7 +48,7 @@ ROLES = {
 }
 #: As many crosses are labelled where they are; more get a legend.
 MOST_LABELS = 5
-#: Class of :func:`length_reading` -> colour of its region.
+#: Class of :func:`verbosity_bias` -> colour of its region.
 CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": "#e6e9ee"}
 
 
@@ -128,7 +128,7 @@ def _told_of_people(ax: Any, gaps: pd.DataFrame) -> None:
         below(ax, f"among people: {', '.join(told)}")
 
 
-def length_reading(
+def verbosity_bias(
     readings: pd.DataFrame,
     *,
     margin: float = 0.2,
@@ -142,9 +142,9 @@ def length_reading(
     Parameters
     ----------
     readings : pandas.DataFrame
-        A result of :func:`length_reading`.
+        A result of :func:`verbosity_bias`.
     margin, chance, recognised : float
-        As they were given to :func:`length_reading`.
+        As they were given to :func:`verbosity_bias`.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional
@@ -164,17 +164,17 @@ def length_reading(
     --------
     >>> rows = pd.DataFrame({"judge": "g", "term": ["expansion_bias", "truncation_accuracy"], "estimate": [0.5, 0.9],
     ...                      "conf_low": [0.3, 0.7], "conf_high": [0.7, 0.97], "reading": "verbose"})
-    >>> [t.get_text() for t in length_reading(rows).texts]
+    >>> [t.get_text() for t in verbosity_bias(rows).texts]
     ['verbose', 'quality-sensitive', 'indifferent', 'g']
     """
     wanted = ["expansion_bias", "truncation_accuracy"]
-    here = chosen(readings, wanted, "judge", "conf_low", "conf_high", "reading", source="length_reading")
+    here = chosen(readings, wanted, "judge", "conf_low", "conf_high", "reading", source="verbosity_bias")
     here = here.assign(_row=names_of(here))
     one_row_each(here, ["_row", "term"])
     bias, right = (here[here["term"] == t].set_index("_row") for t in wanted)
     both = bias["estimate"].notna() & right["estimate"].reindex(bias.index).notna()
     judges, absent = list(bias.index[both]), [j for j in distinct(here["_row"]) if not both.get(j, False)]
-    chosen(here[here["_row"].isin(judges)], wanted, source="length_reading")
+    chosen(here[here["_row"].isin(judges)], wanted, source="verbosity_bias")
     many = len(judges) > MOST_LABELS
     ax = new_axes(ax, 6.2 + (0.4 + label_width(shortened(judges)) if many else 0), 4.8)
     ax.set(xlim=(-1.04, 1.04), ylim=(-0.03, 1.03), xticks=np.arange(-1, 1.1, 0.5), yticks=np.arange(0, 1.1, 0.25))
