@@ -68,6 +68,23 @@ def test_a_row_of_latex_begins_with_no_option(name, cell):
     assert to_latex(rows).splitlines()[4].startswith(f"{cell} & ")
 
 
+def test_a_caption_makes_a_centred_table_environment():
+    rows = pd.DataFrame({"judge": ["a_b"], "term": ["lean"], "estimate": [-0.5], "n": [60.0]})
+    assert to_latex(rows, caption="x & y").splitlines() == [
+        r"\begin{table}",
+        r"\centering",
+        r"\caption{x \& y}",
+        r"\begin{tabular}{llrlr}",
+        r"\toprule",
+        r"judge & measure & estimate & interval & n \\",
+        r"\midrule",
+        r"a\_b & lean to the first slot & $-$0.500 & --- & 60 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+
+
 def test_decimals_are_an_argument(sheet):
     assert "0.667" not in to_markdown(
         sheet.head(0).reindex(range(1)).assign(judge="a", term="lean", estimate=2 / 3), decimals=1
