@@ -107,19 +107,21 @@ def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = No
     if node.kind == "call" and node.value != "I":
         named = {p.value: evaluate(p.parts[0], frame, fitted) for p in node.parts if p.kind == "keyword"}
         if fitted is not None and node.value in TRANSFORMS:
-            transform = fitted.setdefault(written(node), None) or _transform(node.value)
-            fitted[written(node)] = transform
-            return transform(*map(_whole, parts), **{name: _whole(value) for name, value in named.items()})
+            if (name := written(node)) not in fitted:
+                fitted[name] = (
+                    Scale() if node.value in ("scale", "standardize") else formulae_transforms()[node.value]()
+                )
+            return fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in named.items()})
         function = FUNCTIONS.get(node.value) or getattr(np, node.value.removeprefix("np."))
         return function(*parts, **named)
     return parts[0]
 
 
-def _transform(name: str) -> Any:
-    """A new transform: our own ``scale``, the others of formulae."""
-    from formulae.transforms import TRANSFORMS as FORMULAE  # type: ignore[import-untyped]
+def formulae_transforms() -> dict[str, Any]:
+    """Splines, polynomials and centring, as formulae has them."""
+    from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
 
-    return Scale() if name in ("scale", "standardize") else FORMULAE[name]()
+    return known  # type: ignore[no-any-return]
 
 
 def _whole(value: Any) -> Any:
@@ -281,20 +283,19 @@ class Part:
         node = self.node.parts[0] if self.node.kind == "call" and self.node.value in CODINGS else self.node
         return node.value if node.kind == "name" else ""
 
-    def raw(self, coder: Coder, frame: pd.DataFrame) -> Any:
-        """The labels or numbers of a frame."""
-        if self.column:
-            return frame[self.column]
-        node = self.node.parts[0] if self.node.value in CODINGS else self.node
-        return pd.Series(np.broadcast_to(evaluate(node, frame, coder.fitted), len(frame)), index=frame.index)
-
     def values(self, coder: Coder, frame: pd.DataFrame) -> NDArray[np.float64]:
         """(N, k) values on a frame."""
-        if self.contrast is None:
-            if self.node.kind == "name":
-                return _two(coder._number(frame, self.column))
-            return _two(np.asarray(_spread(evaluate(self.node, frame, coder.fitted), len(frame))))
-        labels = self.raw(coder, frame)
+        if self.column and self.contrast is None:
+            return _two(coder._number(frame, self.column))
+        labels = frame[self.column] if self.column else None
+        if labels is None:
+            node = self.node.parts[0] if self.node.value in CODINGS else self.node
+            value = evaluate(node, frame, coder.fitted)
+            value = np.broadcast_to(value, len(frame)) if np.ndim(value) == 0 else value
+            if self.contrast is None:
+                return _two(np.asarray(value))
+            labels = pd.Series(value, index=frame.index)
+        assert self.contrast is not None
         codes = _level_codes(labels, self.levels)
         if (codes < -1).any():
             raise coder._unseen(self, labels[codes < -1])
@@ -418,11 +419,6 @@ def _products(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[
 
 def _two(values: NDArray[Any]) -> NDArray[np.float64]:
     return (values[:, None] if values.ndim == 1 else values).astype(float)
-
-
-def _spread(value: Any, rows: int) -> Any:
-    """A value of each row, also where it is one for all."""
-    return np.broadcast_to(value, rows) if np.ndim(value) == 0 else value
 
 
 def numeric(values: pd.Series[Any]) -> NDArray[Any]:
