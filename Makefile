@@ -17,7 +17,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 $(READY_DEV): $(READY)
-	$(BIN)/python -m pip install --quiet --editable ".[bayes]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[bayes,pingouin]" --group dev
 	@touch $@
 
 # Audit the printed tables of five papers: what follows from what; writes build/report/index.html.

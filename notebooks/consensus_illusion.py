@@ -281,9 +281,49 @@ display(
 )
 
 # %% [markdown]
+# ## What scores by prompt would tell
+# One correlation a system is what is printed. Scores by prompt would also say how much of it is the prompt and how much
+# the answer. Here three simulated judges score four systems of one quality on the same prompts; a prompt that is hard
+# is hard for every system. The ICC is of each system; the repeated-measures correlation is of two judges over the
+# answers to one prompt, with what all these answers have in common taken out.
+
+# %%
+SYSTEMS, JUDGES, FEW = ["A", "B", "C", "D"], ["x", "y", "z"], 60
+prompt, answer = 1.5 * rng.normal(size=(1, FEW)), 0.75 * rng.normal(size=(len(SYSTEMS), FEW))
+noise = np.sqrt((1.5**2 + 0.75**2) * (1 / agreed - 1)) * rng.normal(size=(len(JUDGES), len(SYSTEMS), FEW))
+names = pd.MultiIndex.from_product([JUDGES, SYSTEMS, [f"prompt {i:02d}" for i in range(FEW)]])
+by_prompt = names.to_frame(index=False, name=["judge", "system", "item"])
+by_prompt["score"] = np.clip(5.5 + prompt + answer + noise, LOW, HIGH).ravel()
+
+options = {"subjects": "item", "by": "system", "cluster": False}
+opinions = {engine: js.icc(by_prompt, **options, engine=engine) for engine in ("judgestats", "pingouin")}
+one = {engine: rows[rows["term"] == "ICC(2,1)"].set_index("system") for engine, rows in opinions.items()}
+within = js.correlation(by_prompt, method="repeated")
+over = js.correlation(by_prompt, pairs="each")
+icc = pd.concat({engine: rows[["estimate", "conf_low", "conf_high"]] for engine, rows in one.items()}, axis=1)
+display(icc.round(3))
+display(within[["judge", "other", "estimate", "conf_low", "conf_high", "n"]].round(3))
+
+# %% tags=["remove-input"]
+apart = np.abs(one["judgestats"]["estimate"] - one["pingouin"]["estimate"]).max()
+across_prompts, in_prompt = over["estimate"].mean(), within["estimate"].mean()
+display(
+    Markdown(
+        f"*ICC(2,1) by two engines, which are {apart:.0e} apart; repeated-measures correlations of each two judges.* "
+        f"Over prompts two judges correlate at {across_prompts:.2f} on average (the paper's median system: "
+        f"{agreed:.2f}), over the answers to one prompt at {in_prompt:.2f}. "
+        + (
+            "Judges that agree on which prompt is hard reach such an r without telling answers apart as well as that."
+            if in_prompt < across_prompts
+            else "Here answers are told apart as well as prompts."
+        )
+    )
+)
+
+# %% [markdown]
 # ## What cannot be said
 # - *Why agreement falls.* Less spread of quality over prompts, harder judgements and shared heuristics that break all
-#   give the same printed numbers. Scores by prompt would tell; so would an ICC with its variance components.
+#   give the same printed numbers. Scores by prompt would tell, as above.
 # - *Quality.* It is the mean score by the same judges whose agreement is at stake, so both axes share their errors.
 # - *Independence.* Systems of one family, and distilled ones, are kin; all were given the same prompts. The intervals
 #   take them as independent and are too narrow for a claim about systems to come.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from design import instrument_calls, suited
+from instrument import instrument_calls, suited
 
 #: What is asked of every measure.
 PROPERTIES = {

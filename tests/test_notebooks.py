@@ -57,6 +57,7 @@ def _written(folder: Path, *cells: str) -> Path:
 def test_runs_with_few_draws(path: Path, run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     if path in PAPERS:
         pytest.importorskip("pymc", reason="PyMC is not installed (extra bayes): the notebooks sample")
+        pytest.importorskip("pingouin", reason="pingouin is not installed (extra pingouin)")
     if os.environ.get(REAL):
         monkeypatch.setenv(REAL, str(Path(os.environ[REAL]).resolve()))  # the kernel works in the notebooks' folder
     _require_sound(path, run.execute(path, FEW), run)

@@ -51,7 +51,7 @@ def one_round(folder: Path, number: int = 0) -> tuple[object, ...]:
     """A fit, another by statsmodels, a failed one, six ICCs, a file with a long field, a picture and now and then a page."""
     fit = js.fit("y ~ scale(x) + (1|item)", asked(), family="binomial")
     parted = js.fit("y ~ x", asked().assign(y=lambda d: (d["x"] > 0).astype(int)), family="binomial", engine="glm")
-    with pytest.raises(js.errors.FormulaError):  # formulae prints before it raises
+    with pytest.raises(js.errors.FormulaError):
         js.fit("y ~ bs(x, df=2)", asked(), family="binomial")
     frame = js.read(folder / "calls.csv")
     icc = js.icc(js.ratings(scores()))

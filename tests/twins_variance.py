@@ -19,6 +19,18 @@ def two_way(table):
     return subjects, raters, residual, within
 
 
+def two_way_sums(scores, start):
+    """Sums of squares of stacked subjects x raters tables in NumPy: subjects, raters, residual; and the largest size."""
+    found = []
+    for table in np.split(scores, start[1:]):
+        k, y = table.shape[1], table - table[0, 0]
+        rater, subject = y.mean(axis=0), y.mean(axis=1, keepdims=True)
+        rest = y - rater - subject + y.mean()
+        squares = [k * subject.var() * len(y), rater.var() * y.size, (rest**2).sum()]
+        found.append([*squares, np.abs(table).max()])
+    return np.array(found)
+
+
 def shrout_fleiss(table):
     """The six correlations by the formulas of the 1979 paper."""
     bms, jms, ems, wms = two_way(table)

@@ -17,7 +17,7 @@ import pytest
 
 import judgestats as js
 from fuzz.limits import within
-from published.test_audit_rules import CASES
+from published.test_rules import CASES
 
 MANY = int(os.environ.get("JUDGESTATS_FUZZ", "300"))
 VERDICTS = {"follows", "does not follow", "depends", "cannot be decided"}

@@ -37,6 +37,14 @@ def test_mean_squares_equal_their_twin(tables):
         assert got.n[g] == len(table)
 
 
+@given(stacks(), st.sampled_from([0.0, 1e3, -1e6]))
+def test_compiled_sums_of_squares_equal_their_twin(tables, offset):
+    scores, start = stacked(tables)
+    got = kernel._two_way_sums(scores + offset, start)
+    expected = twins.two_way_sums(scores + offset, start)
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-10)
+
+
 @given(TABLES)
 def test_correlations_equal_the_formulas_of_the_paper(table):
     bms, jms, ems, wms = twins.two_way(table.tolist())

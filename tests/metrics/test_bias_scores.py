@@ -1,4 +1,4 @@
-"""Signed bias, its change under a strategy, and the reading of length."""
+"""Signed bias scores by brute force, their intervals, and bad or awkward input."""
 
 from __future__ import annotations
 
@@ -10,18 +10,33 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from judgestats.errors import DesignError, SchemaError
+import judgestats as js
+from judgestats.errors import DesignError, SchemaError, confidence
 from judgestats.kernels.proportions import clustered_wilson, newcombe_paired, wilson
-from judgestats.metrics.bias import bias_change, bias_score, position_bias, verbosity_bias
-from judgestats.metrics.rates import cell_mean, clustered_cell_mean, difference, folded
-from judgestats.results import COLUMNS, NO_DATA, NOT_INDEPENDENT, SIGN_CHANGED
+from judgestats.metrics.bias import (
+    best_of_accuracy,
+    bias_change,
+    bias_score,
+    minimum_detectable_effect,
+    preference_gap,
+    preference_rate,
+    score_error,
+    verbosity_bias,
+)
+from judgestats.metrics.consensus.calibration import calibrate
+from judgestats.metrics.rates import cell_mean, clustered_cell_mean
+from judgestats.results import COLUMNS, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema import tally
+from judgestats.verdicts.composites import composite
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
+
 FAMILY = {"g": "G", "h": "H", "k": "K", "x": "G", "y": "H"}
 
 
-def calls_of(items: int = 24, seed: int = 0, judges: str = "gh", strategies: tuple[str, ...] = ("B0",)) -> pd.DataFrame:
+def signed_calls(
+    items: int = 24, seed: int = 0, judges: str = "gh", strategies: tuple[str, ...] = ("B0",)
+) -> pd.DataFrame:
     """Both orders of x against y; x is longer but for every sixth item, where the lengths are equal."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -103,7 +118,7 @@ def own(row):
     ids=["column", "length", "format", "family", "first", "second", "candidate"],
 )
 def test_every_kind_of_target_by_brute_force(options, target_of, words):
-    calls = calls_of()
+    calls = signed_calls()
     result = bias_score(calls, **options)
     expected = by_hand(calls, target_of)
     assert result.columns.tolist() == ["judge", *COLUMNS]
@@ -120,7 +135,7 @@ def test_every_kind_of_target_by_brute_force(options, target_of, words):
 
 
 def test_rows_without_a_target_are_counted_and_not_lost():
-    calls = calls_of()
+    calls = signed_calls()
     gone = calls["item"].isin(["0", "1", "2"]) & (calls["judge"] == "g")
     partly = bias_score(calls.assign(target=calls["target"].where(~gone)))
     assert partly.loc[partly["judge"] == "g", "flag"].str.contains("6 calls without target").all()
@@ -134,7 +149,7 @@ def test_rows_without_a_target_are_counted_and_not_lost():
 
 
 def test_self_preference_needs_exactly_one_own_side():
-    calls = calls_of(judges="ghk")
+    calls = signed_calls(judges="ghk")
     result = bias_score(calls, family=FAMILY)
     assert math.isnan(pick(result)["k"]), "a judge between strangers has a model preference, not self-preference"
     assert "48 calls with both or neither of its family" in result.query("judge == 'k'")["flag"].iloc[0]
@@ -158,19 +173,12 @@ def test_identical_responses_have_slots():
     assert pick(bias_score(calls, target="second")) == {"g": -0.25}
 
 
-def test_slot_one_is_the_lean_of_position_bias():
-    calls = calls_of()
-    lean = position_bias(calls, cluster="item").query("term == 'position_bias'")
-    score = bias_score(calls, target="first", cluster="item").query("term == 'bias'")
-    np.testing.assert_allclose(score[NUMBERS].to_numpy(), lean[NUMBERS].to_numpy())
-
-
 # --- properties
 
 
 @pytest.mark.parametrize("options", [{}, {"cluster": "item"}, {"average": "position"}, {"over": "topic"}], ids=str)
 def test_the_sign_flips_with_the_target(options):
-    calls = calls_of()
+    calls = signed_calls()
     one = bias_score(calls, **options)
     two = bias_score(calls.assign(target="y"), **options)
     signed = one["term"].isin(["bias", "mean"])
@@ -183,7 +191,7 @@ def test_the_sign_flips_with_the_target(options):
 
 @pytest.mark.parametrize("options", [{}, {"average": "position"}, {"over": "topic", "average": "position"}], ids=str)
 def test_frame_and_tally_row_order_and_names(options):
-    calls = calls_of()
+    calls = signed_calls()
     slot = np.where(calls["first"] == "x", "first", "second")
     extra = [c for c, on in (("topic", "over" in options), ("target_slot", "average" in options)) if on]
     counts = tally(calls.assign(target_slot=slot), "bias_score", extra)
@@ -196,7 +204,7 @@ def test_frame_and_tally_row_order_and_names(options):
 
 
 def test_abstentions_are_ties_and_invalid_calls_have_two_readings():
-    calls = calls_of()
+    calls = signed_calls()
     same = bias_score(calls.assign(choice=calls["choice"].replace({"abstain": "tie"})))
     pd.testing.assert_frame_equal(bias_score(calls), same)
     as_tie = bias_score(calls.assign(choice=calls["choice"].replace({"invalid": "tie"})))
@@ -207,29 +215,19 @@ def test_abstentions_are_ties_and_invalid_calls_have_two_readings():
 
 
 def test_several_biases_are_kept_apart():
-    calls = pd.concat([calls_of(seed=1).assign(bias="style"), calls_of(seed=2).assign(bias="length")])
+    calls = pd.concat([signed_calls(seed=1).assign(bias="style"), signed_calls(seed=2).assign(bias="length")])
     result = bias_score(calls)
     assert result.columns.tolist()[:2] == ["judge", "bias"]
     for name, seed in (("style", 1), ("length", 2)):
-        alone = pick(bias_score(calls_of(seed=seed)))
+        alone = pick(bias_score(signed_calls(seed=seed)))
         assert pick(result[result["bias"] == name]) == pytest.approx(alone)
-
-
-def test_the_folded_interval_is_that_of_the_signed_score():
-    row = {"estimate": -0.2, "conf_low": -0.5, "conf_high": 0.1, "std_error": 0.1}
-    assert folded(row, "m") == {"estimate": 0.2, "conf_low": 0.0, "conf_high": 0.5, "std_error": 0.1, "term": "m"}
-    row = {**row, "conf_high": -0.1}
-    assert [folded(row, "m")[c] for c in ("conf_low", "conf_high")] == [0.1, 0.5]
-    nothing = folded({**row, "conf_low": math.nan, "conf_high": math.nan}, "m")
-    assert math.isnan(nothing["conf_low"])
-    assert math.isnan(nothing["conf_high"])
 
 
 # --- averages
 
 
 def test_the_position_average_of_balanced_halves_is_the_pooled_score():
-    calls = calls_of()
+    calls = signed_calls()
     valid = calls[calls["choice"] != "invalid"].groupby(["judge", "item"]).filter(lambda pair: len(pair) == 2)
     pooled, averaged = bias_score(valid), bias_score(valid, average="position")
     assert pick(averaged) == pytest.approx(pick(pooled))
@@ -242,7 +240,7 @@ def test_the_position_average_of_balanced_halves_is_the_pooled_score():
 
 
 def test_a_slot_that_never_held_the_target_has_no_average():
-    calls = calls_of()
+    calls = signed_calls()
     result = bias_score(calls[calls["first"] == "x"], average="position")
     row = result[(result["term"] == "bias") & (result["judge"] == "g")].iloc[0]
     assert math.isnan(row["estimate"])
@@ -250,7 +248,7 @@ def test_a_slot_that_never_held_the_target_has_no_average():
 
 
 def test_mean_over_topics_is_plain():
-    calls = calls_of().drop(index=range(4))
+    calls = signed_calls().drop(index=range(4))
     result = bias_score(calls, over="topic")
     cells = result[(result["term"] == "bias")].groupby("judge")["estimate"].mean()
     assert pick(result, "mean") == pytest.approx(cells.to_dict())
@@ -262,34 +260,8 @@ def test_mean_over_topics_is_plain():
     np.testing.assert_allclose(mean, alone)
 
 
-def test_the_mean_of_cells_composes_their_intervals():
-    counts = np.array([[10.0, 0, 0], [6, 2, 2]])
-    row = cell_mean(counts, np.array([0.5, 0.5]))
-    cells = [difference(c) for c in counts]
-    assert row["estimate"] == pytest.approx(0.7)
-    assert row["std_error"] == pytest.approx(math.sqrt(0.64 / 10) / 2), "the cell at 1 has none"
-    below = [(c["estimate"] - c["conf_low"]) / 2 for c in cells]
-    assert row["conf_low"] == pytest.approx(0.7 - math.hypot(*below))
-    assert below[0] > 0.1, "and still widens the interval"
-    one = cell_mean(counts[1:], np.ones(1))
-    assert (one["conf_low"], one["conf_high"]) == pytest.approx(newcombe_paired(0, 6, 2, 2))
-
-
-def test_coverage_of_a_mean_over_cells():
-    """Five cells of 20 like those of Table 7, two of them near 1."""
-    rng = np.random.default_rng(5)
-    shares = np.array([[0.97, 0.02, 0.01], [0.95, 0.04, 0.01], [0.6, 0.3, 0.1], [0.5, 0.4, 0.1], [0.7, 0.1, 0.2]])
-    truth = (shares[:, 0] - shares[:, 1]).mean()
-    weight = np.full(5, 0.2)
-    hits = 0
-    for _ in range(800):
-        row = cell_mean(np.array([rng.multinomial(20, s) for s in shares], dtype=float), weight)
-        hits += row["conf_low"] <= truth <= row["conf_high"]
-    assert 0.92 <= hits / 800 <= 0.985
-
-
 def test_clusters_of_copies_are_worth_no_more_than_one():
-    calls = calls_of(items=40)
+    calls = signed_calls(items=40)
     calls = calls[calls["first"] == "x"]
     thrice = pd.concat([calls.assign(replicate=r) for r in range(3)])
     one, three = (bias_score(c, cluster="item").query("term == 'bias'") for c in (calls, thrice))
@@ -307,7 +279,7 @@ def test_clusters_of_copies_are_worth_no_more_than_one():
 
 
 def test_bootstrap_intervals():
-    calls = calls_of(items=60)
+    calls = signed_calls(items=60)
     plain = bias_score(calls).query("term == 'bias'")
     for options in ({}, {"cluster": "item"}, {"cluster": ["item", "topic"]}, {"over": "topic"}):
         term = "mean" if "over" in options else "bias"
@@ -362,86 +334,6 @@ def test_table_7_and_the_headline_that_does_not_follow(table7):
     assert pick(bias_score(counts.drop(columns="topic"))) == pytest.approx(means)
 
 
-def test_table_8_and_its_readings(data_folder):
-    table = pd.read_csv(data_folder / "debiasing" / "table8.csv")
-    assert len(table) == 30
-    bias = table[table["measure"] == "expansion_bias"].drop(columns="measure")
-    expansion = as_counts(bias, 50, "value").assign(bias="expansion")
-    accuracy = table[table["measure"] == "truncation_accuracy"]
-    truncation = pd.DataFrame(
-        [
-            {"judge": j, "strategy": s, "bias": "truncation", "outcome": o, "n": n}
-            for j, s, v in accuracy[["judge", "strategy", "value"]].itertuples(index=False)
-            for o, n in (("target", round(25 * v)), ("other", 25 - round(25 * v)))
-        ]
-    )
-    result = verbosity_bias(pd.concat([expansion, truncation]), by="strategy")
-    for measure, values in table.groupby("measure"):
-        mine = result[result["term"] == measure].set_index(["judge", "strategy"])["estimate"]
-        np.testing.assert_allclose(
-            values["value"].astype(float), mine[list(zip(values["judge"], values["strategy"], strict=True))]
-        )
-    b0 = result[result["strategy"] == "B0"].drop_duplicates("judge").set_index("judge")
-    assert b0["point_reading"].to_dict() == {
-        "Gemini 2.5 Pro": "verbose",
-        "Llama 3.3-70B": "verbose",
-        "Gemini 2.5 Flash": "verbose",
-        "Claude Sonnet 4": "quality-sensitive",
-        "GPT-4o": "quality-sensitive",
-    }
-    # at 50 and 25 pairs, and with no tie, the joint interval bears out four of the five
-    assert b0["reading"].to_dict() == {
-        "Gemini 2.5 Pro": "verbose",
-        "Llama 3.3-70B": "verbose",
-        "Gemini 2.5 Flash": "undecided",
-        "Claude Sonnet 4": "quality-sensitive",
-        "GPT-4o": "undecided",
-    }
-
-
-# --- length
-
-
-def counts_of_lengths(expansion: tuple[int, int, int], truncation: tuple[int, int, int], **columns) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {"judge": "g", "bias": kind, "outcome": o, "n": n, **columns}
-            for kind, ns in (("expansion", expansion), ("truncation", truncation))
-            for o, n in zip(("target", "other", "tie"), ns, strict=True)
-        ]
-    )
-
-
-@pytest.mark.parametrize(
-    ("expansion", "truncation", "reading"),
-    [
-        ((400, 200, 0), (95, 5, 0), "verbose"),
-        ((200, 220, 180), (95, 5, 0), "quality-sensitive"),
-        ((100, 300, 0), (95, 5, 0), "quality-sensitive"),
-        ((200, 200, 200), (50, 50, 0), "indifferent"),
-        ((400, 200, 0), (50, 50, 0), "undecided"),
-        ((6, 4, 0), (9, 1, 0), "undecided"),
-    ],
-)
-def test_readings_and_their_joint_level(expansion, truncation, reading):
-    result = verbosity_bias(counts_of_lengths(expansion, truncation))
-    assert set(result["reading"]) == {reading}
-    bias, accuracy = result.to_dict("records")
-    assert (bias["conf_low"], bias["conf_high"]) == pytest.approx(newcombe_paired(0, *expansion, 0.975))
-    low, high = wilson(truncation[0], sum(truncation), 0.975)
-    assert (accuracy["conf_low"], accuracy["conf_high"]) == pytest.approx((float(low), float(high)))
-
-
-def test_verbosity_bias_of_calls_is_that_of_counts():
-    calls = pd.concat([calls_of(seed=1).assign(bias="expansion"), calls_of(seed=2).assign(bias="truncation")])
-    strange = calls_of(seed=3).assign(bias="style")
-    result = verbosity_bias(pd.concat([calls, strange]))
-    pd.testing.assert_frame_equal(result, verbosity_bias(tally(calls, "bias_score")))
-    valid = calls[(calls["bias"] == "truncation") & (calls["choice"] != "invalid") & (calls["judge"] == "g")]
-    right = np.where(valid["first"] == "x", "first", "second") == valid["choice"]
-    assert pick(result, "truncation_accuracy")["g"] == pytest.approx(right.mean()), "a tie is an error"
-
-
 # --- change
 
 
@@ -454,133 +346,6 @@ def outcome_of(choice: str, first: str) -> float:
         else 1.0
         if (choice == "first") == (first == "x")
         else -1.0
-    )
-
-
-def test_changes_by_brute_force():
-    calls = calls_of(strategies=("B0", "S1", "S5"), items=30)
-    result = bias_change(calls, cluster=False)
-    score = calls.assign(y=[outcome_of(c, f) for c, f in zip(calls["choice"], calls["first"], strict=True)])
-    wide = score.pivot(index=["judge", "item", "first"], columns="strategy", values="y")
-    magnitudes = {}
-    for judge in "gh":
-        for strategy in ("S1", "S5"):
-            both = wide.loc[judge, ["B0", strategy]].dropna()
-            rows = result[(result["judge"] == judge) & (result["strategy"] == strategy)].set_index("term")
-            base, new = both["B0"].mean(), both[strategy].mean()
-            assert rows["estimate"].to_dict() == pytest.approx(
-                {"baseline_bias": base, "bias": new, "change": new - base, "magnitude_change": abs(new) - abs(base)}
-            )
-            assert (rows["n"] == len(both)).all()
-            gap = both[strategy] - both["B0"]
-            assert rows.loc["change", "std_error"] == pytest.approx(gap.std(ddof=0) / math.sqrt(len(both)))
-            assert rows.loc["change", "method"] == "MOVER, paired"
-            left = len(wide.loc[judge]) - len(both)
-            assert f"{left} pairs without an answer under both" in rows.loc["change", "flag"]
-            magnitudes[judge, strategy] = abs(new) - abs(base)
-    means = result[result["judge"].isna() & (result["term"] == "mean_change")].set_index("strategy")["estimate"]
-    for strategy in ("S1", "S5"):
-        assert means[strategy] == pytest.approx((magnitudes["g", strategy] + magnitudes["h", strategy]) / 2)
-    one = bias_change(calls, judges=["h"], cluster=False)
-    mean = one[one["term"] == "mean_change"].set_index("strategy")
-    alone = one[(one["term"] == "magnitude_change") & (one["judge"] == "h")].set_index("strategy")
-    np.testing.assert_allclose(mean[NUMBERS], alone[NUMBERS])
-
-
-def test_changes_of_a_tally_of_pairs_and_of_any_row_order():
-    calls = calls_of(strategies=("B0", "S5"))
-    whole = bias_change(calls)
-    pd.testing.assert_frame_equal(bias_change(tally(calls, "bias_change", baseline="B0")), whole)
-    pd.testing.assert_frame_equal(bias_change(calls.sample(frac=1, random_state=2)), whole)
-    pd.testing.assert_frame_equal(bias_change(pl.from_pandas(calls)), whole, check_dtype=False)
-    flipped = bias_change(calls.assign(target="y"))
-    signed = whole["term"].isin(["change", "bias", "baseline_bias", "mean_signed_change"])
-    np.testing.assert_allclose(flipped.loc[signed, "estimate"], -whole.loc[signed, "estimate"])
-    np.testing.assert_allclose(flipped.loc[~signed, NUMBERS], whole.loc[~signed, NUMBERS])
-
-
-def test_pairing_tells_more_than_two_samples():
-    rng = np.random.default_rng(99)
-    calls = calls_of(strategies=("B0", "S5"), items=60, judges="g")
-    base = calls[calls["strategy"] == "B0"].reset_index(drop=True)
-    changed = base["choice"].where(rng.random(len(base)) < 0.9, "tie")
-    calls = pd.concat([base, base.assign(strategy="S5", choice=changed)])
-    paired = bias_change(calls).set_index("term")
-    apart = bias_change(tally(calls, "bias_score", "strategy", cluster=False), cluster=False).set_index("term")
-    assert apart.loc["change", "method"] == "MOVER, independent"
-    valid = calls[calls["choice"] != "invalid"]
-    scores = pick(bias_score(valid, by="strategy").query("strategy == 'S5'"))
-    assert apart.loc["bias", "estimate"] == pytest.approx(scores["g"])
-    width = [t.loc["change", "conf_high"] - t.loc["change", "conf_low"] for t in (paired, apart)]
-    assert width[0] < 0.6 * width[1]
-    drawn = bias_change(calls, interval="percentile", cluster="item", n_resamples=4000).set_index("term")
-    assert drawn.loc["change", "std_error"] == pytest.approx(paired.loc["change", "std_error"], rel=0.25)
-    assert "bootstrap of item" in drawn.loc["mean_change", "method"]
-    free = bias_change(calls, interval="percentile", n_resamples=20_000).set_index("term")
-    for term in ("change", "mean_change"):
-        assert free.loc[term, "std_error"] == pytest.approx(paired.loc["change", "std_error"], rel=0.03)
-        np.testing.assert_allclose(
-            free.loc[term, ["conf_low", "conf_high"]].astype(float),
-            paired.loc["change", ["conf_low", "conf_high"]].astype(float),
-            atol=0.05,
-        )
-
-
-def test_the_same_answers_under_both_have_an_interval_all_the_same():
-    calls = calls_of(items=40, judges="g")
-    result = bias_change(pd.concat([calls, calls.assign(strategy="S5")])).set_index("term")
-    row = result.loc["change"]
-    assert row["estimate"] == 0
-    assert -0.2 < row["conf_low"] < 0 < row["conf_high"] < 0.2
-    opposed = calls.assign(strategy="S5", choice=calls["choice"].replace({"first": "second", "second": "first"}))
-    turned = bias_change(pd.concat([calls, opposed])).set_index("term")
-    assert turned.loc["magnitude_change", "estimate"] == pytest.approx(0)
-    assert SIGN_CHANGED in turned.loc["magnitude_change", "flag"]
-    assert "sign undecided" in turned.loc["magnitude_change", "flag"]
-    assert turned.loc["change", "conf_low"] <= turned.loc["change", "estimate"]
-
-
-def test_coverage_of_a_change():
-    """A paired change from 0.6 to 0.3 over 60 pairs."""
-    rng = np.random.default_rng(3)
-    joint = np.array([[0.5, 0.1, 0.15], [0.05, 0.06, 0.02], [0.02, 0.02, 0.08]])
-    truth = (joint.sum(axis=0) - joint.sum(axis=1)) @ [1, -1, 0]
-    names = ["target", "other", "tie"]
-    draws = [rng.multinomial(60, joint.ravel()).reshape(3, 3) for _ in range(300)]
-    table = pd.DataFrame(
-        [
-            {"judge": "g", "r": r, "strategy": "S5", "baseline": names[i], "outcome": names[j], "n": d[i, j]}
-            for r, d in enumerate(draws)
-            for i in range(3)
-            for j in range(3)
-        ]
-    )
-    result = bias_change(table, by="r")
-    for term in ("change", "magnitude_change"):
-        rows = result[result["term"] == term]
-        assert len(rows) == 300
-        covered = ((rows["conf_low"] <= truth) & (truth <= rows["conf_high"])).mean()
-        assert 0.92 <= covered <= 0.99, term
-
-
-def test_a_map_of_biases_by_strategies():
-    calls = pd.concat(
-        [calls_of(seed=s, strategies=("B0", "S1", "S5")).assign(bias=b) for s, b in enumerate(["length", "style"])]
-    )
-    result = bias_change(calls, cluster=False)
-    cells = result[result["term"] == "mean_change"]
-    assert cells[["bias", "strategy"]].to_numpy().tolist() == [
-        ["length", "S1"],
-        ["length", "S5"],
-        ["style", "S1"],
-        ["style", "S5"],
-    ]
-    assert cells["flag"].str.contains(NOT_INDEPENDENT).all()
-    assert (
-        not bias_change(calls, cluster="item", interval="percentile")
-        .query("term == 'mean_change'")["flag"]
-        .str.contains(NOT_INDEPENDENT)
-        .any()
     )
 
 
@@ -610,11 +375,11 @@ def test_a_map_of_biases_by_strategies():
 )
 def test_clear_refusals(change, options, error, message):
     with pytest.raises(error, match=message):
-        bias_score(calls_of().assign(**change), **options)
+        bias_score(signed_calls().assign(**change), **options)
 
 
 def test_refusals_of_tables_and_comparisons():
-    calls = calls_of(strategies=("B0", "S5"))
+    calls = signed_calls(strategies=("B0", "S5"))
     counts = pd.DataFrame({"judge": "g", "outcome": ["target", "other"], "n": [3, 4]})
     with pytest.raises(DesignError, match="There is no column 'target'"):
         bias_score(calls.drop(columns="target"))
@@ -653,8 +418,8 @@ def test_shares_match_their_kernels():
     low, high = wilson(34, 50)
     assert result.loc["prefers_target", ["conf_low", "conf_high"]].tolist() == pytest.approx([float(low), float(high)])
     assert result.loc["invalid", ["estimate", "n"]].tolist() == pytest.approx([2 / 52, 52])
-    clustered = bias_score(calls_of(), cluster="item").query("term == 'prefers_target' and judge == 'g'").iloc[0]
-    valid = calls_of().query("judge == 'g' and choice != 'invalid'")
+    clustered = bias_score(signed_calls(), cluster="item").query("term == 'prefers_target' and judge == 'g'").iloc[0]
+    valid = signed_calls().query("judge == 'g' and choice != 'invalid'")
     hit = [outcome_of(c, f) == 1 for c, f in zip(valid["choice"], valid["first"], strict=True)]
     units = valid.assign(hit=hit).groupby("item")["hit"]
     se, low, high = clustered_wilson(units.sum().to_numpy(float), units.size().to_numpy(float))
@@ -662,27 +427,151 @@ def test_shares_match_their_kernels():
     assert norm.ppf(0.975) < (high - low) / se / 2 * 1.2
 
 
-def test_changes_of_copies_are_worth_those_of_one():
-    calls = calls_of(strategies=("B0", "S5"), items=60)
-    calls = calls[calls["choice"] != "invalid"]
-    copies = pd.concat([calls.assign(replicate=r) for r in range(3)])
-    one, three = (bias_change(c, cluster="item").set_index(["judge", "term"]) for c in (calls, copies))
-    np.testing.assert_allclose(three["std_error"], one["std_error"])
-    width = {n: (t["conf_high"] - t["conf_low"]).droplevel(0)["change"] for n, t in (("one", one), ("three", three))}
-    np.testing.assert_allclose(width["three"], width["one"], rtol=0.06)
-    plain = bias_change(copies, cluster=False)
-    assert plain["flag"].str.contains(NOT_INDEPENDENT).all()
-    narrow = plain.set_index(["judge", "term"])
-    assert (narrow["std_error"] < 0.75 * one["std_error"]).all()
+def random_calls(n: int = 40, judges: str = "gh", seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame([(j, f"i{i}") for j in judges for i in range(n)], columns=["judge", "item"])
+    size = len(table)
+    return table.assign(
+        first="x",
+        second="y",
+        choice=rng.choice(["first", "second", "tie", "invalid"], size, p=[0.4, 0.3, 0.2, 0.1]),
+        target="x",
+        topic=[f"t{i % 3}" for i in range(size)],
+        length_first=rng.integers(1, 9, size).astype(float),
+        length_second=rng.integers(1, 9, size).astype(float),
+        strength=rng.random(size),
+    )
 
 
-def test_a_mean_of_judges_of_the_same_items_is_clustered_by_them():
-    calls = calls_of(strategies=("B0", "S5"), items=60)
-    twin = pd.concat([calls[calls["judge"] == "g"], calls[calls["judge"] == "g"].assign(judge="h")])
-    means = bias_change(twin).query("term == 'mean_signed_change'").iloc[0]
-    alone = bias_change(twin).query("term == 'change' and judge == 'g'").iloc[0]
-    assert "clustered by item" in means["method"]
-    assert means["std_error"] == pytest.approx(alone["std_error"]), "a second judge that answers alike adds nothing"
-    apart = bias_change(twin, cluster=False).query("term == 'mean_signed_change'").iloc[0]
-    assert NOT_INDEPENDENT in apart["flag"]
-    assert apart["std_error"] < 0.8 * alone["std_error"]
+def scored_responses(n: int = 12) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    rows = [(j, f"i{i}", s) for j in "gh" for i in range(n) for s in "abc"]
+    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
+    right = np.tile(rng.random(3 * n), 2)
+    return table.assign(criterion="c", score=rng.random(len(table)), gold="a", right=right)
+
+
+# ---------------------------------------------------------------- rows are told
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_length_that_is_not_a_number_has_no_longer_side(lazy: bool) -> None:
+    table = random_calls()
+    table.loc[::3, "length_first"] = np.nan
+    data = pl.from_pandas(table, nan_to_null=False).with_columns(pl.col("length_first").fill_null(math.nan))
+    assert data["length_first"].is_nan().sum() == table["length_first"].isna().sum()
+    result = bias_score(data.lazy() if lazy else data, attribute="length")
+    pd.testing.assert_frame_equal(result, bias_score(table, attribute="length"), check_dtype=False)
+
+
+def test_calls_without_the_column_of_a_mean_are_told() -> None:
+    table = random_calls(judges="g")
+    table["topic"] = table["topic"].where(np.arange(len(table)) % 4 > 0, None)
+    result = bias_score(table, over="topic")
+    assert result["flag"].str.contains("10 calls without topic").all()
+    assert result.loc[result["term"] == "invalid", "n"].sum() == len(table) - 10
+
+
+def test_a_two_way_bootstrap_that_resamples_alike_leaves_a_doubt() -> None:
+    options = {"target": "first", "cluster": ["item", "topic"], "interval": "percentile", "n_resamples": 50}
+    same = bias_score(random_calls().assign(choice="first"), **options)
+    assert same["flag"].str.startswith("calls not independent").all()
+    mixed = bias_score(random_calls(), **options)
+    assert not mixed["flag"].str.contains("not independent").any()
+
+
+def test_a_two_way_bootstrap_allows_for_pairs_judged_twice() -> None:
+    table = pd.concat([random_calls(), random_calls(seed=5)], ignore_index=True).assign(replicate=np.repeat([0, 1], 80))
+    table["topic"] = np.resize(["t0", "t1", "t2", "t3", "t4"], len(table))
+    options = {"interval": "percentile", "n_resamples": 50}
+    crossed = bias_score(table, cluster=["item", "topic"], **options)
+    assert not crossed["flag"].str.contains("not independent").any()
+    assert bias_score(table, cluster=False, **options)["flag"].str.contains("not independent").any()
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, -0.5, math.nan, "0.95"])
+def test_a_coverage_outside_0_and_1_is_refused(level: float) -> None:
+    for measure in (bias_score, preference_rate, lambda d, **o: preference_gap(d, humans=["h"], **o)):
+        with pytest.raises(DesignError, match="conf_level="):
+            measure(random_calls(), conf_level=level)
+    with pytest.raises(DesignError, match="conf_level="):
+        score_error(scored_responses(), "right", conf_level=level)
+    with pytest.raises(DesignError, match="conf_level="):
+        calibrate(scored_responses(), conf_level=level)
+    with pytest.raises(DesignError, match="conf_level="):
+        verbosity_bias(random_calls().assign(bias=np.resize(["expansion", "truncation"], 80)), conf_level=level)
+    assert confidence(0.9) == 0.9
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        (lambda: bias_score(random_calls(), over="judge"), "over='judge' splits the result already"),
+        (lambda: bias_score(random_calls(), by="topic", over="topic"), "over='topic' splits the result already"),
+        (lambda: bias_score(random_calls(), family={"g": None, "h": "H"}), "gives the judge 'g' no family"),
+        (lambda: bias_change(random_calls().assign(strategy="B0"), by="strategy"), "by='strategy'"),
+        (
+            lambda: verbosity_bias(
+                random_calls().assign(bias=np.resize(["expansion", "truncation"], 80)), cluster=["item", "topic"]
+            ),
+            "takes one cluster",
+        ),
+        (lambda: preference_rate(random_calls(), by="choice"), "by='choice'"),
+        (lambda: preference_rate(random_calls().assign(strength="much"), graded=True), "'strength' is 'much'"),
+        (
+            lambda: preference_gap(random_calls().assign(judge=[None, *"g" * 40, *"h" * 39]), humans=["h"]),
+            "'judge' is miss",
+        ),
+        (lambda: best_of_accuracy(scored_responses().drop(columns="item")), "neither canonical frame"),
+        (lambda: best_of_accuracy(scored_responses(), by="system"), "'system' is what"),
+        (lambda: best_of_accuracy(scored_responses().assign(replicate=0), runs="a"), "runs='a'"),
+        (lambda: score_error(scored_responses().drop(columns="item"), "right"), "neither canonical frame"),
+        (lambda: score_error(scored_responses().assign(right="good"), "right"), "'right' is no number: 'good'"),
+        (lambda: score_error(scored_responses(), "right", cluster=["item", "system"]), "one column"),
+        (lambda: calibrate(scored_responses(), folds="a"), "folds='a'"),
+        (lambda: calibrate(scored_responses(), folds=2.5), "folds=2.5"),
+        (lambda: composite(scored_responses().assign(score="good")), "'score' is no number: 'good'"),
+        (lambda: minimum_detectable_effect([100, 200], discordance=[0.1, 0.2, 0.3]), "lists of one length"),
+        (lambda: minimum_detectable_effect("many", discordance=0.1), "are numbers"),
+        (lambda: minimum_detectable_effect(math.inf, discordance=0.1), "n is a number of items"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(measure: object, words: str) -> None:
+    with pytest.raises((DesignError, SchemaError), match=words):
+        measure()  # type: ignore[operator]
+
+
+def test_a_family_need_not_be_text_and_a_frame_may_be_empty() -> None:
+    table = random_calls()
+    named = bias_score(table, family={"g": "1", "h": "2", "x": "1", "y": "2"})
+    numbered = bias_score(table, family={"g": 1, "h": 2, "x": 1, "y": 2})  # type: ignore[dict-item]
+    pd.testing.assert_frame_equal(named, numbered)
+    assert not len(bias_score(table.iloc[:0], family={"g": "1"}))
+
+
+def test_a_mean_over_fewer_cells_than_another_judge_has_is_told() -> None:
+    table = random_calls()
+    result = bias_score(table[(table["judge"] == "g") | (table["topic"] != "t2")], over="topic")
+    means = result[result["term"] == "mean"].set_index("judge")["flag"]
+    assert means.to_dict() == {"g": "", "h": "n < 30; mean of 2 of 3 cells"}
+
+
+def test_two_candidates_of_one_name_have_no_target() -> None:
+    table = random_calls().assign(second=np.where(np.arange(80) % 4 == 0, "x", "y"))
+    result = bias_score(table)
+    assert result["flag"].str.contains("10 calls without target").all()
+    pd.testing.assert_frame_equal(
+        result.drop(columns="flag"), bias_score(table[table["second"] == "y"]).drop(columns="flag")
+    )
+
+
+def test_attributes_and_gold_scores_are_mapped_like_any_column():
+    raw = pd.DataFrame(
+        {"j": "g", "i": ["1", "2"], "a": "x", "b": "y", "c": ["first", "second"], "la": [3, 9], "lb": [5, 1]}
+    )
+    names = {"judge": "j", "item": "i", "first": "a", "second": "b", "choice": "c"}
+    calls = js.preferences(raw, **names, length_first="la", length_second="lb")
+    assert js.bias_score(calls, attribute="length")["estimate"].iloc[0] == -1.0
+    rated = pd.DataFrame({"j": "g", "s": "s", "i": ["1", "2"], "q": [3.0, 4.0], "right": [3.0, 5.0]})
+    table = js.ratings(rated, judge="j", system="s", item="i", score="q", gold="right")
+    assert js.score_error(table).set_index("term").loc["mae", "estimate"] == 0.5

@@ -9,13 +9,15 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from design import instrument_calls
+from instrument import instrument_calls
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe, newcombe_paired
 from judgestats.metrics import datasheets
+from judgestats.metrics import psychometrics as js
 
 #: Calls as independent, but where a test is about what they share.
 compare_datasheets = partial(datasheets.compare_datasheets, cluster=False)
+
 datasheet = partial(datasheets.datasheet, cluster=False)
 
 
@@ -370,3 +372,37 @@ def test_judges_without_a_stimulus_in_common_are_told_apart():
     assert both["flag"].str.contains("no item shared with another judge").all()
     alike = datasheets.datasheet(pd.concat([one, one.assign(judge="h")], ignore_index=True), n_resamples=50)
     assert not alike["flag"].str.contains("no item shared").any()
+
+
+@pytest.fixture(scope="module")
+def calls():
+    return instrument_calls()
+
+
+def value(table, term, **where):
+    for column, wanted in where.items():
+        table = table[table[column] == wanted]
+    (number,) = table.loc[table["term"] == term, "estimate"]
+    return number
+
+
+@pytest.mark.slow
+def test_datasheets_of_two_judges_are_paired_where_stimuli_are_shared(calls):
+    other = instrument_calls(judge="h", seed=9)
+    got = compare_datasheets(calls, other, cluster=False)
+    row = got[(got["section"] == "Δ0") & (got["term"] == "positional_false_preference")].iloc[0]
+    assert row["method"] == "Newcombe, paired"
+    assert row["n"] == 60
+    one, two = (value(js.delta0(c), "positional_false_preference") for c in (calls, other))
+    assert (row["first"], row["second"]) == (one, two)
+    assert row["estimate"] == pytest.approx(two - one)
+    flipped = compare_datasheets(other, calls, cluster=False)
+    again = flipped[(flipped["section"] == "Δ0") & (flipped["term"] == "positional_false_preference")].iloc[0]
+    assert again["estimate"] == pytest.approx(-row["estimate"])
+    assert again["conf_low"] == pytest.approx(-row["conf_high"])
+
+
+def test_every_paired_difference_is_the_difference_of_the_two_sheets(calls):
+    got = compare_datasheets(calls, instrument_calls(judge="h", seed=9), cluster=False)
+    assert (got["method"] == "Newcombe, paired").sum() >= 15
+    np.testing.assert_allclose(got["estimate"], got["second"] - got["first"], atol=1e-12, equal_nan=True)

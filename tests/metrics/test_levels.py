@@ -1,5 +1,6 @@
-"""Correlations of judges over items, cells and systems: brute force, closed forms, SciPy, coverage, real ratings."""
+"""Correlations of judges over items, cells and systems: brute force, closed forms, SciPy, coverage, ties, bad input."""
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -7,10 +8,21 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import stats
+from scipy.stats import rankdata, spearmanr
 
+import judgestats as js
 import twins_correlation as twins
+from judgestats import (
+    agreement_shift,
+    disagreement,
+    ordering_accuracy,
+    quality_agreement,
+    score_distribution,
+    shift_tests,
+)
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics.agreement import agreement_levels, correlation
+from judgestats.kernels import correlation as kernel
+from judgestats.metrics.agreement import agreement_levels, correlation, levels
 
 
 def panel(seed=0, systems="AB", items=25, judges="xyz", criteria=("c1", "c2"), temperatures=(0.0,), noise=1.0):
@@ -272,3 +284,167 @@ def test_hanna_levels_are_brute_force(real_data):
     assert got["icc"] == pytest.approx(np.mean(icc))
     assert got["rho_system"] == pytest.approx(means[np.triu_indices(len(means), 1)].mean())
     assert got["rho_system"] > got["r_sample"] > got["icc"]
+
+
+FEW = {"n_resamples": 40}
+
+WAYS = ["condition", "temperature"]
+
+
+def panel_of_two_conditions(items=12, systems=3, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"judge": j, "system": f"s{s}", "item": str(i), "condition": c, "temperature": t, "score": rng.normal()}
+        for j in "abc"
+        for s in range(systems)
+        for i in range(items)
+        for c in ("old", "new")
+        for t in (0.0, 1.0)
+    ]
+    return pd.DataFrame(rows)
+
+
+def runs(seed=1):
+    """Three runs of whole numbers each: their means tie often, and differ in the last bit by the order of the runs."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"judge": j, "system": "s", "item": str(i), "replicate": k, "score": float(v)}
+        for j in "ab"
+        for i in range(60)
+        for k, v in enumerate(rng.integers(1, 6, 3))
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_means_that_differ_by_rounding_are_tied():
+    table = runs()
+    sums = table.groupby(["judge", "item"])["score"].sum().unstack("judge")
+    truth = spearmanr(sums["a"], sums["b"])[0]
+    for seed in range(3):
+        mixed = table.sample(frac=1, random_state=seed)
+        got = correlation(mixed, method="spearman", pairs="each")["estimate"].item()
+        assert got == pytest.approx(truth, abs=1e-12)
+
+
+def test_tied_means_are_tied_in_both_rankings():
+    x = np.array([0.3, 0.1 + 0.2, 0.1, 2.0, np.nan])
+    expected = [2.5, 2.5, 1.0, 4.0]
+    np.testing.assert_array_equal(kernel.average_ranks(x)[:4], expected)
+    np.testing.assert_array_equal(kernel.weighted_ranks(x[:4], np.ones((1, 4)))[0], expected)
+    plain = np.random.default_rng(0).integers(0, 5, 30).astype(float)
+    np.testing.assert_array_equal(kernel.weighted_ranks(plain, np.ones((1, 30)))[0], rankdata(plain))
+
+
+def test_scores_missing_at_the_system_level():
+    table = panel_of_two_conditions()
+    table.loc[(table["judge"] == "a") & (table["item"] == "3"), "score"] = np.nan
+    for pairs in ("mean", "each"):
+        got = correlation(table, level="system", pairs=pairs, average_over=WAYS, **FEW)
+        assert got["flag"].str.contains("3 scores missing").all()
+
+
+def test_fisher_does_not_ignore_a_cluster():
+    table = panel_of_two_conditions().assign(task=lambda d: d["item"].astype(int) // 2)
+    got = correlation(table, pairs="each", cluster="task", average_over=WAYS, **FEW)
+    assert got["method"].str.contains("bootstrap of task").all()
+    with pytest.raises(DesignError, match="of one cluster depend"):
+        correlation(table, pairs="each", cluster="task", interval="fisher")
+
+
+def test_errors_help():
+    table, sides = panel_of_two_conditions().query("temperature == 0"), ("old", "new")
+    one = table.query("condition == 'old'").reset_index(drop=True)
+    for measure in (correlation, agreement_levels, disagreement):
+        with pytest.raises(SchemaError, match="'judge' is missing"):
+            measure(one.assign(judge=one["judge"].where(one["judge"] != "a", None)))
+    infinite = one.assign(score=one["score"].where(one.index != 3, np.inf), tier="Base")
+    for measure in (correlation, agreement_levels, disagreement, score_distribution, ordering_accuracy):
+        with pytest.raises(SchemaError, match="infinite"):
+            measure(infinite)
+    refused = [
+        (lambda: agreement_shift(table, sides, across="judge"), "splitting by 'judge'"),
+        (lambda: agreement_shift(table, sides, cell="item"), "splitting by 'item'"),
+        (lambda: agreement_shift(table, "new"), "one value"),
+        (lambda: disagreement(one, thresholds="two"), "not numbers"),
+        (lambda: disagreement(one, top=2.5), "not a number of things"),
+        (lambda: score_distribution(one, scale=10), "not a scale"),
+        (lambda: agreement_shift(table, sides, across="system", relative=True), "nor relative=True"),
+        (lambda: quality_agreement(one, conf_level=95), "conf_level=95"),
+        (lambda: ordering_accuracy(one.assign(tier=None)), "holds"),
+        (lambda: ordering_accuracy(one.assign(tier="Base"), order=None), "each once"),
+    ]
+    known = pd.DataFrame({"before": [0.1, 0.4], "after": [0.3, 0.2]})
+    refused += [
+        (lambda: shift_tests(known, conf_level=95), "conf_level=95"),
+        (lambda: shift_tests(known, n_tests="two"), "not a number of tests"),
+        (lambda: shift_tests(known.assign(after=np.inf)), "infinite"),
+    ]
+    for call, message in refused:
+        with pytest.raises((DesignError, SchemaError), match=message):
+            call()
+
+
+def panel_of_whole_scores(items, seed=0):
+    """Two judges, two systems, whole scores."""
+    rng = np.random.default_rng(seed)
+    size = (items, 2, 2)
+    score = np.clip(np.round(3 + rng.normal(size=(items, 1, 1)) + [[0.0], [0.5]] + rng.normal(size=size)), 1, 5)
+    item, system, judge = (i.ravel() for i in np.indices(size))
+    return pd.DataFrame(
+        {
+            "judge": np.array(["a", "b"])[judge],
+            "system": np.array(["x", "y"])[system],
+            "item": item.astype(str),
+            "score": score.ravel(),
+        }
+    )
+
+
+def peak(call):
+    """Result of a call, and its peak of memory in MB."""
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("measure", [js.agreement_levels, js.correlation, js.disagreement, js.score_distribution])
+def test_resamples_are_drawn_a_block_at_a_time(measure, monkeypatch):
+    data = panel_of_whole_scores(12)
+    whole = measure(data, n_resamples=100)
+    monkeypatch.setattr(levels, "HELD", 12 * 7)
+    pd.testing.assert_frame_equal(measure(data, n_resamples=100), whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("measure", [js.agreement_levels, js.disagreement, js.score_distribution])
+def test_memory_of_a_bootstrap_is_not_resamples_times_items(measure):
+    data = panel_of_whole_scores(20_000)  # 2,000 resamples at once: 320 MB
+    found, used = peak(lambda: measure(data))
+    assert found["estimate"].notna().any()
+    assert used < 200
+
+
+def ratings(seed=0, noise=1.0, items=40, systems="AB", judges="xyz", domain="law", prefix="i", truth=None):
+    rng = np.random.default_rng(seed)
+    truth = np.random.default_rng(99).normal(size=(len(systems), items)) if truth is None else truth
+    rows = [
+        (j, s, f"{prefix}{i:03}", domain, truth[k, i] + noise * rng.normal())
+        for k, s in enumerate(systems)
+        for i in range(items)
+        for j in judges
+    ]
+    return pd.DataFrame(rows, columns=["judge", "system", "item", "domain", "score"])
+
+
+BEFORE, AFTER = ratings(1), ratings(2, noise=2.0)
+
+QUICK = {"n_resamples": 300}
+
+
+def mean_r(table):
+    return correlation(table, n_resamples=20)["estimate"].mean()
+
+
+# ---------------------------------------------------------------- rubrics

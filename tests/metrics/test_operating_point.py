@@ -9,12 +9,16 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
+from instrument import instrument_calls
+from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe, newcombe_paired
 from judgestats.metrics import datasheets, psychometrics
+from judgestats.metrics import psychometrics as js
 from judgestats.schema import tally
 
 #: Calls as independent, but where a test is about what they share.
 criterion_shift = partial(psychometrics.criterion_shift, cluster=False)
+
 datasheet = partial(datasheets.datasheet, cluster=False)
 
 
@@ -302,3 +306,60 @@ def test_nothing_is_drawn_at_random():
     ends = [s.loc[s["term"] == "saved_per_lost", ["conf_low", "conf_high"]].to_numpy() for s in sheets]
     assert ends[0].size == 2
     np.testing.assert_array_equal(*ends)
+
+
+@pytest.fixture(scope="module")
+def calls():
+    return instrument_calls()
+
+
+# ---------------------------------------------------------------- criterion, filler, gates
+
+
+def test_criterion_shift_pairs_the_calls_that_both_prompts_judged(calls):
+    strict = instrument_calls(prompt="strict", criterion=0.9)
+    got = js.criterion_shift(pd.concat([calls, strict]), "base", "strict", cluster=False)
+    shift = got[got["term"] == "criterion_shift"]
+    assert (shift["method"] == "Newcombe, paired").all()
+    equal = shift[shift["stimulus"] == "same_subset"].iloc[0]
+    tie = [(d.loc[d["stimulus"] == "same_subset", "choice"] == "tie").mean() for d in (calls, strict)]
+    assert equal["estimate"] == pytest.approx(tie[1] - tie[0])
+    assert equal["conf_low"] < equal["estimate"] < equal["conf_high"]
+
+
+def test_criterion_shift_of_counts_is_of_independent_samples():
+    counts = pd.DataFrame(
+        {
+            "judge": "g",
+            "prompt": ["a", "a", "b", "b"],
+            "stimulus": "ladder",
+            "delta": 1.0,
+            "outcome": ["correct", "tie", "correct", "tie"],
+            "n": [94, 6, 50, 50],
+        }
+    )
+    got = js.criterion_shift(counts, "a", "b").set_index("term")
+    assert got.loc["criterion_shift", "estimate"] == pytest.approx(0.44)
+    assert got.loc["criterion_shift", "method"] == "Newcombe, independent"
+    assert got.loc["target_signal_lost", "estimate"] == pytest.approx(0.44)
+
+
+def test_nothing_lost_has_no_price():
+    counts = pd.DataFrame(
+        {
+            "judge": "g",
+            "prompt": ["a", "b", "a", "a", "b"],
+            "stimulus": ["ladder", "ladder", *["same_subset"] * 3],
+            "delta": [5.0, 5.0, None, None, None],
+            "outcome": ["correct", "correct", "preference", "tie", "tie"],
+            "n": [20, 20, 31, 89, 120],
+        }
+    )
+    price = js.criterion_shift(counts, "a", "b").set_index("term").loc["saved_per_lost"]
+    assert math.isnan(price["estimate"])
+    assert "base is zero" in price["flag"]
+
+
+def test_criterion_shift_names_the_prompts_there_are(calls):
+    with pytest.raises(DesignError, match="Prompts: base"):
+        js.criterion_shift(calls, "base", "strikt")

@@ -1,4 +1,4 @@
-"""Quality and agreement over systems, and the order of tiers."""
+"""Quality and agreement over systems, and the order of tiers: brute force, ties, what is left out."""
 
 from itertools import combinations
 
@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.stats import spearmanr
 
+from judgestats import agreement_slope
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.agreement import correlation, ordering_accuracy, quality_agreement
 
@@ -109,3 +111,64 @@ def test_the_bootstrap_of_systems_has_the_spread_of_the_u_statistic():
     rows = [ordering_accuracy(sample(), order=("a", "b"), n_resamples=300).iloc[0] for _ in range(120)]
     true = np.std([r["estimate"] for r in rows], ddof=1)
     assert np.mean([r["std_error"] for r in rows]) == pytest.approx(true, rel=0.25)
+
+
+FEW = {"n_resamples": 40}
+
+WAYS = ["condition", "temperature"]
+
+
+def panel_of_two_conditions(items=12, systems=3, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"judge": j, "system": f"s{s}", "item": str(i), "condition": c, "temperature": t, "score": rng.normal()}
+        for j in "abc"
+        for s in range(systems)
+        for i in range(items)
+        for c in ("old", "new")
+        for t in (0.0, 1.0)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_ordering_of_tied_systems():
+    # one mean written two ways: 0.3 and 0.1 + 0.2
+    table = pd.DataFrame({"system": ["x", "y"], "tier": ["Base", "Instruct"], "mean_score": [0.3, 0.1 + 0.2]})
+    assert ordering_accuracy(table, **FEW)["estimate"].iloc[0] == 0
+
+
+def test_quality_of_tied_systems():
+    table = pd.DataFrame({"system": list("abcd"), "mean_score": [0.3, 0.1 + 0.2, 0.1, 0.9], "r": [0.1, 0.4, 0.2, 0.3]})
+    truth = spearmanr([2, 2, 1, 3], table["r"])[0]
+    assert quality_agreement(table)["estimate"].item() == pytest.approx(truth, abs=1e-12)
+
+
+def test_pairs_left_out_of_a_slope_and_of_quality_are_counted():
+    table = panel_of_two_conditions()
+    table.loc[(table["judge"] == "a") & (table["temperature"] == 1.0) & (table["system"] == "s1"), "score"] = 5.0
+    assert "2 pairs undefined" in agreement_slope(table, average_over="condition", **FEW)["flag"].item()
+    told = quality_agreement(table, by=WAYS).set_index("temperature")["flag"]
+    assert told.loc[1.0].str.contains("2 pairs undefined").all()
+    assert not told.loc[0.0].str.contains("undefined").any()
+
+
+def test_a_tier_of_one_system():
+    tiers = ["Base", "Instruct", "Instruct"]
+    table = pd.DataFrame({"system": list("abc"), "tier": tiers, "mean_score": [2.0, 1.0, 3.0]})
+    assert "a stratum has one unit" in ordering_accuracy(table, **FEW)["flag"].iloc[0]
+
+
+def test_a_system_counts_once():
+    table = pd.DataFrame({"system": ["a", "b"] * 2, "tier": ["Base", "Instruct"] * 2, "mean_score": 1.0, "r": 0.5})
+    for measure in (quality_agreement, ordering_accuracy):
+        with pytest.raises(SchemaError, match="'a' is there more than once"):
+            measure(table)
+        measure(table.assign(language=["EN", "EN", "ZH", "ZH"]), by="language")
+
+
+def test_ordering_of_a_group_without_two_tiers():
+    table = pd.DataFrame({"system": list("abc"), "tier": ["Base", "Instruct", "Base"], "mean_score": [1.0, 2.0, 3.0]})
+    got = ordering_accuracy(table.assign(language=["EN", "EN", "ZH"]), by="language", **FEW)
+    row = got[got["language"] == "ZH"].iloc[0]
+    assert np.isnan(row["estimate"])
+    assert row["flag"] == "no data"

@@ -1,4 +1,4 @@
-"""Shifts of agreement, their heterogeneity and slope, and the tests over conditions."""
+"""Shifts of agreement between conditions, and the tests over conditions."""
 
 import numpy as np
 import pandas as pd
@@ -7,13 +7,7 @@ import pytest
 from scipy import stats
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics.agreement import (
-    agreement_shift,
-    agreement_slope,
-    cohen_d,
-    correlation,
-    shift_tests,
-)
+from judgestats.metrics.agreement import agreement_shift, agreement_slope, cohen_d, correlation, shift_tests
 from judgestats.metrics.agreement.shifts import cochran_q
 
 
@@ -30,6 +24,7 @@ def ratings(seed=0, noise=1.0, items=40, systems="AB", judges="xyz", domain="law
 
 
 BEFORE, AFTER = ratings(1), ratings(2, noise=2.0)
+
 QUICK = {"n_resamples": 300}
 
 
@@ -122,6 +117,110 @@ def test_the_bootstrap_of_the_shift_covers():
         row = agreement_shift(one, two, n_resamples=300, conf_level=0.9).iloc[0]
         held += row["conf_low"] <= 0.2 - 0.5 <= row["conf_high"]
     assert 47 <= held <= 60
+
+
+# ---------------------------------------------------------------- tests over conditions
+
+
+def conditions(n=8, seed=0):
+    rng = np.random.default_rng(seed)
+    before = rng.uniform(0.5, 0.8, n)
+    return pd.DataFrame(
+        {"name": [f"c{i}" for i in range(n)], "before": before, "after": before - rng.uniform(0, 0.4, n)}
+    )
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_paired_t_and_sign_test_are_scipys(alternative):
+    table = conditions()
+    got = shift_tests(table, alternative=alternative, n_tests=5).set_index("term")
+    t = stats.ttest_rel(table["after"], table["before"], alternative=alternative)
+    assert got.loc["mean_shift", ["statistic", "p_value"]].tolist() == pytest.approx([t.statistic, t.pvalue])
+    assert got.loc["mean_shift", "p_adjusted"] == pytest.approx(min(1, 5 * t.pvalue))
+    both = stats.ttest_rel(table["after"], table["before"]).confidence_interval()
+    assert got.loc["mean_shift", ["conf_low", "conf_high"]].tolist() == pytest.approx([both.low, both.high])
+    table.loc[0, "after"] = table.loc[0, "before"] + 0.1
+    table.loc[1, "after"] = table.loc[1, "before"]
+    row = shift_tests(table, alternative=alternative).set_index("term").loc["share_negative"]
+    fell = {"less": "greater", "greater": "less"}.get(alternative, alternative)
+    assert (row["estimate"], row["n"]) == pytest.approx((6 / 7, 7))
+    assert row["p_value"] == pytest.approx(stats.binomtest(6, 7, 0.5, alternative=fell).pvalue)
+    assert "1 condition unmoved" in row["flag"]
+
+
+def test_bonferroni_counts_the_groups():
+    table = pd.concat([conditions(seed=k).assign(model=f"m{k}") for k in range(3)])
+    got = shift_tests(table, by="model")
+    row = got[got["term"] == "mean_shift"].iloc[0]
+    assert row["p_adjusted"] == pytest.approx(min(1, 3 * row["p_value"]))
+    with pytest.raises(DesignError, match="n_tests=2 is fewer"):
+        shift_tests(table, by="model", n_tests=2)
+
+
+@pytest.mark.parametrize("mark", ["label", "is_mean", "values", "values within a level"])
+def test_means_among_the_conditions_are_refused(mark):
+    table = conditions(4).round(3).assign(temperature=[0.0, 0.0, 0.3, 0.3])
+    inside = table if mark != "values within a level" else table[table["temperature"] == 0.3]
+    mean = pd.DataFrame(
+        {
+            "name": ["Mean" if mark == "label" else "z"],
+            "before": [round(inside["before"].mean(), 3)],
+            "after": [round(inside["after"].mean(), 3)],
+            "temperature": [0.3 if mark == "values within a level" else 0.9],
+        }
+    )
+    if mark in ("label", "is_mean"):
+        mean[["before", "after"]] = [0.9, 0.1]
+    whole = pd.concat([table, mean], ignore_index=True)
+    if mark == "is_mean":
+        whole["is_mean"] = whole["name"] == "z"
+    with pytest.raises(DesignError, match=r"1 of 5 conditions are means of others .*no further evidence"):
+        shift_tests(whole)
+    dropped = shift_tests(whole, means="drop")
+    plain = shift_tests(table)
+    np.testing.assert_allclose(dropped["estimate"], plain["estimate"])
+    assert dropped["flag"].str.contains("1 mean of others set aside").all()
+    assert shift_tests(whole.assign(is_mean=False))["n"].iloc[0] == 5  # told that none is
+
+
+def test_cohen_d_by_its_formulas():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=9), rng.normal(1, 2, size=9)
+    gap = y.mean() - x.mean()
+    for k in (0, 1):
+        squares = (x.var(ddof=k), y.var(ddof=k))
+        assert cohen_d(x, y, d="average", ddof=k) == pytest.approx(gap / np.sqrt(np.mean(squares)))
+        assert cohen_d(x, y, d="pooled", ddof=k) == pytest.approx(gap / np.sqrt(np.mean(squares)))
+        assert cohen_d(x, y, d="paired", ddof=k) == pytest.approx(gap / (y - x).std(ddof=k))
+    z = y[:5]
+    pooled = np.sqrt((8 * x.var(ddof=1) + 4 * z.var(ddof=1)) / 12)
+    assert cohen_d(x, z) == pytest.approx((z.mean() - x.mean()) / pooled)
+    assert np.isnan(cohen_d([1, 1], [2, 2]))
+    with pytest.raises(DesignError, match="needs pairs, got 9 and 5"):
+        cohen_d(x, z, d="paired")
+
+
+def test_relative_shift_is_undefined_without_agreement_before():
+    known = pd.DataFrame({"before": [0.0], "after": [0.2]})
+    assert np.isnan(agreement_shift(known, relative=True)["estimate"].item())
+    noise = BEFORE.assign(score=np.random.default_rng(4).normal(size=len(BEFORE)))
+    row = agreement_shift(noise, BEFORE, relative=True, **QUICK).iloc[0]
+    assert np.isnan(row["conf_low"])
+    assert row["flag"] in ("base not positive", "base not told from zero")
+
+
+def test_a_wrong_suspicion_has_a_way_out():
+    table = pd.DataFrame({"before": [0.5, 0.6, 0.55], "after": [0.4, 0.5, 0.45]})
+    with pytest.raises(DesignError, match="'is_mean'"):
+        shift_tests(table)
+    assert shift_tests(table.assign(is_mean=False))["n"].iloc[0] == 3
+
+
+def test_numbers_of_numpy_are_numbers():
+    known = pd.DataFrame({"before": [np.int64(1), 0.5], "after": [np.float32(0.25), np.nan]})
+    found = agreement_shift(known, relative=True)
+    assert found["estimate"].iloc[0] == -0.75
+    assert found["flag"].iloc[1] == "no data"
 
 
 # ---------------------------------------------------------------- subgroups
@@ -228,102 +327,50 @@ def test_slope_is_least_squares_on_the_mean_correlations():
         agreement_slope(table[table["temperature"] == 0])
 
 
-# ---------------------------------------------------------------- tests over conditions
+FEW = {"n_resamples": 40}
 
 
-def conditions(n=8, seed=0):
+def panel_of_two_conditions(items=12, systems=3, seed=0):
     rng = np.random.default_rng(seed)
-    before = rng.uniform(0.5, 0.8, n)
-    return pd.DataFrame(
-        {"name": [f"c{i}" for i in range(n)], "before": before, "after": before - rng.uniform(0, 0.4, n)}
-    )
+    rows = [
+        {"judge": j, "system": f"s{s}", "item": str(i), "condition": c, "temperature": t, "score": rng.normal()}
+        for j in "abc"
+        for s in range(systems)
+        for i in range(items)
+        for c in ("old", "new")
+        for t in (0.0, 1.0)
+    ]
+    return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
-def test_paired_t_and_sign_test_are_scipys(alternative):
-    table = conditions()
-    got = shift_tests(table, alternative=alternative, n_tests=5).set_index("term")
-    t = stats.ttest_rel(table["after"], table["before"], alternative=alternative)
-    assert got.loc["mean_shift", ["statistic", "p_value"]].tolist() == pytest.approx([t.statistic, t.pvalue])
-    assert got.loc["mean_shift", "p_adjusted"] == pytest.approx(min(1, 5 * t.pvalue))
-    both = stats.ttest_rel(table["after"], table["before"]).confidence_interval()
-    assert got.loc["mean_shift", ["conf_low", "conf_high"]].tolist() == pytest.approx([both.low, both.high])
-    table.loc[0, "after"] = table.loc[0, "before"] + 0.1
-    table.loc[1, "after"] = table.loc[1, "before"]
-    row = shift_tests(table, alternative=alternative).set_index("term").loc["share_negative"]
-    fell = {"less": "greater", "greater": "less"}.get(alternative, alternative)
-    assert (row["estimate"], row["n"]) == pytest.approx((6 / 7, 7))
-    assert row["p_value"] == pytest.approx(stats.binomtest(6, 7, 0.5, alternative=fell).pvalue)
-    assert "1 condition unmoved" in row["flag"]
+def test_correlations_of_one_side_only_are_counted():
+    table = panel_of_two_conditions()
+    table.loc[(table["judge"] == "a") & (table["condition"] == "new"), "score"] = 5.0
+    gone = table[~((table["item"] == "0") & (table["condition"] == "new"))]
+    options = {"average_over": "temperature", **FEW}
+    shifts = agreement_shift(gone, ("old", "new"), across="system", **options)
+    share = agreement_shift(gone, ("new", "old"), relative=True, **options)
+    for result in (shifts, share):
+        assert result["flag"].str.contains("6 correlations set aside").all()
+        assert result["flag"].str.contains("1 item on one side only").all()
 
 
-def test_bonferroni_counts_the_groups():
-    table = pd.concat([conditions(seed=k).assign(model=f"m{k}") for k in range(3)])
-    got = shift_tests(table, by="model")
-    row = got[got["term"] == "mean_shift"].iloc[0]
-    assert row["p_adjusted"] == pytest.approx(min(1, 3 * row["p_value"]))
-    with pytest.raises(DesignError, match="n_tests=2 is fewer"):
-        shift_tests(table, by="model", n_tests=2)
-
-
-@pytest.mark.parametrize("mark", ["label", "is_mean", "values", "values within a level"])
-def test_means_among_the_conditions_are_refused(mark):
-    table = conditions(4).round(3).assign(temperature=[0.0, 0.0, 0.3, 0.3])
-    inside = table if mark != "values within a level" else table[table["temperature"] == 0.3]
-    mean = pd.DataFrame(
-        {
-            "name": ["Mean" if mark == "label" else "z"],
-            "before": [round(inside["before"].mean(), 3)],
-            "after": [round(inside["after"].mean(), 3)],
-            "temperature": [0.3 if mark == "values within a level" else 0.9],
-        }
-    )
-    if mark in ("label", "is_mean"):
-        mean[["before", "after"]] = [0.9, 0.1]
-    whole = pd.concat([table, mean], ignore_index=True)
-    if mark == "is_mean":
-        whole["is_mean"] = whole["name"] == "z"
-    with pytest.raises(DesignError, match=r"1 of 5 conditions are means of others .*no further evidence"):
-        shift_tests(whole)
-    dropped = shift_tests(whole, means="drop")
-    plain = shift_tests(table)
-    np.testing.assert_allclose(dropped["estimate"], plain["estimate"])
-    assert dropped["flag"].str.contains("1 mean of others set aside").all()
-    assert shift_tests(whole.assign(is_mean=False))["n"].iloc[0] == 5  # told that none is
-
-
-def test_cohen_d_by_its_formulas():
-    rng = np.random.default_rng(3)
-    x, y = rng.normal(size=9), rng.normal(1, 2, size=9)
-    gap = y.mean() - x.mean()
-    for k in (0, 1):
-        squares = (x.var(ddof=k), y.var(ddof=k))
-        assert cohen_d(x, y, d="average", ddof=k) == pytest.approx(gap / np.sqrt(np.mean(squares)))
-        assert cohen_d(x, y, d="pooled", ddof=k) == pytest.approx(gap / np.sqrt(np.mean(squares)))
-        assert cohen_d(x, y, d="paired", ddof=k) == pytest.approx(gap / (y - x).std(ddof=k))
-    z = y[:5]
-    pooled = np.sqrt((8 * x.var(ddof=1) + 4 * z.var(ddof=1)) / 12)
-    assert cohen_d(x, z) == pytest.approx((z.mean() - x.mean()) / pooled)
-    assert np.isnan(cohen_d([1, 1], [2, 2]))
-    with pytest.raises(DesignError, match="needs pairs, got 9 and 5"):
-        cohen_d(x, z, d="paired")
-
-
-# ---------------------------------------------------------------- rubrics
+def test_slope_and_heterogeneity_of_a_group_without_two_conditions():
+    table = panel_of_two_conditions()
+    table["domain"] = np.where(table["system"] == "s0", "law", "art")
+    table = table[(table["domain"] == "art") | (table["temperature"] == 0)]
+    slope = agreement_slope(table, by="domain", average_over="condition", **FEW).set_index("domain")
+    assert "no data" in slope.loc["law", "flag"]
+    assert np.isfinite(slope.loc["art", "estimate"])
+    result = agreement_shift(table, ("old", "new"), across="temperature", by="domain", **FEW)
+    law = result[result["domain"] == "law"].set_index("term")
+    assert list(law.index) == ["shift", "heterogeneity", "i_squared"]
+    assert np.isnan(law.loc["heterogeneity", "estimate"])
 
 
 def test_relative_shift_of_ratings():
     row = agreement_shift(BEFORE, AFTER, relative=True, **QUICK).iloc[0]
-    free, shared = mean_r(AFTER), mean_r(BEFORE)
-    assert (row["after"], row["before"]) == pytest.approx((free, shared))
-    assert row["estimate"] == pytest.approx(-(shared - free) / shared)
+    before, after = mean_r(BEFORE), mean_r(AFTER)
+    assert (row["before"], row["after"]) == pytest.approx((before, after))
+    assert row["estimate"] == pytest.approx(-(before - after) / before)
     assert row["conf_low"] < row["estimate"] < row["conf_high"]
-
-
-def test_relative_shift_is_undefined_without_agreement_before():
-    known = pd.DataFrame({"before": [0.0], "after": [0.2]})
-    assert np.isnan(agreement_shift(known, relative=True)["estimate"].item())
-    noise = BEFORE.assign(score=np.random.default_rng(4).normal(size=len(BEFORE)))
-    row = agreement_shift(noise, BEFORE, relative=True, **QUICK).iloc[0]
-    assert np.isnan(row["conf_low"])
-    assert row["flag"] in ("base not positive", "base not told from zero")

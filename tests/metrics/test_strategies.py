@@ -1,22 +1,44 @@
-"""McNemar comparisons, the minimum detectable effect, and the advice made of them."""
+"""McNemar comparisons, the minimum detectable effect, the cost frontier, and the advice made of them."""
 
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from judgestats.errors import DesignError
+import judgestats as js
+from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import newcombe_paired
-from judgestats.metrics.bias import compare_strategies, gold_agreement, minimum_detectable_effect, recommend
-from judgestats.metrics.bias.strategies import DISCORDANT_ONLY, FEW_DISCORDANT, METHODS, mcnemar_test
+from judgestats.metrics.bias import (
+    compare_strategies,
+    gold_agreement,
+    minimum_detectable_effect,
+    pareto_front,
+    recommend,
+)
+from judgestats.metrics.bias.strategies import (
+    DISCORDANT_ONLY,
+    ESTIMATED,
+    FEW_DISCORDANT,
+    INFINITE,
+    METHODS,
+    NAMELESS,
+    NO_COST,
+    NO_VALUE,
+    OVER_BUDGET,
+    costs,
+    mcnemar_test,
+)
 from judgestats.results import NO_DATA, NOT_INDEPENDENT
 from judgestats.schema.counting import tally
 
@@ -431,3 +453,256 @@ def test_tests_that_count_pairs_one_by_one_know_no_clusters():
 def test_a_table_of_counts_is_unknown():
     assert "clustering unknown" in compare_strategies(counted(209, 23, 69, 99))["flag"].item()
     assert compare_strategies(counted(209, 23, 69, 99), cluster=False)["flag"].item() == ""
+
+
+def points(pairs: list[tuple[float, float]]) -> pd.DataFrame:
+    cost, value = zip(*pairs, strict=True)
+    return pd.DataFrame({"judge": [f"j{i:02d}" for i in range(len(pairs))], "cost": cost, "estimate": value})
+
+
+def beats(a: tuple[float, float], b: tuple[float, float]) -> bool:
+    return a[0] <= b[0] and a[1] >= b[1] and a != b
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=14))
+def test_against_every_pair(pairs):
+    """The definition, pair by pair; coarse grids, so that ties and copies are common."""
+    got = pareto_front(points(pairs)).set_index("judge")
+    front = [not any(beats(a, b) for a in pairs) for b in pairs]
+    assert list(got["on_front"]) == front
+    for i, b in enumerate(pairs):
+        name = got["dominated_by"].iloc[i]
+        if front[i]:
+            assert name == ""
+            continue
+        better = [pairs[j] for j in range(len(pairs)) if front[j] and beats(pairs[j], b)]
+        chosen = pairs[int(name[1:])]
+        assert chosen in better
+        assert chosen[1] == max(v for _, v in better)
+
+
+def test_copies_both_stay_and_the_order_does_not_matter():
+    table = points([(0, 0.5), (1, 0.7), (1, 0.7), (1, 0.6), (2, 0.7), (3, 0.9)])
+    got = pareto_front(table)
+    assert list(got["on_front"]) == [True, True, True, False, False, True]
+    assert list(got["dominated_by"]) == ["", "", "", "j01", "j01", ""]
+    for other in (table.iloc[::-1], pl.from_pandas(table), pl.from_pandas(table).lazy()):
+        pd.testing.assert_frame_equal(pareto_front(other), got, check_dtype=False)
+
+
+def test_what_has_no_cost_is_set_aside():
+    got = pareto_front(points([(np.nan, 0.9), (1, 0.7), (0, np.nan), (2, 0.6)]))
+    assert list(got["on_front"]) == [False, True, False, False]
+    assert list(got["flag"]) == [NO_COST, "", NO_VALUE, ""]
+    assert list(got["dominated_by"]) == ["", "", "", "j01"]
+
+
+def test_cost_by_tokens():
+    table = pd.DataFrame(
+        {
+            "judge": ["a", "b", "c", "d"],
+            "input_tokens": [1e6, 1e6, 2e6, 5],
+            "output_tokens": [1e5, 2e5, 0, 5],
+            "estimate": [0.6, 0.7, 0.8, 0.9],
+        }
+    )
+    prices = {"a": (3.0, 15.0), "b": (0.0, 0.0), "c": (1.0, 10.0)}
+    np.testing.assert_allclose(costs(table, prices), [4.5, 0, 2, np.nan])
+    got = pareto_front(table, prices=prices)
+    assert list(got["flag"]) == [ESTIMATED] * 3 + [NO_COST]
+    assert list(got["on_front"]) == [False, True, True, False]
+    assert got["dominated_by"].iloc[0] == "c"
+
+
+def test_groups_terms_and_other_costs():
+    table = pd.DataFrame(
+        {
+            "judge": ["a", "b"] * 2,
+            "strategy": ["B0", "S8"] * 2,
+            "task": ["x", "x", "y", "y"],
+            "latency": [1.0, 2.0, 1.0, 2.0],
+            "estimate": [0.5, 0.6, 0.6, 0.5],
+        }
+    )
+    got = pareto_front(table, cost="latency", by="task")
+    assert list(got.columns) == ["task", "judge", "strategy", "cost", "value", "on_front", "dominated_by", "flag"]
+    assert list(got["on_front"]) == [True, True, True, False]
+    assert got["dominated_by"].iloc[3] == "a / B0"
+    several = pd.concat([table.assign(term="accuracy"), table.assign(term="tie", estimate=0.9)])
+    with pytest.raises(DesignError, match=r"several terms \(accuracy, tie\)"):
+        pareto_front(several, cost="latency", by="task")
+    pd.testing.assert_frame_equal(pareto_front(several, cost="latency", by="task", term="accuracy"), got)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "message"),
+    [
+        ({"cost": -1.0}, {}, SchemaError, "cost is negative: -1"),
+        ({}, {"cost": "costs"}, SchemaError, r"no column 'costs' for the cost.*Did you mean 'cost'.*prices="),
+        ({}, {"label": ["model"]}, SchemaError, r"None of label= \(model\)"),
+        ({"term": "accuracy"}, {"term": "acuracy"}, DesignError, "Did you mean 'accuracy'"),
+        ({}, {"prices": {"j00": (1, 1)}}, SchemaError, "'input_tokens' for the tokens"),
+    ],
+)
+def test_what_the_frontier_refuses(change, options, error, message):
+    with pytest.raises(error, match=message):
+        pareto_front(points([(1, 0.5)]).assign(**change), **options)
+
+
+CROSSED = (["correct", "correct", "wrong", "wrong"], ["correct", "wrong", "correct", "wrong"])
+
+
+def crossed(strategy: str, n: list[float], **columns: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"judge": "g", "strategy": strategy, "baseline": CROSSED[0], "outcome": CROSSED[1], "n": n, **columns}
+    )
+
+
+# ---------------------------------------------------------------- advice
+
+
+def two_topics() -> pd.DataFrame:
+    parts = [
+        crossed("S5", [200, 10, 90, 100], topic="law"),
+        crossed("S8", [200, 40, 60, 100], topic="law"),
+        crossed("S5", [200, 40, 40, 120], topic="trade"),
+        crossed("S8", [200, 20, 80, 100], topic="trade"),
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_advice_is_given_for_each_topic():
+    compared = compare_strategies(two_topics(), by="topic")
+    got = recommend(compared)
+    assert list(got.columns[:3]) == ["topic", "judge", "term"]
+    assert dict(zip(got["topic"], got["advice"], strict=True)) == {"law": "S5", "trade": "S8"}
+    assert got["estimate"].tolist() == [pytest.approx(80 / 400), pytest.approx(60 / 400)]
+    absent = recommend(compared, judge="nobody")
+    assert absent["topic"].tolist() == ["law", "trade"]
+    assert (absent["flag"] == "no data").all()
+
+
+def test_a_budget_below_the_baseline_is_flagged():
+    counts = crossed("S8", [200, 20, 80, 100])
+    got = recommend(counts, budget=0.5).iloc[0]
+    assert got["advice"] == "B0"
+    assert OVER_BUDGET in got["flag"]
+    assert OVER_BUDGET not in recommend(counts, budget=1).iloc[0]["flag"]
+    cheap = recommend(counts, budget=0.5, cost={"B0": 2, "S8": 1}, cluster=False).iloc[0]
+    assert (cheap["advice"], cheap["flag"]) == ("S8", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"budget": math.nan}, "budget=nan"),
+        ({"budget": -1}, "budget=-1"),
+        ({"budget": "two"}, "budget='two'"),
+        ({"cost": {"B0": 1, "S8": math.nan}}, "cost of S8=nan"),
+        ({"cost": {"B0": -1}}, "cost of B0=-1"),
+        ({"cost": {"B0": "one"}}, "cost of B0='one'"),
+        ({"cost": {"B0": None}}, "cost of B0=None"),
+    ],
+)
+def test_budget_and_costs_are_numbers_from_0(options, named):
+    with pytest.raises(DesignError, match=f"{named} is no amount. Allowed: numbers from 0"):
+        recommend(crossed("S8", [200, 20, 80, 100]), **options)
+
+
+# ---------------------------------------------------------------- strategies
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"conf_level": 95}, DesignError, "conf_level=95 is no coverage"),
+        ({"n_tests": 20.5}, DesignError, r"n_tests=20\.5 is not a number of tests. Allowed: a whole number"),
+        ({"n_tests": "20"}, DesignError, "n_tests='20' is not a number of tests"),
+    ],
+)
+def test_options_of_a_comparison(options, error, message):
+    with pytest.raises(error, match=message):
+        compare_strategies(crossed("S8", [200, 20, 80, 100]), **options)
+
+
+def discordant(n: list[float]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"judge": "g", "strategy": "S8", "baseline": ["correct", "wrong"], "outcome": ["wrong", "correct"], "n": n}
+    )
+
+
+def test_text_in_the_column_of_pairs():
+    with pytest.raises(SchemaError, match="pairs='all' holds text where a number of pairs belongs: 'many'"):
+        compare_strategies(discordant([3, 9]).assign(all="many"), pairs="all")
+
+
+@pytest.mark.parametrize("method", ["exact", "mid-p"])
+def test_exact_tests_take_whole_counts_only(method):
+    with pytest.raises(DesignError, match=rf"method='{method}' counts whole pairs, and there are 2\.5 and 8"):
+        mcnemar_test(2.5, 8, method)
+    with pytest.raises(SchemaError, match="'n' counts identical rows: it is not whole in 1 of 2 rows"):
+        compare_strategies(discordant([2.5, 8]), method=method)
+    assert mcnemar_test(2.5, 8, "asymptotic")[0] == pytest.approx(5.5**2 / 10.5)
+    assert 0 < mcnemar_test(2.0, 8.0, method)[1] < 1
+
+
+@pytest.mark.parametrize(("n", "end"), [([0, 3], "conf_high"), ([3, 0], "conf_low")])
+def test_a_difference_does_not_leave_its_range(n, end):
+    got = compare_strategies(discordant(n), pairs=3).iloc[0]
+    assert got["method"] == "Agresti-Min, paired"
+    assert abs(got[end]) == 1
+    assert -1 <= got["conf_low"] < got["conf_high"] <= 1
+
+
+# ---------------------------------------------------------------- frontier
+
+POINTS = pd.DataFrame({"judge": ["a", None, "c"], "cost": [1.0, 2.0, 3.0], "estimate": [0.6, 0.9, 0.8]})
+
+
+def test_a_configuration_without_a_name():
+    got = pareto_front(POINTS).set_index("cost")
+    assert got["on_front"].to_dict() == {1.0: True, 2.0: True, 3.0: False}
+    assert got.loc[3.0, "dominated_by"] == NAMELESS
+
+
+def test_one_label_is_one_name():
+    pd.testing.assert_frame_equal(pareto_front(POINTS, label="judge"), pareto_front(POINTS, label=["judge"]))
+
+
+@pytest.mark.parametrize("column", ["cost", "estimate"])
+def test_text_and_infinity_on_the_frontier(column):
+    with pytest.raises(SchemaError, match=f"{column!r} holds text where the (cost|value) belongs: 'much' in 1"):
+        pareto_front(POINTS.assign(**{column: [1.0, 0.5, "much"]}))
+    got = pareto_front(POINTS.assign(**{column: [1.0, 0.5, math.inf]})).set_index("judge").loc["c"]
+    assert (got["on_front"], got["dominated_by"], got["flag"]) == (False, "", INFINITE)
+
+
+@pytest.mark.parametrize("price", [None, 0.5, (1.0,), (1.0, None), (1.0, "2"), (1.0, -2.0), (1.0, math.nan)])
+def test_a_price_is_two_numbers(price):
+    table = POINTS.assign(input_tokens=1e6, output_tokens=1e6)
+    with pytest.raises(DesignError, match="Allowed: two numbers from 0"):
+        pareto_front(table, prices={"a": price})
+    with pytest.raises(DesignError, match="is no mapping"):
+        pareto_front(table, prices=0.5)
+    got = pareto_front(table, prices={"a": (1, np.float32(2))}).set_index("judge")
+    assert got.loc["a", "cost"] == 3
+    assert got.loc["c", "flag"] == NO_COST
+
+
+def test_a_strategy_that_was_never_run_is_no_test():
+    calls = pd.DataFrame(
+        [
+            {"judge": j, "strategy": s, "item": str(i), "first": "x", "second": "y", "gold": "x", "choice": c}
+            for j, s, right in (("g", "B0", 20), ("g", "S1", 30), ("g", "S8", 25), ("h", "B0", 20), ("h", "S1", 28))
+            for i in range(40)
+            for c in ["first" if i < right else "second"]
+        ]
+    )
+    table = js.compare_strategies(calls)
+    made = table["p_value"].notna()
+    assert made.sum() == 3
+    assert set(table.loc[made, "adjustment"]) == {"holm, m = 3"}
+    assert set(js.compare_strategies(calls, n_tests=20).loc[made, "adjustment"]) == {"holm, m = 20"}
+    with pytest.raises(DesignError, match="n_tests=2 tests were planned, and 3 could be made"):
+        js.compare_strategies(calls, n_tests=2)

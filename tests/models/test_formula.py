@@ -315,11 +315,43 @@ def test_what_cannot_be_coded_is_a_formula_error(capsys):
         coder("1 + C(s, Treatment('B9'))", FRAME)
     with pytest.raises(FormulaError, match="cannot be coded"):
         coder("1 + bs(x)", FRAME)
-    with pytest.raises(FormulaError, match="spelled alike"):
-        coder("1 + I((x + k) / _u) + I(x + k / _u)", FRAME)
     with pytest.raises(FormulaError, match="dates"):
         coder("1 + d", FRAME.assign(d=pd.Timestamp("2024-01-01")))
     assert capsys.readouterr().out == ""
+
+
+def test_brackets_tell_terms_apart():
+    coded = coder("1 + I((x + k) / _u) + I(x + k / _u)", FRAME)
+    assert coded.names == ("Intercept", "I((x + k) / _u)", "I(x + k / _u)")
+    x, k, u = (FRAME[c].to_numpy(float) for c in ("x", "k", "_u"))
+    np.testing.assert_allclose(coded.matrix(FRAME), np.column_stack([np.ones(6), (x + k) / u, x + k / u]))
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        ("1 + I(x**2) + I(x ** 2)", ("Intercept", "I(x ** 2)")),  # colnames(model.matrix(~ I(x^2) + I(x^2)))
+        ("1 + I(x**2)*I(x**2)", ("Intercept", "I(x ** 2)")),
+        ("1 + I(x**2) - I(x**2)", ("Intercept",)),
+        ("1 + x/(k + b)**2", ("Intercept", "x", "x:k", "x:b[True]", "x:k:b[True]")),  # and of R's ~ x/(k + b)^2
+        ("1 + (x + k)/_u", ("Intercept", "x", "k", "x:k:_u")),
+        ("1 + C(b) + b", ("Intercept", "b[True]")),
+        ("1 + I(2)", ("Intercept", "I(2)")),
+        ("0 + S(s)", ("s[mean]", "s[B0]", "s[S1]")),
+    ],
+)
+def test_each_term_occurs_once_and_nests_as_in_r(expression, names):
+    assert coder(expression, FRAME).names == names
+
+
+def test_factors_of_computed_values():
+    coded = coder("1 + C(I(k + 1)) + np.where(x > 2, 'high', 'low')", FRAME)
+    assert coded.names == (
+        "Intercept", "C(I(k + 1))[3]", "C(I(k + 1))[4]", 'np.where(x > 2, "high", "low")[low]',
+    )  # fmt: skip
+    np.testing.assert_array_equal(coded.matrix(FRAME.iloc[[4, 1]]), coded.matrix(FRAME)[[4, 1]])
+    with pytest.raises(FormulaError, match=r"'C\(I\(k \+ 1\)\)' has 8"):
+        coded.matrix(FRAME.iloc[:2].assign(k=7))
 
 
 def test_some_columns_alone():

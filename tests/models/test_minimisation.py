@@ -1,10 +1,13 @@
+"""The quasi-Newton minimiser, and columns brought to one scale."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der, rosen_hess
 
-from judgestats.models.likelihood.minimisation import hessian, minimise
+from judgestats.models.likelihood.minimisation import even, hessian, minimise
+from judgestats.models.likelihood.objectives import Scales
 
 
 def banana(x):
@@ -36,3 +39,25 @@ def test_a_function_without_a_minimum_does_not_converge():
 def test_hessian_by_differences_of_the_gradient():
     x = np.array([0.3, -0.2])
     assert hessian(banana, x, np.full(2, 1e-3)) == pytest.approx(rosen_hess(x), rel=1e-5)
+
+
+def test_even_columns_are_orthogonal_and_theta_follows() -> None:
+    rng = np.random.default_rng(0)
+    z = np.column_stack([np.ones(50), rng.normal(size=50) + 40, 1e5 * rng.normal(size=50), rng.random(50) * 1e-3])
+    scales = Scales.of((3, 1))
+    weight, theta = rng.random(50), rng.normal(size=7)
+    new, turn = even(z, weight, scales)
+    np.testing.assert_allclose(weight @ new**2 / weight.sum(), 1.0)
+    cross = new[:, :3].T @ (new[:, :3] * weight[:, None])
+    np.testing.assert_allclose(cross - np.diag(np.diag(cross)), 0, atol=1e-8)
+    np.testing.assert_allclose(scales.spread(z, turn @ theta), scales.spread(new, theta), rtol=1e-9, atol=1e-9)
+    assert (np.diag(turn) > 0).all()
+
+
+def test_even_leaves_indicators_and_aliased_columns() -> None:
+    z = np.array([[1.0, 0, 0], [0, 1, 1], [0, 1, 1], [1, 0, 0]])
+    new, turn = even(z, np.ones(4), Scales.of((2, 1)))
+    np.testing.assert_allclose(new, z)
+    np.testing.assert_allclose(turn, np.eye(4))
+    new, turn = even(np.column_stack([z[:, 0], 2 * z[:, 0]]), np.ones(4), Scales.of((2,)))
+    np.testing.assert_allclose(new, np.column_stack([z[:, 0], z[:, 0]]))

@@ -16,7 +16,7 @@ from judgestats.errors import FormulaError, SchemaError
 from judgestats.models.fitting import fit
 from judgestats.models.postestimation.delta import delta, spread
 from models.reference import data, results
-from models.test_contrasts import fitted
+from models.test_contrasting import fitted
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high"]
 PERIODS = pd.DataFrame({"period": list("1234"), "herd": "new"})

@@ -1,4 +1,4 @@
-# Intraclass correlations of psych::ICC for tests/metrics/test_icc.py and tests/real/test_icc_real.py.
+# Intraclass correlations of psych::ICC for tests/metrics/test_intraclass.py and tests/real/test_icc_real.py.
 # Run here: Rscript icc.R <folder of the public verdicts>. Writes icc_e1.csv, icc_trec.csv, icc_trec_head.csv.
 suppressMessages({library(psych); library(lme4)})
 options(digits = 17)

@@ -1,19 +1,34 @@
-"""The page of a data set: what it says, that it adds up, and that it stands alone."""
+"""The page of a data set: what it says, that it adds up, stands alone, and takes no file's place until it is complete."""
 
+import errno
 import html
+import itertools
+import os
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
-from judgestats.errors import SchemaError
+import judgestats as js
+import registry
+from judgestats.cli import app
+from judgestats.errors import DesignError, JudgestatsError, SchemaError
+from judgestats.ingest import read, source_info
+from judgestats.metrics import consensus
+from judgestats.metrics.bias import consistency, position_bias
 from judgestats.metrics.datasheets import datasheet
-from judgestats.reporting import report
-from judgestats.reporting.formatting import doubts, in_words, interval
-from judgestats.reporting.pages import account
-from judgestats.schema import check
+from judgestats.metrics.measure_registry import PREFERENCE_TRIALS, RATING_TRIALS, Options, attempts
+from judgestats.published import audited
+from judgestats.reporting import audit_page, pages, plots, report
+from judgestats.reporting.formatting import FLAGS, doubts, in_words, interval
+from judgestats.reporting.pages import CHAPTERS, MOST, account, chapters, estimates_table
+from judgestats.reporting.sheets import _SHOWN_BY
+from judgestats.results import NOT_INDEPENDENT
+from judgestats.schema import check, preferences, ratings
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 
 HOSTILE = [
@@ -403,3 +418,463 @@ def test_a_page_of_judges_without_an_item_in_common_says_so(tmp_path):
     assert "no item shared with another judge" in page
     assert "none of the same items" in page
     assert "no item shared" not in report(data, tmp_path / "same.html", n_resamples=20).read_text("utf-8")
+
+
+NOT_SHOWN = "What this page does not show"
+
+
+def scored(judges="gh", systems="gyz", n_items=8, criteria=("all",)):
+    rng = np.random.default_rng(4)
+    rows = [
+        {"judge": j, "system": s, "item": f"item {i}", "criterion": c, "score": 7 + rng.normal()}
+        for j, s, i, c in itertools.product(judges, systems, range(n_items), criteria)
+    ]
+    return ratings(pd.DataFrame(rows))
+
+
+def twice(column, values=("swap", "plain")):
+    """Each call twice, told apart by a column of no known meaning."""
+    return pd.concat([plain_verdicts(["a"], seed=i).assign(**{column: v}) for i, v in enumerate(values)])
+
+
+# ---------------------------------------------------------------- judges of whom some are systems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("identity", [None, {"g": "g"}, {"y": "h"}])
+def test_a_page_of_judges_of_whom_some_are_systems(identity, tmp_path):
+    page = made(scored(), tmp_path, identity=identity)
+    assert "Severity and self-excess" in page
+
+
+# ---------------------------------------------------------------- refusals that can be read
+
+
+@pytest.mark.parametrize("name", plots.__all__)
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"judge": ["a"], "estimate": [0.5]}),
+        pd.DataFrame({"judge": ["a"], "term": ["target_sensitivity"]}),
+        pd.DataFrame({"term": ["position_bias"], "estimate": [0.5], "note": ["x"]}),
+        pd.DataFrame(),
+        [1, 2],
+        None,
+    ],
+    ids=["no term", "no estimate", "no judge", "empty", "list", "none"],
+)
+def test_every_picture_names_the_columns_that_it_needs(name, frame):
+    with pytest.raises(JudgestatsError) as caught:
+        getattr(plots, name)(frame)
+    if name != "score_matrix":
+        assert isinstance(caught.value, DesignError)
+        assert re.search(r"picture needs|draws", str(caught.value))
+        assert re.search(r"\b(term|terms|cost|mean_score|outcome)\b", str(caught.value), re.IGNORECASE)
+
+
+def test_a_folder_is_refused_and_so_is_what_cannot_be_written(tmp_path):
+    with pytest.raises(DesignError, match="is a folder; name a file"):
+        report(plain_verdicts(["a"]), tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DesignError, match="cannot be written") as caught:
+        report(plain_verdicts(["a"]), tmp_path / "file" / "report.html", n_resamples=10)
+    assert caught.value.__suppress_context__
+
+
+# ---------------------------------------------------------------- repeats
+
+
+@pytest.mark.slow
+def test_repeats_without_a_number_are_said(tmp_path):
+    calls = twice("note")
+    page = Page(made(calls, tmp_path)).text
+    assert "Some calls repeat others without a number in replicate." in page
+    assert "No call is repeated" not in page.split("At a glance")[0]
+    assert "no call is repeated" not in page.split(NOT_SHOWN)[0]
+    assert "No call is repeated." in Page(made(plain_verdicts(["a"]), tmp_path)).text
+    assert "Up to 2 repeats of a call." in Page(made(plain_verdicts(["a"], repeats=2), tmp_path)).text
+
+
+@pytest.mark.slow
+def test_repeats_that_only_by_tells_apart_are_said(tmp_path):
+    page = Page(made(twice("note"), tmp_path, by="note")).text
+    assert "Some calls repeat others, and only note tells them apart." in page
+    assert "No call is repeated" not in page
+
+
+def test_rows_that_stand_for_several_calls_are_no_single_calls(tmp_path):
+    page = Page(made(plain_verdicts(["a"]).assign(n_identical=2), tmp_path)).text
+    assert "Some rows stand for several identical calls." in page
+    assert "No call is repeated." not in page
+
+
+@pytest.mark.slow
+def test_what_the_page_shows_is_not_listed_as_not_shown(tmp_path):
+    calls = twice("note")
+    told = Page(made(calls, tmp_path, by="note")).text
+    assert "same verdict in both orders" in told.split(NOT_SHOWN)[1]
+    rows = told.split(NOT_SHOWN)[-1].split("Limits")[0].split("\n")
+    assert "consistency" not in rows
+    assert "consistency, over repeats" in rows  # what is not shown is still there
+    pooled = Page(made(calls, tmp_path)).text
+    assert "consistency" in pooled.split(NOT_SHOWN)[-1].split("\n")
+
+
+def test_a_measure_shown_without_a_number_is_listed(tmp_path):
+    calls = plain_verdicts(["a"])
+    one_order = calls[calls["first"] == "x"]
+    assert consistency(one_order)["estimate"].isna().all()
+    rows = Page(made(one_order, tmp_path)).text.split(NOT_SHOWN)[-1].split("\n")
+    assert "consistency" in rows
+    assert "position_bias" not in rows
+
+
+# ---------------------------------------------------------------- doubts in words
+
+
+def test_the_legend_of_dependent_calls_takes_no_side(tmp_path):
+    page = Page(made(plain_verdicts(["a"]), tmp_path, cluster=False)).text
+    assert "likely too narrow" not in page
+    assert "wide for a difference of slots when both orders" in FLAGS[NOT_INDEPENDENT]
+    assert FLAGS[NOT_INDEPENDENT] in page.split(NOT_SHOWN)[-1]
+
+
+def test_both_orders_make_the_plain_interval_of_a_lean_too_wide():
+    """The direction that the legend states: a judge that goes by content alone has no lean in any pair."""
+    rows = [
+        {
+            "judge": "a",
+            "item": str(i),
+            "first": f,
+            "second": s,
+            "choice": "first" if (f == "x") == (i % 2 == 0) else "second",
+        }
+        for i in range(40)
+        for f, s in ("xy", "yx")
+    ]
+    plain, own = (
+        position_bias(preferences(pd.DataFrame(rows)), cluster=c).query("term == 'position_bias'").iloc[0]
+        for c in (False, "auto")
+    )
+    assert plain["estimate"] == own["estimate"] == 0
+    assert plain["conf_high"] - plain["conf_low"] > 0.3  # and yet every pair gives exactly 0
+    assert 0 < own["conf_high"] - own["conf_low"] < 0.2
+
+
+@pytest.mark.slow
+def test_flags_of_the_score_matrix_and_of_mean_scores_are_on_the_page(tmp_path):
+    data = scored(criteria=("style", "sense"))
+    gone = (
+        (data["judge"] == "g") & (data["system"] == "y") & (data["criterion"] == "style") & (data["item"] == "item 1")
+    )
+    page = made(data[~gone], tmp_path)
+    caption = page.split("Score matrix. </b>")[-1].split("</figcaption>")[0]
+    assert "Flagged “unequal criteria” (1 of 6 cells): " + FLAGS["unequal criteria"] in caption
+    mean = datasheet(data[~gone]).query("term == 'mean_score'")
+    assert mean["flag"].all()
+    assert all(f in page for cell in mean["flag"] for f in cell.split("; "))
+    assert "unequal criteria" not in made(data, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ratings", [scored().iloc[3:], scored(criteria=("style", "final"))], ids=["uneven", "final"])
+def test_the_mean_score_is_the_mean_of_its_row_and_the_page_says_so(ratings, tmp_path):
+    assert "A judge's mean score is the mean of its row." in Page(made(ratings, tmp_path)).text
+    matrix = consensus.score_matrix(ratings).groupby("judge")["estimate"].mean()
+    means = datasheet(ratings).query("term == 'mean_score'").set_index("judge")["estimate"]
+    np.testing.assert_allclose(means, matrix.loc[means.index])
+
+
+# ---------------------------------------------------------------- how the data were read
+
+
+@pytest.mark.slow
+def test_how_the_data_were_read_is_on_the_page(tmp_path):
+    table = tmp_path / "scores.csv"
+    self_ratings(n_items=2).rename(columns={"judge": "rater"}).to_csv(table, index=False)
+    mapping = {"judge": "rater", "system": "system", "item": "item", "score": "score", "replicate": "replicate"}
+    source = {
+        "format": "csv",
+        "mapping": mapping,
+        "labels": {"A": "first", "<i>": "second"},
+        "files": pd.DataFrame({"name": ["scores.csv"], "rows": [54]}),
+        "<b>asked</b>": ["<script>", 3],
+    }
+    page = made(read(table, columns=mapping), tmp_path, source=source)
+    read_as = Page(page)
+    assert not read_as.names() & {"script", "i"}
+    assert "<b>asked" not in page
+    lead, made_of = page.split('class="lead"')[1].split("</p>")[0], page.split('id="how-it-was-made"')[1]
+    for told in ("csv", "judge = rater", "A = first", "&lt;i&gt; = second"):
+        assert told in lead
+        assert told in made_of
+    assert "Read as csv; mapping: judge = rater" in lead
+    assert "&lt;script&gt;, 3" in made_of
+    assert "scores.csv" in read_as.text
+
+
+def test_a_source_without_a_format_says_nothing_of_it(tmp_path):
+    page = Page(made(plain_verdicts(["a"]), tmp_path, source={"rows": 80, "labels": None})).text
+    assert "Read as" not in page
+    assert "mapping" not in page
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    made = {}
+
+    def of(name):
+        if name not in made:
+            named = {"baseline": "B0"} if name == "strategies" else {}
+            path = js.report(getattr(registry, name)(), folder / f"{name}.html", n_resamples=50, **named)
+            made[name] = path.read_text("utf-8")
+        return made[name]
+
+    return of
+
+
+def test_every_measure_that_is_tried_has_a_place_on_the_page():
+    placed = {p.measure for parts in CHAPTERS.values() for p in parts} | set(_SHOWN_BY)
+    elsewhere = {
+        "blinding_effect": "a page of two conditions",
+        "rank_correlation": "beside the score matrix",
+        "ordering_accuracy": "asks for the order of the tiers",
+    }
+    assert {*PREFERENCE_TRIALS, *RATING_TRIALS} - placed == set(elsewhere)
+
+
+@pytest.mark.slow
+def test_strategies_have_their_section_with_its_numbers(page):
+    text = page("strategies")
+    want = js.compare_strategies(registry.strategies())
+    assert "Does another way of asking help?" in text
+    assert f"{want['estimate'].iloc[0]:.3f}".replace("-", "−") in text
+    assert 'id="does-another-way-of-asking-help"' in text
+
+
+@pytest.mark.slow
+def test_ratings_have_agreement_and_variance(page):
+    text = page("scores")
+    icc = js.icc(registry.scores(), subjects=["system", "item"]).set_index("term").loc["ICC(2,1)", "estimate"]
+    assert f">{icc:.3f}<" in text
+    for title in ("Do the judges agree?", "Where does the variance come from?", "How are the scores spread?"):
+        assert title in text
+
+
+@pytest.mark.slow
+def test_what_cannot_be_measured_says_what_it_needs(page):
+    text = page("scores")
+    missing = text[text.index("What this page does not show") :]
+    assert "three values in a column" in missing  # agreement over temperature
+    assert "score_matrix</code>" not in missing
+
+
+@pytest.mark.slow
+def test_a_measure_is_shown_or_absent_never_both(page):
+    for name in ("strategies", "scores", "probes"):
+        text = page(name)
+        before, after = text.split('id="what-this-page-does-not-show"')
+        shown = set(re.findall(r"<h3>[^<]*<code>(\w+)</code>", before))
+        absent = set(re.findall(r"<td><code>([^<]+)</code></td>", after))
+        assert shown, name
+        assert not shown & absent, name
+
+
+def test_a_long_table_is_cut_and_says_so():
+    rows = pd.DataFrame(
+        {
+            "judge": [f"j{i}" for i in range(MOST + 5)],
+            "candidate": "x",
+            "term": "win_rate",
+            "estimate": 0.5,
+            "std_error": 0.1,
+            "conf_low": 0.4,
+            "conf_high": 0.6,
+            "n": 10.0,
+            "method": "Wilson",
+            "flag": "",
+        }
+    )
+    sections, shown = chapters(registry.calls(), {"preference_rate": rows}, 0.95)
+    assert shown == {"preference_rate"}
+    text = sections["Which way does it lean?"]
+    assert text.count("<tr") == MOST + 1
+    assert "5 rows more" in text
+
+
+def test_names_from_the_data_are_escaped():
+    table = js.preference_rate(registry.calls().assign(judge="<b>&g"))
+    text = estimates_table(table, 0.95)
+    assert "&lt;b&gt;&amp;g" in text
+    assert "<b>&g" not in text
+
+
+def test_an_attempt_is_estimates_or_a_reason():
+    taken = attempts(registry.calls(), Options(n_resamples=10))
+    assert set(taken) == set(PREFERENCE_TRIALS)
+    assert isinstance(taken["kappa"], pd.DataFrame)
+    assert "probe" in taken["anchoring"]
+
+
+@pytest.mark.slow
+def test_labels_say_what_the_numbers_are(page):
+    """A threshold stands in its label, whole numbers are whole, and a shift of scores is no shift of a correlation."""
+    text = page("scores")
+    assert "share with a spread above 2<" in text
+    assert "judges needed, to rank the systems" in text
+    needed = text.partition("judges needed, to rank the systems")[2][:200]
+    assert re.search(r'class="value">(\d+|n/a)<', needed)
+    together = text.partition("What would bring the judges together?")[2]
+    assert "constant added to the scores" in together
+    assert "shift of the mean correlation" not in together
+
+
+CALLS = "judge,item,first,second,choice\ng,1,x,y,first\ng,1,y,x,second\n"
+
+TABLE, RULES = "model,a,b,total\nm,1,2,3\n", '[[rule]]\nrule = "sum"\nparts = ["a", "b"]\ntotal = "total"\n'
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name in ("in.csv", "second.csv"):
+        (tmp_path / name).write_text(CALLS.replace("g,", f"{name[0]},"))
+    (tmp_path / "table.csv").write_text(TABLE)
+    (tmp_path / "rules.toml").write_text(RULES)
+    (tmp_path / "link.html").symlink_to(tmp_path / "in.csv")
+    os.link(tmp_path / "in.csv", tmp_path / "hard.html")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        (["report", "{}/in.csv", "--out", "{}/in.csv"], "in.csv"),
+        (["report", "{}/in.csv", "--out", "{}/link.html"], "in.csv"),
+        (["report", "{}/in.csv", "--out", "{}/hard.html"], "hard.html"),
+        (["report", "{}/*n*.csv", "--out", "{}/./second.csv"], "second.csv"),
+        (["audit", "{}/table.csv", "--rules", "{}/rules.toml", "--out", "{}/table.csv"], "table.csv"),
+        (["audit", "{}/table.csv", "--rules", "{}/rules.toml", "--out", "{}/rules.toml"], "rules.toml"),
+    ],
+)
+def test_no_command_writes_over_what_it_reads(files, command, kept):
+    before = (files / kept).read_text()
+    result = CliRunner().invoke(app, [part.format(files) for part in command])
+    assert result.exit_code == 2
+    assert "is a file that was read" in result.output
+    assert (files / kept).read_text() == before
+
+
+def test_the_functions_refuse_it_where_they_know_the_path(files):
+    data = js.read(files / "in.csv")
+    for source in (source_info(files / "in.csv"), {"files": source_info(files / "in.csv")}):
+        with pytest.raises(DesignError, match="is a file that was read"):
+            js.report(data, files / "link.html", source=source)
+    with pytest.raises(DesignError, match="is a file that was read"):
+        audit_page(audited(files / "table.csv", rules=files / "rules.toml"), files / "table.csv")
+    paper = audited("dark_current")
+    with pytest.raises(DesignError, match="is a file that was read"):
+        audit_page(paper, paper[0].files[0])
+    assert (files / "in.csv").read_text() == CALLS.replace("g,", "i,")
+
+
+def test_a_full_disk_leaves_the_old_page(files, monkeypatch):
+    path = pages.write(files / "page.html", "old")
+    path.chmod(0o640)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(DesignError, match="No space left"):
+            pages.write(path, "new")
+    assert path.read_text() == "old"
+    assert not list(files.glob(".*.tmp"))
+    pages.write(path, "new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+def test_a_link_stays_a_link_and_a_device_a_device(files):
+    (files / "latest.html").symlink_to(files / "dated.html")
+    pages.write(files / "latest.html", "page")
+    assert (files / "latest.html").is_symlink()
+    assert (files / "dated.html").read_text() == "page"
+    pages.write(os.devnull, "page")
+    assert not os.path.isfile(os.devnull)
+
+
+def test_a_new_page_has_the_permissions_of_a_new_file(files):
+    plain = files / "plain.html"
+    plain.write_text("")
+    assert pages.write(files / "page.html", "page").stat().st_mode == plain.stat().st_mode
+
+
+def test_a_page_is_of_what_was_read(files):
+    page = js.report(js.read(files / "in.csv"), files / "page.html", source=source_info(files / "in.csv"))
+    assert "in.csv" in page.read_text(encoding="utf-8")
+    assert str(files) not in page.read_text(encoding="utf-8")
+    assert isinstance(source_info(files / "in.csv"), pd.DataFrame)
+
+
+SCRIPT = "<script>document.title='pwned'</script>"
+
+IMAGE = '"><img src=x onerror="document.title=\'pwned\'">'
+
+SVG = "</text></svg><svg onload=\"document.title='pwned'\">"
+
+POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+
+
+def escaped(name):
+    """Text as a browser writes it in its dump."""
+    return name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def unguarded(page):
+    """Take the policy that forbids scripts out of a page, so that only the escaping protects it."""
+    source = page.read_text(encoding="utf-8")
+    assert len(POLICY.findall(source)) == 1
+    page.write_text(POLICY.sub("", source), encoding="utf-8")
+    return page
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", [SCRIPT, f'<p title="{IMAGE}">', SVG], ids=["script", "image", "svg"])
+def test_the_browser_runs_what_is_not_escaped(attack, rendered, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(
+        f"<!DOCTYPE html><html><head><title>calm</title></head><body>{attack}</body></html>", encoding="utf-8"
+    )
+    assert "<title>pwned</title>" in rendered(page)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_policy_forbids_what_slips_through(rendered, tmp_path):
+    page = report(plain_verdicts(["a"]), tmp_path / "report.html", title="calm", n_resamples=50)
+    page.write_text(page.read_text(encoding="utf-8").replace("</body>", f"{SCRIPT}</body>"), encoding="utf-8")
+    assert "<title>calm</title>" in rendered(page)
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", [SCRIPT, IMAGE, SVG], ids=["script", "image", "svg"])
+@pytest.mark.parametrize("kind", ["plain", "instrument", "ratings"])
+def test_hostile_names_do_not_run_and_are_read_as_text(attack, kind, rendered, tmp_path):
+    data = {
+        "plain": lambda: plain_verdicts(["judge"], n_items=8).assign(judge=attack, strategy=attack),
+        "instrument": lambda: mapped(dark_current_design(["Llama8B"]), {"Llama8B": attack}),
+        "ratings": lambda: self_ratings(n_items=3).replace({"judge": {"alpha": attack}, "system": {"alpha": attack}}),
+    }[kind]()
+    source = {attack: attack, "file": f"{attack}.jsonl"}
+    dom = rendered(
+        unguarded(report(data, tmp_path / "report.html", source=source, title=f"calm {attack}", n_resamples=50))
+    )
+    assert f"<title>calm {escaped(attack)}</title>" in dom
+    assert "<script" not in dom
+    assert "<img" not in dom
+    assert dom.count(escaped(attack)) >= 4
+    shown = re.findall(r"<text[^>]*>([^<]*)</text>", dom)
+    assert any(t.startswith(escaped(attack)[:8]) for t in shown)

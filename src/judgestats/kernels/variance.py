@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, fdtrc, fdtri, ndtri, stdtr, stdtrit
 
+from judgestats.kernels.compiling import njit
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -60,6 +62,41 @@ class Correlations:
     p: Floats
 
 
+@njit(cache=True)
+def _two_way_sums(scores: Floats, start: Ints) -> Floats:
+    """Sums of squares between subjects, between raters and residual, and the largest size of a score, (G, 4)."""
+    rows, k = scores.shape
+    out = np.zeros((start.size, 4))
+    mean = np.empty(k)
+    for g in range(start.size):
+        first = start[g]
+        end = start[g + 1] if g + 1 < start.size else rows
+        origin = scores[first, 0]  # near the origin: no cancellation
+        largest = 0.0
+        mean[:] = 0.0
+        for s in range(first, end):
+            for j in range(k):
+                mean[j] += scores[s, j] - origin
+                largest = max(largest, abs(scores[s, j]))
+        grand = 0.0
+        for j in range(k):
+            mean[j] /= end - first
+            grand += mean[j] / k
+        subjects, raters, residual = 0.0, 0.0, 0.0
+        for j in range(k):
+            raters += (end - first) * (mean[j] - grand) ** 2
+        for s in range(first, end):
+            subject = 0.0
+            for j in range(k):
+                subject += scores[s, j] - origin - mean[j]
+            subject /= k
+            subjects += k * subject**2
+            for j in range(k):
+                residual += (scores[s, j] - origin - mean[j] - subject) ** 2
+        out[g, 0], out[g, 1], out[g, 2], out[g, 3] = subjects, raters, residual, largest
+    return out
+
+
 def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
     """Split the squares of complete subjects x raters tables.
 
@@ -77,17 +114,8 @@ def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
     """
     rows, k = scores.shape
     n = np.diff(np.append(start, rows)).astype(float)
-    count = n.astype(np.int64)
-    largest = np.maximum.reduceat(np.abs(scores), start, axis=0).max(axis=1) if rows else np.zeros(0)
-    y = scores - np.repeat(scores[start, :1], count, axis=0)  # near the origin: no cancellation
-    rater = np.add.reduceat(y, start, axis=0) / n[:, None]
-    grand = rater.mean(axis=1)
-    y -= np.repeat(rater, count, axis=0)
-    subject = np.einsum("sk->s", y) / k
-    y -= subject[:, None]
-    ss_subjects = k * np.add.reduceat(subject**2, start)
-    ss_raters = n * ((rater - grand[:, None]) ** 2).sum(axis=1)
-    ss_residual = np.add.reduceat(np.einsum("sk,sk->s", y, y), start)
+    sums = _two_way_sums(np.ascontiguousarray(scores, dtype=float), start)
+    ss_subjects, ss_raters, ss_residual, largest = sums.T
     noise = (16 * np.finfo(float).eps * largest) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         result = [

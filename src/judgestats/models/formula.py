@@ -1,9 +1,8 @@
-"""The one door to formulae: formulas parsed with its gaps closed, and fixed designs coded by it."""
+"""Formulas, parsed, and fixed designs coded on a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,23 +11,23 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FormulaError, suggestion
 from judgestats.models.grammar.coders import (
+    CODINGS,
     FUNCTIONS,
+    TRANSFORMS,
     Coder,
     Part,
-    Scale,
-    Spelling,
+    codings,
+    contrast,
     elementwise,
     evaluate,
+    model_terms,
     numeric,
-    spelled,
+    written,
 )
-from judgestats.models.grammar.syntax import Formula, Node, RandomPart, fault, read, terms_of
+from judgestats.models.grammar.syntax import Formula, Node, RandomPart, columns_of, fault, read, terms_of
 
 __all__ = ["Coder", "Formula", "RandomPart", "coder", "parse"]
 
-#: Functions of formulae that a formula may call: codings, and transforms that look at all rows.
-CODINGS = ("C", "S", "T")
-TRANSFORMS = ("center", "scale", "standardize", "bs", "cr", "cc", "tp", "poly")
 #: Columns that one transform may make.
 MOST_COLUMNS = 1_000
 #: Values that a transform of all rows is fitted to, at most.
@@ -146,90 +145,68 @@ def coder(
            [1., 1., 0., 1.],
            [1., 0., 1., 3.]])
     """
-    from formulae.model_description import model_description  # type: ignore[import-untyped]
-
     source = source or expression
-    logical = {c for c in frame.columns if pd.api.types.is_bool_dtype(frame[c])}
-    spelling = spelled(terms_of(expression), logical)
-    if spelling.text == "0":
-        return Coder(expression, (), {}, {}, (), {}, source, (), (), spelling, (), evaluated)
-    for name in spelling.columns:
+    columns = tuple(dict.fromkeys(c.value for _, node in terms_of(expression) for c in columns_of(node)))
+    for name in columns:
         if name not in frame.columns:
             raise FormulaError(
                 f"{source!r} names {name!r}, which is no column.{suggestion(name, map(str, frame.columns))}"
             )
-    mask = pd.DataFrame({spelling.alias(c): ordered(frame[c], source) for c in spelling.columns}, index=frame.index)
+    data = {c: ordered(frame[c], source) for c in columns}
+    terms, factors = model_terms(expression, {c for c in columns if pd.api.types.is_bool_dtype(frame[c])})
     weights = np.ones(len(frame)) if counts is None else counts
+    offsets = tuple(factors[t[0]].parts[0] for t in terms if _is_offset(t, factors))
+    fitted: dict[str, Any] = {}
     try:
-        model = _whole(model_description, spelling.text)
-        environment = environment_of(spelling)
-        _settle(model, mask, weights, environment)
-        _quietly(model.eval, mask, environment)
+        with np.errstate(all="ignore"):
+            for tree in (*factors.values(), *offsets):
+                if (weights != 1).any() and any(n.kind == "call" and n.value in TRANSFORMS for n in tree.walk()):
+                    names = sorted({c.value for c in columns_of(tree)})
+                    _factor(tree, _repeated(frame[names], weights), data, fitted)
+            terms = [t for t in terms if not _is_offset(t, factors)]
+            found = {name: _factor(factors[name], frame, data, fitted) for t in terms for name in t}
+            coded = [
+                [_part(factors[f], found[f], coding.get(f)) for f in term]
+                for term, coding in codings(terms, {f for f, levels in found.items() if isinstance(levels, tuple)})
+            ]
+            for offset in offsets:
+                np.broadcast_to(np.asarray(evaluate(offset, frame, fitted), dtype=float), len(frame))
     except RecursionError:
         raise FormulaError(f"{expression[:60]!r} is nested too deeply to be coded. Write fewer terms.") from None
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, ArithmeticError) as error:
         raise FormulaError(f"{expression!r} cannot be coded: {error}. Check the arguments of its functions.") from error
-    return _coder(expression, source, spelling, model, mask, weights)
+    return _coder(expression, source, columns, coded, offsets, fitted, data, weights)
 
 
-def _whole(describe: Any, text: str) -> Any:
-    """Parse with formulae, and refuse to lose a rest: it stops where it no longer understands."""
-    from formulae.parser import Parser  # type: ignore[import-untyped]
-    from formulae.scanner import Scanner  # type: ignore[import-untyped]
-
-    reader = Parser(Scanner(text).scan())
-    reader.parse()
-    if not reader.at_end():
-        raise ValueError(f"{reader.peek().lexeme!r} and what follows would be lost")
-    model = describe(text)
-    # each term by itself: formulae codes 'f' of f and of f/x in one object; and in R's order, by degree
-    terms = sorted((deepcopy(t) for t in model.common_terms), key=lambda t: len(getattr(t, "components", ())))
-    model.common_terms = terms
-    for call in (
-        c for t in terms for part in getattr(t, "components", ()) for c in _calls(getattr(part, "call", None))
-    ):
-        if call.callee in ("scale", "standardize"):
-            call.stateful_transform = Scale()  # formulae's divides by n
-    if len({t.name for t in terms}) < len(terms):
-        raise ValueError("two different terms are spelled alike; make a column of one of them")
-    return model
+def _is_offset(term: tuple[str, ...], factors: dict[str, Node]) -> bool:
+    return len(term) == 1 and (factors[term[0]].kind, factors[term[0]].value) == ("call", "offset")
 
 
-def environment_of(spelling: Spelling) -> Any:
-    """Functions and literals that formulae finds beside the data, its own first."""
-    from formulae.categorical import ENCODINGS  # type: ignore[import-untyped]
-    from formulae.environment import Environment  # type: ignore[import-untyped]
-    from formulae.transforms import TRANSFORMS as OWN  # type: ignore[import-untyped]
-
-    return Environment([{**OWN, **ENCODINGS}, {"np": np, **FUNCTIONS, **spelling.values}])
-
-
-def evaluated(call: Any, mask: pd.DataFrame, spelling: Spelling) -> Any:
-    """Value of a call of formulae on a table, its transforms as they were fitted."""
-    return _quietly(call.eval, mask, environment_of(spelling))
-
-
-def _settle(model: Any, mask: pd.DataFrame, weights: NDArray[np.float64], environment: Any) -> None:
-    """Fit the transforms that look at all rows to all rows, where a row stands for several."""
-    if (weights == 1).all():
-        return
-    for term in model.common_terms:
-        for part in getattr(term, "components", ()):
-            call = getattr(part, "call", None)
-            if call is not None and _looks_at_all(call):
-                _quietly(call.eval, _repeated(mask[sorted(part.var_names & set(mask.columns))], weights), environment)
+def _factor(node: Node, frame: pd.DataFrame, data: dict[str, Any], fitted: dict[str, Any]) -> Any:
+    """The levels of a categorical factor, as a tuple; of a number, how many columns it has (0 for a plain one)."""
+    made = node.kind == "call" and node.value in CODINGS
+    inner = node.parts[0] if made and node.parts else node
+    value = data[inner.value] if inner.kind == "name" else evaluate(inner, frame, fitted)
+    if isinstance(value, pd.Categorical):
+        return tuple(value.categories)
+    value = np.asarray(value)
+    logical = node.kind == "name" and value.dtype == bool
+    if made or logical or value.dtype.kind not in "biuf":
+        levels = pd.unique(pd.Series(np.broadcast_to(value, len(frame))))
+        whole = levels.dtype.kind == "f" and (levels % 1 == 0).all()
+        return tuple(sorted((levels.astype(np.int64) if whole else levels).tolist()))
+    return 0 if value.ndim < 2 else value.shape[1]
 
 
-def _looks_at_all(call: Any) -> bool:
-    return any(own.callee in TRANSFORMS for own in _calls(call))
-
-
-def _calls(node: Any) -> Iterator[Any]:
-    """A call of formulae and those within it."""
-    if hasattr(node, "callee"):
-        yield node
-    for inner in (*getattr(node, "args", ()), *getattr(node, "kwargs", {}).values()):
-        yield from _calls(inner)
+def _part(node: Node, found: Any, full: bool | None) -> tuple[Part, str, str, list[str]]:
+    """A factor of a term, its full and its short name, and the labels of its columns."""
+    if not isinstance(found, tuple):
+        name = written(node)
+        return Part(node), name, name, [f"[{k}]" for k in range(found)] or [""]
+    call = node if node.kind == "call" and node.value in CODINGS else None
+    matrix, labels = contrast(found, call, full=bool(full))
+    part = Part(node, found, matrix)
+    return part, written(node), part.column or written(node), [f"[{label}]" for label in labels]
 
 
 def _repeated(frame: pd.DataFrame, weights: NDArray[np.float64]) -> pd.DataFrame:
@@ -250,76 +227,46 @@ def _repeated(frame: pd.DataFrame, weights: NDArray[np.float64]) -> pd.DataFrame
 
 
 def _coder(
-    expression: str, source: str, spelling: Spelling, model: Any, mask: pd.DataFrame, weights: NDArray[np.float64]
+    expression: str,
+    source: str,
+    columns: tuple[str, ...],
+    coded: list[list[tuple[Part, str, str, list[str]]]],
+    offsets: tuple[Node, ...],
+    fitted: dict[str, Any],
+    data: dict[str, Any],
+    weights: NDArray[np.float64],
 ) -> Coder:
-    coded = [t for t in model.common_terms if t.kind != "offset"]
-    offsets = tuple(t.components[0].call for t in model.common_terms if t.kind == "offset")
-    labels = [_labels(t, spelling, short=True) for t in coded]
+    labels = [_labels(term, short=True) for term in coded]
     if len({n for _, names in labels for n in names}) < sum(len(names) for _, names in labels):
-        labels = [_labels(t, spelling, short=False) for t in coded]
+        labels = [_labels(term, short=False) for term in coded]
     terms, start = {}, 0
-    for name, names in labels:
-        terms[name] = slice(start, start + len(names))
-        start += len(names)
-    parts = tuple(tuple(_part(c, spelling) for c in getattr(t, "components", ())) for t in coded)
-    factors = {p.column or spelling.restored(str(p.call)): p.levels for t in parts for p in t if p.contrast is not None}
-    for c in spelling.columns:  # text inside a call, as in I(s == 'a')
-        if isinstance(mask[spelling.alias(c)].dtype, pd.CategoricalDtype):
-            factors.setdefault(c, tuple(mask[spelling.alias(c)].cat.categories))
-    numerics = tuple(c for c in spelling.columns if c not in factors and mask[spelling.alias(c)].dtype.kind in "biuf")
-    means = {c: float(np.average(mask[spelling.alias(c)].astype(float), weights=weights)) for c in numerics}
+    for name, own in labels:
+        terms[name] = slice(start, start + len(own))
+        start += len(own)
+    parts = tuple(tuple(part for part, *_ in term) for term in coded)
+    factors = {p.column or written(p.node): p.levels for t in parts for p in t if p.contrast is not None}
+    for c, values in data.items():  # text inside a call, as in I(s == 'a')
+        if isinstance(values, pd.Categorical):
+            factors.setdefault(c, tuple(values.categories))
+    numerics = tuple(c for c in columns if c not in factors)
+    means = {c: float(np.average(data[c].astype(float), weights=weights)) for c in numerics}
+    names = tuple(n for _, several in labels for n in several)
     keep = tuple(range(start))
-    columns = tuple(n for _, several in labels for n in several)
-    return Coder(
-        expression, columns, terms, factors, numerics, means, source, parts, offsets, spelling, keep, evaluated
-    )
+    return Coder(expression, names, terms, factors, numerics, means, source, columns, parts, offsets, keep, fitted)
 
 
-def _part(component: Any, spelling: Spelling) -> Part:
-    call = getattr(component, "call", None)
-    column = spelling.column(component.name) if call is None else _inner(call, spelling)
-    if component.kind == "categoric":
-        contrast = component.contrast_matrix.matrix.astype(float)
-        levels = tuple(v.item() if isinstance(v, np.generic) else v for v in component.levels)
-        return Part(column, call, levels, contrast)
-    return Part("" if call is not None else column, call, (), None)
-
-
-def _inner(call: Any, spelling: Spelling) -> str:
-    """The column of ``C(column, ...)``, '' for another call."""
-    name = getattr(call.args[0], "name", "") if call.callee in CODINGS and call.args else ""
-    return spelling.column(name) if name else ""
-
-
-def _labels(term: Any, spelling: Spelling, *, short: bool) -> tuple[str, list[str]]:
+def _labels(term: list[tuple[Part, str, str, list[str]]], *, short: bool) -> tuple[str, list[str]]:
     """Name of a term, and of each of its columns."""
-    components = getattr(term, "components", None)
-    if components is None:
+    if not term:
         return "Intercept", ["Intercept"]
-    name: list[str] = []
     names = [""]
-    for c in components:
-        call = getattr(c, "call", None)
-        full = spelling.restored(c.name)
-        base = (_inner(call, spelling) if call is not None and short else "") or full
-        name.append(base)
-        own = [base + label[len(c.name) :] for label in c.labels]
-        names = [f"{a}:{b}" if a else b for a in names for b in own]
-    return ":".join(name), names
-
-
-def _quietly(function: Any, *arguments: Any) -> Any:
-    """Call formulae without what it prints and without warnings of logarithms of 0."""
-    from formulae.terms import call, variable  # type: ignore[import-untyped]
-
-    for module in (call, variable):  # it prints before it raises; the standard output is every thread's
-        module.print = lambda *_: None
-    with np.errstate(all="ignore"):
-        return function(*arguments)
+    for _, full, brief, labels in term:
+        names = [f"{a}:{b}" if a else b for a in names for b in ((brief if short else full) + x for x in labels)]
+    return ":".join(brief if short else full for _, full, brief, _ in term), names
 
 
 def ordered(values: pd.Series[Any], source: str = "") -> Any:
-    """A column as formulae takes it: numbers, or an ordered category of the levels that occur."""
+    """A column as it is coded: numbers, or an ordered category of the levels that occur."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.remove_unused_categories().cat.as_ordered().array
     if pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -307,20 +306,13 @@ def to_markdown(sheet: pd.DataFrame, *, decimals: int = 3) -> str:
     >>> row = pd.DataFrame({"judge": ["a|b"], "term": ["consistency"], "estimate": [2 / 3], "conf_low": [0.5],
     ...                     "conf_high": [0.8], "n": [60.0]})
     >>> print(to_markdown(row))
-    | judge | measure | estimate | interval | n |
-    | --- | --- | ---: | --- | ---: |
-    | a\\|b | same verdict in both orders | 0.667 | [0.500, 0.800] | 60 |
+    | judge   | measure                     |   estimate | interval       |   n |
+    |:--------|:----------------------------|-----------:|:---------------|----:|
+    | a\\|b    | same verdict in both orders |      0.667 | [0.500, 0.800] |  60 |
     """
     table = _filled(printed(sheet, decimals=decimals))
-    right = {"estimate", "n"}
-    lines = [
-        list(table.columns),
-        ["---:" if c in right else "---" for c in table.columns],
-        *zip(
-            *(table[c].map(_markdown_cell if c == "interval" else _markdown_name) for c in table.columns), strict=True
-        ),
-    ]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    text = table.apply(lambda c: c.map(_markdown_cell if c.name == "interval" else _markdown_name))
+    return str(text.to_markdown(index=False, disable_numparse=True, colalign=_aligned(table)))
 
 
 def to_latex(sheet: pd.DataFrame, *, decimals: int = 3, caption: str | None = None) -> str:
@@ -341,18 +333,12 @@ def to_latex(sheet: pd.DataFrame, *, decimals: int = 3, caption: str | None = No
     >>> print(to_latex(row).splitlines()[4])
     a\_b & lean to the first slot & $-$0.500 & --- & 60 \\
     """
-    table = _filled(printed(sheet, decimals=decimals))
-    lines = [
-        rf"\begin{{tabular}}{{{''.join('r' if c in ('estimate', 'n') else 'l' for c in table.columns)}}}",
-        r"\toprule",
-        " & ".join(table.columns) + r" \\",
-        r"\midrule",
-    ]
-    lines += [_latex_row(values) for values in table.itertuples(index=False, name=None)]
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    if caption is not None:
-        lines = [r"\begin{table}", r"\centering", rf"\caption{{{_latex_cell(caption)}}}", *lines, r"\end{table}"]
-    return "\n".join(lines)
+    table = _filled(printed(sheet, decimals=decimals)).map(_latex_cell)
+    first = table.columns[0]
+    table[first] = table[first].map(_no_option)
+    options = {"caption": _latex_cell(caption), "position_float": "centering"} if caption is not None else {}
+    letters = "".join(side[0] for side in _aligned(table))
+    return str(table.style.hide(axis="index").to_latex(hrules=True, column_format=letters, **options))
 
 
 def to_great_table(sheet: pd.DataFrame, *, decimals: int = 3, title: str | None = None) -> Any:
@@ -384,6 +370,11 @@ def _filled(table: pd.DataFrame) -> pd.DataFrame:
     return table[
         [c for c in table.columns if c in ("judge", "measure", "estimate", "interval", "n") or (table[c] != "").any()]
     ]
+
+
+def _aligned(table: pd.DataFrame) -> list[str]:
+    """To which side each column is aligned."""
+    return ["right" if c in ("estimate", "n") else "left" for c in table.columns]
 
 
 def _markdown_cell(value: str) -> str:
@@ -423,10 +414,10 @@ _LATEX = {
 }
 
 
-def _latex_row(values: Sequence[str]) -> str:
-    """A row; what it begins with is no option of the command before it, as in ``\\\\[2cm]`` and ``\\\\*``."""
-    row = " & ".join(map(_latex_cell, values)).lstrip()
-    return (f"{{{row[0]}}}{row[1:]}" if row[:1] in ("[", "*") else row) + r" \\"
+def _no_option(value: str) -> str:
+    """What a row begins with is no option of the command before it, as in ``\\\\[2cm]`` and ``\\\\*``."""
+    value = value.lstrip()
+    return f"{{{value[0]}}}{value[1:]}" if value[:1] in ("[", "*") else value
 
 
 def _latex_cell(value: str) -> str:

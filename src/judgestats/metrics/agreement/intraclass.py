@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
 from judgestats.metrics.agreement.components import Fitted, fitted
+from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
 from judgestats.metrics.clustered import clustered_by
 from judgestats.results import COLUMNS, CONSTANT, FEW_RATERS, NO_DATA, NOT_INDEPENDENT, few_clusters, flags
 from judgestats.schema.cells import ABOUT, CellTable, cell_table
@@ -271,6 +272,7 @@ def icc(
     exchangeable: bool = False,
     cluster: Cluster = "auto",
     conf_level: float = 0.95,
+    engine: Literal["judgestats", "pingouin"] = "judgestats",
 ) -> pd.DataFrame:
     """Intraclass correlations of raters over subjects, in the six forms of Shrout & Fleiss.
 
@@ -301,6 +303,9 @@ def icc(
         subjects.
     conf_level : float
         Coverage of the intervals.
+    engine : {'judgestats', 'pingouin'}
+        ``"pingouin"`` has the correlations of complete subjects, their 95 % intervals and tests computed by pingouin
+        (``pip install "judgestats[pingouin]"``), as a second opinion. It takes subjects as independent.
 
     Returns
     -------
@@ -356,6 +361,11 @@ def icc(
         raise DesignError("average_over= makes repeats, and raters='replicate' compares them. Name the columns in by=.")
     ratings = as_runs(ratings, average_over, [*names(by), *names(subjects), raters])
     choose(incomplete, ("drop", "reml"), "incomplete")
+    if choose(engine, ("judgestats", "pingouin"), "engine") == "pingouin" and (incomplete, conf_level) != (
+        "drop",
+        0.95,
+    ):
+        raise DesignError("engine='pingouin' is for incomplete='drop' and conf_level=0.95. Leave both out.")
     if subjects is None:
         subjects = [c for c in ("system", "item") if c != raters and c not in names(by)]
     chosen = clustered_by(ratings, names(by), cluster, names(subjects))
@@ -367,8 +377,11 @@ def icc(
     there = ~np.isnan(scores)
     present = np.logical_or.reduceat(there, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
     (_by_reml if incomplete == "reml" else _by_squares)(rows, scores, there, present, conf_level)
+    if engine == "pingouin":
+        _by_pingouin(rows, scores, there, present)
     if data.cluster is not None:
-        _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, reml=incomplete == "reml")
+        other = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
+        _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, other)
     return rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
 
 
@@ -470,6 +483,20 @@ def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_lev
             rows.tell(flag, whole)
 
 
+def _by_pingouin(rows: _Rows, scores: Floats, there: Any, present: Any) -> None:
+    """Put what pingouin computes where mean squares are all above 0; NaN with our flag elsewhere."""
+    data, name = rows.data, version()
+    for g in range(data.groups):
+        mine = slice(data.start[g], data.start[g] + data.sizes[g])
+        table = scores[mine][there[mine][:, present[g]].all(axis=1)][:, present[g]]
+        given, unbounded = rows.method[:, g] != "", np.isinf(rows.cells["conf_low"][:, g])
+        found = six_correlations(table) if given.all() else {}
+        for cell in ("estimate", "conf_low", "conf_high", *EXTRA[1:]):
+            rows.cells[cell][:, g] = found.get(cell, np.nan)
+        rows.cells["conf_low"][unbounded, g] = -np.inf
+        rows.method[:, g] = [f"{name}: {method}" if found else "" for method in rows.method[:, g]]
+
+
 def _clustered(
     rows: _Rows,
     scores: Floats,
@@ -478,20 +505,19 @@ def _clustered(
     lies_in: NDArray[np.int64],
     column: str,
     conf_level: float,
-    *,
-    reml: bool,
+    other: str,
 ) -> None:
-    """Put clustered intervals where several subjects lie in one cluster."""
+    """Put clustered intervals where several subjects lie in one cluster; a flag where an `other` engine has none."""
     data = rows.data
     for g in range(data.groups):
         mine = slice(data.start[g], data.start[g] + data.sizes[g])
         complete = there[mine][:, present[g]].all(axis=1)
-        if reml:
+        if other == "reml":
             complete = there[mine].any(axis=1)
         labels, code = np.unique(lies_in[mine][complete], return_inverse=True)
         if labels.size == code.size or not (rows.method[:, g] != "").any():
             continue  # a cluster each, or nothing to say
-        if reml:
+        if other:
             rows.told[g].append(NOT_INDEPENDENT)
             continue
         found = clustered_correlations(scores[mine][:, present[g]][complete], code.astype(np.int64), conf_level)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.errors import DesignError, SchemaError, choose, confidence
 from judgestats.kernels.correlation import (
     grouped,
     icc_of,
@@ -25,6 +25,7 @@ from judgestats.kernels.correlation import (
     weighted_totals,
 )
 from judgestats.kernels.resampling import generator, multinomial_totals
+from judgestats.metrics.agreement.pingouin_engine import repeated_measures, version
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import PERFECT, TOO_FEW, fisher_cells, spearman_p
 from judgestats.metrics.rates import Bootstrap, read_off
@@ -374,8 +375,8 @@ def correlation(
     *,
     level: Level = "sample",
     unit: Unit = "item",
-    method: Method | None = None,
-    pairs: Pairs = "mean",
+    method: Method | Literal["repeated"] | None = None,
+    pairs: Pairs | None = None,
     by: By = (),
     average_over: By = (),
     cell: By = (),
@@ -397,10 +398,13 @@ def correlation(
     unit : {'item', 'criterion'}
         A point is an item (the mean of its criteria), or a criterion of an item. The two are not interchangeable: the
         result says which.
-    method : {'pearson', 'spearman'}, optional
-        By default Pearson over items and Spearman over systems, as the paper has it.
-    pairs : {'mean', 'each'}
-        The plain mean of the pairs (not of Fisher's z), or a row for each pair.
+    method : {'pearson', 'spearman', 'repeated'}, optional
+        By default Pearson over items and Spearman over systems, as the paper has it. ``"repeated"`` is the
+        repeated-measures correlation of each pair of judges over the responses to an item, what is common to an item
+        taken out: do they tell the systems apart alike? pingouin computes it (``pip install "judgestats[pingouin]"``).
+    pairs : {'mean', 'each'}, optional
+        The plain mean of the pairs (not of Fisher's z; the default), or a row for each pair (the only one with
+        ``method="repeated"``).
     by : str or sequence of str
         Further grouping columns.
     average_over : str or sequence of str
@@ -442,6 +446,9 @@ def correlation(
     A judge whose scores are constant has no correlation: the pair is set aside and counted in the flag, in a resample
     too. Fisher: variance 1/(n - 3), for Spearman (1 + ρ²/2)/(n - 3) (Bonett and Wright 2000).
 
+    Repeated measures: common slope of parallel lines, one an item, on N - items - 1 degrees of freedom (Bakdash and
+    Marusich 2017); the interval is Fisher's, with two more than those for n. Term ``r_within``.
+
     Source: consensus_illusion paper, Sections 2.1 and 3.2.
 
     Examples
@@ -453,10 +460,18 @@ def correlation(
     0     a     b    r       0.8     -0.28      0.986  5.0
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(cell)])
+    pairs = pairs or ("each" if method == "repeated" else "mean")
     for value, allowed, name in ((level, LEVELS, "level"), (unit, UNITS, "unit"), (pairs, PAIRS, "pairs")):
         choose(value, allowed, name)
+    if method == "repeated":
+        if (level, pairs, names(cell), interval or "fisher") != ("sample", "each", [], "fisher"):
+            raise DesignError(
+                "method='repeated' is of each pair of judges, over all responses to an item, with Fisher's interval. "
+                "Leave level=, cell=, pairs= and interval= out."
+            )
+        return _repeated(ratings, unit, by, cluster, conf_level)
     method = ("spearman" if level == "system" else "pearson") if method is None else method
-    choose(method, METHODS, "method")
+    choose(method, (*METHODS, "repeated"), "method")
     named = _cell_columns(ratings, by, cell) if level == "cell" else []
     drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
     of_systems = level == "system" and cluster in ("auto", False)  # what items share does not matter to Fisher's z
@@ -482,6 +497,27 @@ def correlation(
     labels = [] if level == "system" else [*named, *([] if "system" in groups else ["system"])]
     columns = [*groups, *labels, *(["judge", "other"] if pairs == "each" else [])]
     return estimates(rows, columns, ["p_value", "unit"], sort=False)
+
+
+def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
+    """Repeated-measures correlations of each pair of judges, subject: the item."""
+    drawn = clustered_by(ratings, names(by), cluster, whole="item")
+    table, groups = rated(ratings, by)
+    refuse_empty(table)
+    rows: list[dict[str, Any]] = []
+    for block in blocks(table, groups, unit=unit):
+        items = np.broadcast_to(block.owner, (len(block.rows), block.owner.size))
+        for judge, other, i, j in zip(*zip(*block.pairs, strict=True), *block.sides, strict=True):
+            both = ~np.isnan(block.scores[:, i] + block.scores[:, j])
+            x, y = block.scores[:, i][both], block.scores[:, j][both]
+            r, df = repeated_measures(x, y, items[both])
+            cells = correlation_cells(r, df + 2, "pearson", confidence(conf_level))
+            cells["method"] = f"{version()}, {FISHER} ({df:,} df)" if cells["method"] else ""
+            why = "" if not np.isnan(r) else NO_DATA if not both.any() else TOO_FEW if df < 1 else CONSTANT
+            doubt = flags(drawn.flag, NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])
+            names_of_row = {**block.key, "judge": judge, "other": other, "term": "r_within", "unit": unit}
+            rows.append({**names_of_row, **cells, "n": int(both.sum()), "flag": doubt})
+    return estimates(rows, [*groups, "judge", "other"], ["p_value", "unit"], sort=False)
 
 
 def _cell_columns(ratings: Any, by: By, cell: By) -> list[str]:

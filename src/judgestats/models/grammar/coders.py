@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import operator
-import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import groupby
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import FormulaError, suggestion
-from judgestats.models.grammar.syntax import TERMS, Node, columns_of, is_coding
+from judgestats.models.grammar.syntax import Node, terms_of
 
 # ---- Functions that a formula may call, and the value of a response --------------------------------------------------
 
@@ -24,6 +23,9 @@ FUNCTIONS: dict[str, Any] = {
     "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "exp": np.exp, "expm1": np.expm1,
     "sqrt": np.sqrt, "abs": np.abs,
 }  # fmt: skip
+#: Functions of a formula that make a factor of a column, and transforms that look at all rows.
+CODINGS = ("C", "S", "T")
+TRANSFORMS = ("center", "scale", "standardize", "bs", "cr", "cc", "tp", "poly")
 #: NumPy functions beside its ufuncs whose value in a row depends on that row alone.
 BY_ROW = ("where", "clip", "round", "isin", "nan_to_num")
 
@@ -63,7 +65,7 @@ def elementwise(name: str) -> bool:
     return isinstance(getattr(np, name[3:], None), np.ufunc) or name[3:] in BY_ROW
 
 
-def evaluate(node: Node, frame: pd.DataFrame) -> Any:
+def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = None) -> Any:
     """Value of an arithmetic tree on a table: an array, or a number.
 
     Parameters
@@ -72,6 +74,8 @@ def evaluate(node: Node, frame: pd.DataFrame) -> Any:
         A tree of columns, numbers, arithmetic and functions by row.
     frame : pandas.DataFrame
         The columns it names.
+    fitted : dict, optional
+        Transforms that look at all rows, as they were fitted, by what was written; new ones are fitted and added.
 
     Returns
     -------
@@ -95,160 +99,171 @@ def evaluate(node: Node, frame: pd.DataFrame) -> Any:
         return node.value
     if node.kind == "literal":
         return LITERALS[node.value]
-    parts = [evaluate(p, frame) for p in node.parts if p.kind != "keyword"]
+    parts = [evaluate(p, frame, fitted) for p in node.parts if p.kind != "keyword"]
     if node.kind == "unary":
         return -parts[0] if node.value == "-" else parts[0]
     if node.kind == "binary":
         return OPERATIONS[node.value](*parts)
     if node.kind == "call" and node.value != "I":
-        named = {p.value: evaluate(p.parts[0], frame) for p in node.parts if p.kind == "keyword"}
+        named = {p.value: evaluate(p.parts[0], frame, fitted) for p in node.parts if p.kind == "keyword"}
+        if fitted is not None and node.value in TRANSFORMS:
+            if (name := written(node)) not in fitted:
+                fitted[name] = (
+                    Scale() if node.value in ("scale", "standardize") else formulae_transforms()[node.value]()
+                )
+            return fitted[name](*map(_whole, parts), **{key: _whole(value) for key, value in named.items()})
         function = FUNCTIONS.get(node.value) or getattr(np, node.value.removeprefix("np."))
         return function(*parts, **named)
     return parts[0]
 
 
-# ---- Our grammar spelled as formulae reads it: names and literals that its scanner cannot read get an alias ----------
+def formulae_transforms() -> dict[str, Any]:
+    """Splines, polynomials and centring, as formulae has them."""
+    from formulae.transforms import TRANSFORMS as known  # type: ignore[import-untyped]
 
-#: What formulae reads as one name and takes for a column.
-PLAIN = re.compile(r"[^\W\d_]\w*")
-#: Terms of a sum from which it is put in brackets.
-_LONG = 40
-#: Names that mean something else to formulae.
-RESERVED = {"np", "Sum", "Treatment", "True", "False", "None", *FUNCTIONS}
+    return known  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """An expression for formulae, and the way back.
-
-    Attributes
-    ----------
-    text : str
-        The expression as formulae reads it.
-    columns : tuple of str
-        The columns it names, as in the data.
-    aliases : dict
-        Column -> its name for formulae, where that is another.
-    values : dict
-        Name for formulae -> literal that it cannot read.
-    back : dict
-        Name for formulae -> what was written.
-    """
-
-    text: str
-    columns: tuple[str, ...]
-    aliases: dict[str, str] = field(default_factory=dict)
-    values: dict[str, Any] = field(default_factory=dict)
-    back: dict[str, str] = field(default_factory=dict)
-
-    def alias(self, column: str) -> str:
-        """Name of a column for formulae."""
-        return self.aliases.get(column, column)
-
-    def column(self, name: str) -> str:
-        """Return the column behind a name of formulae."""
-        return self.back.get(name, name)
-
-    def restored(self, text: str) -> str:
-        """What formulae prints, with the names that were written."""
-        if not self.back:
-            return text
-        return re.sub("|".join(map(re.escape, self.back)), lambda m: self.back[m.group()], text)
+def _whole(value: Any) -> Any:
+    """A number of columns or a degree as a whole number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-class _Speller:
-    def __init__(self, logical: Collection[str]) -> None:
-        self.logical = logical
-        self.aliases: dict[str, str] = {}
-        self.values: dict[str, Any] = {}
-        self.back: dict[str, str] = {}
+def written(node: Node) -> str:
+    """A term or a part of one in its usual spelling, as its columns are named."""
+    if node.kind == "string":
+        return f'"{node.value}"' if '"' not in node.value else repr(node.value)
+    inner = [written(p) for p in node.parts]
+    shapes = {
+        "call": f"{node.value}({', '.join(inner)})",
+        "keyword": f"{node.value}={''.join(inner)}",
+        "group": f"({''.join(inner)})",
+        "unary": f"{node.value}{''.join(inner)}",
+        "binary": f" {node.value} ".join(inner),
+    }
+    return shapes.get(node.kind, node.value)
 
-    def name(self, column: str) -> str:
-        if PLAIN.fullmatch(column) and column not in RESERVED:
-            return column
-        if column not in self.aliases:
-            self.aliases[column] = self._new(column)
-        return self.aliases[column]
 
-    def literal(self, written: str, value: Any) -> str:
-        new = self._new(written)
-        self.values[new] = value
-        return new
+# ---- Terms, and how their factors are coded so that no column is a combination of others -----------------------------
 
-    def _new(self, written: str) -> str:
-        new = f"zq{len(self.back)}qz"
-        self.back[new] = written
-        return new
+#: A term: its factors as they are written. The intercept has none.
+Factors = tuple[str, ...]
 
-    def text(self, node: Node, *, inside: bool = False, real: bool = False) -> str:
-        """A tree as formulae reads it; in a power every number is real: whole ones would overflow, or never end."""
-        if node.kind == "name":
-            name = self.name(node.value)
-            return f"C({name})" if node.value in self.logical and not inside else name
+
+def expanded(node: Node, factors: dict[str, Node], logical: Collection[str]) -> list[Factors]:
+    """Terms that an expression stands for; `factors` takes the trees of factors, ``C(b)`` of a boolean as ``b``."""
+    if node.kind in ("name", "call"):
+        if node.value == "C" and len(node.parts) == 1 and node.parts[0].value in logical:
+            node = node.parts[0]
+        factors.setdefault(written(node), node)
+        return [(written(node),)]
+    if node.kind == "group":
+        return expanded(node.parts[0], factors, logical)
+    if node.kind == "unary":
+        return expanded(node.parts[0], factors, logical) if node.value == "+" else []
+    left = expanded(node.parts[0], factors, logical)
+    if node.value == "**":
+        orders = range(2, int(node.parts[1].value) + 1)
+        return _united(left, (sum(several, ()) for order in orders for several in combinations(left, order)))
+    right = expanded(node.parts[1], factors, logical)
+    if node.value == "-":
+        return _without(left, right)
+    products = [one + two for one in left for two in right]
+    return {
+        "+": lambda: _united(left, right),
+        ":": lambda: _united([], products),
+        "*": lambda: _united(left, right, products),
+        "/": lambda: _united(left, (sum(left, ()) + two for two in right)),
+    }[node.value]()
+
+
+def _united(*several: Iterable[Factors]) -> list[Factors]:
+    """Each term once, whatever the order of its factors."""
+    found: dict[frozenset[str], Factors] = {}
+    for term in chain(*several):
+        found.setdefault(frozenset(term), tuple(dict.fromkeys(term)))
+    return list(found.values())
+
+
+def _without(terms: Iterable[Factors], gone: Iterable[Factors]) -> list[Factors]:
+    left_out = {frozenset(term) for term in gone}
+    return [term for term in terms if frozenset(term) not in left_out]
+
+
+def model_terms(expression: str, logical: Collection[str] = ()) -> tuple[list[Factors], dict[str, Node]]:
+    """Terms of a fixed expression in R's order, by degree, and the trees of their factors."""
+    terms: list[Factors] = []
+    factors: dict[str, Node] = {}
+    for sign, node in terms_of(expression):
         if node.kind == "number":
-            whole = node.value.isdigit() and not real
-            return node.value if not inside or whole else self.literal(node.value, float(node.value))
-        if node.kind == "string":
-            plain = "'" not in node.value and '"' not in node.value
-            return f'"{node.value}"' if plain else self.literal(repr(node.value), node.value)
-        if node.kind == "call":
-            named = [
-                p.value if is_coding(node, i) and p.kind == "name" else self.text(p, inside=True)
-                for i, p in enumerate(node.parts)
-            ]
-            return f"{node.value}({', '.join(named)})"
-        if node.kind == "keyword":
-            inner = node.parts[0]
-            coding = inner.kind == "name" and inner.value in ("Sum", "Treatment") and node.value == "contrast"
-            return f"{node.value}={inner.value if coding else self.text(inner, inside=True)}"
-        return self._joined(node, inside, real or (inside and node.value == "**"))
-
-    def _joined(self, node: Node, inside: bool, real: bool) -> str:
-        parts = [self.text(p, inside=inside, real=real) for p in node.parts]
-        if node.kind == "group":
-            return f"({parts[0]})"
-        if node.kind == "unary":  # formulae binds the sign tighter than the power
-            return f"({node.value}({parts[0]}))" if inside else f"{node.value}{parts[0]}"
-        if node.kind == "binary":
-            text = f"{parts[0]} {node.value} {parts[1]}"
-            return f"({text})" if (inside and node.value not in TERMS) or (node.value == "**" and inside) else text
-        return node.value
+            terms = [()] if node.value == "1" else []
+        else:
+            own = expanded(node, factors, logical)
+            terms = _united(terms, own) if sign == "+" else _without(terms, own)
+    return sorted(terms, key=len), factors
 
 
-def _balanced(several: Sequence[str]) -> str:
-    """A sum in brackets of halves of halves: formulae goes as deep as a sum is long."""
-    if len(several) <= _LONG:
-        return " + ".join(several)
-    half = len(several) // 2
-    return f"({_balanced(several[:half])}) + ({_balanced(several[half:])})"
+def codings(terms: Sequence[Factors], categorical: Collection[str]) -> list[tuple[Factors, dict[str, bool]]]:
+    """Each term with, for each categorical factor of it, whether a column for every level is needed (patsy's rule).
 
-
-def spelled(terms: Sequence[tuple[str, Node]], logical: Collection[str] = ()) -> Spelling:
-    """Spell the terms of an expression for formulae.
-
-    Parameters
-    ----------
-    terms : sequence of (str, Node)
-        Its terms with their signs, the first one 0 or 1.
-    logical : collection of str
-        Columns of booleans: factors where they stand by themselves, as in R.
-
-    Examples
-    --------
-    >>> from judgestats.models.grammar.syntax import terms_of
-    >>> spelled(terms_of("1 + _x")).text
-    '1 + zq0qz'
+    A term spans the subsets of its categorical factors that no term before it has spanned beside the same numbers;
+    where one coding cannot do that, it is preceded by terms of some of its factors.
     """
-    speller = _Speller(logical)
-    spelt = [(sign, speller.text(node)) for sign, node in terms]
-    columns = [c.value for _, node in terms for c in columns_of(node)]
-    text = spelt[0][1]
-    for sign, run in groupby(spelt[1:], key=lambda term: term[0]):
-        several = [part for _, part in run]
-        if sign == "+" and len(several) > _LONG:
-            several = [f"({_balanced(several)})"]
-        text += "".join(f" {sign} {part}" for part in several)
-    return Spelling(text, tuple(dict.fromkeys(columns)), speller.aliases, speller.values, speller.back)
+    spanned: dict[frozenset[str], set[frozenset[str]]] = {}
+    result = []
+    for term in terms:
+        own = [f for f in term if f in categorical]
+        seen = spanned.setdefault(frozenset(term) - frozenset(own), set())
+        subsets = [s for size in range(len(own) + 1) for s in combinations(own, size) if frozenset(s) not in seen]
+        seen.update(map(frozenset, subsets))
+        for coding in _absorbed([dict.fromkeys(s, False) for s in subsets]):
+            result.append((tuple(f for f in term if f in coding or f not in own), coding))
+    return result
+
+
+def _absorbed(subsets: list[dict[str, bool]]) -> list[dict[str, bool]]:
+    """Put a set and the same with one factor more into one, which codes that factor by all its levels."""
+    for i, short in enumerate(subsets):
+        for k, long in enumerate(subsets[i + 1 :], i + 1):
+            if len(long) == len(short) + 1 and short.items() <= long.items():
+                merged = {f: full or f not in short for f, full in long.items()}
+                return _absorbed([*subsets[:i], *subsets[i + 1 : k], merged, *subsets[k + 1 :]])
+    return subsets
+
+
+def contrast(levels: Sequence[Any], call: Node | None, *, full: bool) -> tuple[NDArray[np.float64], list[str]]:
+    """Treatment coding of levels, or that of ``C(x, Sum)``, ``S(x)``, ``T(x, "a")``; and the labels of its columns."""
+    kind, given = _coding(call)
+    reference: Any = evaluate(given, pd.DataFrame()) if given is not None else None
+    if reference is not None and reference not in levels:
+        raise ValueError(f"reference not in levels: {reference!r} is none of {', '.join(map(str, levels))}")
+    last = len(levels) - 1 if kind == "Sum" else 0
+    left_out = last if reference is None else list(levels).index(reference)
+    eye = np.eye(len(levels))
+    if full and kind == "Treatment":
+        return eye, [str(level) for level in levels]
+    kept = [i for i in range(len(levels)) if i != left_out]
+    matrix, labels = eye[:, kept], [str(levels[i]) for i in kept]
+    if kind == "Sum":
+        matrix[left_out] = -1
+        if full:
+            return np.column_stack([np.ones(len(levels)), matrix]), ["mean", *labels]
+    return matrix, labels
+
+
+def _coding(call: Node | None) -> tuple[str, Node | None]:
+    """Treatment or Sum, and the level that is left out, where it is given."""
+    given = [p.parts[0] if p.kind == "keyword" else p for p in call.parts[1:]] if call is not None else []
+    if len(given) > 1 or (call is not None and not call.parts):
+        raise ValueError(f"{call.value}() takes a column and a coding" if call else "")
+    if call is None or call.value == "C":
+        if not given:
+            return "Treatment", None
+        if given[0].value not in ("Sum", "Treatment") or len(given[0].parts) > 1:
+            raise ValueError(f"{written(given[0])} is no coding: Treatment, Sum, Treatment('level'), Sum('level')")
+        inner = given[0].parts
+        return given[0].value, (inner[0].parts[0] if inner[0].kind == "keyword" else inner[0]) if inner else None
+    return ("Sum" if call.value == "S" else "Treatment"), (given[0] if given else None)
 
 
 # ---- A fixed design that can be coded again on new rows: :class:`Coder` ----------------------------------------------
@@ -256,20 +271,31 @@ def spelled(terms: Sequence[tuple[str, Node]], logical: Collection[str] = ()) ->
 
 @dataclass(frozen=True)
 class Part:
-    """One factor of a term: a column or a call, ready to be coded again."""
+    """One factor of a term, ready to be coded again: a number, or a categorical one with its levels and contrasts."""
 
-    column: str  # the column of a factor or a plain number, '' for a call of several
-    call: Any
-    levels: tuple[Any, ...]
-    contrast: NDArray[np.float64] | None
+    node: Node
+    levels: tuple[Any, ...] = ()
+    contrast: NDArray[np.float64] | None = None
+
+    @property
+    def column(self) -> str:
+        """The column of ``x`` and of ``C(x)``, '' for another call."""
+        node = self.node.parts[0] if self.node.kind == "call" and self.node.value in CODINGS else self.node
+        return node.value if node.kind == "name" else ""
 
     def values(self, coder: Coder, frame: pd.DataFrame) -> NDArray[np.float64]:
         """(N, k) values on a frame."""
-        if self.contrast is None:
-            return _two(
-                np.asarray(coder._number(frame, self.column) if self.call is None else coder._call(frame, self))
-            )
-        labels = frame[self.column] if self.column else coder._call(frame, self)
+        if self.column and self.contrast is None:
+            return _two(coder._number(frame, self.column))
+        labels = frame[self.column] if self.column else None
+        if labels is None:
+            node = self.node.parts[0] if self.node.value in CODINGS else self.node
+            value = evaluate(node, frame, coder.fitted)
+            value = np.broadcast_to(value, len(frame)) if np.ndim(value) == 0 else value
+            if self.contrast is None:
+                return _two(np.asarray(value))
+            labels = pd.Series(value, index=frame.index)
+        assert self.contrast is not None
         codes = _level_codes(labels, self.levels)
         if (codes < -1).any():
             raise coder._unseen(self, labels[codes < -1])
@@ -307,16 +333,11 @@ class Coder:
     numerics: tuple[str, ...]
     means: dict[str, float]
     source: str
+    columns: tuple[str, ...] = field(repr=False)
     parts: tuple[tuple[Part, ...], ...] = field(repr=False)
-    offsets: tuple[Any, ...] = field(repr=False)
-    spelling: Spelling = field(repr=False)
+    offsets: tuple[Node, ...] = field(repr=False)
     keep: tuple[int, ...] = field(repr=False)
-    evaluate: Callable[[Any, pd.DataFrame, Spelling], Any] = field(repr=False)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Every column of data that is read."""
-        return self.spelling.columns
+    fitted: dict[str, Any] = field(repr=False)
 
     def matrix(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         """Code rows in the same way.
@@ -338,7 +359,8 @@ class Coder:
         """
         frame = self._checked(frame)
         rows = len(frame)
-        blocks = [reduce(_products, (p.values(self, frame) for p in t), np.ones((rows, 1))) for t in self.parts]
+        with np.errstate(all="ignore"):
+            blocks = [reduce(_products, (p.values(self, frame) for p in t), np.ones((rows, 1))) for t in self.parts]
         whole = np.hstack(blocks) if blocks else np.empty((rows, 0))
         full = self.keep == tuple(range(whole.shape[1]))
         return np.ascontiguousarray(whole if full else whole[:, list(self.keep)], dtype=float)
@@ -347,8 +369,9 @@ class Coder:
         """(N,) sum of the offsets, 0 where there is none."""
         frame = self._checked(frame)
         total = np.zeros(len(frame))
-        for call in self.offsets:
-            total += np.asarray(self.evaluate(call, self._mask(frame), self.spelling).x, dtype=float)
+        with np.errstate(all="ignore"):
+            for node in self.offsets:
+                total += np.asarray(evaluate(node, frame, self.fitted), dtype=float)
         return total
 
     def restricted(self, keep: Sequence[int]) -> Coder:
@@ -371,10 +394,6 @@ class Coder:
                 )
         return frame
 
-    def _mask(self, frame: pd.DataFrame) -> pd.DataFrame:
-        columns = {self.spelling.alias(c): raw(frame[c]) for c in self.columns}
-        return pd.DataFrame(columns, index=range(len(frame)))
-
     def _number(self, frame: pd.DataFrame, column: str) -> NDArray[np.float64]:
         values = frame[column]
         if pd.api.types.is_object_dtype(values):
@@ -383,14 +402,10 @@ class Coder:
             raise FormulaError(f"{column!r} was a number when {self.source!r} was coded, and holds {values.dtype} now.")
         return values.to_numpy(dtype=float, na_value=np.nan)  # type: ignore[no-any-return]
 
-    def _call(self, frame: pd.DataFrame, part: Part) -> Any:
-        value = self.evaluate(part.call, self._mask(frame), self.spelling)
-        return pd.Series(value.data) if hasattr(value, "contrast") else value
-
     def _unseen(self, part: Part, labels: Any) -> FormulaError:
         new = ", ".join(repr(v) for v in pd.Series(labels).unique().tolist()[:3])
         known = ", ".join(repr(v) for v in part.levels)
-        name = part.column or str(part.call)
+        name = part.column or written(part.node)
         hint = suggestion(str(labels.iloc[0]), map(str, part.levels))
         return FormulaError(f"{name!r} has {new}, which {self.source!r} was not coded with. Allowed: {known}.{hint}")
 
@@ -404,13 +419,6 @@ def _products(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[
 
 def _two(values: NDArray[Any]) -> NDArray[np.float64]:
     return (values[:, None] if values.ndim == 1 else values).astype(float)
-
-
-def raw(values: pd.Series[Any]) -> Any:
-    """A column as formulae takes it when it codes again."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return values.astype(object).to_numpy()
-    return numeric(values) if pd.api.types.is_numeric_dtype(values) else values.to_numpy(dtype=object)
 
 
 def numeric(values: pd.Series[Any]) -> NDArray[Any]:

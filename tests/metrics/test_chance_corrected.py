@@ -1,0 +1,1092 @@
+"""Kappa, AC1 and alpha: published numbers, R, twins, invariances, tallies, missing answers, bad input."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+import judgestats as js
+import twins_coincidence as twins
+from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.chance import cohen_kappa
+from judgestats.metrics import measure_registry
+from judgestats.metrics.agreement.chance_corrected import LEVELS, ac1, alpha, kappa
+from judgestats.results import (
+    BY_STRUCTURE,
+    COLUMNS,
+    FEW_CLUSTERS,
+    FEW_DISAGREEMENTS,
+    FEW_DRAWN,
+    NOT_INDEPENDENT,
+    ONE_UNIT,
+    RESAMPLES_AGREE,
+)
+from judgestats.schema import tally
+
+NAN = np.nan
+
+ANALYTIC = ["estimate", "std_error", "conf_low", "conf_high", "n", "observed", "expected", "z", "p_value"]
+
+#: SAS, PROC FREQ, AGREE (statsmodels tests): 19 things, two raters.
+SAS = np.array([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
+
+#: irr, anxiety[, 2:3]: 20 persons.
+ANXIETY = np.array([
+    [3, 2], [6, 1], [4, 4], [6, 4], [2, 3], [4, 2], [2, 1], [4, 6], [3, 1], [3, 1],
+    [2, 1], [3, 2], [3, 3], [3, 3], [2, 1], [2, 1], [1, 3], [3, 3], [3, 2], [4, 2],
+])  # fmt: skip
+
+#: irrCAC, cac.raw4raters; Krippendorff's four observers.
+FOUR = np.array([
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+    [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+])  # fmt: skip
+
+
+def scores_of(matrix, **columns):
+    """Ratings of judges (rows) on items."""
+    matrix = np.asarray(matrix, dtype=float)
+    judge, item = np.indices(matrix.shape)
+    names = np.array([f"judge {chr(97 + j)}" for j in range(len(matrix))])
+    items = np.array([f"item {i:03d}" for i in range(matrix.shape[1])])
+    table = {"judge": names[judge.ravel()], "system": "s", "item": items[item.ravel()], "score": matrix.ravel()}
+    return pd.DataFrame({**table, **columns})
+
+
+def expanded(table):
+    one, two = (np.repeat(np.indices(table.shape)[k].ravel(), table.ravel()) for k in (0, 1))
+    return np.stack([one, two])
+
+
+def calls_of(answers, judge="g", candidates=("x", "y"), **columns):
+    choice = {"low": "first", "high": "second"}
+    first, second = candidates
+    table = {"judge": judge, "item": [f"i{k:02d}" for k in range(len(answers))], "first": first, "second": second}
+    return pd.DataFrame({**table, "choice": [choice.get(a, a) for a in answers], **columns})
+
+
+def turned(calls, mask):
+    """The same verdicts on the same pairs, shown in the other order where the mask is true."""
+    result, flip = calls.copy(), {"first": "second", "second": "first"}
+    result.loc[mask, ["first", "second"]] = calls.loc[mask, ["second", "first"]].to_numpy()
+    result.loc[mask, "choice"] = [flip.get(c, c) for c in calls.loc[mask, "choice"]]
+    return result
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 60)
+    labels = np.array(["low", "tie", "high"])
+    parts = []
+    for judge in ("g", "h", "k"):
+        said = labels[np.where(rng.random(60) < 0.6, truth, rng.integers(0, 3, 60))].astype(object)
+        said[rng.random(60) < 0.05] = "invalid"
+        parts.append(calls_of(said, judge, topic=np.where(np.arange(60) < 35, "a", "b")))
+    return pd.concat(parts, ignore_index=True)
+
+
+# published numbers
+
+
+def test_sas():
+    row = kappa(scores_of(expanded(SAS))).iloc[0]
+    wanted = [0.4842, 0.1380, 0.2137, 0.7547, 3.2626, 19]
+    np.testing.assert_allclose(
+        row[["estimate", "std_error", "conf_low", "conf_high", "z", "n"]].astype(float), wanted, atol=5e-5
+    )
+    assert row["estimate"] / row["z"] == pytest.approx(0.1484, abs=5e-5)
+    assert row["p_value"] == pytest.approx(2 * (1 - 0.999448), abs=2e-5)
+    row = kappa(scores_of(expanded(SAS)), weights="linear").iloc[0]
+    wanted = [0.4701, 0.1457, 0.1845, 0.7558]
+    np.testing.assert_allclose(
+        row[["estimate", "std_error", "conf_low", "conf_high"]].astype(float), wanted, atol=5.1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("weights", "estimate", "z"),
+    [(None, -0.006289308, -0.0604067), ("linear", 0.1459075, 1.282472), ("quadratic", 0.2520325, 1.437451)],
+)
+def test_irr_anxiety(weights, estimate, z):
+    """irr weights by the order of the levels that occur: 5 does not, so the levels are numbered here."""
+    codes = np.unique(ANXIETY, return_inverse=True)[1].reshape(ANXIETY.shape)
+    row = kappa(scores_of(codes.T), weights=weights).iloc[0]
+    assert row["estimate"] == pytest.approx(estimate, abs=1e-7)
+    assert row["z"] == pytest.approx(z, rel=1e-6)
+
+
+def test_irrcac_four_raters():
+    row = ac1(scores_of(FOUR)).iloc[0]
+    wanted = [0.775, 0.143, 0.461, 1.0, 0.818]
+    got = row[["estimate", "std_error", "conf_low", "conf_high", "observed"]].astype(float)
+    np.testing.assert_allclose(got, wanted, atol=5e-4)
+    assert row["p_value"] == pytest.approx(0.00021, abs=5e-6)
+    assert row["n"] == 11  # of 12 units, one was rated once
+    assert "1 unit rated once" in row["flag"]
+    fleiss = kappa(scores_of(FOUR), pairs="fleiss").iloc[0]
+    np.testing.assert_allclose(
+        fleiss[["estimate", "conf_low", "conf_high"]].astype(float), [0.761, 0.424, 1.0], atol=5e-4
+    )
+    assert math.isnan(fleiss["z"])  # the test is for equally many raters
+
+
+def test_wikipedia_fleiss():
+    counts = np.array([
+        [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
+        [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
+    ])  # fmt: skip
+    matrix = np.stack([np.repeat(np.arange(5), c) for c in counts], axis=1)
+    row = kappa(scores_of(matrix), pairs="fleiss").iloc[0]
+    assert row["estimate"] == pytest.approx(0.210, abs=5e-4)
+    estimate, z = twins.fleiss(counts)
+    assert (row["estimate"], row["z"]) == (pytest.approx(estimate), pytest.approx(z))
+
+
+def test_fleiss_1971_diagnoses():
+    """Fleiss 1971, Table 1: 30 patients, 6 raters, 5 diagnoses; kappa and z as irr gives them."""
+    counts = np.array([
+        [0, 0, 0, 6, 0], [0, 3, 0, 0, 3], [0, 1, 4, 0, 1], [0, 0, 0, 0, 6], [0, 3, 0, 3, 0], [2, 0, 4, 0, 0],
+        [0, 0, 4, 0, 2], [2, 0, 3, 1, 0], [2, 0, 0, 4, 0], [0, 0, 0, 0, 6], [1, 0, 0, 5, 0], [1, 1, 0, 4, 0],
+        [0, 3, 3, 0, 0], [1, 0, 0, 5, 0], [0, 2, 0, 3, 1], [0, 0, 5, 0, 1], [3, 0, 0, 1, 2], [5, 1, 0, 0, 0],
+        [0, 2, 0, 4, 0], [1, 0, 2, 0, 3], [0, 0, 0, 0, 6], [0, 1, 0, 5, 0], [0, 2, 0, 1, 3], [2, 0, 0, 4, 0],
+        [1, 0, 0, 4, 1], [0, 5, 0, 1, 0], [4, 0, 0, 0, 2], [0, 2, 0, 4, 0], [1, 0, 5, 0, 0], [0, 0, 0, 0, 6],
+    ])  # fmt: skip
+    matrix = np.stack([np.repeat(np.arange(5), c) for c in counts], axis=1)
+    row = kappa(scores_of(matrix), pairs="fleiss").iloc[0]
+    assert row["estimate"] == pytest.approx(0.4302445, abs=1e-7)
+    assert row["z"] == pytest.approx(17.65183, abs=1e-5)
+
+
+# brute force and peers
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=25))
+def test_every_pair_is_its_definition(rows):
+    matrix = np.array(rows).T
+    result = kappa(scores_of(matrix)).set_index(["judge", "other"])
+    assert len(result) == 3
+    for i, j in combinations(range(3), 2):
+        expected = twins.kappa(matrix[i].tolist(), matrix[j].tolist(), np.eye(4).tolist())
+        got = result.loc[(f"judge {chr(97 + i)}", f"judge {chr(97 + j)}"), "estimate"]
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_scikit_learn_gives_the_same(weights):
+    rng = np.random.default_rng(1)
+    matrix = np.clip(rng.integers(1, 6, 80) + rng.integers(-1, 2, (2, 80)), 1, 5)
+    peer = cohen_kappa_score(*matrix, weights=weights)
+    assert kappa(scores_of(matrix), weights=weights)["estimate"].iloc[0] == pytest.approx(peer, rel=1e-12)
+
+
+def test_weights_go_by_the_values_of_the_scores():
+    """Scores 1, 2 and 5: 5 is three times as far from 2 as 1 is."""
+    one, two = [1, 1, 2, 5, 5, 2, 1], [1, 2, 2, 5, 2, 5, 5]
+    w = [[1 - abs(a - b) / 4 for b in (1, 2, 5)] for a in (1, 2, 5)]
+    place = {1: 0, 2: 1, 5: 2}
+    expected = twins.kappa([place[x] for x in one], [place[x] for x in two], w)
+    got = kappa(scores_of([one, two]), weights="linear")["estimate"].iloc[0]
+    assert got == pytest.approx(expected, rel=1e-12)
+    assert got != pytest.approx(cohen_kappa_score(one, two, weights="linear"), abs=1e-3)
+
+
+def test_the_standard_error_is_that_of_repeated_samples():
+    rng = np.random.default_rng(0)
+    joint = np.array([[0.3, 0.05, 0.05], [0.04, 0.2, 0.06], [0.03, 0.07, 0.2]])
+    n, draws = 300, 1500
+    tables = rng.multinomial(n, joint.ravel(), size=draws)
+    names = pd.DataFrame({"judge": "g", "other": "h", "answer": np.repeat([1, 2, 3], 3), "other_answer": [1, 2, 3] * 3})
+    many = pd.concat([names.assign(n=t, draw=i) for i, t in enumerate(tables)])
+    result = kappa(many, by="draw")
+    assert result["std_error"].mean() == pytest.approx(result["estimate"].std(), rel=0.06)
+    expected = (np.trace(joint) - joint.sum(0) @ joint.sum(1)) / (1 - joint.sum(0) @ joint.sum(1))
+    covered = ((result["conf_low"] < expected) & (expected < result["conf_high"])).mean()
+    assert 0.93 < covered < 0.97
+
+
+@pytest.mark.parametrize("interval", ["percentile", "bca"])
+def test_the_bootstrap_is_one_of_rows(interval):
+    """Counts are drawn; a plain loop over rows has the same spread and, nearly, the same ends."""
+    rng = np.random.default_rng(2)
+    matrix = np.where(rng.random((2, 200)) < 0.7, rng.integers(0, 3, 200), rng.integers(0, 3, (2, 200)))
+    row = kappa(scores_of(matrix), interval=interval, n_resamples=4000).iloc[0]
+    index = rng.integers(0, 200, (4000, 200))
+    draws = np.array([twins_of(matrix[:, i]) for i in index])
+    assert row["std_error"] == pytest.approx(draws.std(ddof=1), rel=0.06)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    tolerance = 0.012 if interval == "percentile" else 0.02
+    assert row["conf_low"] == pytest.approx(low, abs=tolerance)
+    assert row["conf_high"] == pytest.approx(high, abs=tolerance)
+    assert row["std_error"] == pytest.approx(kappa(scores_of(matrix))["std_error"].iloc[0], rel=0.06)
+
+
+def twins_of(pair):
+    table = np.zeros((3, 3))
+    np.add.at(table, tuple(pair), 1 / pair.shape[1])
+    chance = table.sum(0) @ table.sum(1)
+    return (np.trace(table) - chance) / (1 - chance)
+
+
+def test_clusters_widen_the_interval():
+    """Ten verdicts alike on each of twelve items: the interval is that of the items."""
+    rng = np.random.default_rng(4)
+    once = rng.integers(0, 2, (2, 12))
+    table = pd.concat([scores_of(once).assign(system=f"s{k}") for k in range(10)], ignore_index=True)
+    few = kappa(scores_of(once), interval="percentile").iloc[0]
+    whole = kappa(table, interval="percentile", cluster="item").iloc[0]
+    rows = kappa(table, interval="percentile", cluster=False).iloc[0]
+    assert whole["std_error"] == pytest.approx(few["std_error"], rel=0.1)
+    assert rows["std_error"] == pytest.approx(few["std_error"] / math.sqrt(10), rel=0.15)
+    assert FEW_CLUSTERS not in whole["flag"]
+    assert (
+        FEW_CLUSTERS in kappa(table[table["item"] < "item 008"], interval="percentile", cluster="item")["flag"].iloc[0]
+    )
+    pd.testing.assert_series_equal(kappa(table, interval="percentile").iloc[0], whole)  # by default
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_the_asymptotic_interval_knows_clusters(weights):
+    """Linearised over items: as the jackknife of items has it, and where each item has one thing, nearly as published."""
+    rng = np.random.default_rng(4)
+    easy = rng.random(60) < 0.5  # all is agreed on half of the items, nothing but by chance on the others
+    answers = rng.integers(0, 4, (6, 2, 60))
+    answers[:, 1] = np.where(easy, answers[:, 0], answers[:, 1])
+    parts = [scores_of(a).assign(system=f"s{k}") for k, a in enumerate(answers)]
+    table = pd.concat(parts, ignore_index=True)
+    row = kappa(table, weights=weights).iloc[0]
+    assert row["method"] == "linearised, clustered by item (G = 60)"
+    without = [
+        kappa(table[table["item"] != i], weights=weights, cluster=False)["estimate"].item()
+        for i in table["item"].unique()
+    ]
+    jackknife = math.sqrt(59 / 60 * ((np.array(without) - np.mean(without)) ** 2).sum())
+    assert row["std_error"] == pytest.approx(jackknife, rel=0.02)
+    assert row["conf_high"] - row["estimate"] == pytest.approx(stats.t.ppf(0.975, 59) * row["std_error"])
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(row["estimate"] / row["std_error"], 59))
+    published = kappa(table, weights=weights, cluster=False).iloc[0]
+    assert published["std_error"] < 0.8 * row["std_error"]
+    assert published["method"] == "asymptotic"
+    assert NOT_INDEPENDENT in published["flag"]
+    alone = parts[0]
+    same, plain = kappa(alone, weights=weights, cluster="item").iloc[0], kappa(alone, weights=weights).iloc[0]
+    assert plain["method"] == "asymptotic"
+    assert same["std_error"] == pytest.approx(plain["std_error"] * math.sqrt(60 / 59), rel=1e-9)
+
+
+@pytest.mark.parametrize(("measure", "options"), [(ac1, {}), (kappa, {"pairs": "fleiss"})])
+def test_coefficients_of_all_judges_know_clusters(measure, options):
+    rng = np.random.default_rng(9)
+    base = rng.integers(0, 3, 50)
+    parts = [
+        scores_of(np.where(rng.random((3, 50)) < 0.6, base, rng.integers(0, 3, (3, 50)))).assign(system=f"s{k}")
+        for k in range(5)
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    row = measure(table, **options).iloc[0]
+    assert row["method"] == "linearised, clustered by item (G = 50)"
+    without = [
+        measure(table[table["item"] != i], cluster=False, **options)["estimate"].item() for i in table["item"].unique()
+    ]
+    assert row["std_error"] == pytest.approx(math.sqrt(49 * np.var(without)), rel=0.02)
+    published = measure(table, cluster=False, **options).iloc[0]
+    assert published["method"] == "asymptotic"
+    assert NOT_INDEPENDENT in published["flag"]
+    assert NOT_INDEPENDENT not in row["flag"]
+    # a tally of the frame is the frame; one without its cluster says so
+    if not options:
+        return
+    counts = tally(table, "kappa")
+    pd.testing.assert_frame_equal(kappa(counts), kappa(table))
+    bare = counts.groupby(["judge", "other", "answer", "other_answer"], as_index=False)["n"].sum()
+    assert kappa(bare)["flag"].str.contains("clustering unknown").all()
+    np.testing.assert_allclose(kappa(bare)["std_error"], kappa(table, cluster=False)["std_error"])
+
+
+def test_the_mean_of_pairs():
+    matrix = np.where(
+        np.random.default_rng(5).random((3, 90)) < 0.6,
+        np.arange(90) % 4,
+        np.random.default_rng(6).integers(0, 4, (3, 90)),
+    )
+    table = scores_of(matrix)
+    each = kappa(table)["estimate"]
+    row = kappa(table, pairs="average").iloc[0]
+    assert (row["estimate"], row["pairs"], row["n"]) == (pytest.approx(each.mean()), 3, 270)
+    assert math.isnan(row["conf_low"])
+    drawn = kappa(table, pairs="average", interval="percentile").iloc[0]
+    assert drawn["estimate"] == row["estimate"]
+    rng = np.random.default_rng(7)
+    index = rng.integers(0, 90, (800, 90))
+    draws = [np.mean([cohen_4(matrix[[i, j]][:, k]) for i, j in combinations(range(3), 2)]) for k in index]
+    assert drawn["std_error"] == pytest.approx(np.std(draws, ddof=1), rel=0.1)
+    assert drawn["conf_low"] == pytest.approx(np.quantile(draws, 0.025), abs=0.02)
+    whole = kappa(table, pairs="average", interval="percentile", cluster="item").iloc[0]
+    assert whole["std_error"] == pytest.approx(drawn["std_error"], rel=0.1)
+    assert "item" in whole["method"]
+
+
+def cohen_4(pair):
+    table = np.zeros((4, 4))
+    np.add.at(table, tuple(pair), 1 / pair.shape[1])
+    chance = table.sum(0) @ table.sum(1)
+    return (np.trace(table) - chance) / (1 - chance)
+
+
+@pytest.mark.parametrize("interval", ["percentile", "bca"])
+def test_ac1_bootstrap_and_standard_error_agree(interval):
+    rng = np.random.default_rng(8)
+    matrix = np.where(rng.random((4, 300)) < 0.7, rng.integers(0, 3, 300), rng.integers(0, 3, (4, 300))).astype(float)
+    matrix[rng.random(matrix.shape) < 0.1] = NAN
+    exact, drawn = ac1(scores_of(matrix)).iloc[0], ac1(scores_of(matrix), interval=interval, n_resamples=4000).iloc[0]
+    assert drawn["estimate"] == exact["estimate"]
+    assert drawn["std_error"] == pytest.approx(exact["std_error"], rel=0.05)
+    np.testing.assert_allclose(
+        drawn[["conf_low", "conf_high"]].astype(float), exact[["conf_low", "conf_high"]].astype(float), atol=0.01
+    )
+
+
+def test_ac1_does_not_fall_where_one_answer_is_frequent():
+    """Feinstein and Cicchetti's paradox: 118 + 5 + 2 + 0 of 125; kappa is below 0, AC1 near the agreement."""
+    table = scores_of(expanded(np.array([[118, 5], [2, 0]])))
+    assert kappa(table)["estimate"].iloc[0] == pytest.approx(-0.0234, abs=5e-5)
+    p = (123 + 120) / 250
+    chance = 2 * p * (1 - p)
+    assert ac1(table)["estimate"].iloc[0] == pytest.approx((118 / 125 - chance) / (1 - chance), rel=1e-12)
+
+
+# invariances
+
+
+def test_preferences_do_not_depend_on_the_order_shown(verdicts):
+    mixed = turned(verdicts, np.random.default_rng(0).random(len(verdicts)) < 0.5)
+    assert (mixed["first"] != verdicts["first"]).any()
+    for measure in (kappa, ac1):
+        pd.testing.assert_frame_equal(measure(mixed), measure(verdicts))
+
+
+def test_rows_engines_and_categories_do_not_matter(verdicts):
+    for measure, options in (
+        (kappa, {}),
+        (kappa, {"interval": "bca", "by": "topic"}),
+        (ac1, {"interval": "percentile"}),
+    ):
+        expected = measure(verdicts, **options)
+        text = dict.fromkeys(["judge", "item", "first", "second", "choice", "topic"], "category")
+        for other in (
+            verdicts.sample(frac=1, random_state=1),
+            verdicts.astype(text),
+            pl.from_pandas(verdicts),
+            pl.from_pandas(verdicts).lazy(),
+        ):
+            pd.testing.assert_frame_equal(measure(other, **options), expected, check_dtype=False)
+
+
+def test_judges_are_names(verdicts):
+    """The pair (g, h) is the pair (z, h) with its sides changed: the same numbers."""
+    renamed = verdicts.replace({"judge": {"g": "z"}})
+    one, two = kappa(verdicts).set_index(["judge", "other"]), kappa(renamed).set_index(["judge", "other"])
+    np.testing.assert_allclose(
+        two.loc[("h", "z"), ANALYTIC].astype(float), one.loc[("g", "h"), ANALYTIC].astype(float), rtol=1e-12
+    )
+
+
+@settings(max_examples=10)
+@given(st.permutations(range(4)), st.floats(0.1, 50), st.floats(-100, 100))
+def test_labels_are_names_and_weights_are_affine(order, scale, shift):
+    matrix = np.array([[0, 1, 2, 3, 0, 1, 2, 3, 3, 1], [0, 1, 2, 3, 1, 1, 3, 0, 3, 2]])
+    relabelled = np.array(order)[matrix]
+    for measure in (kappa, ac1):
+        np.testing.assert_allclose(
+            measure(scores_of(relabelled))["estimate"], measure(scores_of(matrix))["estimate"], rtol=1e-12
+        )
+        moved = measure(scores_of(matrix * scale + shift), weights="quadratic")["estimate"]
+        np.testing.assert_allclose(moved, measure(scores_of(matrix), weights="quadratic")["estimate"], rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"weights": "linear"}, {"weights": "quadratic", "conf_level": 0.9}, {"pairs": "average"}]
+)
+@pytest.mark.parametrize("by", [(), "topic"])
+def test_frame_and_tally_agree(verdicts, options, by):
+    counted = tally(verdicts, "kappa", by)
+    assert list(counted.columns) == [*([by] if by else []), "judge", "other", "answer", "other_answer", "n"]
+    pd.testing.assert_frame_equal(kappa(counted, by=by, **options), kappa(verdicts, by=by, **options))
+
+
+def test_tally_of_ratings_and_with_clusters(verdicts):
+    table = scores_of(FOUR)
+    pd.testing.assert_frame_equal(kappa(tally(table, "kappa"), weights="linear"), kappa(table, weights="linear"))
+    counted = tally(verdicts, "kappa", cluster="item")
+    options = {"interval": "percentile", "cluster": "item", "n_resamples": 200}
+    pd.testing.assert_frame_equal(kappa(counted, **options), kappa(verdicts, **options))
+    gold = verdicts.assign(gold="x")
+    assert set(tally(gold, "kappa", baseline="gold")["other"]) == {"gold"}
+    assert set(tally(verdicts, "kappa", baseline="h")["other"]) == {"h"}
+
+
+def test_a_published_table_is_a_tally():
+    where = np.indices((3, 3))
+    table = pd.DataFrame(
+        {
+            "judge": "g",
+            "other": "people",
+            "answer": where[0].ravel(),
+            "other_answer": where[1].ravel(),
+            "n": SAS.ravel(),
+        }
+    )
+    named = table.replace({"answer": {0: "A", 1: "B", 2: "tie"}, "other_answer": {0: "A", 1: "B", 2: "tie"}})
+    for t in (table, named):
+        np.testing.assert_allclose(kappa(t)[["estimate", "std_error"]], [[0.4842, 0.1380]], atol=5e-5)
+    with pytest.raises(DesignError, match="order"):
+        kappa(named, weights="linear")
+
+
+def test_a_row_may_carry_a_count(verdicts):
+    once, thrice = (kappa(t, cluster=False) for t in (verdicts, verdicts.assign(n_identical=3)))
+    np.testing.assert_allclose(thrice["estimate"], once["estimate"], rtol=1e-12)
+    np.testing.assert_allclose(thrice["std_error"], once["std_error"] / math.sqrt(3), rtol=1e-12)
+    np.testing.assert_allclose(thrice["n"], 3 * once["n"])
+    np.testing.assert_allclose(ac1(verdicts.assign(n_identical=3))["estimate"], ac1(verdicts)["estimate"], rtol=1e-12)
+    with pytest.raises(DesignError, match="different counts"):
+        kappa(verdicts.assign(n_identical=np.arange(len(verdicts)) + 1))
+
+
+def test_groups_are_apart(verdicts):
+    both = kappa(verdicts, by="topic", interval="percentile")
+    assert list(both.columns[:3]) == ["topic", "judge", "other"]
+    assert tuple(both.columns[3:11]) == COLUMNS
+    alone = kappa(verdicts[verdicts["topic"] == "b"], by="topic", interval="percentile")
+    pd.testing.assert_frame_equal(both[both["topic"] == "b"].reset_index(drop=True), alone)
+    panel = ac1(verdicts, by="topic", labels=["low", "tie", "high"])
+    alone = ac1(verdicts[verdicts["topic"] == "b"], by="topic", labels=["low", "tie", "high"])
+    pd.testing.assert_frame_equal(panel[panel["topic"] == "b"].reset_index(drop=True), alone)
+
+
+# references
+
+
+def test_against_gold(verdicts):
+    gold = np.random.default_rng(9).choice(["x", "y", "tie"], 60)
+    table = turned(verdicts.assign(gold=np.tile(gold, 3)), np.arange(len(verdicts)) % 3 == 0)
+    result = kappa(table, reference="gold").set_index("judge")
+    answer = {"first": "x", "second": "y", "tie": "tie"}
+    by_candidate = kappa(table, reference="gold_candidate").set_index("judge")["estimate"]
+    slots = table.assign(
+        slot=np.select([table["gold"] == table["first"], table["gold"] == table["second"]], ["first", "second"], "tie")
+    )
+    for judge, part in verdicts.assign(gold=np.tile(gold, 3)).groupby("judge"):
+        kept = part[part["choice"] != "invalid"]
+        expected = cohen_kappa_score(kept["choice"].map(answer), kept["gold"])
+        assert by_candidate[judge] == pytest.approx(expected, rel=1e-12)
+        shown = slots[(slots["judge"] == judge) & (slots["choice"] != "invalid")]
+        expected = cohen_kappa_score(shown["choice"].replace("abstain", "tie"), shown["slot"])
+        assert result.loc[judge, "estimate"] == pytest.approx(expected, rel=1e-12)
+        assert result.loc[judge, "n"] == len(kept)
+        aside = 60 - len(kept)
+        assert (f"{aside} without two answers" in result.loc[judge, "flag"]) == (aside > 0)
+    missing = table.assign(gold=table["gold"].where(table["item"] > "i09"))
+    assert (kappa(missing, reference="gold")["n"] < 51).all()
+    scored = scores_of(FOUR).assign(gold=np.tile(FOUR[3], 4))
+    assert kappa(scored, reference="gold").set_index("judge").loc["judge d", "estimate"] == 1.0
+    with pytest.raises(SchemaError, match="'gold' is 'w'"):
+        kappa(verdicts.assign(gold="w"), reference="gold")
+    with pytest.raises(DesignError, match="needs a column 'gold'"):
+        kappa(verdicts, reference="gold")
+
+
+def test_against_a_judge_and_a_frame(verdicts):
+    pairs = kappa(verdicts).set_index(["judge", "other"])
+    one = kappa(verdicts, reference="h").set_index("judge")
+    assert set(one["other"]) == {"h"}
+    np.testing.assert_allclose(
+        one.loc[["g"], ANALYTIC].astype(float), pairs.loc[[("g", "h")], ANALYTIC].astype(float), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        one.loc[["k"], ANALYTIC].astype(float), pairs.loc[[("h", "k")], ANALYTIC].astype(float), rtol=1e-12
+    )
+    people = verdicts[verdicts["judge"] == "h"]
+    people = turned(people, people.index % 2 == 0)
+    others = verdicts[verdicts["judge"] != "h"]
+    beside = kappa(others, reference=people.drop(columns="topic")).set_index("judge")
+    np.testing.assert_allclose(beside[ANALYTIC].astype(float), one[ANALYTIC].astype(float), rtol=1e-12)
+    unnamed = kappa(others, reference=pl.from_pandas(people.drop(columns="judge")), by="topic")
+    assert set(unnamed["other"]) == {"reference"}
+    assert len(unnamed) == 4
+    with pytest.raises(DesignError, match=r"'hh' is no judge.*Did you mean 'h'"):
+        kappa(verdicts, reference="hh")
+    with pytest.raises(DesignError, match="ratings"):
+        kappa(verdicts, reference=scores_of(FOUR))
+
+
+def test_a_reference_answers_once():
+    """A judge's repeats are each beside the one answer of the reference, and are not independent."""
+    runs = pd.concat([calls_of(["low", "high", "tie", "low"], replicate=r) for r in (0, 1)])
+    people = calls_of(["low", "high", "tie", "high"], "person")
+    row = kappa(runs, reference=people).iloc[0]
+    assert row["n"] == 8
+    assert "clustered by item" in row["method"]
+    assert NOT_INDEPENDENT in kappa(runs, reference=people, cluster=False)["flag"].iloc[0]
+    with pytest.raises(DesignError, match="answered twice"):
+        kappa(runs, reference=pd.concat([people, people]))
+
+
+# what is matched, what is missing
+
+
+def test_repeats_and_orders_are_matched_with_their_like():
+    said = {"g": (["low", "high", "tie"], ["low", "low", "tie"]), "h": (["low", "high", "tie"], ["low", "low", "high"])}
+    runs = pd.concat(
+        [calls_of(a, j, replicate=r) for j, both in said.items() for r, a in enumerate(both)], ignore_index=True
+    )
+    orders = pd.concat([calls_of(a, j) for j, both in said.items() for a in both[:1]] + [
+        turned(calls_of(both[1], j), np.ones(3, dtype=bool)) for j, both in said.items()
+    ], ignore_index=True)  # fmt: skip
+    for table in (runs, orders):
+        row = kappa(table, cluster=False).iloc[0]
+        assert (row["n"], row["observed"]) == (6, pytest.approx(5 / 6))
+        assert NOT_INDEPENDENT in row["flag"]
+        assert "clustered by" in kappa(table)["method"].iloc[0]
+    assert NOT_INDEPENDENT not in kappa(runs, by="replicate")["flag"].iloc[0]
+    with pytest.raises(DesignError, match=r"answered twice.*replicate"):
+        kappa(pd.concat([runs, runs]).drop(columns="replicate"))
+
+
+def test_a_condition_of_the_judge_does_not_part_the_judges(verdicts):
+    table = verdicts.assign(temperature=verdicts["judge"].map({"g": 0.0, "h": 0.7, "k": 1.0}))
+    pd.testing.assert_frame_equal(kappa(table), kappa(verdicts))
+
+
+def test_invalid_calls_are_missing_and_counted():
+    one, two = calls_of(["low", "high", "invalid", "abstain"]), calls_of(["low", None, "low", "tie"], "h")
+    row = kappa(pd.concat([one, two])).iloc[0]
+    assert (row["n"], row["estimate"]) == (2, 1.0)
+    assert "2 without two answers" in row["flag"]
+    panel = ac1(pd.concat([one, two])).iloc[0]
+    assert panel["n"] == 2
+    assert "2 units rated once" in panel["flag"]
+    none = ac1(pd.concat([calls_of(["low", "high", "invalid"], j) for j in "gh"])).iloc[0]
+    assert "1 unit without an answer" in none["flag"]
+
+
+def test_not_a_number_where_nothing_can_be_said():
+    same = kappa(scores_of(np.ones((2, 40)))).iloc[0]
+    assert (same["observed"], same["expected"], same["flag"]) == (1, 1, "one label only")
+    assert same[["estimate", "std_error", "conf_low", "z"]].isna().all()
+    assert ac1(scores_of(np.ones((2, 40))))[["estimate", "conf_low"]].isna().all(axis=None)
+    known = ac1(scores_of(np.ones((2, 40))), labels=[1, 2]).iloc[
+        0
+    ]  # the scale had two points: agreement is not by chance
+    assert known["estimate"] == 1.0
+    constant = kappa(scores_of([[1] * 40, [1, 2] * 20])).iloc[0]
+    assert constant["estimate"] == 0
+    assert constant["flag"] == BY_STRUCTURE
+    assert math.isnan(constant["conf_low"])
+    perfect = scores_of([[1, 2] * 20] * 2)
+    for options in ({}, {"interval": "percentile"}, {"interval": "bca"}):
+        row = kappa(perfect, **options).iloc[0]
+        assert row["estimate"] == pytest.approx(1)
+        assert row[["std_error", "conf_low", "conf_high"]].isna().all()
+        assert row["flag"] == ("perfect agreement" if not options else RESAMPLES_AGREE)
+    assert ac1(scores_of(np.full((2, 5), NAN)))[["estimate", "observed", "expected"]].isna().all(axis=None)
+    empty = kappa(scores_of([[1, NAN, NAN], [NAN, 2, 3]])).iloc[0]
+    assert (empty["n"], empty["flag"]) == (0, "no unit with two answers; 3 without two answers")
+    assert ac1(scores_of([[1, NAN, NAN], [NAN, 2, 3]]))["flag"].iloc[0].startswith("no unit with two answers")
+
+
+def test_a_missing_group_is_a_group(verdicts):
+    some = verdicts.assign(topic=verdicts["topic"].where(verdicts["topic"] == "a", None))
+    for options in ({}, {"pairs": "fleiss"}, {"pairs": "average", "interval": "percentile"}):
+        got, expected = (kappa(t, by="topic", **options) for t in (some, verdicts))
+        np.testing.assert_allclose(got["estimate"], expected["estimate"], rtol=1e-12)
+        assert got["topic"].isna().sum() == len(got) / 2
+        assert got["conf_low"].notna().all()
+
+
+def test_judges_without_a_thing_in_common():
+    apart = pd.concat([scores_of([[1, 2], [1, 2]]), scores_of([[1, 2]]).assign(judge="z", item=["p", "q"])])
+    assert list(kappa(apart)["other"]) == ["judge b"]
+    with pytest.raises(DesignError, match="No thing was judged by two"):
+        kappa(scores_of([[1, 2, 3]]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": "cubic"}, "weights='cubic'"),
+        ({"pairs": "some"}, "pairs='some'"),
+        ({"interval": "wilson"}, "interval='wilson'"),
+        ({"cluster": ["item", "topic"]}, "takes one cluster"),
+        ({"by": "judge"}, "leaves one judge"),
+        ({"pairs": "fleiss", "reference": "h"}, "takes no reference"),
+        ({"pairs": "average", "reference": "h", "interval": "percentile"}, "needs a frame of all judges"),
+        ({"interval": "percentile", "n_resamples": 0}, "n_resamples=0"),
+    ],
+)
+def test_options_that_cannot_be(verdicts, options, message):
+    with pytest.raises(DesignError, match=message):
+        kappa(verdicts, **options)
+
+
+def test_tables_that_cannot_be(verdicts):
+    with pytest.raises(SchemaError, match=r"by='topics'.*Did you mean 'topic'"):
+        kappa(verdicts, by="topics")
+    with pytest.raises(SchemaError, match="neither canonical frame"):
+        kappa(verdicts.drop(columns="choice"))
+    with pytest.raises(SchemaError, match="'choice' has 'A'"):
+        kappa(verdicts.replace({"choice": {"tie": "A"}}))
+    with pytest.raises(SchemaError, match=r"'score' holds text.*row 1, 'good'"):
+        ac1(scores_of([[1, 2], [1, 2]]).assign(score=["1", "good", "2", "1"]))
+    with pytest.raises(SchemaError, match=r"labels= has 1\.0, 2\.0"):
+        ac1(scores_of(FOUR), labels=[1, 2])
+    for measure in (kappa, ac1):
+        with pytest.raises(DesignError, match="no rows"):
+            measure(verdicts.head(0))
+    with pytest.raises(DesignError, match="leave reference= out"):
+        kappa(tally(verdicts, "kappa"), reference="h")
+    with pytest.raises(SchemaError, match="'n' is a count of calls"):
+        kappa(tally(verdicts, "kappa").assign(n=-1))
+
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "alpha.csv"
+
+#: Wikipedia, Krippendorff's alpha: three coders of fifteen units.
+THREE = np.array([
+    [NAN, NAN, NAN, NAN, NAN, 3, 4, 1, 2, 1, 1, 3, 3, NAN, 3],
+    [1, NAN, 2, 1, 3, 3, 4, 3, NAN, NAN, NAN, NAN, NAN, NAN, NAN],
+    [NAN, NAN, 2, 1, 3, 4, 4, NAN, 2, 1, 1, 3, 3, NAN, 4],
+])  # fmt: skip
+
+
+def point(table, level, **options):
+    return alpha(table, level_of_measurement=level, interval=None, **options)["estimate"].iloc[0]
+
+
+def noisy(judges=3, units=120, points=5, missing=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(1, points + 1, units)
+    said = np.clip(truth + rng.integers(-1, 2, (judges, units)), 1, points).astype(float)
+    said[rng.random(said.shape) < missing] = NAN
+    return said
+
+
+@pytest.mark.parametrize(
+    ("data", "level", "expected"),
+    [
+        (FOUR, "nominal", 904 / 1216),
+        (FOUR, "ordinal", 0.8153875037548814),
+        (FOUR, "interval", 0.8491071428571428),
+        (FOUR, "ratio", 0.7974027747116121),
+        (THREE, "nominal", 0.691358024691358),
+        (THREE, "ordinal", 0.8067214199413153),
+        (THREE, "interval", 0.8108448928121059),
+    ],
+)
+def test_published_numbers(data, level, expected):
+    assert point(scores_of(data), level) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_r_gives_the_same(level):
+    stored = pd.read_csv(REFERENCE, comment="#").query("data == 'krippendorff'").set_index("level")["alpha"]
+    assert point(scores_of(FOUR), level) == pytest.approx(stored[level], abs=1e-13)
+
+
+def test_what_is_counted():
+    row = alpha(scores_of(FOUR)).iloc[0]
+    assert (row["n"], row["values"]) == (11, 40)
+    assert "1 unit rated once" in row["flag"]
+    assert "2 units without an answer" in alpha(scores_of(THREE))["flag"].iloc[0]
+    # 26 of Wikipedia's 45 cells are in units with two answers or more
+    assert alpha(scores_of(THREE))["values"].iloc[0] == 26
+    assert 1 - row["observed_disagreement"] / row["expected_disagreement"] == pytest.approx(row["estimate"], rel=1e-12)
+
+
+def test_the_bootstrap_is_near_that_of_evalica():
+    """Its interval, of seed 42 and 1000 resamples of disagreements, is [.443, .941]; ours draws units, and is wider."""
+    row = alpha(scores_of(FOUR), interval="percentile", n_resamples=4000).iloc[0]
+    assert row["conf_low"] == pytest.approx(0.443, abs=0.06)
+    assert row["conf_high"] == pytest.approx(0.97, abs=0.04)
+    assert row["std_error"] == pytest.approx(0.146, abs=0.01)  # irrCAC, by linearization
+    assert row["method"] == "percentile, bootstrap of units (B = 4000)"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("shape", ["a scale", "continuous"])
+def test_the_bootstrap_is_one_of_units(level, shape):
+    """Against the definition in a loop over resamples: the ranks of ordinal alpha are those of each resample."""
+    if shape == "a scale":
+        matrix = noisy(units=40, seed=1)
+    else:  # no two units alike
+        matrix = np.random.default_rng(2).normal(noisy(2, 12, missing=0, seed=1), 0.3) + 5
+    units = [[x for x in unit if not math.isnan(x)] for unit in matrix.T.tolist()]
+    units = [u for u in units if len(u) > 1]
+    rng = np.random.default_rng(3)
+    draws = [twins.alpha([units[i] for i in rng.integers(0, len(units), len(units))], level) for _ in range(300)]
+    row = alpha(
+        scores_of(matrix), level_of_measurement=level, interval="percentile", n_resamples=4000, conf_level=0.8
+    ).iloc[0]
+    spread = np.std(draws, ddof=1)
+    assert row["std_error"] == pytest.approx(spread, rel=0.2)
+    if "t," in row["method"]:  # twelve units that hardly agree: the percentiles lie to one side of the estimate
+        assert (shape, level) == ("continuous", "nominal")
+        return
+    low, high = np.quantile(draws, [0.1, 0.9])
+    assert row["conf_low"] == pytest.approx(low, abs=spread / 3)
+    assert row["conf_high"] == pytest.approx(high, abs=spread / 3)
+
+
+def test_the_interval_covers():
+    """Alpha of many samples of units: the mean interval holds the value of a large sample about as often as it says."""
+    truth = point(scores_of(noisy(units=900, missing=0, seed=9)), "interval")
+    table = pd.concat([scores_of(noisy(units=60, missing=0, seed=100 + k), draw=k) for k in range(150)])
+    result = alpha(table, level_of_measurement="interval", by="draw", n_resamples=400)
+    covered = ((result["conf_low"] < truth) & (truth < result["conf_high"])).mean()
+    assert 0.87 < covered < 0.99
+    assert result["std_error"].mean() == pytest.approx(result["estimate"].std(), rel=0.2)
+
+
+def test_clusters_are_drawn_whole():
+    """Every unit ten times over: the interval is that of the units."""
+    few = scores_of(noisy(units=30, seed=4))
+    table = pd.concat([few.assign(system=f"s{k}") for k in range(10)], ignore_index=True)
+    one, whole = (
+        alpha(few, level_of_measurement="ordinal").iloc[0],
+        alpha(table, level_of_measurement="ordinal", cluster="item").iloc[0],
+    )
+    assert whole["std_error"] == pytest.approx(one["std_error"], rel=0.1)
+    pd.testing.assert_series_equal(alpha(table, level_of_measurement="ordinal").iloc[0], whole)  # by default
+    assert alpha(table, level_of_measurement="ordinal", cluster=False)["std_error"].iloc[0] == pytest.approx(
+        one["std_error"] / math.sqrt(10), rel=0.15
+    )
+    assert whole["method"] == "t, bootstrap of item (B = 2000)"
+    assert FEW_CLUSTERS in alpha(scores_of(noisy(units=8)), cluster="item")["flag"].iloc[0]
+
+
+# invariances
+
+
+@settings(max_examples=10)
+@given(st.permutations([1.0, 2.0, 3.0, 4.0, 5.0]), st.floats(0.01, 100), st.floats(-1000, 1000))
+def test_each_level_has_its_own_indifference(order, scale, shift):
+    matrix = noisy(units=25, seed=5)
+    known = ~np.isnan(matrix)
+
+    def changed(by):
+        result = matrix.copy()
+        result[known] = by(matrix[known])
+        return scores_of(result)
+
+    same = scores_of(matrix)
+    relabelled = changed(lambda x: np.array(order)[x.astype(int) - 1])
+    np.testing.assert_allclose(point(relabelled, "nominal"), point(same, "nominal"), rtol=1e-12)
+    np.testing.assert_allclose(
+        point(changed(lambda x: scale * x**3 + shift), "ordinal"), point(same, "ordinal"), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        point(changed(lambda x: scale * x + shift), "interval"), point(same, "interval"), rtol=1e-6
+    )
+    np.testing.assert_allclose(point(changed(lambda x: scale * x), "ratio"), point(same, "ratio"), rtol=1e-9)
+    assert point(changed(np.exp), "interval") != pytest.approx(point(same, "interval"), abs=1e-4)
+
+
+def test_judges_may_change_places_from_unit_to_unit():
+    """Alpha knows no judges: columns of a unit may be shuffled, unlike for kappa."""
+    matrix = noisy(units=50, seed=6)
+    shuffled = np.random.default_rng(0).permuted(matrix, axis=0)
+    for level in LEVELS:
+        assert point(scores_of(shuffled), level) == pytest.approx(point(scores_of(matrix), level), rel=1e-12)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_does_not_depend_on_rows_engines_or_categories(level):
+    table = pd.concat([scores_of(noisy(seed=k), topic=t) for k, t in enumerate("ba")], ignore_index=True)
+    expected = alpha(table, level_of_measurement=level, by="topic", n_resamples=300)
+    assert list(expected["topic"]) == ["a", "b"]
+    assert tuple(expected.columns) == ("topic", *COLUMNS, "observed_disagreement", "expected_disagreement", "values")
+    text = dict.fromkeys(["judge", "item", "system", "topic"], "category")
+    for other in (
+        table.sample(frac=1, random_state=1),
+        table.astype(text),
+        pl.from_pandas(table),
+        pl.from_pandas(table).lazy(),
+    ):
+        pd.testing.assert_frame_equal(alpha(other, level_of_measurement=level, by="topic", n_resamples=300), expected)
+    alone = alpha(table[table["topic"] == "b"], level_of_measurement=level, by="topic", n_resamples=300)
+    pd.testing.assert_frame_equal(expected.iloc[1:].reset_index(drop=True), alone)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.integers(2, 6), st.sampled_from(LEVELS))
+def test_whole_frames_are_their_definition(seed, judges, level):
+    """With a scale of 40 points units are not made patterns; with 5 they are."""
+    for points in (5, 40):
+        matrix = noisy(judges, 15, points, 0.3, seed)
+        units = [[x for x in unit if not math.isnan(x)] for unit in matrix.T.tolist()]
+        np.testing.assert_allclose(point(scores_of(matrix), level), twins.alpha(units, level), rtol=1e-11, atol=1e-12)
+
+
+# preferences, repeats, counts
+
+
+def preferences(answers, judge, **columns):
+    table = {"judge": judge, "item": [f"i{k}" for k in range(len(answers))], "first": "x", "second": "y"}
+    return pd.DataFrame({**table, "choice": answers, **columns})
+
+
+def test_alpha_of_preferences_does_not_depend_on_the_order_shown():
+    said = [["first", "second", "tie", "first", "invalid"], ["first", "first", "abstain", "second", "first"]]
+    table = pd.concat([preferences(a, j) for a, j in zip(said, "gh", strict=True)], ignore_index=True)
+    codes = {"first": 0, "tie": 1, "abstain": 1, "second": 2}
+    units = [[codes[a] for a in unit if a != "invalid"] for unit in zip(*said, strict=True)]
+    for level in ("nominal", "ordinal", "interval"):
+        assert point(table, level) == pytest.approx(twins.alpha(units, level), rel=1e-12)
+    flip = {"first": "second", "second": "first"}
+    mixed = table.copy()
+    mixed.loc[5:, ["first", "second"]] = ["y", "x"]
+    mixed.loc[5:, "choice"] = [flip.get(c, c) for c in table.loc[5:, "choice"]]
+    pd.testing.assert_frame_equal(alpha(mixed), alpha(table))
+    assert "1 unit rated once" in alpha(table)["flag"].iloc[0]
+    with pytest.raises(DesignError, match="preferences are 'nominal'"):
+        alpha(table, level_of_measurement="ratio")
+
+
+def test_repeats_are_units_of_their_own():
+    matrix = noisy(units=20, missing=0)
+    runs = pd.concat(
+        [scores_of(matrix[:, :10], replicate=0), scores_of(matrix[:, 10:], replicate=1)], ignore_index=True
+    )
+    assert point(runs, "interval") == pytest.approx(point(scores_of(matrix), "interval"), rel=1e-12)
+    assert NOT_INDEPENDENT in alpha(runs, cluster=False)["flag"].iloc[0]
+    assert NOT_INDEPENDENT not in alpha(runs)["flag"].iloc[0]
+    assert FEW_DRAWN in alpha(runs)["flag"].iloc[0]
+    with pytest.raises(DesignError, match="answered twice"):
+        alpha(runs.drop(columns="replicate"))
+
+
+def test_alpha_of_rows_that_carry_a_count():
+    """A unit that stands for three is three units."""
+    matrix = noisy(units=12)
+    n = np.tile(np.arange(12) % 3 + 1, 3)
+    table = scores_of(matrix, n_identical=n)
+    spread = scores_of(np.repeat(matrix, n[:12], axis=1))
+    for level in LEVELS:
+        one, many = (alpha(t, level_of_measurement=level, cluster=False).iloc[0] for t in (table, spread))
+        assert one["estimate"] == pytest.approx(many["estimate"], rel=1e-12)
+        assert one["n"] == many["n"]
+        assert one["std_error"] == pytest.approx(many["std_error"], rel=0.1)
+    with pytest.raises(DesignError, match="different counts"):
+        alpha(scores_of(matrix, n_identical=np.arange(36)))
+
+
+# what cannot be said
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_is_not_a_number_where_nothing_can_be_said(level):
+    same = alpha(scores_of(np.full((3, 40), 0.1)), level_of_measurement=level).iloc[0]
+    assert same[["estimate", "std_error", "conf_low"]].isna().all()
+    assert (same["observed_disagreement"], same["flag"]) == (0, "one label only")
+    apart = alpha(scores_of([[1, NAN, NAN], [NAN, 2, 3]]), level_of_measurement=level).iloc[0]
+    assert (apart["n"], apart["values"]) == (0, 0)
+    assert apart["flag"] == "no unit with two answers; 3 units rated once"
+    one = alpha(scores_of([[1, NAN], [2, 2]]), level_of_measurement=level).iloc[0]
+    assert ONE_UNIT in one["flag"]
+    assert one["estimate"] == 0  # two answers that differ, as two at random do
+    assert math.isnan(one["conf_low"])
+    perfect = alpha(scores_of([[1, 2] * 20] * 2), level_of_measurement=level).iloc[0]
+    assert perfect["estimate"] == 1
+    assert math.isnan(perfect["conf_low"])
+    assert perfect["flag"] == RESAMPLES_AGREE
+
+
+def test_infinite_scores_are_refused():
+    matrix = FOUR.copy()
+    matrix[np.isnan(matrix)] = np.inf
+    with pytest.raises(SchemaError, match="'score' is infinite in 7 rows"):
+        alpha(scores_of(matrix))
+
+
+def test_options_and_tables_that_cannot_be():
+    table = scores_of(FOUR)
+    with pytest.raises(
+        DesignError, match="level_of_measurement='ordinl'.*Did you mean 'ordinal'".replace(".*", r"[\s\S]*")
+    ):
+        alpha(table, level_of_measurement="ordinl")
+    with pytest.raises(DesignError, match="interval='bca'"):
+        alpha(table, interval="bca")
+    with pytest.raises(DesignError, match="the lowest is -1"):
+        alpha(scores_of(FOUR - 2), level_of_measurement="ratio")
+    with pytest.raises(DesignError, match="cluster='judge'"):
+        alpha(table, cluster="judge")
+    with pytest.raises(SchemaError, match="by='topic' is not a column"):
+        alpha(table, by="topic")
+    with pytest.raises(DesignError, match="n_resamples=0"):
+        alpha(table, n_resamples=0)
+
+
+def ratings(scores, judge="g", items=None):
+    items = range(len(scores)) if items is None else items
+    return pd.DataFrame({"judge": judge, "system": "s", "item": list(items), "score": scores})
+
+
+def two_judges(disagreements, n=200):
+    """Judges g and h: half of the things 1, half 2; the first `disagreements` answers of h are turned."""
+    one = np.arange(n) % 2 + 1
+    two = np.where(np.arange(n) < disagreements, 3 - one, one)
+    return pd.concat([ratings(one, "g"), ratings(two, "h")], ignore_index=True)
+
+
+@pytest.fixture
+def people():
+    """People on the items 0 to 24; the judges g and h on 0 to 39, and i on others."""
+    rng = np.random.default_rng(1)
+    calls = pd.concat([ratings(rng.integers(1, 4, 40), j) for j in "gh"], ignore_index=True)
+    return calls, ratings(rng.integers(1, 4, 25)).drop(columns="judge")
+
+
+def test_calls_without_a_partner_are_counted(people):
+    calls, reference = people
+    result = kappa(calls, reference=reference)
+    assert result["n"].tolist() == [25, 25]
+    assert result["flag"].str.contains("15 without two answers").all()
+    inner = kappa(calls[calls["item"] < 25], reference=reference)
+    assert not inner["flag"].str.contains("without two answers").any()
+    pd.testing.assert_frame_equal(result.drop(columns="flag"), inner.drop(columns="flag"))
+
+
+def test_calls_without_a_partner_are_counted_for_each_other_and_group(people):
+    calls, reference = people
+    both = pd.concat([reference.assign(judge="p"), reference.head(10).assign(judge="q")])
+    calls = calls.assign(part=np.where(calls["item"] < 20, "a", "b"))
+    result = kappa(calls, reference=both, by="part").set_index(["part", "judge", "other"])
+    assert result["n"].to_dict() == {
+        ("a", "g", "p"): 20, ("a", "g", "q"): 10, ("a", "h", "p"): 20, ("a", "h", "q"): 10,
+        ("b", "g", "p"): 5, ("b", "h", "p"): 5,
+    }  # fmt: skip
+    told = result["flag"].str.extract(r"(\d+) without two answers")[0].fillna("0").astype(int)
+    assert told.tolist() == [0, 10, 0, 10, 15, 15]
+
+
+def test_calls_without_a_partner_are_counted_beside_a_judge_and_in_its_tally():
+    calls = pd.concat([ratings([1, 2, 1, 2], "g"), ratings([1, 2, 2], "h")])
+    assert "1 without two answers" in kappa(calls, reference="h")["flag"].iloc[0]
+    counts = tally(calls, "kappa", baseline="h")
+    assert counts["n"].sum() == 4
+    assert counts["other_answer"].isna().sum() == 1
+    pd.testing.assert_frame_equal(kappa(counts), kappa(calls, reference="h"))
+
+
+def test_an_item_is_the_same_as_a_whole_float(people):
+    calls, reference = people
+    gap = pd.concat([reference, reference.head(1).assign(item=np.nan)])  # a gap makes the ids floats
+    assert kappa(calls, reference=gap)["n"].tolist() == [25, 25]
+    with pytest.raises(DesignError, match="No thing was judged by two"):
+        kappa(calls, reference=reference.assign(item=reference["item"] + 0.5))
+
+
+def test_references_that_cannot_be_are_refused(people):
+    calls, reference = people
+    with pytest.raises(DesignError, match=r"reference= is int\. Give 'gold'"):
+        kappa(calls, reference=5)
+    with pytest.raises(DesignError, match="nothing tells the calls apart"):
+        kappa(calls, reference=reference.assign(item=None))
+    with pytest.raises(SchemaError, match="'n_identical' is a count"):
+        kappa(calls.assign(n_identical="x"), reference=reference)
+    with pytest.raises(SchemaError, match="'n_identical' is a count"):
+        alpha(calls.assign(n_identical=np.inf))
+
+
+@pytest.mark.parametrize("engine", [pl.from_pandas, lambda t: pl.from_pandas(t).lazy()])
+def test_engines_agree_on_what_has_no_partner(people, engine):
+    calls, reference = people
+    pd.testing.assert_frame_equal(kappa(engine(calls), reference=engine(reference)), kappa(calls, reference=reference))
+
+
+MEASURES = {
+    "kappa": kappa,
+    "kappa, bootstrap": lambda d: kappa(d, interval="percentile", n_resamples=200),
+    "mean kappa": lambda d: kappa(d, pairs="average", interval="percentile", n_resamples=200),
+    "Fleiss": lambda d: kappa(d, pairs="fleiss"),
+    "AC1": ac1,
+    "AC2, BCa": lambda d: ac1(d, weights="linear", interval="bca", n_resamples=200),
+    "alpha": lambda d: alpha(d, n_resamples=200),
+    "alpha of clusters": lambda d: alpha(d, level_of_measurement="interval", cluster="item", n_resamples=200),
+}
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+def test_few_disagreements_are_flagged(measure):
+    few, enough, none = (measure(two_judges(k)).iloc[0] for k in (19, 20, 0))
+    assert FEW_DISAGREEMENTS in few["flag"]
+    assert FEW_DISAGREEMENTS not in enough["flag"]
+    assert np.isfinite([few["conf_low"], enough["conf_low"]]).all()
+    assert np.isnan(none["conf_low"])  # no interval, nothing to doubt in it
+    assert FEW_DISAGREEMENTS not in none["flag"]
+
+
+def test_disagreements_are_counted_in_things_not_in_patterns():
+    table = pd.DataFrame({"judge": "g", "other": "h", "answer": [1, 1, 2], "other_answer": [1, 2, 2]})
+    assert FEW_DISAGREEMENTS in kappa(table.assign(n=[90, 19, 90]))["flag"].iloc[0]
+    assert FEW_DISAGREEMENTS not in kappa(table.assign(n=[90, 20, 90]))["flag"].iloc[0]
+    three = pd.concat([two_judges(10), ratings(two_judges(10)["score"].head(200), "i")])
+    assert FEW_DISAGREEMENTS in ac1(three)["flag"].iloc[0]  # 10 things, though 20 pairs of judges disagree
+
+
+def test_the_threshold_is_where_coverage_falls():
+    """Two judges, half of 1000 things either way: true kappa is 1 - 2 x the share of disagreements."""
+    rng = np.random.default_rng(2)
+    covered = {}
+    for expected in (8, 40):
+        half, off = (1000 - expected) / 2000, expected / 2000
+        fit = cohen_kappa(rng.multinomial(1000, [half, off, off, half], size=8000).reshape(-1, 2, 2))
+        known = fit.std_error > 0
+        error = np.abs(fit.estimate - (1 - 2 * expected / 1000))
+        covered[expected] = np.mean((error <= 1.959964 * fit.std_error)[known])
+    assert covered[8] < 0.92
+    assert covered[40] > 0.935
+
+
+def test_resamples_without_alpha_are_counted():
+    scores = [1] * 39 + [2]
+    result = alpha(pd.concat([ratings(scores, "g"), ratings([*scores[:-1], 1], "h")]), n_resamples=400)
+    assert pd.Series(result["flag"]).str.contains(r"1\d\d resamples undefined").all()  # 1/e of them draw no 2
+
+
+def panel_of_whole_scores(items, seed=0):
+    """Two judges, two systems, whole scores."""
+    rng = np.random.default_rng(seed)
+    size = (items, 2, 2)
+    score = np.clip(np.round(3 + rng.normal(size=(items, 1, 1)) + [[0.0], [0.5]] + rng.normal(size=size)), 1, 5)
+    item, system, judge = (i.ravel() for i in np.indices(size))
+    return pd.DataFrame(
+        {
+            "judge": np.array(["a", "b"])[judge],
+            "system": np.array(["x", "y"])[system],
+            "item": item.astype(str),
+            "score": score.ravel(),
+        }
+    )
+
+
+def test_a_named_cluster_reaches_the_agreement_of_ratings():
+    data = panel_of_whole_scores(60)
+    data["topic"] = (data["item"].astype(int) % 6).astype(str)
+    for measure in (js.alpha, js.disagreement, js.icc):
+        found = measure_registry.Options(cluster="topic", n_resamples=50).call(measure, data)
+        assert found["method"].str.contains("topic").any()

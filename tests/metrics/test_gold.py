@@ -1,0 +1,895 @@
+"""Verdicts and scores against gold: accuracy, its intervals and kappa, errors of scores, the best of several responses."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import bootstrap, pearsonr, ttest_1samp
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.proportion import proportion_confint
+from typer.testing import CliRunner
+
+import judgestats as js
+from judgestats.cli import app
+from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.chance import cohen_kappa
+from judgestats.kernels.proportions import clustered_wilson, wilson
+from judgestats.metrics.agreement import ac1, kappa, quality_agreement
+from judgestats.metrics.bias import answer_rates, best_of_accuracy, gold_agreement, position_bias, score_error
+from judgestats.metrics.bias.gold import BY_CHANCE, ERRORS_ALIKE, NO_SPREAD, PERFECT, TOO_FEW
+from judgestats.metrics.consensus import rank_correlation
+from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT
+from judgestats.schema import tally
+from judgestats.verdicts import aggregate
+
+# ---------------------------------------------------------------- score_error
+
+
+def scored(n: int = 60, seed: int = 2) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    gold = rng.integers(1, 6, n).astype(float)
+    noise = rng.normal(0.3, 1, n)
+    return pd.DataFrame(
+        {"judge": "g", "system": "s", "item": [f"i{i}" for i in range(n)], "score": gold + noise, "gold": gold}
+    )
+
+
+def terms(result: pd.DataFrame, judge: str = "g") -> pd.DataFrame:
+    return result[result["judge"] == judge].set_index("term")
+
+
+def test_against_scipy():
+    table = scored()
+    error = (table["score"] - table["gold"]).to_numpy()
+    got = terms(score_error(table, n_resamples=6000))
+    assert got.loc["rmse", "estimate"] == pytest.approx(np.sqrt((error**2).mean()), rel=1e-13)
+    assert got.loc["mae", "estimate"] == pytest.approx(np.abs(error).mean(), rel=1e-13)
+    test = ttest_1samp(error, 0)
+    interval = test.confidence_interval()
+    bias = got.loc["bias"]
+    assert bias["estimate"] == pytest.approx(error.mean(), rel=1e-13)
+    assert bias["std_error"] == pytest.approx(error.std(ddof=1) / np.sqrt(60), rel=1e-12)
+    assert (bias["conf_low"], bias["conf_high"]) == (pytest.approx(interval.low), pytest.approx(interval.high))
+    r = pearsonr(table["score"], table["gold"])
+    assert got.loc["pearson", "estimate"] == pytest.approx(r.statistic, rel=1e-12)
+    ends = r.confidence_interval()
+    assert got.loc["pearson", ["conf_low", "conf_high"]].tolist() == pytest.approx([ends.low, ends.high], rel=1e-9)
+    drawn = bootstrap(
+        (error,), lambda e, axis: np.sqrt((e**2).mean(axis)), method="percentile", n_resamples=6000, rng=1
+    )
+    assert got.loc["rmse", "conf_low"] == pytest.approx(drawn.confidence_interval.low, abs=0.015)
+    assert got.loc["rmse", "conf_high"] == pytest.approx(drawn.confidence_interval.high, abs=0.015)
+    assert (got["n"] == 60).all()
+
+
+def test_the_sign_of_bias_is_score_minus_gold():
+    table = scored().assign(score=lambda t: t["gold"] + 2.0)
+    got = terms(score_error(table))
+    assert got.loc["bias", "estimate"] == 2
+    assert ERRORS_ALIKE in got.loc["bias", "flag"]
+    assert np.isnan(got.loc["bias", "conf_low"])
+    assert got.loc["pearson", "estimate"] == 1
+    assert got.loc["pearson", "flag"] == PERFECT
+    assert np.isnan(got.loc["rmse", "conf_low"])
+    assert got.loc["rmse", "flag"] == "resamples agree"
+
+
+def test_gold_in_a_frame_of_several_people_and_other_engines():
+    table = scored()
+    people = pd.concat(
+        [table[["item"]].assign(score=table["gold"] - 0.5), table[["item"]].assign(score=table["gold"] + 0.5)]
+    )
+    whole = score_error(table)
+    ratings = table.drop(columns="gold")
+    for gold in (people, people.rename(columns={"score": "value"}), pl.from_pandas(people)):
+        pd.testing.assert_frame_equal(score_error(ratings, gold), whole)
+    pd.testing.assert_frame_equal(score_error(pl.from_pandas(table).lazy()), whole)
+    pd.testing.assert_frame_equal(score_error(table.sample(frac=1, random_state=1)), whole)
+
+
+def test_runs_are_averaged_first():
+    table = scored()
+    runs = pd.concat(
+        [table.assign(replicate=0, score=table["score"] - 1), table.assign(replicate=1, score=table["score"] + 1)]
+    )
+    pd.testing.assert_frame_equal(score_error(runs), score_error(table))
+
+
+def test_what_is_missing_is_told():
+    table = scored()
+    table.loc[[0, 1, 2], "gold"] = np.nan
+    table.loc[[5], "score"] = np.nan
+    got = terms(score_error(table))
+    assert (got["n"] == 56).all()
+    assert got["flag"].str.contains("3 without gold; 1 without a score").all()
+    lost = pd.concat([table, scored().assign(judge="h", score=np.nan)])
+    assert terms(score_error(lost), "h")["estimate"].isna().all()
+    with pytest.raises(DesignError, match="no thing rated has one"):
+        score_error(table.assign(gold=np.nan))
+    with pytest.raises(SchemaError, match="There is no column 'truth'"):
+        score_error(table, "truth")
+    with pytest.raises(SchemaError, match="several right scores"):
+        score_error(pd.concat([scored().assign(replicate=0), scored().assign(replicate=1, gold=3.0)]))
+    with pytest.raises(SchemaError, match="Right scores need 'item'"):
+        score_error(table, pd.DataFrame({"id": [1], "score": [2]}))
+
+
+def test_several_systems_of_an_item_are_a_cluster():
+    """A copy of every score adds nothing to any of the four."""
+    table = scored()
+    copies = pd.concat([table, table.assign(system="t")])
+    one, two = terms(score_error(table)), terms(score_error(copies))
+    assert two.loc["bias", "std_error"] == pytest.approx(one.loc["bias", "std_error"], rel=1e-9)
+    assert two.loc["rmse", "std_error"] == pytest.approx(one.loc["rmse", "std_error"], rel=0.1)
+    assert "clustered by item" in two.loc["pearson", "method"]
+    apart = terms(score_error(copies, cluster=False))
+    assert apart["flag"].str.contains(NOT_INDEPENDENT).all()
+    assert apart.loc["bias", "std_error"] < 0.8 * one.loc["bias", "std_error"]
+
+
+def test_criteria_apart_and_constant_scores():
+    table = pd.concat([scored().assign(criterion="c"), scored(seed=5).assign(criterion="d", score=3.0)])
+    got = score_error(table, by="criterion")
+    assert list(got["criterion"].unique()) == ["c", "d"]
+    flat = got[(got["criterion"] == "d") & (got["term"] == "pearson")].iloc[0]
+    assert np.isnan(flat["estimate"])
+    assert flat["flag"] == CONSTANT
+    alone = score_error(table[table["criterion"] == "c"])
+    np.testing.assert_allclose(got.loc[got["criterion"] == "c", "estimate"], alone["estimate"])
+    assert TOO_FEW in terms(score_error(scored(3))).loc["pearson", "flag"]
+
+
+# ---------------------------------------------------------------- best_of_accuracy
+
+
+def responses(n: int = 40, k: int = 4, runs: int = 3, seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    keys = pd.MultiIndex.from_product(
+        [["g", "h"], [f"i{i}" for i in range(n)], [f"r{i}" for i in range(k)], range(runs)],
+        names=["judge", "item", "system", "replicate"],
+    )
+    table = keys.to_frame(index=False)
+    table["score"] = rng.integers(1, 6, len(table)).astype(float) + (table["system"] == "r0")
+    return table.assign(topic=table["item"].str[-1])
+
+
+def by_hand(table: pd.DataFrame, right: str = "r0") -> tuple[int, int, int]:
+    """Items won, tied and lost by the right response."""
+    won = tied = lost = 0
+    for _, item in table.groupby("item"):
+        means = item.groupby("system")["score"].mean()
+        best = means.drop(right).max()
+        won, tied, lost = won + (means[right] > best), tied + (means[right] == best), lost + (means[right] < best)
+    return won, tied, lost
+
+
+@pytest.mark.parametrize("runs", [None, 1, 2])
+def test_best_of_against_a_loop(runs):
+    table = responses()
+    for judge in "gh":
+        mine = table[table["judge"] == judge]
+        won, tied, lost = by_hand(mine if runs is None else mine[mine["replicate"] < runs])
+        assert min(won, tied, lost) > 0
+        for ties, k, n in [("exact", won, 40), ("drop", won, 40 - tied), ("half", won + tied / 2, 40)]:
+            got = terms(best_of_accuracy(table, right="r0", runs=runs, ties=ties), judge)
+            assert (got.loc["accuracy", "estimate"], got.loc["accuracy", "n"]) == (pytest.approx(k / n), n)
+            low, high = wilson(k, n)
+            assert (got.loc["accuracy", "conf_low"], got.loc["accuracy", "conf_high"]) == (low, high)
+            assert got.loc[["tie", "wrong"], "estimate"].tolist() == [tied / 40, lost / 40]
+
+
+def test_the_first_runs_are_the_first_there_are():
+    table = responses().assign(replicate=lambda t: t["replicate"] + 7)
+    pd.testing.assert_frame_equal(
+        best_of_accuracy(table, right="r0", runs=1), best_of_accuracy(responses(), right="r0", runs=1)
+    )
+    with pytest.raises(DesignError, match="runs=0"):
+        best_of_accuracy(table, right="r0", runs=0)
+    with pytest.raises(DesignError, match="'replicate', and there is none"):
+        best_of_accuracy(table.drop(columns="replicate"), right="r0", runs=1)
+
+
+def test_the_right_response_by_item():
+    """Rename the responses item by item, tell the right one in a column: nothing changes."""
+    table = responses()
+    shift = table["item"].str[1:].astype(int) % 4
+    renamed = table.assign(
+        system="r" + ((table["system"].str[1:].astype(int) + shift) % 4).astype(str), gold="r" + shift.astype(str)
+    )
+    whole = best_of_accuracy(table, right="r0")
+    pd.testing.assert_frame_equal(best_of_accuracy(renamed), whole)
+    pd.testing.assert_frame_equal(best_of_accuracy(pl.from_pandas(renamed).lazy()), whole)
+    pd.testing.assert_frame_equal(best_of_accuracy(renamed.sample(frac=1, random_state=0)), whole)
+    with pytest.raises(SchemaError, match="several right responses in 'gold': r0, r1"):
+        best_of_accuracy(table.assign(gold=np.where(table["system"] == "r0", "r0", "r1")))
+
+
+def test_rounding_is_no_victory():
+    table = pd.DataFrame(
+        {"judge": "g", "item": "1", "system": ["a"] * 3 + ["b"] * 3, "score": [0.1, 0.2, 0.3, 0.3, 0.2, 0.1]}
+    ).assign(replicate=[0, 1, 2] * 2)
+    assert best_of_accuracy(table, right="a").set_index("term")["estimate"].to_dict() == {
+        "accuracy": 0,
+        "tie": 1,
+        "wrong": 0,
+    }
+
+
+def test_items_that_cannot_be_scored():
+    table = responses()
+    g = table["judge"] == "g"
+    table.loc[g & (table["item"] == "i3") & (table["system"] == "r2"), "score"] = np.nan  # no score at all
+    table.loc[g & (table["item"] == "i4") & (table["system"] == "r1") & (table["replicate"] == 0), "score"] = np.nan
+    table = table[~(g & (table["item"] == "i5") & (table["system"] == "r0"))]  # the right one is absent
+    table = table[~((table["judge"] == "g") & (table["item"] == "i6") & (table["system"] != "r0"))]  # nothing to beat
+    got = best_of_accuracy(table, right="r0")
+    assert (terms(got)["n"] == 37).all()
+    assert terms(got)["flag"].str.contains("3 items not scored").all()
+    assert (terms(got, "h")["n"] == 40).all()
+    assert not terms(got, "h")["flag"].str.contains("not scored").any()
+    won, _, _ = by_hand(table[(table["judge"] == "g") & ~table["item"].isin(["i3", "i5", "i6"])])
+    assert terms(got).loc["accuracy", "estimate"] == pytest.approx(won / 37)
+
+
+def test_best_of_intervals():
+    table = responses(200)
+    mine = table[table["judge"] == "g"]
+    hits = mine.groupby(["item", "system"])["score"].mean().unstack()
+    hits = (hits["r0"] > hits[["r1", "r2", "r3"]].max(axis=1)).astype(float)
+    topics = hits.groupby(hits.index.str[-1])
+    clustered = terms(best_of_accuracy(table, right="r0", cluster="topic")).loc["accuracy"]
+    se, low, high = clustered_wilson(topics.sum().to_numpy(), topics.size().to_numpy(float))
+    assert clustered[["std_error", "conf_low", "conf_high"]].tolist() == pytest.approx([se, low, high], rel=1e-12)
+    drawn = terms(best_of_accuracy(table, right="r0", cluster="topic", interval="percentile")).loc["accuracy"]
+    assert "bootstrap of topic" in drawn["method"]
+    assert drawn["std_error"] == pytest.approx(se, rel=0.15)
+    apart = best_of_accuracy(table, right="r0", by="topic")
+    assert len(apart) == 2 * 10 * 3
+    assert apart.loc[apart["term"] == "accuracy", "n"].sum() == 400
+
+
+def test_best_of_refusals():
+    table = responses(3)
+    with pytest.raises(DesignError, match="needs to know the right response"):
+        best_of_accuracy(table)
+    with pytest.raises(DesignError, match=r"right='r9' is no system. Systems: r0, r1, r2, r3"):
+        best_of_accuracy(table, right="r9")
+    with pytest.raises(DesignError, match=r"several criteria \(c, d\)"):
+        best_of_accuracy(pd.concat([table.assign(criterion=c) for c in "cd"]), right="r0")
+    with pytest.raises(DesignError, match="Are two items called the same"):
+        best_of_accuracy(pd.concat([table, table]), right="r0")
+    with pytest.raises(DesignError, match="ties='wrong' is not known"):
+        best_of_accuracy(table, right="r0", ties="wrong")
+
+
+RNG = np.random.default_rng(0)
+
+TRUE = RNG.random(80) < 0.7
+
+
+def verdicts(correct: Any = TRUE, name: str = "correct") -> pd.DataFrame:
+    """Two judges, two systems, twenty items."""
+    table = pd.DataFrame({"judge": np.repeat(list("gh"), 40), "system": np.tile(list("st"), 40)})
+    items = [f"i{i:02d}" for i in range(20)]  # ids of one sort: a bootstrap draws in their order
+    return table.assign(item=np.tile(np.repeat(items, 2), 2), **{name: correct})
+
+
+SPELLINGS = {
+    "booleans": TRUE,
+    "0 and 1": TRUE.astype(int),
+    "0.0 and 1.0": TRUE.astype(float),
+    "words": np.where(TRUE, "Right", "wrong"),
+    "pass and fail": np.where(TRUE, "pass", "fail"),
+    "text of a file": np.where(TRUE, "True", "False"),
+    "nullable": pd.array(TRUE, dtype="boolean"),
+    "objects": TRUE.astype(object),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_one_frame_for_all(spelling: str) -> None:
+    """As given or as ratings() makes it, without a cast or another name."""
+    raw = verdicts(SPELLINGS[spelling])
+    frame = js.ratings(raw)
+    assert frame["correct"].tolist() == TRUE.tolist()
+    assert "score" not in frame
+    numbers = verdicts(TRUE.astype(float), "score")
+    for data in (raw, frame):
+        assert js.accuracy(data).query("term == 'accuracy'")["estimate"].tolist() == [
+            TRUE[:40].mean(),
+            TRUE[40:].mean(),
+        ]
+        for measure in (
+            js.kappa,
+            lambda d: js.alpha(d, level_of_measurement="nominal", n_resamples=20),
+            js.icc,
+            js.score_matrix,
+        ):
+            pd.testing.assert_frame_equal(measure(data), measure(numbers))
+    model = js.fit("correct ~ system + (1|item)", frame)
+    same = js.fit("score ~ system + (1|item)", numbers, family="binomial")
+    assert model.tidy()["estimate"].tolist() == pytest.approx(same.tidy()["estimate"].tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("engine", [pl.from_pandas, lambda t: pl.from_pandas(t).lazy()])
+def test_other_engines(engine: Any) -> None:
+    expected = js.accuracy(verdicts())
+    pd.testing.assert_frame_equal(js.accuracy(engine(verdicts())), expected, check_dtype=False)
+    gaps = verdicts(pd.array(TRUE, dtype="boolean"))
+    gaps.loc[3, "correct"] = pd.NA
+    pd.testing.assert_frame_equal(js.accuracy(engine(gaps)), js.accuracy(gaps), check_dtype=False)
+
+
+def test_wilson_by_another_hand() -> None:
+    found = js.accuracy(verdicts(), cluster=False).query("term == 'accuracy' and judge == 'g'").iloc[0]
+    low, high = proportion_confint(TRUE[:40].sum(), 40, method="wilson")
+    assert (found["conf_low"], found["conf_high"]) == pytest.approx((low, high), abs=1e-12)
+    assert "calls not independent" in found["flag"]  # two systems on each item
+    clustered = js.accuracy(verdicts()).query("term == 'accuracy' and judge == 'g'").iloc[0]
+    assert "clustered by item (G = 20)" in clustered["method"]
+    assert "calls not independent" not in clustered["flag"]
+    alone = js.accuracy(verdicts(), by="system").query("term == 'accuracy'")
+    assert not alone["flag"].str.contains("not independent").any()
+
+
+def test_missing_verdicts_are_invalid() -> None:
+    table = verdicts(np.where(TRUE, "yes", "no").astype(object))
+    table.loc[[0, 1, 50], "correct"] = None
+    rows = js.accuracy(table).set_index(["judge", "term"])
+    assert rows.loc[("g", "accuracy"), "n"] == 38
+    assert rows.loc[("g", "invalid"), "estimate"] == 2 / 40
+    strict = js.accuracy(table, invalid="wrong").set_index(["judge", "term"])
+    assert strict.loc[("g", "accuracy"), "estimate"] == TRUE[2:40].sum() / 40
+    found = js.check(js.ratings(table))
+    assert found.loc[found["level"] == "set aside", ["what", "n"]].values.tolist() == [["correct is missing", 3]]
+
+
+def test_against_gold() -> None:
+    """With a gold, right is what equals it: verdicts or scores of any scale; rows without one are counted."""
+    gold = pd.Series(RNG.random(80) < 0.5, dtype=object)
+    gold[5] = None
+    table = verdicts().assign(gold=gold)
+    row = js.accuracy(js.ratings(table)).query("term == 'accuracy' and judge == 'g'").iloc[0]
+    known = gold[:40].notna()
+    assert row["estimate"] == (TRUE[:40] == gold[:40])[known].mean()
+    assert "1 verdicts without gold" in row["flag"]
+    observed = js.kappa(table.dropna(), reference="gold").set_index("judge")["observed"]
+    assert observed["g"] == pytest.approx(row["estimate"])
+    grades = verdicts(RNG.integers(0, 4, 80), "score").assign(gold=RNG.integers(0, 4, 80))
+    expected = (grades["score"] == grades["gold"]).groupby(grades["judge"]).mean()
+    assert js.accuracy(grades).query("term == 'accuracy'")["estimate"].tolist() == expected.tolist()
+    with pytest.raises(SchemaError, match=r"'gold' is no score.*gold=None"):
+        js.accuracy(verdicts().assign(gold="A"))
+    assert len(js.accuracy(js.ratings(verdicts().assign(gold="A"), gold=None))) == 6
+
+
+def test_what_is_neither_right_nor_wrong_is_refused() -> None:
+    with pytest.raises(DesignError, match=r"'3\.0', neither right nor wrong.*column 'correct'"):
+        js.accuracy(verdicts(3.0, "score"))
+    for odd in (0.5, "maybe", 7):
+        table = verdicts(TRUE.astype(object))
+        table.loc[9, "correct"] = odd
+        with pytest.raises(SchemaError, match=r"'correct' is neither yes nor no in 1 row.*9"):
+            js.ratings(table)
+        with pytest.raises(SchemaError, match="'correct' is neither yes nor no in 1 rows"):
+            js.accuracy(table)
+
+
+def test_labels_say_what_is_right() -> None:
+    table = verdicts(np.where(TRUE, "C", "I").astype(object), "grade")
+    table.loc[0, "grade"] = "N"
+    frame = js.ratings(table, correct="grade", labels={"C": "right", "I": "wrong", "N": "invalid"})
+    assert frame["correct"].isna().tolist() == [True] + [False] * 79
+    assert frame["correct"][1:].tolist() == TRUE[1:].tolist()
+
+
+def test_a_score_of_booleans_or_words_is_a_verdict() -> None:
+    for score in (TRUE, np.where(TRUE, "pass", "fail")):
+        frame = js.ratings(verdicts(score, "score"))
+        assert frame["correct"].tolist() == TRUE.tolist()
+        assert "score" not in frame
+    assert "score" in js.ratings(verdicts(TRUE.astype(int), "score"))  # numbers stay scores, and accuracy takes them
+    assert len(js.accuracy(verdicts(TRUE.astype(int), "score"))) == 6
+
+
+def test_a_tally() -> None:
+    frame = js.ratings(verdicts())
+    counts = tally(frame, "accuracy")
+    assert counts.columns.tolist() == ["judge", "item", "outcome", "n"]
+    pd.testing.assert_frame_equal(js.accuracy(counts), js.accuracy(frame))
+
+
+def test_aggregation_and_composites_take_verdicts() -> None:
+    panel = js.aggregate(js.ratings(verdicts()), "mean", over="judge")
+    both = verdicts().groupby(["system", "item"])["correct"].mean()
+    assert panel.set_index(["system", "item"])["score"].to_dict() == both.to_dict()
+    parts = pd.concat([verdicts().assign(criterion="a"), verdicts(~TRUE).assign(criterion="b")])
+    assert (js.composite(js.ratings(parts))["score"] == 0.5).all()
+
+
+@pytest.mark.slow
+def test_from_a_file_to_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "verdicts.csv"
+    verdicts(np.where(TRUE, "right", "wrong")).to_csv(path, index=False)
+    seen = CliRunner().invoke(app, ["check", str(path)])
+    assert seen.exit_code == 0, seen.output
+    assert f"right {100 * TRUE.mean():.1f} %" in seen.output
+    assert "accuracy" in seen.output.partition("Not supported")[0]
+    page = js.report(js.read(path), tmp_path / "page.html", n_resamples=20).read_text()
+    assert f"{100 * TRUE.mean():.1f} % right" in page
+    assert "How often is the verdict right?" in page
+
+
+def test_an_unknown_table_of_verdicts_is_proposed(tmp_path: Path) -> None:
+    table = verdicts(np.where(TRUE, "pass", "fail"), "verdict").rename(columns={"judge": "grader", "system": "model"})
+    proposal = js.suggest_mapping(table)
+    assert proposal.kind == "ratings"
+    assert proposal.mapping == {"judge": "grader", "system": "model", "item": "item", "correct": "verdict"}
+    path = tmp_path / "t.csv"
+    table.to_csv(path, index=False)
+    assert js.read(path, columns=proposal.mapping)["correct"].tolist() == TRUE.tolist()
+    assert (
+        js.read(path, columns={**proposal.mapping, "correct": None, "score": "verdict"})["correct"].sum() == TRUE.sum()
+    )
+
+
+@pytest.mark.real
+def test_rubric_of_yes_and_no(real_data: Path) -> None:
+    """Frontier self-bias: one yes or no a criterion, 3,726 of them, read as verdicts."""
+    path = real_data / "self_bias_frontier" / "rubric_long.csv.gz"
+    columns = {
+        "system": "model",
+        "item": "task_id",
+        "criterion": "rubric_id",
+        "correct": "satisfied",
+        "domain": "domain",
+    }
+    frame = js.read(path, columns=columns)
+    source = pd.read_csv(path)
+    expected = source.groupby("judge")["satisfied"].mean()
+    found = js.accuracy(frame).query("term == 'accuracy'").set_index("judge")["estimate"]
+    assert found.to_dict() == pytest.approx(expected.to_dict(), abs=1e-12)
+
+
+Z = 1.959963984540054
+
+
+def labelled_verdicts(n: int = 120, seed: int = 4, judges: str = "gh") -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    gold = rng.choice(["x", "y", "tie"], n, p=[0.4, 0.35, 0.25])
+    table = pd.DataFrame({"item": [str(i) for i in range(n)], "first": "x", "second": "y", "gold": gold})
+    flip = rng.random(n) < 0.5
+    table.loc[flip, ["first", "second"]] = table.loc[flip, ["second", "first"]].to_numpy()
+    slot = np.where(table["gold"] == table["first"], "first", np.where(table["gold"] == "tie", "tie", "second"))
+    parts = []
+    for judge in judges:
+        other = rng.choice(["first", "second", "tie", "abstain", "invalid"], n, p=[0.35, 0.3, 0.2, 0.05, 0.1])
+        parts.append(table.assign(judge=judge, choice=np.where(rng.random(n) < 0.55, slot, other), slot=slot))
+    return pd.concat(parts, ignore_index=True)
+
+
+def kappa_row(result: pd.DataFrame, judge: str = "g") -> pd.Series:
+    return result[(result["judge"] == judge) & (result["term"] == "kappa")].iloc[0]
+
+
+@pytest.mark.parametrize("invalid", ["drop", "wrong", "tie"])
+@pytest.mark.parametrize("ties", ["exact", "drop", "half"])
+def test_kappa_is_scikit_learns_on_the_calls_scored(invalid, ties):
+    calls = labelled_verdicts()
+    one = calls[calls["judge"] == "g"].assign(answer=lambda t: t["choice"].replace("abstain", "tie"))
+    if invalid == "drop":
+        one = one[one["answer"] != "invalid"]
+    if invalid == "tie":
+        as_tie = one["answer"] == "invalid"
+        if ties == "drop":
+            one = one[~as_tie]
+        one = one.assign(answer=one["answer"].mask(as_tie & (one["slot"] != "tie"), "tie"))
+    if ties == "drop":
+        one = one[(one["answer"] != "tie") | (one["slot"] == "tie")]
+    got = gold_agreement(calls, invalid=invalid, ties=ties)
+    row = kappa_row(got)
+    assert row["estimate"] == pytest.approx(cohen_kappa_score(one["answer"], one["slot"]), abs=1e-13)
+    assert row["n"] == len(one)
+    if ties != "half":
+        assert got.iloc[0][["estimate", "n"]].tolist() == [(one["answer"] == one["slot"]).mean(), len(one)]
+    classes = ["first", "second", "tie", "invalid"]
+    table = pd.crosstab(one["answer"], one["slot"]).reindex(index=classes, columns=classes, fill_value=0)
+    error = float(cohen_kappa(table).std_error)
+    assert row["std_error"] == pytest.approx(error, rel=1e-12)
+    assert row["conf_low"] == pytest.approx(row["estimate"] - Z * error, abs=1e-12)
+    assert row["conf_high"] == pytest.approx(row["estimate"] + Z * error, abs=1e-12)
+    assert list(got[got["judge"] == "g"]["term"]) == ["accuracy", "wrong", "tie", "invalid", "kappa"]
+
+
+def test_a_frame_and_its_tally_agree_in_every_engine():
+    calls = labelled_verdicts()
+    whole = gold_agreement(calls)
+    counted = tally(calls, "gold_agreement")
+    assert {"answer", "gold_answer"} <= set(counted.columns)
+    for same in (counted, pl.from_pandas(calls), pl.from_pandas(calls).lazy(), calls.sample(frac=1, random_state=1)):
+        pd.testing.assert_frame_equal(gold_agreement(same), whole, check_dtype=False)
+
+
+def test_the_order_shown_moves_kappa_only_through_its_margins():
+    calls = labelled_verdicts()
+    turned = calls.assign(first=calls["second"], second=calls["first"])
+    turned["choice"] = calls["choice"].replace({"first": "second", "second": "first"})
+    pd.testing.assert_frame_equal(gold_agreement(turned), gold_agreement(calls))
+
+
+def test_a_published_tally_without_slots_has_no_kappa():
+    counts = pd.DataFrame({"judge": "g", "outcome": ["correct", "wrong"], "n": [60, 40]})
+    assert list(gold_agreement(counts)["term"]) == ["accuracy", "wrong", "tie", "invalid"]
+
+
+def test_a_tally_with_unknown_slots_is_refused():
+    counts = pd.DataFrame({"judge": "g", "outcome": "correct", "answer": "A", "gold_answer": "A", "n": [60]})
+    with pytest.raises(SchemaError, match="answer='A'"):
+        gold_agreement(counts)
+
+
+def test_a_column_of_that_name_in_by_is_refused():
+    with pytest.raises(DesignError, match="by='answer'"):
+        gold_agreement(labelled_verdicts().assign(answer="text"), by="answer")
+
+
+def test_one_class_only_and_perfect_agreement():
+    calls = labelled_verdicts(40, judges="g")
+    chance = kappa_row(gold_agreement(calls.assign(choice="tie", gold="tie")))
+    assert np.isnan(chance["estimate"])
+    assert chance["flag"] == BY_CHANCE
+    perfect = kappa_row(gold_agreement(calls.assign(choice=calls["slot"])))
+    assert perfect["estimate"] == 1
+    assert np.isnan(perfect[["std_error", "conf_low", "conf_high"]].astype(float)).all()
+    assert perfect["flag"] == NO_SPREAD
+
+
+def test_clusters_of_one_give_the_plain_standard_error_and_copies_widen_it():
+    calls = labelled_verdicts(judges="g")
+    plain, each = kappa_row(gold_agreement(calls, cluster=False)), kappa_row(gold_agreement(calls, cluster="item"))
+    scored = plain["n"]
+    assert each["std_error"] == pytest.approx(plain["std_error"] * np.sqrt(scored / (scored - 1)), rel=1e-9)
+    copies = pd.concat([calls.assign(replicate=r) for r in range(3)])
+    thrice = kappa_row(gold_agreement(copies, cluster="item"))
+    assert thrice["std_error"] == pytest.approx(each["std_error"], rel=1e-9)
+    assert kappa_row(gold_agreement(copies, cluster=False))["std_error"] < 0.6 * each["std_error"]
+
+
+@pytest.mark.parametrize("interval", ["percentile", "bca"])
+def test_bootstrap_of_kappa_is_near_the_asymptotic_interval(interval):
+    calls = labelled_verdicts(400)
+    plain = kappa_row(gold_agreement(calls))
+    for options in ({}, {"cluster": "item"}):
+        got = kappa_row(gold_agreement(calls, interval=interval, n_resamples=4000, **options))
+        assert got["estimate"] == plain["estimate"]
+        assert got["std_error"] == pytest.approx(plain["std_error"], rel=0.06)
+        assert got["conf_low"] == pytest.approx(plain["conf_low"], abs=0.012)
+        assert got["conf_high"] == pytest.approx(plain["conf_high"], abs=0.012)
+        assert "bootstrap" in got["method"]
+
+
+def test_strata_take_the_spread_between_them_away():
+    """All right in one stratum, all wrong in the other: nothing is left to vary, and that is said, not printed as 0."""
+    calls = labelled_verdicts(60, judges="g").assign(kind=lambda t: np.where(t.index < 40, "easy", "hard"))
+    wrong = calls["slot"].map({"first": "second", "second": "tie", "tie": "first"})
+    calls["choice"] = np.where(calls["kind"] == "easy", calls["slot"], wrong)
+    free = gold_agreement(calls, interval="percentile", cluster="item").iloc[0]
+    held = gold_agreement(calls, interval="percentile", strata="kind").iloc[0]
+    assert free["std_error"] == pytest.approx(np.sqrt(2 / 9 / 60), rel=0.05)
+    assert (held["estimate"], held["method"]) == (2 / 3, "percentile, bootstrap of calls within kind (B = 2000)")
+    assert np.isnan(held["conf_low"])
+    assert held["flag"] == "resamples agree"
+
+
+def test_wilson_takes_no_strata():
+    with pytest.raises(DesignError, match="strata="):
+        gold_agreement(labelled_verdicts(), strata="item")
+    with pytest.raises(DesignError, match="interval='wald' is not known"):
+        gold_agreement(labelled_verdicts(), interval="wald")
+
+
+def test_percentile_of_a_share_is_the_binomial():
+    counts = pd.DataFrame({"judge": "g", "outcome": ["correct", "wrong"], "n": [264, 136]})
+    row = gold_agreement(counts, interval="percentile").iloc[0]
+    assert (row["conf_low"], row["conf_high"]) == (0.6125, 0.705)
+
+
+def test_kappa_against_gold_has_one_definition():
+    """Slots, as in the paper's Table 6; candidates by another name."""
+    table = labelled_verdicts()
+    known = table[~table["choice"].isin(["invalid"])]
+    by_slot = kappa(known, reference="gold").set_index("judge")["estimate"]
+    by_candidate = kappa(known, reference="gold_candidate").set_index("judge")["estimate"]
+    of_gold = gold_agreement(known)
+    for judge in ("g", "h"):
+        assert by_slot[judge] == pytest.approx(kappa_row(of_gold, judge)["estimate"], rel=1e-12)
+        here = known[known["judge"] == judge]
+        won = np.where(
+            here["choice"] == "first", here["first"], np.where(here["choice"] == "second", here["second"], "tie")
+        )
+        assert by_candidate[judge] == pytest.approx(cohen_kappa_score(won, here["gold"]), rel=1e-12)
+        assert abs(by_candidate[judge] - by_slot[judge]) > 1e-4
+
+
+def test_ac1_beside_a_reference_is_ac1_of_the_two():
+    table = labelled_verdicts().query("choice != 'invalid'")
+    table = table[
+        table.groupby("item")["judge"].transform("size") == 2
+    ]  # what only one answered counts for one of them
+    for reference in ("gold_candidate", "h"):
+        found = ac1(table, reference=reference).set_index("judge").loc["g"]
+        here = table[table["judge"] == "g"]
+        other = (
+            here.assign(judge="gold", choice=lambda t: t["slot"])
+            if reference == "gold_candidate"
+            else table[table["judge"] == "h"]
+        )
+        together = ac1(pd.concat([here, other]), labels=["low", "tie", "high"]).iloc[0]
+        assert found["estimate"] == pytest.approx(together["estimate"], rel=1e-12)
+        assert found["std_error"] == pytest.approx(together["std_error"], rel=1e-9)
+        assert (found["conf_low"], found["conf_high"]) == pytest.approx((together["conf_low"], together["conf_high"]))
+    assert set(ac1(table, reference="gold")["judge"]) == {"g", "h"}
+
+
+# forward, reverse by slot; None: not asked
+PAIRS = [
+    ("first", "second"),
+    ("first", "second"),
+    ("second", "first"),  # the content stays: 3
+    ("first", "first"),
+    ("first", "first"),
+    ("second", "second"),  # the slot stays: 2 + 1
+    ("tie", "tie"),
+    ("abstain", "tie"),  # both tie: 2
+    ("tie", "first"),  # one-sided: 1
+    ("first", "invalid"),
+    ("tie", None),  # one answer: 2
+    ("invalid", "invalid"),
+    ("invalid", None),  # none: 2
+]
+
+
+def calls_of(pairs=PAIRS, **columns) -> pd.DataFrame:
+    rows = [
+        {"judge": "g", "item": str(item), "first": a, "second": b, "choice": choice}
+        for item, answers in enumerate(pairs)
+        for (a, b), choice in zip(("xy", "yx"), answers, strict=True)
+        if choice is not None
+    ]
+    return pd.DataFrame(rows).assign(**columns)
+
+
+# --- gold
+
+
+def gold_calls() -> pd.DataFrame:
+    rows = [
+        ("first", "x"),
+        ("first", "x"),
+        ("second", "x"),
+        ("tie", "x"),
+        ("invalid", "x"),
+        ("tie", "tie"),
+        ("first", "tie"),
+        ("abstain", "tie"),
+        ("second", "y"),
+        ("abstain", "y"),
+    ]
+    calls = pd.DataFrame(rows, columns=["choice", "gold"])
+    return calls.assign(judge="g", item=[str(i) for i in range(len(rows))], first="x", second="y")[
+        ["judge", "item", "first", "second", "choice", "gold"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("invalid", "ties", "k", "n"),
+    [
+        ("drop", "exact", 5, 9),
+        ("wrong", "exact", 5, 10),
+        ("tie", "exact", 5, 10),
+        ("drop", "drop", 5, 7),
+        ("wrong", "drop", 5, 8),
+        ("tie", "drop", 5, 7),
+        ("drop", "half", 6, 9),
+        ("wrong", "half", 6, 10),
+        ("tie", "half", 6.5, 10),
+    ],
+)
+def test_gold_conventions(invalid, ties, k, n):
+    result = gold_agreement(gold_calls(), invalid=invalid, ties=ties).set_index("term")
+    assert result.loc["accuracy", "estimate"] == pytest.approx(k / n)
+    assert result.loc["accuracy", "n"] == n
+    assert result.loc["accuracy", "flag"] == "n < 30"
+    assert result.loc[["wrong", "tie", "invalid"], "estimate"].tolist() == pytest.approx([0.2, 0.2, 0.1])
+    assert (result.loc[["wrong", "tie", "invalid"], "n"] == 10).all()
+
+
+def test_gold_needs_no_order():
+    calls = calls_of(PAIRS[:3]).assign(gold="x")
+    result = gold_agreement(aggregate(calls))
+    assert result["estimate"].iloc[0] == pytest.approx(2 / 3)
+    assert NOT_INDEPENDENT not in result["flag"].iloc[0]
+    assert NOT_INDEPENDENT in gold_agreement(calls, cluster=False)["flag"].iloc[0]
+    assert "clustered by item" in gold_agreement(calls)["method"].iloc[0]
+
+
+def test_calls_without_gold_are_set_aside_and_said():
+    calls = pd.concat([gold_calls(), gold_calls().assign(judge="h", gold=None)], ignore_index=True)
+    calls.loc[[0, 1], "gold"] = None
+    result = gold_agreement(calls)
+    mine = result[result["judge"] == "g"].set_index("term")
+    assert (mine.loc["accuracy", "estimate"], mine.loc["accuracy", "n"]) == (pytest.approx(3 / 7), 7)
+    assert mine.loc["accuracy", "flag"] == "n < 30; 2 calls without gold"
+    other = result[result["judge"] == "h"].set_index("term")
+    assert other.index.tolist() == ["accuracy", "wrong", "tie", "invalid"]
+    assert other["estimate"].isna().all()
+    assert (other["flag"] == f"{NO_DATA}; 10 calls without gold").all()
+    for make in (pl.from_pandas, lambda t: pl.from_pandas(t).lazy()):
+        pd.testing.assert_frame_equal(gold_agreement(make(calls)), result)
+
+
+def test_no_gold():
+    calls = gold_calls()
+    with pytest.raises(DesignError, match=r"gold_agreement needs gold. Columns: judge, item"):
+        gold_agreement(calls.drop(columns="gold"))
+    with pytest.raises(DesignError, match=r"'gold' is empty in every row"):
+        gold_agreement(calls.assign(gold=""))
+
+
+def test_gold_that_names_nobody():
+    calls = gold_calls()
+    calls.loc[[3, 7], "gold"] = ["A", "model_1"]
+    message = r"neither candidate nor 'tie' in 2 rows \(rows 3, 7\). The first: item '3' shows 'x' and 'y', .* is 'A'"
+    with pytest.raises(SchemaError, match=message) as error:
+        gold_agreement(calls)
+    assert error.value.faults is not None
+    assert error.value.faults[["level", "column", "n", "rows", "example"]].to_numpy().tolist() == [
+        ["fault", "gold", 2, (3, 7), "A"]
+    ]
+    with pytest.raises(SchemaError, match=r"in 2 rows\. The first: item '3'"):
+        gold_agreement(pl.from_pandas(calls).lazy())
+
+
+# ---------------------------------------------------------------- what calls share
+
+
+def both_orders(pairs: int, unstable: int = 0) -> pd.DataFrame:
+    """A judge with one verdict in both orders of every pair, but for some, where it takes the first slot twice."""
+    one = pd.DataFrame({"judge": "g", "item": [f"i{k}" for k in range(pairs)], "first": "x", "second": "y"})
+    one["choice"] = np.where(np.arange(pairs) % 2, "second", "first")
+    two = one.assign(first="y", second="x", choice=one["choice"].map({"first": "second", "second": "first"}))
+    for table in (one, two):
+        table.loc[table.index[:unstable], "choice"] = "first"
+    return pd.concat([one, two], ignore_index=True)
+
+
+@pytest.mark.parametrize("name", ["gold_agreement", "position_bias", "answer_rates"])
+def test_rates_name_the_column_they_are_clustered_by(name):
+    calls = both_orders(60, 10).assign(gold="x")
+    measure = {"gold_agreement": gold_agreement, "position_bias": position_bias, "answer_rates": answer_rates}[name]
+    assert measure(calls)["method"].str.contains("clustered by item").all()
+    plain = measure(calls, cluster=False)
+    assert not plain["method"].str.contains("clustered").any()
+    assert plain["flag"].str.contains("calls not independent").all()
+    printed = tally(calls, name, cluster=False)
+    printed.attrs.clear()
+    unknown = measure(printed)
+    assert unknown["flag"].str.contains("clustering unknown").all()
+    pd.testing.assert_frame_equal(unknown.drop(columns="flag"), plain.drop(columns="flag"))
+
+
+def test_pairs_of_too_few_items_are_clusters_and_say_so():
+    one = both_orders(20, 5)
+    calls = pd.concat([one.assign(first=one["first"] + str(k), second=one["second"] + str(k)) for k in range(3)])
+    calls = calls.assign(gold=np.minimum(calls["first"], calls["second"]))
+    result = gold_agreement(calls)
+    assert result["method"].str.contains("clustered by pair").all()
+    assert result["flag"].str.contains("pairs of an item not independent").all()
+    pd.testing.assert_frame_equal(gold_agreement(tally(calls, "gold_agreement")), result)
+    assert not gold_agreement(calls, cluster="item")["flag"].str.contains("pairs of").any()
+
+
+def calls() -> pd.DataFrame:
+    """Four calls with gold and two without; one of each has no topic."""
+    return pd.DataFrame(
+        {
+            "judge": "g",
+            "item": list("123456"),
+            "first": "x",
+            "second": "y",
+            "choice": ["first", "second", "first", "first", "second", "first"],
+            "gold": ["x", "x", "y", "x", None, None],
+            "topic": ["a", "a", "a", None, "a", None],
+        }
+    )
+
+
+def whole_scores(judges: str = "abc", items: int = 8, systems: str = "stuvw") -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    rows = [(j, f"i{i}", s) for j in judges for i in range(items) for s in systems]
+    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
+    return table.assign(criterion="c", score=rng.integers(1, 10, len(table)).astype(float), gold=5.0)
+
+
+# ---------------------------------------------------------------- gold
+
+
+@pytest.mark.parametrize("engine", [lambda t: t, pl.from_pandas])
+def test_calls_without_gold_are_told_of_a_group_without_a_name(engine):
+    got = gold_agreement(engine(calls()), by="topic")
+    named = got["topic"].notna()
+    assert named.any()
+    assert (~named).any()
+    assert got["flag"].str.contains("1 calls without gold").all()
+    alone = calls().assign(gold=["x", "x", "y", None, "y", None])
+    assert got.loc[~named, "n"].max() == 1
+    nothing = gold_agreement(engine(alone), by="topic")
+    nothing = nothing[nothing["topic"].isna()]
+    assert nothing["estimate"].isna().all()
+    assert nothing["flag"].str.contains("2 calls without gold").all()
+
+
+def test_gold_of_no_rows_of_no_items_and_of_no_cluster():
+    assert gold_agreement(calls().iloc[:0]).empty
+    with pytest.raises(DesignError, match="needs item"):
+        gold_agreement(calls().drop(columns="item"))
+    with pytest.raises(DesignError, match="needs item"):
+        gold_agreement(pl.from_pandas(calls().drop(columns="item")))
+    pd.testing.assert_frame_equal(gold_agreement(calls(), cluster=[]), gold_agreement(calls()))
+
+
+def test_infinite_truths_are_refused():
+    table = whole_scores()
+    with pytest.raises(SchemaError, match="'gold' is infinite"):
+        score_error(table.assign(gold=math.inf))
+    truth = pd.DataFrame({"item": [f"i{i}" for i in range(8)], "value": [*range(7), math.inf]})
+    with pytest.raises(SchemaError, match="'value' is infinite in 1 row"):
+        rank_correlation(table, truth=truth)
+    systems = pd.DataFrame({"system": list("abcde"), "score": [1, 2, 3, 4, math.inf], "agreement": [0.1] * 5})
+    with pytest.raises(SchemaError, match="'score' is infinite in 1 row"):
+        quality_agreement(systems, score="score", agreement="agreement")
+
+
+def scored_responses(n: int = 12) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    rows = [(j, f"i{i}", s) for j in "gh" for i in range(n) for s in "abc"]
+    table = pd.DataFrame(rows, columns=["judge", "item", "system"])
+    right = np.tile(rng.random(3 * n), 2)
+    return table.assign(criterion="c", score=rng.random(len(table)), gold="a", right=right)
+
+
+def test_an_absent_score_is_a_missing_score() -> None:
+    table = scored_responses()
+    gone = (table["judge"] == "g") & (table["system"] == "c") & table["item"].isin(["i0", "i1", "i2"])
+    absent, missing = best_of_accuracy(table[~gone]), best_of_accuracy(table.assign(score=table["score"].mask(gone)))
+    pd.testing.assert_frame_equal(absent, missing)
+    assert absent["n"].tolist() == [9.0] * 3 + [12.0] * 3
+    assert absent.loc[0, "flag"] == "n < 30; 3 items not scored"
+
+
+def test_items_not_scored_are_told_for_a_group_without_a_name() -> None:
+    table = scored_responses().assign(kind=np.where(np.arange(72) % 36 < 18, 1.0, np.nan))
+    table.loc[table["kind"].isna() & (table["system"] == "b"), "score"] = np.nan
+    result = best_of_accuracy(table, by="kind")
+    assert result.loc[result["kind"].isna(), "flag"].str.contains("6 items not scored").all()
+
+
+def test_names_that_are_numbers_match_whatever_their_type() -> None:
+    table = scored_responses()
+    table["item"] = table["item"].str[1:].astype(int)
+    gold = pd.DataFrame({"item": np.arange(12.0), "score": np.arange(12.0)})
+    named = gold.assign(item=[str(i) for i in range(12)])
+    pd.testing.assert_frame_equal(score_error(table, gold), score_error(table, named))
+    assert (score_error(table, gold)["n"] == 36).all()
+    table["system"] = table["system"].map({"a": 1, "b": 2, "c": 3})
+    told = best_of_accuracy(table, right=1)  # type: ignore[arg-type]
+    assert told["n"].tolist() == [12.0] * 6
+    table["gold"] = np.where(table["item"] == 0, np.nan, 1.0)
+    assert best_of_accuracy(table)["n"].tolist() == [11.0] * 6

@@ -1,0 +1,597 @@
+"""Win rates of candidates, and judges against people on the same pairs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import t as student
+
+import judgestats as js
+from judgestats.errors import DesignError, SchemaError
+from judgestats.kernels.proportions import clustered_wilson, newcombe, wilson
+from judgestats.metrics.bias import preference_gap, preference_rate
+from judgestats.metrics.bias.human_preferences import agreement
+from judgestats.results import COLUMNS, CONSTANT, FEW_CLUSTERS, FORCED_CHOICE, NO_DATA, NOT_INDEPENDENT
+from judgestats.schema import tally
+
+PEOPLE = ["Ann", "Bob"]
+
+
+def calls_of(answers: dict[str, list[str]], seed: int = 0) -> pd.DataFrame:
+    """Answers by content (markdown, prose, tie, invalid); slots drawn for each rater and pair."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for judge, given in answers.items():
+        for item, answer in enumerate(given):
+            first, second = ("markdown", "prose") if rng.random() < 0.5 else ("prose", "markdown")
+            choice = answer if answer in ("tie", "invalid") else "first" if answer == first else "second"
+            rows.append({"judge": judge, "item": str(item), "first": first, "second": second, "choice": choice})
+    return pd.DataFrame(rows).assign(target="markdown")
+
+
+def study() -> dict[str, list[str]]:
+    """The margins of Table 9: 19 and 15 of 30 choose markdown, and agree on 16 pairs, which fixes all four cells."""
+    both = [("m", "m")] * 10 + [("m", "p")] * 9 + [("p", "m")] * 5 + [("p", "p")] * 6
+    ann, bob = zip(*both, strict=True)
+    printed = {"Pro": (29, 1), "Flash": (27, 3), "Claude": (25, 5), "Llama": (22, 1), "GPT-4o": (16, 12)}
+    result = {"Ann": list(ann), "Bob": list(bob)}
+    for judge, (m, p) in printed.items():
+        result[judge] = ["m"] * m + ["p"] * p + ["tie"] * (30 - m - p)
+    names = {"m": "markdown", "p": "prose"}
+    return {j: [names.get(a, a) for a in given] for j, given in result.items()}
+
+
+def cell(result: pd.DataFrame, judge: str | None, term: str) -> pd.Series:
+    here = result["judge"].isna() if judge is None else result["judge"] == judge
+    found = result[here & (result["term"] == term)]
+    assert len(found) == 1
+    return found.iloc[0]
+
+
+# --- published: debiasing paper, Appendix G
+
+
+@pytest.fixture(scope="module")
+def table9(data_folder):
+    return pd.read_csv(data_folder / "debiasing" / "table9.csv")
+
+
+def as_counts(table9: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for _, rater, n, m, p in table9[["group", "rater", "n", "markdown", "prose"]].itertuples(index=False):
+        if rater != "Aggregate":
+            k = [round(n * float(m)), round(n * float(p))]
+            for outcome, count in zip(("target", "other", "tie"), [*k, n - sum(k)], strict=True):
+                rows.append({"judge": rater, "outcome": outcome, "n": count})
+    return pd.DataFrame(rows)
+
+
+def test_table_9_from_its_counts(table9):
+    result = preference_gap(as_counts(table9), humans=["Annotator A", "Annotator B"])
+    assert result.columns.tolist() == ["role", "judge", *COLUMNS]
+    people = cell(result, None, "rate")
+    assert (people["estimate"] * 60, people["n"]) == (pytest.approx(34), 60)
+    judges = table9[table9["group"] == "judge"].set_index("rater")
+    assert len(judges) == 5
+    for judge, row in judges.iterrows():
+        rate, gap = cell(result, judge, "rate"), cell(result, judge, "gap")
+        assert f"{rate['estimate']:.2f}" == f"{float(row['markdown']):.2f}"
+        assert f"{gap['estimate']:+.2f}" == f"{float(row['gap']):+.2f}"
+        assert (gap["conf_low"], gap["conf_high"]) == pytest.approx(newcombe(30 * rate["estimate"], 30, 34, 60))
+        assert gap["method"] == "Newcombe, independent"
+    # the printed half-width of 0.13 treats the verdicts as independent
+    assert f"{1.96 * people['std_error']:.2f}" == "0.13"
+    # ties in the denominator: without them Llama and GPT-4o are further from people
+    without = preference_gap(as_counts(table9), humans=["Annotator A", "Annotator B"], ties="drop")
+    assert cell(without, "Llama 3.3-70B", "gap")["estimate"] == pytest.approx(22 / 23 - 34 / 60)
+    assert cell(without, "GPT-4o", "gap")["estimate"] == pytest.approx(16 / 28 - 34 / 60)
+    halves = preference_gap(as_counts(table9), humans=["Annotator A", "Annotator B"], ties="half")
+    assert cell(halves, "Llama 3.3-70B", "rate")["estimate"] == pytest.approx(25.5 / 30)
+
+
+def test_the_study_from_calls():
+    calls = calls_of(study())
+    result = preference_gap(calls, humans=PEOPLE)
+    counted = preference_gap(tally(calls, "bias_score"), humans=PEOPLE)
+    for judge in ("Pro", "Flash", "Claude", "Llama", "GPT-4o"):
+        for term in ("rate", "gap"):
+            assert cell(result, judge, term)["estimate"] == pytest.approx(cell(counted, judge, term)["estimate"])
+    agree, kappa = cell(result, None, "annotator_agreement"), cell(result, None, "annotator_kappa")
+    assert (agree["estimate"] * 30, agree["n"]) == (pytest.approx(16), 30)
+    assert (agree["conf_low"], agree["conf_high"]) == pytest.approx(tuple(float(x) for x in wilson(16, 30)))
+    assert round(kappa["estimate"], 2) == 0.07
+    assert kappa["flag"] == "no interval"
+    assert set(counted["term"]) == {"rate", "gap"}
+
+
+# --- intervals
+
+
+def two_way(calls: pd.DataFrame, judge: str, annotators: str) -> tuple[float, float]:
+    """Variance of a gap by loops over pairs, annotators and their cells; and the degrees of freedom."""
+    hit = {
+        (r["judge"], r["item"]): float(r["choice"] != "tie" and r[r["choice"]] == "markdown")
+        for r in calls.to_dict("records")
+    }
+    items = sorted({i for _, i in hit})
+    p = np.mean([hit[judge, i] for i in items])
+    q = np.mean([hit[a, i] for a in PEOPLE for i in items])
+    pull = {(a, i): -(hit[a, i] - q) / (2 * len(items)) for a in PEOPLE for i in items}
+    mine = {i: (hit[judge, i] - p) / len(items) for i in items}
+    g = len(items)
+    variance = g / (g - 1) * sum((mine[i] + sum(pull[a, i] for a in PEOPLE)) ** 2 for i in items)
+    if annotators == "fixed":
+        return variance, g - 1
+    among = 2 * sum(sum(pull[a, i] for i in items) ** 2 for a in PEOPLE)
+    return max(variance + among - sum(v**2 for v in pull.values()), variance), 1
+
+
+@pytest.mark.parametrize("annotators", ["random", "fixed"])
+def test_the_variance_by_brute_force(annotators):
+    calls = calls_of(study())
+    result = preference_gap(calls, humans=PEOPLE, annotators=annotators)
+    for judge in ("Claude", "GPT-4o"):
+        variance, df = two_way(calls, judge, annotators)
+        row = cell(result, judge, "gap")
+        assert row["std_error"] == pytest.approx(math.sqrt(variance))
+        half = student.ppf(0.975, df) * math.sqrt(variance)
+        assert row["conf_low"] == pytest.approx(max(row["estimate"] - half, -1))
+        assert row["conf_high"] == pytest.approx(min(row["estimate"] + half, 1))
+        assert (FEW_CLUSTERS in row["flag"]) == (annotators == "random")
+        assert row["method"] == (
+            "t, clustered by pair x annotator (G = 30 x 2)"
+            if annotators == "random"
+            else "t, clustered by pair (G = 30)"
+        )
+
+
+def test_what_pairs_do_to_both_falls_out():
+    """Easy and hard pairs move judge and people alike: the paired error is the smaller one."""
+    rng = np.random.default_rng(1)
+    easy = rng.random(200) < 0.5
+    answers = {
+        w: np.where(rng.random(200) < np.where(easy, 0.95, 0.15), "markdown", "prose").tolist() for w in [*PEOPLE, "g"]
+    }
+    calls = calls_of(answers)
+    paired = cell(preference_gap(calls, humans=PEOPLE, annotators="fixed"), "g", "gap")
+    apart = cell(preference_gap(tally(calls, "bias_score"), humans=PEOPLE), "g", "gap")
+    assert paired["estimate"] == pytest.approx(apart["estimate"])
+    assert paired["std_error"] < 0.8 * apart["std_error"]
+
+
+@pytest.mark.slow
+def test_coverage_for_people_at_large():
+    """Twelve annotators who differ, and pairs that differ: the two-way interval holds what it should."""
+    rng = np.random.default_rng(7)
+    hits = 0
+    people = [f"p{a}" for a in range(12)]
+    for _ in range(80):
+        taste, pull = rng.normal(0, 0.15, 12), rng.normal(0, 0.15, 30)
+        answers = {
+            p: np.where(rng.random(30) < np.clip(0.5 + taste[a] + pull, 0, 1), "markdown", "prose").tolist()
+            for a, p in enumerate(people)
+        }
+        answers["g"] = np.where(rng.random(30) < np.clip(0.7 + pull, 0, 1), "markdown", "prose").tolist()
+        result = preference_gap(calls_of(answers), humans=people, screen=False)
+        row = cell(result, "g", "gap")
+        hits += row["conf_low"] <= 0.2 <= row["conf_high"]
+    assert 0.9 <= hits / 80 <= 1.0
+
+
+# --- screening and what is shared
+
+
+def test_a_constant_annotator_is_left_out_and_counted():
+    calls = calls_of(study())
+    rng = np.random.default_rng(4)
+    first = rng.permutation(["markdown"] * 14 + ["prose"] * 16)
+    third = pd.DataFrame({"judge": "Cy", "item": [str(i) for i in range(30)], "first": first, "choice": "first"})
+    third["second"] = np.where(third["first"] == "markdown", "prose", "markdown")
+    calls = pd.concat([calls, third.assign(target="markdown")]).assign(confidence=3)
+    people = [*PEOPLE, "Cy"]
+    screened = preference_gap(calls, humans=people)
+    assert cell(screened, None, "rate")[["estimate", "n"]].tolist() == pytest.approx([34 / 60, 60])
+    assert "1 constant annotator left out" in cell(screened, None, "rate")["flag"]
+    assert "1 constant annotator left out" in cell(screened, "Pro", "gap")["flag"]
+    assert "Cy" not in set(screened["judge"])
+    kept = preference_gap(calls, humans=people, screen=False)
+    assert cell(kept, None, "rate")[["estimate", "n"]].tolist() == pytest.approx([48 / 90, 90])
+    assert cell(kept, "Cy", "rate")["estimate"] == pytest.approx(14 / 30)
+    # a confidence that varies, too few calls, a target that never moved: no screening
+    unsure = calls.assign(confidence=np.arange(len(calls)) % 3)
+    assert "Cy" in set(preference_gap(unsure, humans=people)["judge"])
+    short = calls[calls["item"].isin([str(i) for i in range(9)])]
+    assert "Cy" in set(preference_gap(short, humans=people)["judge"])
+    still = calls[(calls["judge"] != "Cy") | (calls["first"] == "markdown")]
+    assert "Cy" in set(preference_gap(still, humans=people)["judge"])
+    # a judge who always answers the first is a finding, not noise
+    assert "Pro" in set(screened["judge"])
+
+
+def test_three_people_agree_by_twos():
+    answers = {**study(), "Cy": ["markdown", "prose"] * 15}
+    result = preference_gap(calls_of(answers), humans=[*PEOPLE, "Cy"])
+    agree = same = chance = 0.0
+    for a, b in (("Ann", "Bob"), ("Ann", "Cy"), ("Bob", "Cy")):
+        same += sum(x == y for x, y in zip(answers[a], answers[b], strict=True))
+        share = [answers[w].count("markdown") / 30 for w in (a, b)]
+        chance += share[0] * share[1] + (1 - share[0]) * (1 - share[1])
+        agree += 30
+    row, kappa = cell(result, None, "annotator_agreement"), cell(result, None, "annotator_kappa")
+    assert row[["estimate", "n"]].tolist() == pytest.approx([same / 90, 90])
+    assert row["method"] == "Wilson, clustered by pair (G = 30)"
+    assert kappa["estimate"] == pytest.approx((same / 90 - chance / 3) / (1 - chance / 3))
+
+
+def test_only_shared_pairs_are_compared():
+    calls = calls_of(study())
+    part = calls[(calls["judge"] != "GPT-4o") | (calls["item"].astype(int) < 20)]
+    row = cell(preference_gap(part, humans=PEOPLE), "GPT-4o", "gap")
+    first = {w: study()[w][:20].count("markdown") for w in ("GPT-4o", *PEOPLE)}
+    assert row["estimate"] == pytest.approx(first["GPT-4o"] / 20 - (first["Ann"] + first["Bob"]) / 40)
+    assert "20 of 30 pairs shared" in row["flag"]
+    assert cell(preference_gap(part, humans=PEOPLE), None, "rate")["n"] == 60
+    none = calls[(calls["judge"] == "Pro") | calls["judge"].isin(PEOPLE)]
+    none = none[(none["judge"] != "Pro") == (none["item"].astype(int) < 15)]
+    empty = cell(preference_gap(none, humans=PEOPLE), "Pro", "gap")
+    assert math.isnan(empty["estimate"])
+    assert "no data" in empty["flag"]
+
+
+def test_one_annotator_and_unanimity_have_no_interval():
+    calls = calls_of(study())
+    alone = cell(preference_gap(calls[calls["judge"] != "Bob"], humans=["Ann"]), "Pro", "gap")
+    assert alone["estimate"] == pytest.approx(29 / 30 - 19 / 30)
+    assert math.isnan(alone["conf_low"])
+    assert "one unit" in alone["flag"]
+    same = calls_of({w: ["markdown"] * 30 for w in [*PEOPLE, "g"]})
+    row = cell(preference_gap(same, humans=PEOPLE, annotators="fixed"), "g", "gap")
+    assert row["estimate"] == 0
+    assert math.isnan(row["conf_low"])
+    assert CONSTANT in row["flag"]
+
+
+def test_people_by_a_column_and_groups():
+    calls = calls_of(study())
+    typed = calls.assign(rater_type=np.where(calls["judge"].isin(PEOPLE), "human", "llm"))
+    whole = preference_gap(calls, humans=PEOPLE)
+    pd.testing.assert_frame_equal(preference_gap(typed, humans={"rater_type": "human"}), whole)
+    pd.testing.assert_frame_equal(preference_gap(calls.sample(frac=1, random_state=1), humans=PEOPLE), whole)
+    topics = calls.assign(topic=np.where(calls["item"].astype(int) < 15, "a", "b"))
+    split = preference_gap(topics, humans=PEOPLE, by="topic")
+    half = preference_gap(topics[topics["topic"] == "a"].drop(columns="topic"), humans=PEOPLE)
+    first = split[split["topic"] == "a"].drop(columns="topic").reset_index(drop=True)
+    pd.testing.assert_frame_equal(first, half)
+    other = preference_gap(calls, humans=PEOPLE, target="prose")
+    no_ties = ["Pro", "Flash", "Claude"]
+    for judge in no_ties:
+        assert cell(other, judge, "gap")["estimate"] == pytest.approx(-cell(whole, judge, "gap")["estimate"])
+
+
+def test_invalid_answers():
+    answers = study()
+    answers["Pro"][:3] = ["invalid"] * 3
+    calls = calls_of(answers)
+    dropped, wrong, tie = (
+        cell(preference_gap(calls, humans=PEOPLE, invalid=i, ties="half"), "Pro", "rate")
+        for i in ("drop", "wrong", "tie")
+    )
+    assert dropped[["estimate", "n"]].tolist() == pytest.approx([26 / 27, 27])
+    assert wrong[["estimate", "n"]].tolist() == pytest.approx([26 / 30, 30])
+    assert tie[["estimate", "n"]].tolist() == pytest.approx([27.5 / 30, 30])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"humans": ["Ann", "Bobby"]}, DesignError, r"humans= names 'Bobby'.* Did you mean 'Bob'\?"),
+        ({"humans": []}, DesignError, "all calls are of judges"),
+        ({"humans": ["Ann", "Bob", "g"]}, DesignError, "all calls are of people"),
+        ({"humans": {"rater_type": "person"}}, DesignError, r"'rater_type' is never 'person'\. It has: human, llm"),
+        ({"humans": {"kind": "person"}}, SchemaError, "humans= names 'kind', which is not a column"),
+        ({"humans": {"a": "1", "b": "2"}}, DesignError, "names 2 columns"),
+        ({"humans": PEOPLE, "annotators": "some"}, DesignError, "annotators='some' is not known"),
+        ({"humans": PEOPLE, "confidence": "sure"}, SchemaError, "confidence= names 'sure', which is not a column"),
+        ({"humans": PEOPLE, "target": "html"}, DesignError, "neither a slot nor a candidate"),
+    ],
+)
+def test_clear_refusals(options, error, message):
+    calls = calls_of({w: ["markdown", "prose"] * 5 for w in ["Ann", "Bob", "g"]})
+    calls["rater_type"] = np.where(calls["judge"] == "g", "llm", "human")
+    with pytest.raises(error, match=message):
+        preference_gap(calls, **options)
+
+
+def test_a_strange_answer_is_refused():
+    calls = calls_of({w: ["markdown"] * 3 for w in ["Ann", "g"]}).assign(choice="A")
+    with pytest.raises(SchemaError, match="'choice' has 'A'"):
+        preference_gap(calls, humans=["Ann"])
+
+
+NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
+
+SCORE = {"first": 1.0, "second": 0.0, "tie": 0.5, "abstain": 0.5}
+
+
+def calls_among_three(seed: int = 0, n: int = 90) -> pd.DataFrame:
+    """Three candidates among each other, both judges, some without an answer, graded."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for judge in "gh":
+        for i in range(n):
+            first, second = rng.permutation(list("xyz"))[:2]
+            choice = rng.choice(["first", "second", "tie", "abstain", "invalid"], p=[0.4, 0.3, 0.1, 0.1, 0.1])
+            strength = {"first": rng.uniform(0, 0.5), "second": rng.uniform(0.5, 1)}.get(choice, 0.5)
+            rows.append(
+                {
+                    "judge": judge,
+                    "item": str(i % 30),
+                    "replicate": i // 30,
+                    "first": first,
+                    "second": second,
+                    "choice": choice,
+                    "strength": math.nan if choice == "invalid" else strength,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def by_hand(calls: pd.DataFrame, ties: str, invalid: str) -> dict[tuple[str, str], list[float]]:
+    """What each call is worth to each of its candidates, a row at a time."""
+    worth: dict[tuple[str, str], list[float]] = {}
+    for row in calls.to_dict("records"):
+        for slot, other in (("first", "second"), ("second", "first")):
+            mine = worth.setdefault((row["judge"], row[slot]), [])
+            choice = row["choice"]
+            if choice == "invalid" and invalid == "tie":
+                choice = "tie"
+            if choice == "invalid":
+                if invalid == "wrong":
+                    mine.append(0.0)
+            elif choice in (slot, other):
+                mine.append(float(choice == slot))
+            elif ties != "drop":
+                mine.append(0.5 if ties == "half" else 0.0)
+    return worth
+
+
+@pytest.mark.parametrize("ties", ["half", "drop", "exact"])
+@pytest.mark.parametrize("invalid", ["drop", "wrong", "tie"])
+def test_every_rule_by_brute_force(ties, invalid):
+    calls = calls_among_three()
+    result = preference_rate(calls, ties=ties, invalid=invalid, cluster=False)
+    assert result.columns.tolist() == ["judge", "candidate", *COLUMNS]
+    rates = result[result["term"] == "win_rate"].set_index(["judge", "candidate"])
+    expected = by_hand(calls, ties, invalid)
+    assert len(expected) == len(rates) == 6
+    for key, worth in expected.items():
+        assert rates.loc[key, ["estimate", "n"]].tolist() == pytest.approx([np.mean(worth), len(worth)])
+        low, high = wilson(sum(worth), len(worth))
+        assert rates.loc[key, ["conf_low", "conf_high"]].tolist() == pytest.approx([float(low), float(high)])
+
+
+def test_shares_add_up_and_halves_sum_to_half_the_calls():
+    calls = calls_among_three()
+    wide = preference_rate(calls).pivot(index=["judge", "candidate"], columns="term", values="estimate")
+    assert wide[["win", "loss", "tie", "invalid"]].sum(axis=1).tolist() == pytest.approx([1.0] * 6)
+    rates = preference_rate(calls).query("term == 'win_rate'")
+    valid = calls[calls["choice"] != "invalid"].groupby("judge").size()
+    won = (rates["estimate"] * rates["n"]).groupby(rates["judge"]).sum()
+    assert won.tolist() == pytest.approx(valid.tolist()), "each call hands out one win"
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_the_order_of_slots_does_not_matter(graded):
+    calls = calls_among_three()
+    turned = calls.assign(
+        first=calls["second"],
+        second=calls["first"],
+        choice=calls["choice"].replace({"first": "second", "second": "first"}),
+        strength=1 - calls["strength"],
+        order_known=False,
+    )
+    one, two = preference_rate(calls, graded=graded), preference_rate(turned, graded=graded)
+    np.testing.assert_allclose(two[NUMBERS], one[NUMBERS], rtol=1e-12)
+
+
+def test_frame_tally_engines_and_row_order():
+    calls = calls_among_three()
+    whole = preference_rate(calls)
+    counts = tally(calls, "preference_rate")
+    assert set(counts.columns) == {"judge", "candidate", "item", "outcome", "n"}
+    pd.testing.assert_frame_equal(preference_rate(counts), whole)
+    pd.testing.assert_frame_equal(preference_rate(calls.sample(frac=1, random_state=1)), whole)
+    pd.testing.assert_frame_equal(preference_rate(pl.from_pandas(calls).lazy()), whole, check_dtype=False)
+    graded = preference_rate(calls, graded=True)
+    mixed = preference_rate(pl.from_pandas(calls.sample(frac=1, random_state=1)).lazy(), graded=True)
+    pd.testing.assert_frame_equal(mixed, graded, check_dtype=False)
+
+
+def test_of_takes_some_candidates():
+    calls = calls_among_three()
+    whole = preference_rate(calls)
+    for graded in (False, True):
+        whole = preference_rate(calls, graded=graded)
+        for of in ("x", ["x", "z"]):
+            part = preference_rate(calls, of=of, graded=graded)
+            pd.testing.assert_frame_equal(part, whole[whole["candidate"].isin(list(of))].reset_index(drop=True))
+
+
+def test_a_graded_rate_is_a_mean_with_its_error():
+    calls = calls_among_three()
+    result = (
+        preference_rate(calls, graded=True, cluster=False).query("term == 'win_rate'").set_index(["judge", "candidate"])
+    )
+    for judge, candidate in result.index:
+        mine = calls[(calls["judge"] == judge) & calls["strength"].notna()]
+        values = np.concatenate(
+            [1 - mine.loc[mine["first"] == candidate, "strength"], mine.loc[mine["second"] == candidate, "strength"]]
+        )
+        row = result.loc[(judge, candidate)]
+        assert row[["estimate", "n"]].tolist() == pytest.approx([values.mean(), values.size])
+        assert row["std_error"] == pytest.approx(values.std(ddof=1) / math.sqrt(values.size))
+        # each call a cluster of its own
+        _, low, high = clustered_wilson(values, np.ones(values.size))
+        assert row["conf_low"] > low
+        assert row["conf_high"] < high, "the normal quantile, not t"
+        assert (row["conf_low"], row["conf_high"]) == pytest.approx((low, high), abs=0.01)
+
+
+def test_graded_rates_of_plain_choices_are_half_ties():
+    calls = calls_among_three()
+    plain = calls.assign(strength=1 - calls["choice"].map(SCORE))
+    graded = preference_rate(plain, graded=True, cluster=False).query("term == 'win_rate'")
+    half = preference_rate(plain, cluster=False).query("term == 'win_rate'")
+    np.testing.assert_allclose(graded[["estimate", "n"]], half[["estimate", "n"]])
+    assert (graded["std_error"].to_numpy() < half["std_error"].to_numpy()).all(), "a half is nearer to the mean"
+    for invalid, worth in (("wrong", 0.0), ("tie", 0.5)):
+        filled = preference_rate(plain, graded=True, invalid=invalid).query("term == 'win_rate'")
+        bad = preference_rate(plain).query("term == 'invalid'")
+        total = bad["n"].to_numpy()
+        lost = bad["estimate"].to_numpy() * total
+        expected = (half["estimate"].to_numpy() * half["n"].to_numpy() + worth * lost) / total
+        np.testing.assert_allclose(filled["estimate"], expected)
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_a_row_may_carry_a_count(graded):
+    calls = calls_among_three()
+    repeated = pd.concat([calls, calls[calls["judge"] == "g"]])
+    counted = calls.assign(n_identical=np.where(calls["judge"] == "g", 2, 1))
+    pd.testing.assert_frame_equal(preference_rate(counted, graded=graded), preference_rate(repeated, graded=graded))
+
+
+@pytest.mark.parametrize("graded", [False, True])
+def test_clusters_and_bootstrap(graded):
+    calls = calls_among_three(n=300)
+    plain = preference_rate(calls, graded=graded, cluster=False).query("term == 'win_rate'")
+    assert plain["flag"].str.contains(NOT_INDEPENDENT).all()
+    clustered = preference_rate(calls, graded=graded).query("term == 'win_rate'")
+    assert clustered["method"].str.contains(r"clustered by item \(G = 30\)").all()
+    assert not clustered["flag"].str.contains(NOT_INDEPENDENT).any()
+    drawn = preference_rate(calls, graded=graded, cluster="item", interval="percentile").query("term == 'win_rate'")
+    np.testing.assert_allclose(drawn["std_error"], clustered["std_error"], rtol=0.1)
+    np.testing.assert_allclose(drawn["estimate"], plain["estimate"])
+    free = preference_rate(calls, graded=graded, interval="percentile", n_resamples=10_000).query("term == 'win_rate'")
+    np.testing.assert_allclose(free[["conf_low", "conf_high"]], plain[["conf_low", "conf_high"]], atol=0.035)
+
+
+def test_the_same_strength_throughout_and_no_strength_at_all():
+    calls = pd.DataFrame({"judge": "g", "item": list("abcd"), "first": "x", "second": "y", "choice": "first"})
+    flat = preference_rate(calls.assign(strength=0.25), graded=True, of="x").iloc[0]
+    assert flat["estimate"] == 0.75
+    assert math.isnan(flat["conf_low"])
+    assert CONSTANT in flat["flag"]
+    sure = preference_rate(calls.assign(strength=0.0), graded=True, of="x").iloc[0]
+    assert (sure["estimate"], sure["conf_high"]) == (1.0, 1.0)
+    assert sure["conf_low"] == pytest.approx(float(wilson(4, 4)[0]))
+    none = preference_rate(calls.assign(strength=0.0, choice="invalid"), graded=True, of="x").iloc[0]
+    assert math.isnan(none["estimate"])
+    assert none["flag"] == NO_DATA
+    assert preference_rate(calls.assign(choice="tie"), ties="drop").iloc[0]["flag"] == NO_DATA
+
+
+def test_forced_choices_are_flagged():
+    calls = calls_among_three().replace({"choice": {"tie": "first", "abstain": "first"}}).assign(ties_allowed=False)
+    result = preference_rate(calls)
+    assert set(result.loc[result["flag"].str.contains(FORCED_CHOICE), "term"]) == {"tie"}
+
+
+def test_what_a_preference_rate_refuses():
+    calls = calls_among_three()
+    with pytest.raises(DesignError, match=r"of='xx' is no candidate\. There are: x, y, z\."):
+        preference_rate(calls, of="xx")
+    with pytest.raises(DesignError, match="there is no such column"):
+        preference_rate(calls.drop(columns="strength"), graded=True)
+    with pytest.raises(DesignError, match="there is no such column"):
+        preference_rate(tally(calls, "preference_rate"), graded=True)
+    with pytest.raises(DesignError, match=r"'strength' is 2\.0 in 1 rows\. Allowed: 0"):
+        preference_rate(calls.assign(strength=calls["strength"].where(calls.index != 0, 2.0)), graded=True)
+    with pytest.raises(DesignError, match="ties='lose' is not known"):
+        preference_rate(calls, ties="lose")
+    with pytest.raises(DesignError, match="invalid='half' is not known"):
+        preference_rate(calls, invalid="half")
+    with pytest.raises(SchemaError, match="'choice' has 'A'"):
+        preference_rate(calls.assign(choice="A"))
+    with pytest.raises(DesignError, match="preference_rate needs choice"):
+        preference_rate(calls.drop(columns="choice"))
+
+
+def random_calls(n: int = 40, judges: str = "gh", seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame([(j, f"i{i}") for j in judges for i in range(n)], columns=["judge", "item"])
+    size = len(table)
+    return table.assign(
+        first="x",
+        second="y",
+        choice=rng.choice(["first", "second", "tie", "invalid"], size, p=[0.4, 0.3, 0.2, 0.1]),
+        target="x",
+        topic=[f"t{i % 3}" for i in range(size)],
+        length_first=rng.integers(1, 9, size).astype(float),
+        length_second=rng.integers(1, 9, size).astype(float),
+        strength=rng.random(size),
+    )
+
+
+def test_a_gap_tells_invalid_calls() -> None:
+    counts = pd.DataFrame({"judge": ["a", "a", "g", "g"], "outcome": ["target", "invalid"] * 2, "n": [30, 5, 40, 6]})
+    result = preference_gap(counts, humans=["a"])
+    told = {"judge": "6 invalid calls", "people": "5 invalid calls", "person": "5 invalid calls"}
+    assert (result["flag"] == result["role"].map(told)).all()
+    assert (preference_gap(counts, humans=["a"], invalid="wrong")["flag"] == "").all()
+
+
+# ---------------------------------------------------------------- people
+
+
+def test_several_answers_of_one_annotator_count_as_shares_in_any_order() -> None:
+    rng = np.random.default_rng(3)
+    people = pd.DataFrame(
+        {
+            "judge": rng.choice(["a", "b", "c"], 200),
+            "_pair": rng.integers(0, 12, 200),
+            "outcome": rng.choice(["target", "other", "tie"], 200),
+            "n": 1.0,
+        }
+    )
+    told = agreement(people)["annotator_agreement"]["estimate"]
+    assert agreement(people.sample(frac=1, random_state=1))["annotator_agreement"]["estimate"] == pytest.approx(told)
+    share = people.groupby(["_pair", "judge"])["outcome"].value_counts(normalize=True).unstack(fill_value=0.0)
+    brute = [
+        float(one @ two)
+        for _, here in share.groupby(level=0)
+        for i, one in enumerate(here.to_numpy())
+        for two in here.to_numpy()[i + 1 :]
+    ]
+    assert told == pytest.approx(np.mean(brute))
+    assert agreement(people)["annotator_agreement"]["n"] == len(brute)
+
+
+@pytest.mark.parametrize("column", ["first", "second"])
+def test_a_candidate_that_is_missing_is_refused(column: str) -> None:
+    bad = random_calls()
+    bad[column] = bad[column].where(np.arange(len(bad)) > 2, None)
+    with pytest.raises(SchemaError, match="missing in 3 of 80 rows"):
+        preference_rate(bad)
+
+
+def test_a_person_who_never_saw_the_target_is_still_a_person():
+    rows = [("ann", "1", "md", "first"), ("ann", "2", "md", "second"), ("g", "1", "md", "first")]
+    rows += [("g", "2", "md", "first"), ("bob", "3", "other", "first")]
+    calls = pd.DataFrame(rows, columns=["judge", "item", "first", "choice"]).assign(second="plain")
+    table = js.preference_gap(calls, humans=["ann", "bob"], target="md")
+    assert set(table.loc[table["role"] == "judge", "judge"]) == {"g"}
+    with pytest.raises(DesignError, match="humans= names 'cy'"):
+        js.preference_gap(calls, humans=["ann", "cy"], target="md")
+
+
+def test_people_who_judged_the_same_pairs_are_not_independent():
+    rows = [(who, str(i), "first" if i % 3 else "second") for who in ("ann", "bob", "g") for i in range(40)]
+    calls = pd.DataFrame(rows, columns=["judge", "item", "choice"]).assign(first="md", second="plain", target="md")
+    table = js.preference_gap(calls, humans=["ann", "bob"]).set_index(["role", "term"])
+    assert "calls not independent" in table.loc[("people", "rate"), "flag"]
+    assert not table.loc[("person", "rate"), "flag"].str.contains("independent").any()

@@ -1,0 +1,95 @@
+"""Dark current and the gates: answers to identical responses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from instrument import instrument_calls
+from judgestats.errors import DesignError
+from judgestats.metrics import psychometrics as js
+
+
+@pytest.fixture(scope="module")
+def calls():
+    return instrument_calls()
+
+
+def value(table, term, **where):
+    for column, wanted in where.items():
+        table = table[table[column] == wanted]
+    (number,) = table.loc[table["term"] == term, "estimate"]
+    return number
+
+
+# ---------------------------------------------------------------- dark current
+
+
+def test_dark_current_counts_non_ties_by_kind_and_pooled(calls):
+    got = js.dark_current(calls)
+    vacuum = calls[calls["stimulus"] == "vacuum"]
+    assert value(got, "dark_current", vacuum_kind="all") == (vacuum["choice"] != "tie").mean()
+    for kind, here in vacuum.groupby("vacuum_kind"):
+        assert value(got, "dark_current", vacuum_kind=kind) == (here["choice"] != "tie").mean()
+    assert got.loc[got["vacuum_kind"] == "all", "n"].item() == len(vacuum)
+
+
+def test_an_abstention_in_the_vacuum_is_no_preference():
+    counts = pd.DataFrame({"judge": "g", "choice": ["first", "abstain", "tie"], "n": [1, 2, 1]})
+    assert js.dark_current(counts)["estimate"].item() == 0.25
+
+
+@pytest.mark.parametrize(("invalid", "rate", "n"), [("drop", 0.5, 2), ("wrong", 0.75, 4), ("tie", 0.25, 4)])
+def test_an_invalid_vacuum_call_is_what_is_asked_for(invalid, rate, n):
+    counts = pd.DataFrame({"judge": "g", "choice": ["first", "tie", "invalid"], "n": [1, 1, 2]})
+    row = js.dark_current(counts, invalid=invalid).iloc[0]
+    assert (row["estimate"], row["n"]) == (rate, n)
+
+
+def test_dark_current_of_calls_that_share_pairs_is_clustered_and_flagged_where_it_is_not(calls):
+    plain, clustered = js.dark_current(calls, cluster=False), js.dark_current(calls, cluster="task")
+    assert js.dark_current(calls)["method"].str.contains("clustered by item").all()
+    assert plain["flag"].str.contains("calls not independent").all()
+    assert not clustered["flag"].str.contains("calls not independent").any()
+    assert clustered["method"].str.contains("G = 10").all()
+    np.testing.assert_array_equal(plain["estimate"], clustered["estimate"])
+
+
+def test_dark_current_without_stimuli_says_what_is_missing(calls):
+    with pytest.raises(DesignError, match="no column 'stimulus'"):
+        js.dark_current(calls.drop(columns="stimulus"))
+    with pytest.raises(DesignError, match="no row is one"):
+        js.dark_current(calls[calls["stimulus"] == "ladder"])
+
+
+def test_pooled_prompts_and_counted_rows_are_not_independent(calls):
+    vacuum = calls[(calls["stimulus"] == "vacuum")].drop_duplicates("item")
+    vacuum = vacuum.drop(columns="task")
+    assert not js.dark_current(vacuum, cluster=False)["flag"].str.contains("not independent").any()
+    both = pd.concat([vacuum, vacuum.assign(prompt="strict")])
+    assert js.dark_current(both, cluster=False)["flag"].str.contains("not independent").all()
+    assert not js.dark_current(both, by="prompt", cluster=False)["flag"].str.contains("not independent").any()
+    assert js.dark_current(vacuum.assign(n_identical=50), cluster=False)["flag"].str.contains("not independent").all()
+
+
+def test_gates_are_passed_one_after_the_other():
+    calls = pd.DataFrame(
+        {
+            "judge": "g",
+            "item": [str(i) for i in range(10)],
+            "first": "x",
+            "second": "y",
+            "choice": ["first"] * 5 + ["invalid"] * 5,
+            "status": ["ok"] * 5 + ["error", "parse", "schema", "semantic", "leak"],
+        }
+    )
+    got = js.validity_gates(calls).set_index("term")
+    assert got["n"].to_dict() == {
+        "answered": 10,
+        "parse": 9,
+        "schema": 8,
+        "semantic": 7,
+        "hidden_metadata": 6,
+        "valid": 10,
+    }
+    assert got.loc["valid", "estimate"] == 0.5
+    assert got.loc["hidden_metadata", "estimate"] == pytest.approx(5 / 6)

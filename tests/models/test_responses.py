@@ -1,0 +1,57 @@
+"""What the rows of a model's table are counted by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import judgestats as js
+from judgestats.errors import SchemaError
+from judgestats.models.coding.responses import counted_by
+from judgestats.models.hierarchical import cues, curves, leanings, rankings
+
+BOTH = r'counts="n".*counts=False'
+
+
+# ---- tables of counts -----------------------------------------------------------------------------------------------
+
+RIGHT = pd.DataFrame(
+    {"judge": "g", "strategy": ["B0", "B0", "S8", "S8"], "correct": [1, 0, 1, 0], "n": [60, 40, 80, 20]}
+)
+
+
+def test_calls_with_a_stray_column_are_refused():
+    calls = pd.DataFrame({"judge": "g", "item": [*"11223344"] * 5, "first": [*"xyxyxyxy"] * 5,
+                          "second": [*"yxyxyxyx"] * 5, "replicate": np.repeat(range(5), 8),
+                          "choice": ["first", "second", "first", "first", "tie", "tie", "first", "second"] * 5,
+                          "gold": "x", "target": "y", "better": "x", "delta": 1.0, "strategy": ["B0", "S8"] * 20,
+                          "probe": ["blind", "truth"] * 20})  # fmt: skip
+    models = {
+        "position_bias_model": js.models.position_bias_model,
+        "strategy_effects": lambda t: js.models.strategy_effects(t, baseline="B0"),
+        "item_difficulty": js.models.item_difficulty,
+        "tie_model": lambda t: js.models.tie_model(t, by=None),
+        "bias": leanings.read,
+        "psychometric": lambda t: curves.ladder(t, None, None, None),
+        "strategies": lambda t: rankings.read(t, "B0", "judge", "strategy", "replicate", "exact", "drop"),
+        "susceptibility": lambda t: cues.outcomes(t, "blind"),
+    }
+    for call in models.values():
+        with pytest.raises(SchemaError, match=BOTH):
+            call(calls.assign(n=7))
+    declared = js.preferences(calls.assign(n=2), counts="n")
+    np.testing.assert_array_equal(leanings.read(declared).n, 2 * leanings.read(calls).n)
+    assert (
+        js.models.position_bias_model(declared).table["n"].iloc[0]
+        == 2 * js.models.position_bias_model(calls).table["n"].iloc[0]
+    )
+
+
+def test_what_a_table_is_counted_by():
+    assert counted_by(RIGHT, ["judge", "strategy", "correct"], "x") == "n"
+    assert counted_by(RIGHT.assign(item="1", pair="p"), ["judge", "strategy", "correct"], "x") == "n"
+    assert counted_by(RIGHT.rename(columns={"n": "n_identical"}).assign(more=1), ["judge"], "x") == "n_identical"
+    assert counted_by(RIGHT.assign(n=0.5, more=1), ["judge", "strategy", "correct"], "x") is None
+    with pytest.raises(SchemaError, match="not whole"):
+        counted_by(RIGHT.assign(n=0.5), ["judge", "strategy", "correct"], "x")

@@ -1,0 +1,77 @@
+"""What all pictures share: names that are shortened and literal, labels that keep apart, no global state."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from judgestats.reporting.plots.canvas import label_around, literal, shortened, spread
+
+
+def drawn(axes):
+    """The picture can be drawn in full."""
+    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
+    return axes
+
+
+# ---------------------------------------------------------------- labels
+
+
+def test_long_names_keep_head_and_tail_and_stay_apart():
+    names = [f"org/a-very-long-name-of-a-judge-{i}-with-the-same-end" for i in (1, 2)]
+    short = shortened(names, 20)
+    assert len(set(short)) == 2
+    assert all(len(s) <= 20 for s in short)
+    assert all(s.startswith("org/") for s in short)
+
+
+def test_a_repeated_name_is_one_label():
+    assert shortened(["x" * 50, "x" * 50], 10)[0] == shortened(["x" * 50], 10)[0]
+
+
+def test_dollar_signs_are_no_formula():
+    ax = Figure().add_subplot()
+    ax.set_title(literal(r"$\frac{a}$ and $x"))
+    drawn(ax)
+    assert r"\$" in ax.get_title()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_spread_keeps_the_gap_and_the_order(seed):
+    values = np.random.default_rng(seed).uniform(size=8)
+    placed = np.array(spread(list(values), 0.06, 0.0, 1.0))
+    assert (np.diff(np.sort(placed)) >= 0.06 - 1e-9).all()
+    assert (np.argsort(placed) == np.argsort(values)).all()
+    assert placed.max() <= 1.0
+
+
+@pytest.mark.slow
+def test_pictures_leave_pyplot_and_its_settings_alone():
+    code = """
+import sys, matplotlib
+def settings():
+    return {k: matplotlib.rcParams[k] for k in matplotlib.rcParams if k != "backend"}  # asking for it imports pyplot
+before = settings()
+import pandas as pd
+from judgestats.reporting import plots
+rows = pd.DataFrame({"judge": ["a"], "term": "consistency", "estimate": 0.5, "conf_low": 0.4, "conf_high": 0.6})
+plots.forest(rows).figure.savefig("/dev/null", format="svg")
+assert "matplotlib.pyplot" not in sys.modules
+assert settings() == before
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_labels_around_points_do_not_overlap():
+    ax = Figure(figsize=(6, 4)).add_subplot()
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    x, y = np.random.default_rng(3).uniform(0.2, 0.8, (2, 12))
+    left = label_around(ax, list(x), list(y), [f"a label {i}" for i in range(12)], every=False)
+    drawn(ax)
+    boxes = [Text.get_window_extent(t) for t in ax.texts]  # of the words alone, without the line to the point
+    assert len(boxes) == 12 - len(left) >= 10
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])

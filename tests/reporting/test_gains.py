@@ -1,0 +1,171 @@
+"""Strategies, the cost frontier and operating points show what the measures say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+
+from judgestats import published
+from judgestats.errors import DesignError
+from judgestats.metrics import bias
+from judgestats.metrics.datasheets import datasheet
+from judgestats.metrics.psychometrics import criterion_shift, delta0, target_sensitivity
+from judgestats.reporting import plots
+from judgestats.reporting.plots.canvas import PALETTE
+from judgestats.reporting.plots.gains import DOMINATED
+from reporting.designs import dark_current_design
+
+ENDS = ["estimate", "conf_low", "conf_high"]
+
+
+def drawn(axes):
+    """The picture can be drawn in full."""
+    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
+    return axes
+
+
+def marks(ax, shape="o"):
+    """(x, y, filled) of the single markers of this shape."""
+    lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
+    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
+
+
+def whiskers(ax, color=PALETTE[0]):
+    """Ends of the horizontal intervals of this colour."""
+    lines = [m for m in ax.lines if m.get_marker() == "None" and m.get_color() == color and len(m.get_xdata()) == 2]
+    return [tuple(map(float, m.get_xdata())) for m in lines if m.get_ydata()[0] == m.get_ydata()[1]]
+
+
+def names(ax):
+    return [t.get_text() for t in ax.get_yticklabels()]
+
+
+def texts(ax):
+    return [t.get_text() for t in ax.texts]
+
+
+def legend(ax):
+    return [t.get_text() for t in ax.get_legend().get_texts()]
+
+
+# ---------------------------------------------------------------- strategies
+
+
+@pytest.fixture
+def published_gains():
+    table = published.load("debiasing/table4")
+    sides = [("correct", "wrong", "baseline_only"), ("wrong", "correct", "strategy_only")]
+    parts = [table.assign(baseline=a, outcome=b, n=table[c]) for a, b, c in sides]
+    return bias.compare_strategies(pd.concat(parts)[["judge", "strategy", "baseline", "outcome", "n"]], pairs=800)
+
+
+def test_strategies_are_in_points_and_filled_where_they_survive(published_gains):
+    ax = drawn(plots.strategies(published_gains))
+    found = marks(ax)
+    np.testing.assert_allclose([f[0] for f in found], 100 * published_gains["estimate"])
+    assert [f[1] for f in found] == list(range(len(published_gains)))
+    assert [f[2] for f in found] == [bool(s) for s in published_gains["survives"]]
+    assert 0 < sum(f[2] for f in found) < len(found)
+    np.testing.assert_allclose(whiskers(ax), 100 * published_gains[["conf_low", "conf_high"]])
+    assert "holm" in legend(ax)[0]
+
+
+def test_strategies_have_the_discordant_pairs_beside_them(published_gains):
+    ax = plots.strategies(published_gains)
+    first = published_gains.iloc[0]
+    assert names(ax)[0] == f"{first['judge']} · {first['strategy']}"
+    assert texts(ax)[:2] == [f"{first['baseline_only']:.0f}", f"{first['strategy_only']:.0f}"]
+    assert texts(ax)[-2:] == ["b", "c"]
+
+
+def test_strategies_without_an_estimate_say_so(published_gains):
+    lost = published_gains.astype({"survives": object})
+    lost.loc[0, [*ENDS, "survives"]] = np.nan
+    ax = drawn(plots.strategies(lost))
+    assert "n/a" in texts(ax)
+    assert len(marks(ax)) == len(lost) - 1
+
+
+# ---------------------------------------------------------------- the front
+
+
+@pytest.fixture
+def costly():
+    return pd.DataFrame(
+        {
+            "judge": ["cheap", "middle", "worse", "dear", "unpriced"],
+            "cost": [1.0, 5.0, 6.0, 100.0, np.nan],
+            "estimate": [0.60, 0.70, 0.65, 0.75, 0.9],
+        }
+    )
+
+
+def test_pareto_draws_the_front_as_steps_and_the_rest_grey(costly):
+    ax = drawn(plots.pareto(bias.pareto_front(costly)))
+    step = next(m for m in ax.lines if m.get_drawstyle() == "steps-post")
+    np.testing.assert_allclose(step.get_xydata(), [[1, 0.6], [5, 0.7], [100, 0.75]])
+    grey = next(c for c in ax.collections if to_hex(c.get_facecolor()[0]) == DOMINATED)
+    np.testing.assert_allclose(grey.get_offsets(), [[6, 0.65]])
+    assert {"cheap", "middle", "worse", "dear"} <= set(texts(ax))
+    assert any("Without cost or value: unpriced" in t for t in texts(ax))
+
+
+def test_pareto_is_logarithmic_only_where_costs_are_far_apart_and_none_is_zero(costly):
+    assert plots.pareto(bias.pareto_front(costly)).get_xscale() == "log"
+    free = costly.assign(cost=[0.0, 5.0, 6.0, 100.0, np.nan])
+    near = costly.assign(cost=[4.0, 5.0, 6.0, 100.0, np.nan])
+    assert plots.pareto(bias.pareto_front(free)).get_xscale() == "linear"
+    assert plots.pareto(bias.pareto_front(near)).get_xscale() == "linear"
+
+
+def test_pareto_has_a_front_for_each_group(costly):
+    both = pd.concat([costly.assign(task="a"), costly.assign(task="b", cost=costly["cost"] * 2)])
+    ax = drawn(plots.pareto(bias.pareto_front(both, by="task"), by="task"))
+    assert sum(m.get_drawstyle() == "steps-post" for m in ax.lines) == 2
+    assert legend(ax)[:2] == ["front: a", "front: b"]
+    assert texts(ax).count("dear") == 2
+
+
+def test_pareto_labels_the_front_alone_where_there_are_many():
+    many = pd.DataFrame({"judge": [f"judge {i}" for i in range(30)], "cost": np.arange(1.0, 31.0)})
+    many["estimate"] = np.where(many["cost"].isin([1, 9, 20]), 0.5 + many["cost"] / 100, 0.4)
+    ax = drawn(plots.pareto(bias.pareto_front(many)))
+    assert {t for t in texts(ax) if t.startswith("judge")} == {"judge 0", "judge 8", "judge 19"}
+
+
+def test_pareto_refuses_nothing_and_takes_one(costly):
+    with pytest.raises(DesignError, match="No configuration"):
+        plots.pareto(bias.pareto_front(costly.tail(1)))
+    assert texts(drawn(plots.pareto(bias.pareto_front(costly.head(1))))) == ["cheap"]
+
+
+def test_operating_point_runs_from_the_base_to_the_strict_prompt():
+    calls = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
+    shift, sensitivity = (
+        criterion_shift(calls, "base", "strict"),
+        target_sensitivity(calls, by="prompt"),
+    )
+    ax = drawn(plots.operating_point(shift, sensitivity))
+    ends = np.array(
+        [
+            [line.get_xdata()[0], line.get_ydata()[0]]
+            for line in ax.lines
+            if line.get_marker() == "o" and len(line.get_xdata()) == 1
+        ]
+    )
+    rate = {
+        p: delta0(calls[calls["prompt"] == p]).query("term == 'raw_false_preference'")["estimate"].item()
+        for p in ("base", "strict")
+    }
+    right = sensitivity.query("term == 'target_sensitivity' and delta == 1").set_index("prompt")["estimate"]
+    np.testing.assert_allclose(ends, [[rate["base"], right["base"]], [rate["strict"], right["strict"]]])
+
+
+@pytest.mark.slow
+def test_operating_point_is_the_same_from_a_datasheet():
+    calls = dark_current_design(["Qwen32B"], prompts=("base", "strict"))
+    shift = criterion_shift(calls, "base", "strict")
+    whole = datasheet(calls, n_resamples=100, baseline="base")
+    rows = whole[whole["section"].str.startswith("criterion")]
+    one, two = (plots.operating_point(s) for s in (shift, rows))
+    assert [line.get_xydata().tolist() for line in one.lines] == [line.get_xydata().tolist() for line in two.lines]

@@ -1,0 +1,219 @@
+"""Pictures of agreement show what the measures say."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from judgestats import published
+from judgestats.errors import DesignError
+from judgestats.metrics import agreement
+from judgestats.reporting import plots
+from judgestats.reporting.plots.canvas import PALETTE
+from judgestats.reporting.plots.levels import LEVELS
+from registry import scores, single_scores
+
+FEW = {"n_resamples": 50}
+
+LONG = [f"organisation/judge-{i}-with-quite-a-long-name-for-an-axis" for i in range(8)]
+
+
+def drawn(axes):
+    """The picture can be drawn in full."""
+    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
+    return axes
+
+
+def marks(ax, shape="o", color=None):
+    """(x, y, filled) of the single markers of this shape."""
+    lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
+    lines = [m for m in lines if color is None or m.get_color() == color]
+    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
+
+
+def whiskers(ax, color=PALETTE[0]):
+    """Ends of the horizontal intervals of this colour."""
+    lines = [m for m in ax.lines if m.get_marker() == "None" and m.get_color() == color and len(m.get_xdata()) == 2]
+    return [tuple(map(float, m.get_xdata())) for m in lines if m.get_ydata()[0] == m.get_ydata()[1]]
+
+
+def names(ax):
+    return [t.get_text() for t in ax.get_yticklabels()]
+
+
+def texts(ax):
+    return [t.get_text() for t in ax.texts]
+
+
+def legend(ax):
+    return [t.get_text() for t in ax.get_legend().get_texts()]
+
+
+def lost(result, *where):
+    """The result without numbers in these rows."""
+    result = result.copy()
+    result.loc[list(where), ["estimate", "conf_low", "conf_high"]] = np.nan
+    return result
+
+
+# ---------------------------------------------------------------- levels
+
+
+@pytest.fixture(scope="module")
+def levels():
+    halves = scores().assign(domain=lambda t: np.where(t["item"] < "i4", "law", "art"))
+    return agreement.agreement_levels(halves, by="domain", **FEW)
+
+
+def test_agreement_levels_have_three_points_a_group_and_the_gaps_beside_them(levels):
+    ax = drawn(plots.agreement_levels(levels))
+    assert names(ax) == ["art", "law"]
+    for term, (_, color) in LEVELS.items():
+        wanted = levels.loc[levels["term"] == term]
+        found = marks(ax, color=color)
+        np.testing.assert_allclose([f[0] for f in found], wanted["estimate"])
+        assert [round(f[1]) for f in found] == [0, 1]
+        np.testing.assert_allclose(whiskers(ax, color), wanted[["conf_low", "conf_high"]])
+    gap = levels.loc[levels["term"] == "gap_sample_icc", "estimate"].iloc[1]
+    assert any(t.startswith(f"{'+' if gap > 0 else '−'}{abs(gap):.2f}  [") for t in texts(ax))
+    assert {"ρ − r", "r − ICC"} <= set(texts(ax))
+
+
+def test_agreement_levels_of_nothing_are_refused_and_gaps_are_not_made_up(levels):
+    only = levels[~levels["term"].str.startswith("gap") & (levels["domain"] == "art")]
+    assert texts(drawn(plots.agreement_levels(only))) == ["ρ − r", "r − ICC"]
+    with pytest.raises(DesignError, match="agreement_levels"):
+        plots.agreement_levels(lost(levels, *levels.index))
+
+
+def test_icc_draws_the_forms_asked_for():
+    result = agreement.icc(scores(), by="system")
+    ax = drawn(plots.icc(result))
+    wanted = result[result["term"] == "ICC(2,1)"]
+    assert [m[:2] for m in marks(ax)] == [(v, i) for i, v in enumerate(wanted["estimate"])]
+    assert names(ax) == list("abcd")
+    both = drawn(plots.icc(result, forms=["ICC(3,1)", "ICC(1,k)"]))
+    assert [m[0] for m in marks(both)] == list(result.loc[result["term"] == "ICC(3,1)", "estimate"])
+    assert [m[0] for m in marks(both, "s")] == list(result.loc[result["term"] == "ICC(1,k)", "estimate"])
+    assert legend(both) == ["ICC(3,1)", "ICC(1,k)"]
+    with pytest.raises(DesignError, match=r"ICC\(9,1\)"):
+        plots.icc(result, forms=["ICC(2,1)", "ICC(9,1)"])
+
+
+def test_icc_cuts_long_intervals_off_with_an_arrow():
+    rows = pd.DataFrame({"term": "ICC(2,1)", "estimate": [0.4], "conf_low": [-np.inf], "conf_high": [0.8]})
+    ax = drawn(plots.icc(rows))
+    assert names(ax) == ["all"]
+    assert any(m.get_marker() == "<" for m in ax.lines)
+    assert ax.get_xlim()[0] >= -1.2
+
+
+# ---------------------------------------------------------------- quality
+
+
+def test_quality_agreement_puts_each_system_at_its_numbers_in_the_colour_of_its_tier():
+    table = published.load("consensus_illusion/table9")
+    result = agreement.quality_agreement(table, within="tier")
+    ax = drawn(plots.quality_agreement(table, result))
+    for i, tier in enumerate(dict.fromkeys(table["tier"])):
+        here = table[table["tier"] == tier]
+        np.testing.assert_allclose(ax.collections[i].get_offsets(), here[["mean_score", "r"]])
+        assert to_hex(ax.collections[i].get_facecolor()[0]) == PALETTE[i].lower()
+        rho = result.loc[result["tier"] == tier, "estimate"].item()
+        assert f"{tier} (ρ = {'−' if rho < 0 else '+'}{abs(rho):.2f})" in legend(ax)
+    assert any(t.startswith("ρ = −0.51 [") for t in texts(ax))
+    written = set(texts(ax)) & set(table["model"])
+    assert len(written) > 20
+    unwritten = len(table) - len([t for t in texts(ax) if not t.startswith("ρ") and "do not fit" not in t])
+    assert any(t.startswith(f"Names that do not fit: {unwritten}.") for t in texts(ax)) == (unwritten > 0)
+
+
+def test_quality_agreement_counts_what_lacks_a_number():
+    table = pd.DataFrame({"system": list("abc"), "mean_score": [5.0, 6.0, np.nan], "r": [0.8, 0.7, 0.6]})
+    ax = drawn(plots.quality_agreement(table))
+    assert len(ax.collections[0].get_offsets()) == 2
+    assert any("numbers: 1." in t for t in texts(ax))
+    with pytest.raises(DesignError, match="No system"):
+        plots.quality_agreement(table.tail(1))
+    with pytest.raises(DesignError, match="nothing"):
+        plots.quality_agreement(table, score="nothing")
+
+
+# ---------------------------------------------------------------- judge by judge
+
+
+def test_kappa_matrix_is_symmetric_and_empty_on_the_diagonal():
+    result = agreement.kappa(single_scores())
+    ax = drawn(plots.kappa_matrix(result))
+    shown = ax.collections[0].get_array().filled(np.nan)
+    assert np.isnan(np.diag(shown)).all()
+    np.testing.assert_allclose(shown, shown.T)
+    np.testing.assert_allclose(shown[np.triu_indices(3, 1)], result["estimate"])
+    assert sorted(texts(ax)[:-1]) == sorted(2 * [f"{v:.2f}" for v in result["estimate"]])
+    assert (ax.collections[0].norm.vmin, ax.collections[0].norm.vmax) == (0, 1)
+
+
+def test_kappa_matrix_tells_unknown_from_absent_and_takes_correlations():
+    rows = pd.DataFrame({"judge": ["a", "a"], "other": ["b", "c"], "term": "kappa", "estimate": [-0.2, np.nan]})
+    ax = drawn(plots.kappa_matrix(rows))
+    assert texts(ax).count("n/a") == 2  # a and c; b and c were not compared
+    assert ax.collections[0].norm.vmin == -0.2
+    each = agreement.correlation(single_scores(), pairs="each", by="system")
+    with pytest.raises(DesignError, match="one group"):
+        plots.kappa_matrix(each)
+    assert "correlation" in texts(plots.kappa_matrix(each[each["system"] == "a"]))[-1]
+    with pytest.raises(DesignError, match="other"):
+        plots.kappa_matrix(rows.drop(columns="other"))
+
+
+def test_disagreement_has_shares_pairs_and_who_is_highest():
+    result = agreement.disagreement(scores(), **FEW)
+    one, two, three = drawn(plots.disagreement(result, title="apart"))
+    part = {t: result[result["term"] == t] for t in result["term"].unique()}
+    assert names(one) == ["spread > 2", "spread > 3", "spread > 4"]
+    np.testing.assert_allclose([p.get_width() for p in one.patches], part["share_above"]["estimate"])
+    assert names(two) == ["a – b", "a – c", "b – c"]
+    assert [m[0] for m in marks(two)] == list(part["mean_difference"]["estimate"])
+    assert whiskers(two) == list(
+        zip(part["mean_difference"]["conf_low"], part["mean_difference"]["conf_high"], strict=True)
+    )
+    assert names(three) == list("abc")
+    np.testing.assert_allclose([p.get_width() for p in three.patches], part["highest_shared"]["estimate"])
+    assert [m[0] for m in marks(three)] == list(part["highest_alone"]["estimate"])
+
+
+@pytest.mark.slow
+def test_disagreement_of_many_judges_keeps_all_pairs_apart():
+    base = scores().query("judge == 'a'")
+    many = pd.concat([base.assign(judge=j, score=base["score"] + i % 3) for i, j in enumerate(LONG)])
+    axes = drawn(plots.disagreement(agreement.disagreement(many, **FEW)))
+    assert len(set(names(axes[1]))) == 28
+    boxes = [t.get_window_extent() for t in axes[1].get_yticklabels()]
+    assert min(b.x0 for b in boxes) >= 0
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+    two = agreement.disagreement(scores(), by="system", **FEW)
+    with pytest.raises(DesignError, match="4 groups"):
+        plots.disagreement(two)
+
+
+def test_score_distribution_shows_mean_sd_and_ceiling():
+    result = agreement.score_distribution(scores(), **FEW)
+    left, right = drawn(plots.score_distribution(result))
+    part = {t: result[result["term"] == t] for t in result["term"].unique()}
+    assert [m[:2] for m in marks(left)] == [(v, i) for i, v in enumerate(part["mean"]["estimate"])]
+    mean, sd = (part[t]["estimate"].to_numpy() for t in ("mean", "sd"))
+    thin = [tuple(m.get_xdata()) for m in left.lines if m.get_linewidth() == 1.0 and len(m.get_xdata()) == 2]
+    np.testing.assert_allclose(thin, np.column_stack([mean - sd, mean + sd]))
+    assert whiskers(left) == list(zip(part["mean"]["conf_low"], part["mean"]["conf_high"], strict=True))
+    np.testing.assert_allclose([p.get_width() for p in right.patches], part["ceiling"]["estimate"])
+    assert texts(right) == ["top: the highest score seen"]
+
+
+def test_pictures_of_rows_draw_on_the_axes_given():
+    ax = Figure().add_subplot()
+    assert plots.icc(agreement.icc(scores(), by="system"), ax=ax) is ax
+    with pytest.raises(DesignError, match="3 panels"):
+        plots.disagreement(agreement.disagreement(scores(), **FEW), ax=ax)

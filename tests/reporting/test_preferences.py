@@ -1,0 +1,109 @@
+"""Pictures of people's preferences and of the reading of length show what the measures say."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from judgestats.errors import DesignError
+from judgestats.metrics import bias
+from judgestats.reporting import plots
+from judgestats.reporting.plots.canvas import PALETTE
+from judgestats.reporting.plots.preferences import ROLES
+from registry import lengths, people
+
+
+def drawn(axes):
+    """The picture can be drawn in full."""
+    (axes[0] if isinstance(axes, list) else axes).figure.savefig("/dev/null", format="png", dpi=40)
+    return axes
+
+
+def marks(ax, shape="o"):
+    """(x, y, filled) of the single markers of this shape."""
+    lines = [m for m in ax.lines if m.get_marker() == shape and len(m.get_xdata()) == 1]
+    return [(float(m.get_xdata()[0]), float(m.get_ydata()[0]), m.get_markerfacecolor() != "white") for m in lines]
+
+
+def whiskers(ax, color=PALETTE[0]):
+    """Ends of the horizontal intervals of this colour."""
+    lines = [m for m in ax.lines if m.get_marker() == "None" and m.get_color() == color and len(m.get_xdata()) == 2]
+    return [tuple(map(float, m.get_xdata())) for m in lines if m.get_ydata()[0] == m.get_ydata()[1]]
+
+
+def names(ax):
+    return [t.get_text() for t in ax.get_yticklabels()]
+
+
+def texts(ax):
+    return [t.get_text() for t in ax.texts]
+
+
+def legend(ax):
+    return [t.get_text() for t in ax.get_legend().get_texts()]
+
+
+# ---------------------------------------------------------------- people, and length
+
+
+def test_preference_gaps_show_people_then_judges():
+    result = bias.preference_gap(people(), humans=["ann", "bob"])
+    left, right = drawn(plots.preference_gaps(result, title="people"))
+    assert names(left) == ["people, pooled", "ann", "bob", "g", "h"]
+    rate, gap = (result[result["term"] == t] for t in ("rate", "gap"))
+    pooled = rate[rate["role"] == "people"].iloc[0]
+    assert marks(left, "D") == [(pooled["estimate"], 0.0, True)]
+    others = pd.concat([rate[rate["role"] == r] for r in ("person", "judge")])["estimate"]
+    assert [m[:2] for m in marks(left)] == [(v, i) for i, v in enumerate(others, start=1)]
+    assert [m[:2] for m in marks(right)] == [(v, i) for i, v in enumerate(gap["estimate"], start=3)]
+    band = left.patches[0]
+    assert (band.get_x(), band.get_x() + band.get_width()) == pytest.approx((pooled["conf_low"], pooled["conf_high"]))
+    agreement = result.loc[result["term"] == "annotator_agreement", "estimate"].item()
+    assert any(f"{agreement:.2f}" in t for t in texts(left))
+    assert set(ROLES) == {"people", "person", "judge"}
+
+
+def test_verbosity_bias_puts_each_judge_at_its_two_numbers():
+    result = bias.verbosity_bias(lengths())
+    ax = drawn(plots.verbosity_bias(result))
+    wide = result.pivot(index="judge", columns="term", values="estimate")
+    found = [*marks(ax), *marks(ax, "s")]
+    np.testing.assert_allclose([f[:2] for f in found], wide[["expansion_bias", "truncation_accuracy"]])
+    assert texts(ax)[:3] == ["verbose", "quality-sensitive", "indifferent"]
+    assert {"g", "h"} <= set(texts(ax))
+    ends = result[(result["judge"] == "g") & (result["term"] == "expansion_bias")][["conf_low", "conf_high"]]
+    assert tuple(ends.iloc[0]) in whiskers(ax)
+
+
+@pytest.mark.parametrize(("b", "right"), [(0.5, 0.9), (0.3, 0.6), (-0.5, 0.9), (0.1, 0.8), (0.1, 0.6), (-0.1, 0.3)])
+def test_the_regions_are_those_of_the_reading_of_the_points(b, right):
+    from judgestats.metrics.bias.verbosity import _point_reading
+
+    rows = pd.DataFrame({"judge": "g", "term": ["expansion_bias", "truncation_accuracy"], "estimate": [b, right]})
+    ax = plots.verbosity_bias(rows.assign(conf_low=rows["estimate"], conf_high=rows["estimate"], reading="undecided"))
+    shaded = ["verbose", "quality-sensitive", "indifferent"]
+    inside = [
+        name
+        for name, p in zip(shaded, ax.patches, strict=True)
+        if p.get_x() <= b <= p.get_x() + p.get_width() and p.get_y() <= right <= p.get_y() + p.get_height()
+    ]
+    assert inside == [_point_reading({"estimate": b}, {"estimate": right}, 0.2, 0.5, 0.75)]
+
+
+def test_verbosity_bias_is_hollow_where_undecided_and_names_who_is_absent():
+    rows = pd.DataFrame(
+        {"judge": ["g", "g", "h"], "term": ["expansion_bias", "truncation_accuracy", "expansion_bias"], "estimate": 0.5}
+    ).assign(conf_low=0.1, conf_high=0.9, reading="undecided")
+    ax = drawn(plots.verbosity_bias(rows))
+    assert [m[2] for m in marks(ax)] == [False]
+    assert any("not shown" in t and "h" in t for t in texts(ax))
+    many = pd.concat([rows.head(2).assign(judge=f"a judge with a long name {i}") for i in range(12)])
+    assert len(legend(drawn(plots.verbosity_bias(many)))) == 12
+
+
+def test_too_few_axes_are_refused():
+    result = bias.preference_gap(people(), humans=["ann", "bob"])
+    with pytest.raises(DesignError, match="2 panels"):
+        plots.preference_gaps(result, ax=Figure().add_subplot())
+    given = list(Figure().subplots(1, 2))
+    assert plots.preference_gaps(result, ax=given) == given

@@ -1,0 +1,191 @@
+"""Counting: by brute force, in every engine, a tally of a tally is itself, and counts that are none are refused."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import duckdb
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instrument import instrument_calls, suited
+from judgestats.errors import DesignError, SchemaError
+from judgestats.metrics.bias import bias_score, preference_gap, preference_rate
+from judgestats.schema import PATTERNS, tally
+from judgestats.schema.coding import codes_of, count
+from judgestats.schema.counting import units
+
+ENGINES = {
+    "pandas": lambda t: t,
+    "categories": lambda t: t.astype(dict.fromkeys(("judge", "item", "first", "second", "choice"), "category")),
+    "polars": pl.from_pandas,
+    "lazy polars": lambda t: pl.from_pandas(t).lazy(),
+    "arrow": lambda t: pl.from_pandas(t).to_arrow(),
+    "duckdb": duckdb.from_df,
+}
+
+CALL_AND_PAIR = [m for m, p in PATTERNS.items() if p.frame == "preferences"]
+
+
+@pytest.fixture(scope="module")
+def calls():
+    both = [instrument_calls(judge=j, seed=s, tasks=4) for j, s in (("g", 0), ("h", 1))]
+    return pd.concat(both, ignore_index=True)
+
+
+def named(data, measure):
+    """The control condition of a measure of changes."""
+    across = PATTERNS[measure].across
+    return str(data[across].iloc[0]) if across else None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("measure", CALL_AND_PAIR)
+def test_every_engine_counts_the_same(calls, measure, engine):
+    calls = suited(calls, measure)
+    want = tally(calls, measure, by="task", baseline=named(calls, measure))
+    got = tally(ENGINES[engine](calls), measure, by="task", baseline=named(calls, measure))
+    pd.testing.assert_frame_equal(got, want, check_dtype=False)
+    assert got.attrs == want.attrs
+
+
+@pytest.mark.parametrize("measure", CALL_AND_PAIR)
+def test_a_tally_of_a_tally_is_itself(calls, measure):
+    data = suited(calls, measure)
+    once = tally(data, measure, by="task", baseline=named(data, measure))
+    pd.testing.assert_frame_equal(tally(once, measure, by="task"), once)
+    assert tally(once, measure)["n"].sum() == once["n"].sum()
+
+
+def test_pairs_by_brute_force(calls):
+    want = Counter()
+    for (judge, _), pair in calls[calls["stimulus"] == "same_subset"].groupby(["judge", "item"]):
+        answers = pair.sort_values("first")["choice"].tolist()
+        want[(judge, *answers)] += 1
+    got = {tuple(r[:3]): r[3] for r in tally(calls, "delta0", cluster=False).itertuples(index=False)}
+    assert got == dict(want)
+
+
+def test_a_count_column_counts(calls):
+    heavy = calls.assign(n_identical=3)
+    pd.testing.assert_frame_equal(
+        tally(heavy, "dark_current"), tally(calls, "dark_current").assign(n=lambda t: 3 * t["n"]), check_dtype=False
+    )
+    assert tally(heavy, "delta0")["n"].sum() == 3 * tally(calls, "delta0")["n"].sum()
+
+
+def test_a_missing_order_and_an_invalid_call_are_patterns_of_their_own(calls):
+    equal = calls[calls["stimulus"] == "same_subset"].reset_index(drop=True)
+    equal.loc[0, "choice"] = "invalid"
+    got = tally(equal.drop(index=3), "delta0")
+    assert got["n"].sum() == tally(equal, "delta0")["n"].sum()
+    assert {"missing", "invalid"} <= {*got["forward"], *got["reverse"]}
+
+
+def test_units_are_the_tally_before_counting(calls):
+    one = units(calls, "delta0").groupby(["judge", "forward", "reverse"]).size().reset_index(name="n")
+    pd.testing.assert_frame_equal(one, tally(calls, "delta0", cluster=False), check_dtype=False)
+
+
+def test_row_order_does_not_matter(calls):
+    for measure in CALL_AND_PAIR:
+        data = suited(calls, measure)
+        mixed = data.sample(frac=1, random_state=1)
+        of = named(data, measure)
+        pd.testing.assert_frame_equal(tally(mixed, measure, baseline=of), tally(data, measure, baseline=of))
+
+
+def test_a_missing_group_is_a_group(calls):
+    some = calls.assign(language=np.where(calls["task"] == "t0", None, "en"))
+    assert tally(some, "dark_current", by="language")["n"].sum() == tally(calls, "dark_current")["n"].sum()
+
+
+def test_unknown_things_are_named(calls):
+    with pytest.raises(DesignError, match="Did you mean 'delta0'"):
+        tally(calls, "delta_0")
+    with pytest.raises(SchemaError, match="by='tsk'"):
+        tally(calls, "delta0", by="tsk")
+    with pytest.raises(DesignError, match="gold_agreement needs gold"):
+        tally(calls, "gold_agreement")
+    with pytest.raises(SchemaError, match="'n' is a count of calls"):
+        tally(pd.DataFrame({"judge": "g", "choice": ["tie"], "n": [-1]}), "dark_current")
+    with pytest.raises(SchemaError, match="'forward' has 'A'"):
+        tally(pd.DataFrame({"judge": "g", "forward": ["A"], "reverse": "tie", "n": [1]}), "delta0")
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 3), st.integers(0, 5)), min_size=1, max_size=40
+    )
+)
+def test_count_is_a_counter(rows):
+    table = pd.DataFrame(rows, columns=["x", "y", "w"])
+    want = Counter()
+    for x, y, w in rows:
+        want[(x, y)] += w
+    got = {(None if pd.isna(r.x) else r.x, r.y): r.n for r in count(table, ["x", "y"], "w").itertuples()}
+    assert got == dict(want)
+    codes = codes_of(table, ["x", "y"])
+    assert codes.size == len(want)
+    assert (codes.code[codes.first] == np.arange(codes.size)).all()
+
+
+@pytest.mark.parametrize("rows", [50, 150_000])
+def test_codes_of_small_and_large_tables_name_their_first_rows(rows):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.integers(0, 5, rows).astype(str), "y": rng.integers(0, 4, rows)})
+    codes = codes_of(table, ["x", "y"])
+    want = table.drop_duplicates()
+    assert codes.size == len(want)
+    np.testing.assert_array_equal(codes.first, want.index)
+    named = table.iloc[codes.first].reset_index(drop=True).iloc[codes.code].reset_index(drop=True)
+    pd.testing.assert_frame_equal(named, table)
+
+
+def random_calls(n: int = 40, judges: str = "gh", seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame([(j, f"i{i}") for j in judges for i in range(n)], columns=["judge", "item"])
+    size = len(table)
+    return table.assign(
+        first="x",
+        second="y",
+        choice=rng.choice(["first", "second", "tie", "invalid"], size, p=[0.4, 0.3, 0.2, 0.1]),
+        target="x",
+        topic=[f"t{i % 3}" for i in range(size)],
+        length_first=rng.integers(1, 9, size).astype(float),
+        length_second=rng.integers(1, 9, size).astype(float),
+        strength=rng.random(size),
+    )
+
+
+# ---------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize("n", [-1.0, None, "x", math.inf])
+def test_a_count_that_is_none_is_refused(n: object) -> None:
+    bad = random_calls().assign(n_identical=1.0).astype({"n_identical": object})
+    bad.loc[3, "n_identical"] = n
+    bad = bad if isinstance(n, str) else bad.astype({"n_identical": float})
+    measures = [bias_score, preference_rate, lambda d: preference_rate(d, graded=True)]
+    for measure in [*measures, lambda d: preference_gap(d, humans=["h"])]:
+        with pytest.raises(SchemaError, match="'n_identical' is a count of calls"):
+            measure(bad)
+    if n is None:
+        with pytest.raises(SchemaError, match="'n_identical' is a count of calls"):
+            bias_score(pl.from_pandas(bad).lazy())
+
+
+@pytest.mark.parametrize("n", [-1, None])
+def test_a_lazy_count_that_is_none_is_refused(n: int | None) -> None:
+    wrong = pl.when(pl.col("item") == "i3").then(n).otherwise(2)
+    data = pl.from_pandas(random_calls()).with_columns(n_identical=wrong)
+    with pytest.raises(SchemaError, match="'n_identical' is a count of calls"):
+        tally(data.lazy(), "position_bias")
+    whole = tally(data.with_columns(n_identical=pl.lit(2)).lazy(), "position_bias")
+    assert nw.from_native(whole)["n"].sum() == 160

@@ -1,0 +1,55 @@
+"""Tests mirror modules: tests/<room>/test_<module>.py is about src/judgestats/<room>/.../<module>.py."""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "judgestats"
+
+#: What is about no single module, and why.
+NO_MODULE = {
+    "real": "public verdicts, by data set",
+    "fuzz": "many modules at a time, on random input",
+    "test_docs.py": "the pages of docs",
+    "test_layout.py": "this file",
+    "test_notebooks.py": "the notebooks",
+    "test_properties.py": "one property, every measure",
+    "test_public_names.py": "the names of the package",
+    "design/test_coverage_small.py": "the study in docs/coverage.md, in a small size",
+    "design/test_coverage_table.py": "the study in docs/coverage.md, as committed",
+    "design/test_recovery.py": "every measure of simulated judges",
+    "design/test_recovery_agreement.py": "every measure of simulated judges",
+    "design/test_recovery_bias.py": "every measure of simulated judges",
+    "models/test_coverage_models.py": "the study in docs/coverage.md",
+    "models/bayes/test_calibration.py": "the study in docs/calibration.md",
+    "models/bayes/test_smoke.py": "every Bayesian model once",
+    "published/test_audit_can_fail.py": "every check of every paper",
+    "published/test_audit_mutations.py": "every printed number of every paper",
+    "published/test_consensus_illusion.py": "a paper",
+    "published/test_consensus_illusion_audit.py": "a paper",
+    "published/test_dark_current_audit.py": "a paper",
+    "published/test_debiasing.py": "a paper",
+    "published/test_debiasing_audit.py": "a paper",
+    "published/test_merchant_risk_audit.py": "a paper",
+    "published/test_rationalization.py": "a paper",
+    "published/test_rationalization_audit.py": "a paper",
+    "published/test_reproduction.py": "two papers",
+    "published/test_transcription.py": "the printed tables",
+    "published/test_wheel.py": "the built distribution",
+}
+FILES = sorted(path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if NO_MODULE.keys().isdisjoint((str(p), p.parts[0]))], ids=str)
+def test_a_file_of_tests_is_named_after_a_module(path):
+    room = SOURCE / path.parent
+    name = path.stem.removeprefix("test_")
+    below = "**/" if path.parent.name else ""
+    modules = {found.stem for found in room.glob(f"{below}*.py")}
+    modules |= {found.parent.name for found in room.glob(f"{below}__init__.py")}
+    assert name in modules, f"{room.relative_to(SOURCE.parents[1])} has no module {name}: rename {path}, or say why not"
+
+
+def test_what_is_about_no_module_is_there():
+    assert [name for name in NO_MODULE if not (TESTS / name).exists()] == []
