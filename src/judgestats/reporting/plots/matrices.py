@@ -13,19 +13,7 @@ from matplotlib.patches import Rectangle
 from judgestats.errors import DesignError
 from judgestats.metrics import consensus
 from judgestats.reporting.formatting import number, signed
-from judgestats.reporting.plots.canvas import (
-    INK,
-    MUTED,
-    SMALL,
-    TEXT,
-    is_dark,
-    label_width,
-    named,
-    new_axes,
-    require,
-    shortened,
-    whose,
-)
+from judgestats.reporting.plots import canvas
 
 #: Below (blue), at (near white) and above (red); the ends as in ColorBrewer's RdBu, safe for colour-blind readers.
 DIVERGING = LinearSegmentedColormap.from_list(
@@ -119,7 +107,7 @@ def deviation_matrix(
     DesignError
         If there is no deviation, or two of one judge and system: pass one condition or criterion at a time.
     """
-    require(deviations, "judge", "system", "term", "estimate")
+    canvas.require(deviations, "judge", "system", "term", "estimate")
     here = deviations[deviations["term"] == "deviation"]
     if not here["estimate"].notna().any():
         raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
@@ -147,16 +135,16 @@ def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | No
         return scores.astype(float), None, {}
     if "estimate" not in scores.columns:
         scores = consensus.score_matrix(scores)
-    require(scores, "judge", "system", "estimate")
+    canvas.require(scores, "judge", "system", "estimate")
     here = scores[scores["term"] == "score"] if "term" in scores.columns else scores
     spread = _wide(here, "sd") if "sd" in here.columns and here["sd"].notna().any() else None
-    judges = dict(zip(whose(here), here["judge"].astype(str), strict=True))
+    judges = dict(zip(canvas.whose(here), here["judge"].astype(str), strict=True))
     return _wide(here, "estimate"), spread, judges
 
 
 def _wide(table: pd.DataFrame, value: str) -> pd.DataFrame:
     groups = [c for c in table.columns if c != "own"]
-    table = table.assign(who=whose(table[groups]), system=table["system"].astype(str))
+    table = table.assign(who=canvas.whose(table[groups]), system=table["system"].astype(str))
     twice = table.duplicated(["who", "system"])
     if twice.any():
         judge, system = table.loc[twice, ["who", "system"]].iloc[0]
@@ -192,9 +180,14 @@ def heat(
     """Draw a heat map: numbers in cells, told by `told`, coloured by `colored`; a frame where `own`."""
     rows, columns = values.shape
     with_numbers = rows * columns <= MOST_NUMBERS
-    across, down = shortened(values.columns, 24), shortened(values.index, 30)
+    across, down = canvas.shortened(values.columns, 24), canvas.shortened(values.index, 30)
     crowded = max(map(len, across)) > (9 if with_numbers else 3)
-    ax = _room(ax, across, down, (0.78, 0.42) if with_numbers else (0.32, 0.24), crowded)
+    # axes with room for cells of this size and for the labels, which are slanted where they are crowded
+    cell = (0.78, 0.42) if with_numbers else (0.32, 0.24)
+    over = 0.85 * canvas.label_width(across) if crowded else 0.0  # slanted labels run beyond the last column
+    cells = cell[0] * len(across)
+    width = 0.8 + canvas.label_width(down) + cells + max(over, 2.6 - cells)
+    ax = canvas.new_axes(ax, width, 0.9 + 0.62 * over + cell[1] * len(down))
     shown = np.ma.masked_invalid(colored.to_numpy(float))
     ax.pcolormesh(
         np.arange(columns + 1), np.arange(rows + 1), shown, cmap=colors, norm=norm, edgecolors="white", linewidth=1.0
@@ -205,7 +198,9 @@ def heat(
             for j in range(columns):
                 _cell(ax, i, j, values.iat[i, j], colored.iat[i, j], colors, norm, told, spread)
     for i, j in zip(*np.nonzero(own.to_numpy()), strict=True):
-        ax.add_patch(Rectangle((j + 0.03, i + 0.03), 0.94, 0.94, fill=False, edgecolor=INK, linewidth=1.8, zorder=5))
+        ax.add_patch(
+            Rectangle((j + 0.03, i + 0.03), 0.94, 0.94, fill=False, edgecolor=canvas.INK, linewidth=1.8, zorder=5)
+        )
     ax.set(xticks=np.arange(columns) + 0.5, yticks=np.arange(rows) + 0.5, xlim=(0, columns), ylim=(rows, 0))
     ax.xaxis.tick_top()
     slant = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"} if crowded else {}
@@ -213,31 +208,30 @@ def heat(
     ax.set_yticklabels(down)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    named(ax, "", "", title)
+    canvas.named(ax, "", "", title)
     return ax
-
-
-def _room(ax: Any, across: list[str], down: list[str], cell: tuple[float, float], crowded: bool) -> Any:
-    """Axes with room for cells of this size and for the labels, which are slanted where they are crowded."""
-    over = 0.85 * label_width(across) if crowded else 0.0  # slanted labels run beyond the last column
-    cells = cell[0] * len(across)
-    width = 0.8 + label_width(down) + cells + max(over, 2.6 - cells)
-    return new_axes(ax, width, 0.9 + 0.62 * over + cell[1] * len(down))
 
 
 def _cell(
     ax: Any, i: int, j: int, value: float, shade: float, colors: Colormap, norm: Normalize, told: Any, spread: Any
 ) -> None:
     if np.isnan(value):
-        ax.text(j + 0.5, i + 0.5, "n/a", ha="center", va="center", fontsize=SMALL, color=MUTED)
+        ax.text(j + 0.5, i + 0.5, "n/a", ha="center", va="center", fontsize=canvas.SMALL, color=canvas.MUTED)
         return
-    ink = "white" if is_dark(colors(norm(shade))) else INK
+    ink = "white" if canvas.is_dark(colors(norm(shade))) else canvas.INK
     sd = np.nan if spread is None else spread.iat[i, j]
     middle = i + (0.5 if np.isnan(sd) else 0.38)
-    ax.text(j + 0.5, middle, told(value, 2), ha="center", va="center", fontsize=TEXT - 0.5, color=ink)
+    ax.text(j + 0.5, middle, told(value, 2), ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink)
     if not np.isnan(sd):
         ax.text(
-            j + 0.5, i + 0.74, f"± {number(sd, 2)}", ha="center", va="center", fontsize=SMALL - 1, color=ink, alpha=0.85
+            j + 0.5,
+            i + 0.74,
+            f"± {number(sd, 2)}",
+            ha="center",
+            va="center",
+            fontsize=canvas.SMALL - 1,
+            color=ink,
+            alpha=0.85,
         )
 
 
@@ -251,7 +245,7 @@ def _told_below(ax: Any, text: str, own: pd.DataFrame) -> None:
         textcoords="offset points",
         va="top",
         ha="left",
-        fontsize=SMALL,
-        color=MUTED,
+        fontsize=canvas.SMALL,
+        color=canvas.MUTED,
     )
-    ax.set_ylabel("judge", fontsize=TEXT, color=MUTED)
+    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)
