@@ -119,7 +119,7 @@ def test_plans_and_seeds_of_a_wrong_kind():
             simulate(plan(), judge, seed)
         with pytest.raises(DesignError, match="seed="):
             answer_probabilities(plan(), judge, seed=seed)
-    with pytest.raises(DesignError, match=r"asks judge 1, who .* are text"):
+    with pytest.raises(DesignError, match=r"asks judge 1, which .* are text"):
         simulate(plan(judge=1), {"1": {}})
     with pytest.raises(DesignError, match="Give properties"):
         simulate(plan(), {"g": None})

@@ -1,6 +1,6 @@
-"""Before the judges are asked: judges with planted properties, and what they answer to a plan (:func:`simulate`).
+"""Simulated judges with planted properties, and their answers to a plan (:func:`simulate`).
 
-The room sits beside ``published``: it may import metrics, schema, results, kernels and errors.
+May import metrics, schema, results, kernels and errors; independent of ``published``.
 """
 
 from judgestats.design.judges import Judge

@@ -1,4 +1,4 @@
-"""Where the variance of scores comes from, and how many judges are enough."""
+"""Variance components of scores, and decision studies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judgestats.errors import DesignError
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.bars import stack
 
-#: Component -> colour; interactions are lighter. Others take what is left.
+#: Component -> colour; interactions are lighter. Other components take `_OTHERS` in turn.
 COLORS = {
     "judge": "#D55E00",
     "system": "#0072B2",
@@ -50,7 +50,7 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     Returns
     -------
     matplotlib.axes.Axes
-        Shares below 0.055 have no number. Components that the design cannot tell, or that were set to 0, are named
+        Shares below 0.055 have no number. Components that are not identifiable, or were set to 0, are named
         below.
 
     Raises
@@ -69,7 +69,9 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     here = canvas.chosen(components, known, "share", source="variance_components")
     here = here.assign(_row=canvas.names_of(here), term=here["term"].astype(str))
     if not here["share"].notna().any():
-        raise DesignError("No component has a share to draw: the design cannot tell any of them.")
+        raise DesignError(
+            "No component has a share to draw: none is identifiable. Give ratings that cross the factors."
+        )
     canvas.one_row_each(here, ["_row", "term"])
     labels = canvas.distinct(here["_row"])
     wide = here.set_index(["_row", "term"])["share"].astype(float).unstack().reindex(index=labels, columns=known)
@@ -86,11 +88,11 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     shown = stack(ax, wide, classes)
     canvas.legend_above(ax, [Patch(color=color, label=label) for label, color in shown.values()], columns)
     canvas.named(ax, "share of the variance", title=title, pad=10 + 15 * lines)
-    told = wide[wide.notna().any(axis=1)]
-    untold = [t.replace(":", " × ") for t in known if told[t].isna().any()]
-    nothing = [t.replace(":", " × ") for t in known if t not in used and told[t].notna().all()]
-    remarks = [f"0: {', '.join(nothing)}"] if nothing else []
-    remarks += [f"not told by every design: {', '.join(untold)}"] if untold else []
+    estimated = wide[wide.notna().any(axis=1)]
+    unknown = [t.replace(":", " × ") for t in known if estimated[t].isna().any()]
+    zero = [t.replace(":", " × ") for t in known if t not in used and estimated[t].notna().all()]
+    remarks = [f"0: {', '.join(zero)}"] if zero else []
+    remarks += [f"not identifiable in every design: {', '.join(unknown)}"] if unknown else []
     if remarks:
         canvas.below(ax, "\n".join(remarks))
     return ax
@@ -113,7 +115,7 @@ def decision_study(study: pd.DataFrame, *, wanted: float = 0.8, ax: Any = None, 
     Returns
     -------
     list of matplotlib.axes.Axes
-        The smallest numbers that are enough are ringed, where they are drawn, and written into the legend. Where
+        The smallest numbers that reach the target are ringed, where they are drawn, and given in the legend. Where
         judges do not vary, the first facet that does is along the axis.
 
     Raises
@@ -152,7 +154,6 @@ def decision_study(study: pd.DataFrame, *, wanted: float = 0.8, ax: Any = None, 
         values = here[along].to_numpy(float)
         found = np.unique(values[np.isfinite(values)])
         panel.set_xticks(found if found.size <= 10 else found[:: -(-found.size // 8)])
-        panel.set_title(_TERMS[term], fontsize=canvas.TEXT, color=canvas.INK, loc="left")
         canvas.named(panel, f"number of {along}", "reliability" if panel is axes[0] else "")
         panel.set_title(_TERMS[term], fontsize=canvas.TEXT, color=canvas.INK, loc="left")
     end = axes[0].get_xlim()[1]
@@ -201,10 +202,10 @@ def _legend(ax: Any, study: pd.DataFrame, terms: list[str], lines: list[str], al
     known = False
     for i, line in enumerate(lines):
         enough = [_enough(study, t, along, line) for t in terms]
-        told = " / ".join("—" if np.isnan(k) else "∞" if np.isinf(k) else f"{k:g}" for k in enough)
+        numbers = " / ".join("—" if np.isnan(k) else "∞" if np.isinf(k) else f"{k:g}" for k in enough)
         known = known or bool(np.isfinite(enough).any())
         name = "" if line == "all" else line
-        label = f"{name}: {told}" if name and not np.isnan(enough).all() else name or told
+        label = f"{name}: {numbers}" if name and not np.isnan(enough).all() else name or numbers
         keys.append(
             Line2D(
                 [],

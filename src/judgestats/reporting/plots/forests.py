@@ -68,9 +68,7 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     found = [_LIMIT.search(str(f)) for f in here["flag"]]
     for i, (row, marked) in enumerate(zip(here.to_dict("records"), found, strict=True)):
         color = FLAGGED if marked else canvas.PALETTE[0]
-        # two points and what joins them, hollow before and filled after
-        before = row["before"]
-        after = row["after"]
+        before, after = row["before"], row["after"]
         if np.isfinite([before, after]).all():
             ax.plot([before, after], [i] * 2, color=color, linewidth=2.0, alpha=0.45, zorder=2)
         if np.isfinite(before):
@@ -163,7 +161,7 @@ def _pairs(ax: Any, table: pd.DataFrame, labels: list[str], ends: list[str]) -> 
 
 # ---- Estimates with their intervals, a row a judge -------------------------------------------------------------------
 
-#: What tells the rows of a term apart as a panel of its own, and as a row of its own (with what stands before it).
+#: Columns whose values make separate panels of a term, and those that make separate rows (with the text before them).
 _FACETS = ("section", "vacuum_kind", "stimulus", "delta", "detail")
 _ROWS = {"system": " on ", "item": " · ", "criterion": " · "}
 
@@ -173,7 +171,7 @@ def forest(
 ) -> Any:
     """Draw estimates with their intervals, a row a judge, a panel a term.
 
-    Where that leaves several points that nothing tells apart, there is a panel for each section, step, kind of vacuum
+    Where several points would share a place, there is a panel for each section, step, kind of vacuum
     or other detail of a term, and a row for each system, item or criterion of a judge (``judge on system``).
 
     Parameters
@@ -208,7 +206,7 @@ def forest(
     table = canvas.terms(estimates, *dict.fromkeys(estimates["term"]), needed=False)
     if table.empty:
         raise DesignError("There is no estimate to draw. Give at least one row.")
-    table = _told_apart(table)
+    table = _rows_and_panels(table)
     rows = [
         label
         for judge in canvas.order_of(estimates)
@@ -232,8 +230,8 @@ def forest(
     return panels[0] if len(panels) == 1 else list(panels)
 
 
-def _told_apart(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the label of their line and the rest of the name of their panel, for each term."""
+def _rows_and_panels(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the label of each row, and the part of its panel's name after the term."""
     row, facet = table["who"].astype(object).copy(), pd.Series("", index=table.index, dtype=object)
     for _, here in table.groupby("term", sort=False):
         for column, between in _ROWS.items():
@@ -264,12 +262,7 @@ def _panels(ax: Any, shown: list[str], judges: list[str]) -> list[Any]:
         width = 0.3 + canvas.label_width(canvas.shortened(judges, 34)) + max(5.2, 2.35 * len(shown))
         figure = Figure(figsize=(width, height), layout="constrained")
         return [canvas.new_axes(a, 0, 0) for a in figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]]
-    panels = list(np.ravel(np.asarray(ax, dtype=object)))
-    if len(panels) != len(shown):
-        raise DesignError(
-            f"forest has {len(shown)} panels ({', '.join(shown)}) and got {len(panels)} axes. Give one for each."
-        )
-    return [canvas.new_axes(p, 0, 0) for p in panels]
+    return canvas.panels(ax, shown, [], wide=[])
 
 
 def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first: bool) -> None:

@@ -195,9 +195,9 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     canvas.beside(ax, None, "b", 30.0, ha="right")
     canvas.beside(ax, None, "c", 62.0, ha="right")
     after = canvas.distinct(here["adjustment"].dropna()) if "adjustment" in here.columns else []
-    told = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
+    survives = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
     canvas.legend_above(
-        ax, [canvas.key(told, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)], 2
+        ax, [canvas.key(survives, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)], 2
     )
     base = " or ".join(map(str, canvas.distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
     canvas.named(ax, f"gain in accuracy over {canvas.literal(base or 'the baseline')}, points", title=title, pad=24)
@@ -252,11 +252,11 @@ def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None,
     ax.set_ylim(value.min() - margin, value.max() + 1.3 * margin)
     if cost.min() > 0 and cost.max() / cost.min() > LOG_FROM:
         ax.set_xscale("log")
-        room = (cost.max() / cost.min()) ** 0.09
-        ax.set_xlim(cost.min() / room, cost.max() * room)
+        pad = (cost.max() / cost.min()) ** 0.09
+        ax.set_xlim(cost.min() / pad, cost.max() * pad)
     else:
-        room = 0.09 * float(np.ptp(cost)) or 0.5 * float(cost.max()) or 0.5
-        ax.set_xlim(cost.min() - room, cost.max() + room)
+        pad = 0.09 * float(np.ptp(cost)) or 0.5 * float(cost.max()) or 0.5
+        ax.set_xlim(cost.min() - pad, cost.max() + pad)
     keys = _fronts(ax, here)
     all_labelled = len(here) <= MOST_LABELS
     labelled = here if all_labelled else here[here["on_front"].astype(bool)]
@@ -266,7 +266,7 @@ def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None,
     canvas.legend_above(ax, keys, 3)
     canvas.named(ax, "cost" + (" (log scale)" if ax.get_xscale() == "log" else ""), "value", title, pad=24)
     remarks = [] if all_labelled else ["Labelled: configurations on the front."]
-    remarks += [f"No room for: {', '.join(left)}."] if left else []
+    remarks += [f"Labels that do not fit: {', '.join(left)}."] if left else []
     remarks += [f"Without cost or value: {', '.join(canvas.shortened(absent))}."] if absent else []
     if remarks:
         canvas.note(ax, " ".join(remarks))

@@ -1,4 +1,4 @@
-"""How far judges agree: on systems, on items, on scores; by ICC; and with the quality of systems."""
+"""Agreement of judges: on systems, items and scores, by ICC, and against the quality of systems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judgestats.reporting.formatting import in_words, number, signed
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
 
-# ---- Judge by judge: agreement of each pair, how far apart they are, how they use the scale --------------------------
+# ---- Judge by judge: pairwise agreement, differences, use of the scale -----------------------------------------------
 
 #: Term -> text below the matrix.
 _TERMS = {"kappa": "Cohen's κ", "r": "correlation r", "rho": "rank correlation ρ", "ac1": "Gwet's AC1"}
@@ -235,7 +235,7 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     return [left, right]
 
 
-# ---- How far judges agree: on systems, on items, on scores; by ICC; and with the quality of systems ------------------
+# ---- Levels of agreement, ICC, and agreement against the quality of systems ------------------------------------------
 
 #: Term -> label and colour, from the coarsest level to the finest.
 LEVELS = {
@@ -452,10 +452,10 @@ def quality_agreement(
             within,
         )
     left = _names(ax, here, x, y)
-    told = f"ρ{known['']}" if "" in known else ""
-    if told:
+    overall = f"ρ{known['']}" if "" in known else ""
+    if overall:
         ax.annotate(
-            told,
+            overall,
             (1, 1),
             (-4, 4),
             xycoords="axes fraction",
@@ -470,7 +470,7 @@ def quality_agreement(
         canvas.literal(score.replace("_", " ")),
         f"agreement of the judges (mean {canvas.literal(agreement)})",
         title,
-        pad=18 if told else 6,
+        pad=18 if overall else 6,
     )
     lost = len(table) - len(here)
     remarks = [f"Names that do not fit: {len(left)}."] if left else []
@@ -494,11 +494,13 @@ def _rho(result: pd.DataFrame | None, within: str) -> dict[str, str]:
         return {}
     here = canvas.chosen(result, ["spearman"], "conf_low", "conf_high", source="quality_agreement")
     names = here[within].astype(object).where(here[within].notna(), "") if within in here.columns else [""] * len(here)
-    told = {}
+    texts = {}
     for name, row in zip(names, here.to_dict("records"), strict=True):
         if np.isfinite(row["estimate"]):
             p = f", p = {number(row['p_value'], 3)}" if np.isfinite(row.get("p_value", np.nan)) else ""
-            told[str(name)] = f" = {signed(row['estimate'])} [{signed(row['conf_low'])}, {signed(row['conf_high'])}]{p}"
+            texts[str(name)] = (
+                f" = {signed(row['estimate'])} [{signed(row['conf_low'])}, {signed(row['conf_high'])}]{p}"
+            )
         else:
-            told[str(name)] = " n/a"
-    return {k: v if k == "" else f" (ρ{v.split(' [')[0]})" for k, v in told.items()}
+            texts[str(name)] = " n/a"
+    return {k: v if k == "" else f" (ρ{v.split(' [')[0]})" for k, v in texts.items()}

@@ -1,4 +1,4 @@
-"""Who gave whom what: scores and deviations as heat maps, a judge's own system in a frame."""
+"""Heat maps of scores and deviations by judge and system, with each judge's own system framed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def score_matrix(
     ax: Any = None,
     title: str | None = None,
 ) -> Any:
-    """Draw what each judge gave each system.
+    """Draw the scores of each system by each judge.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def score_matrix(
     shade : {'rank', 'score'}
         Colour by the judge's ranking of the systems, as the merchant_risk paper does, or by the score.
     identity : mapping of str to str, optional
-        System -> judge, where a judge's own system bears another name.
+        System -> judge, where a judge's own system has another name.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional
@@ -77,15 +77,15 @@ def score_matrix(
         low, high = low - 1.0, high + 1.0
     own = _own(values, judges, identity)
     ax = heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread)
-    told = "dark: the judge ranks the system high" if shade == "rank" else "dark: high score"
-    _told_below(ax, told, own)
+    meaning = "dark: the judge ranks the system high" if shade == "rank" else "dark: high score"
+    _legend_below(ax, meaning, own)
     return ax
 
 
 def deviation_matrix(
     deviations: pd.DataFrame, *, limit: float | None = None, ax: Any = None, title: str | None = None
 ) -> Any:
-    """Draw how far each judge is from the consensus on each system: blue below, red above.
+    """Draw the deviation of each judge from the consensus on each system: blue below, red above.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def deviation_matrix(
         else _own(values, {}, None)
     )
     ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None)
-    _told_below(ax, "blue: below the consensus · red: above", own)
+    _legend_below(ax, "blue: below the consensus · red: above", own)
     return ax
 
 
@@ -174,16 +174,15 @@ def heat(
     own: pd.DataFrame,
     ax: Any,
     title: str | None,
-    told: Any,
+    formatted: Any,
     spread: pd.DataFrame | None,
 ) -> Any:
-    """Draw a heat map: numbers in cells, told by `told`, coloured by `colored`; a frame where `own`."""
+    """Draw a heat map: numbers in cells (as `formatted` writes them), coloured by `colored`; framed where `own`."""
     rows, columns = values.shape
     with_numbers = rows * columns <= MOST_NUMBERS
     across, down = canvas.shortened(values.columns, 24), canvas.shortened(values.index, 30)
     crowded = max(map(len, across)) > (9 if with_numbers else 3)
-    # axes with room for cells of this size and for the labels, which are slanted where they are crowded
-    cell = (0.78, 0.42) if with_numbers else (0.32, 0.24)
+    cell = (0.78, 0.42) if with_numbers else (0.32, 0.24)  # inches
     over = 0.85 * canvas.label_width(across) if crowded else 0.0  # slanted labels run beyond the last column
     cells = cell[0] * len(across)
     width = 0.8 + canvas.label_width(down) + cells + max(over, 2.6 - cells)
@@ -196,7 +195,7 @@ def heat(
     if with_numbers:
         for i in range(rows):
             for j in range(columns):
-                _cell(ax, i, j, values.iat[i, j], colored.iat[i, j], colors, norm, told, spread)
+                _cell(ax, i, j, values.iat[i, j], colored.iat[i, j], colors, norm, formatted, spread)
     for i, j in zip(*np.nonzero(own.to_numpy()), strict=True):
         ax.add_patch(
             Rectangle((j + 0.03, i + 0.03), 0.94, 0.94, fill=False, edgecolor=canvas.INK, linewidth=1.8, zorder=5)
@@ -213,7 +212,7 @@ def heat(
 
 
 def _cell(
-    ax: Any, i: int, j: int, value: float, shade: float, colors: Colormap, norm: Normalize, told: Any, spread: Any
+    ax: Any, i: int, j: int, value: float, shade: float, colors: Colormap, norm: Normalize, formatted: Any, spread: Any
 ) -> None:
     if np.isnan(value):
         ax.text(j + 0.5, i + 0.5, "n/a", ha="center", va="center", fontsize=canvas.SMALL, color=canvas.MUTED)
@@ -221,7 +220,7 @@ def _cell(
     ink = "white" if canvas.is_dark(colors(norm(shade))) else canvas.INK
     sd = np.nan if spread is None else spread.iat[i, j]
     middle = i + (0.5 if np.isnan(sd) else 0.38)
-    ax.text(j + 0.5, middle, told(value, 2), ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink)
+    ax.text(j + 0.5, middle, formatted(value, 2), ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink)
     if not np.isnan(sd):
         ax.text(
             j + 0.5,
@@ -235,7 +234,7 @@ def _cell(
         )
 
 
-def _told_below(ax: Any, text: str, own: pd.DataFrame) -> None:
+def _legend_below(ax: Any, text: str, own: pd.DataFrame) -> None:
     framed = "\nframed: the judge on its own system" if own.to_numpy().any() else ""
     ax.annotate(
         text + framed,

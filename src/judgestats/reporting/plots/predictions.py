@@ -1,4 +1,4 @@
-"""What was seen beside what a Bayesian model predicts."""
+"""Observed values beside the predictions of a Bayesian model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 from judgestats.errors import DesignError
 from judgestats.reporting.plots import canvas
 
-#: Columns of a predictive frame that are no labels.
+#: Columns of a predictive frame that are not labels.
 _NO_LABEL = ("kind", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale", "method", "flag")
 _COLUMNS = ("kind", "outcome", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale")
-#: More rows have no room for their names.
+#: With more rows than this, names are left out.
 MOST_NAMED = 40
 _HEADS = {"prior": "prior predictive", "posterior": "posterior predictive"}
 #: Panels whose ranges differ by more have axes of their own.
@@ -46,7 +46,7 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
     Raises
     ------
     DesignError
-        If it is no table of predictions, nothing in it was observed, or rows cannot be told apart.
+        If it is not a table of predictions, has no observed value, or two rows have the same labels.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
     named = len(labels) <= MOST_NAMED
     outside = set(table.loc[~table["inside"].astype(bool) & (table["kind"] == kinds[-1]), "_row"])
     shown = labels if named else [name if name in outside else "" for name in labels]
-    sized = sorted(shown, key=len, reverse=True)[:MOST_NAMED]  # many rows share the room of so many
+    sized = sorted(shown, key=len, reverse=True)[:MOST_NAMED]  # width of the labels: of at most this many rows
     found = canvas.panels(ax, kinds, [*sized, "—"], wide=[3.9] * len(kinds), each=0.3 if named else 0.24)
     for i, (panel, kind) in enumerate(zip(found, kinds, strict=True)):
         here = table[table["kind"] == kind].set_index("_row")
@@ -82,8 +82,8 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
 
 def _table(predictions: Any) -> pd.DataFrame:
     """The frame of a model, or the frame that was given."""
-    own = getattr(predictions, "predictive", None)
-    table = own("both") if callable(own) else predictions
+    method = getattr(predictions, "predictive", None)
+    table = method("both") if callable(method) else predictions
     canvas.require(table, *_COLUMNS)
     if unknown := sorted(set(map(str, table["kind"])) - set(_HEADS)):
         raise DesignError(f"kind has {unknown[0]!r}. Allowed: posterior, prior. Give a result of predictive().")
@@ -91,8 +91,8 @@ def _table(predictions: Any) -> pd.DataFrame:
     if table.empty:
         raise DesignError("There is no observed value to draw. Give a result of predictive() with at least one.")
     columns = [c for c in table.columns if c not in _NO_LABEL]
-    telling = [c for c in columns if table[c].astype(object).nunique(dropna=False) > 1]
-    table = table.assign(_row=canvas.joined(table, telling))
+    varying = [c for c in columns if table[c].astype(object).nunique(dropna=False) > 1]
+    table = table.assign(_row=canvas.joined(table, varying))
     canvas.one_row_each(table, ["kind", "_row"])
     return table
 

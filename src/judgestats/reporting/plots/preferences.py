@@ -1,4 +1,4 @@
-"""What people and judges prefer, and what a judge reads length as (debiasing paper, Appendix G and F)."""
+"""Preferences of people and judges, and verbosity bias (debiasing paper, Appendices G and F)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROLES = {
     "person": ("a person", canvas.MUTED, "o"),
     "judge": ("judge", canvas.PALETTE[0], "o"),
 }
-#: As many crosses are labelled where they are; more get a legend.
+#: Up to this many crosses are labelled directly; more get a legend.
 MOST_LABELS = 5
 #: Class of :func:`length_reading` -> colour of its region.
 CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": "#e6e9ee"}
@@ -79,13 +79,12 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     canvas.legend_above(left, keys, 3)
     canvas.named(left, "share that prefers the target")
     canvas.named(right, "gap: judge − people")
-    # how far the people agree, where that is known, once
-    told = []
+    among = []  # agreement among people, where it is known and unique
     for term, words, say in (("annotator_agreement", "agreement", number), ("annotator_kappa", "κ", signed)):
         found = gaps.loc[gaps["term"] == term, "estimate"].dropna()
-        told += [f"{words} {say(found.item(), 2)}"] if len(found) == 1 else []
-    if told:
-        canvas.below(left, f"among people: {', '.join(told)}")
+        among += [f"{words} {say(found.item(), 2)}"] if len(found) == 1 else []
+    if among:
+        canvas.below(left, f"among people: {', '.join(among)}")
     canvas.headed([left, right], title)
     return [left, right]
 
@@ -184,7 +183,7 @@ def length_reading(
         if (bias.loc[judges, "reading"] == "undecided").any()
         else []
     )
-    remarks += [f"not shown, for want of one of the two: {', '.join(canvas.shortened(absent))}"] if absent else []
+    remarks += [f"not shown, one of the two is missing: {', '.join(canvas.shortened(absent))}"] if absent else []
     if remarks:
         canvas.below(ax, "\n".join(remarks))
     return ax

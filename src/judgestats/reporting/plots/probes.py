@@ -1,4 +1,4 @@
-"""What a cue moves: verdicts, second verdicts, and explanations (rationalization paper)."""
+"""Effects of a cue on verdicts, revised verdicts and explanations (rationalization paper)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOWARDS, AWAY = "#E79A6B", "#7FB2D9"
 
 
 def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
-    """Draw where verdicts move from blind to each probe, and beside it what becomes of the ties.
+    """Draw how verdicts shift from blind to each probe, and the tie rates beside them.
 
     Parameters
     ----------
@@ -226,10 +226,10 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
             one = embedders.index(row["embed"])
             canvas.whisker(panel, row, labels.index(row["_row"]) + shifts[one], **canvas.style_of(one))
         for label, same in table.groupby("_row", sort=False):
-            told = canvas.distinct(
+            counts = canvas.distinct(
                 f"{count(a)} / {count(b)}" for a, b in zip(same["n_same"], same["n_items"], strict=True)
             )
-            canvas.beside(panel, labels.index(str(label)), ", ".join(told), color=canvas.MUTED)
+            canvas.beside(panel, labels.index(str(label)), ", ".join(counts), color=canvas.MUTED)
         canvas.beside(panel, None, "same / all")
         canvas.named(panel, f"blind → {canvas.literal(probe)}: drift")
     if len(embedders) > 1:

@@ -16,7 +16,7 @@ from judgestats.reporting.plots.matrices import DIVERGING, heat
 
 # ---- Biases: signed scores of judges, and what strategies do to them (debiasing paper, Figure 2) ---------------------
 
-#: A change this large has the darkest colour where none is larger.
+#: The darkest colour stands for at least this change.
 LEAST_REACH = 0.05
 #: Most panels side by side.
 ACROSS = 4
@@ -69,9 +69,9 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
     ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), sure, ax, title, signed, None)
     for text, bold in zip(ax.texts, sure.to_numpy().ravel(), strict=False):
         text.set_fontweight("bold" if bold else "normal")
-    whose = "mean over judges" if judge is None else str(judge)
+    judges = "mean over judges" if judge is None else str(judge)
     framed = "\nframed: the interval excludes 0" if sure.to_numpy().any() else ""
-    canvas.below(ax, f"change of |b| ({whose})\nblue: the bias falls · red: it grows{framed}", -6)
+    canvas.below(ax, f"change of |b| ({judges})\nblue: the bias falls · red: it grows{framed}", -6)
     return ax
 
 
@@ -190,7 +190,7 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
         _size_legend(ax)
     absent = [j for j in canvas.order_of(sheet) if (j in dark.index) != (j in stable.index)]
     if absent:
-        canvas.note(ax, f"Not shown, for want of one of the two rates: {', '.join(canvas.shortened(absent))}.")
+        canvas.note(ax, f"Not shown, one of the two rates is missing: {', '.join(canvas.shortened(absent))}.")
     return ax
 
 
