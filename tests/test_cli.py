@@ -182,7 +182,7 @@ def test_audit_of_a_paper_and_of_a_file(tmp_path):
     some = run.invoke(app, strict)
     assert some.exit_code == 0  # what cannot be decided is no fault
     assert "wins + losses is n: printed 10\n" in some.output
-    assert "    table, row 2, wins is 'TBD': no number. Leave the row out" in some.output
+    assert "    table, row 2, wins is 'TBD': not a number. Leave the row out" in some.output
     (tmp_path / "board.csv").write_text("judge,wins,losses,n\nA,TBD,7,10\nB,TBD,7,10\n", encoding="utf-8")
     none = run.invoke(app, strict)
     assert none.exit_code == 1  # nothing was decided

@@ -14,7 +14,9 @@ from judgestats.kernels.chance import kappa_from_margins
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.metrics.bias import minimum_detectable_effect
 from judgestats.published.catalogue import load
-from judgestats.published.paper_debiasing import (
+from measured.checks import Check
+from measured.debiasing_claims import claim_checks, same_p
+from measured.debiasing_tables import (
     GOLD,
     LLMBAR,
     MT_BENCH,
@@ -30,8 +32,6 @@ from judgestats.published.paper_debiasing import (
     share,
     tie_shares,
 )
-from measured.checks import Check
-from measured.debiasing_claims import claim_checks, same_p
 
 
 def checks() -> Iterator[Check]:

@@ -14,7 +14,7 @@ from judgestats.metrics.agreement import (
     shift_tests,
 )
 from judgestats.published import load
-from judgestats.published import paper_consensus_illusion as paper
+from judgestats.published import paper_tables as paper
 from measured import consensus_illusion as measured
 
 
@@ -75,7 +75,7 @@ def test_means_of_table_3_are_not_counted_as_conditions():
 
 
 def test_share_of_the_rubric_from_table_6():
-    table = paper.ablation()
+    table = measured.ablation()
     means = table.groupby(["variant", "model"])["r"].mean().groupby("variant").mean()
     share = rubric_share(means["Original 4-Stage"], means["5-Dim Per-Dim"])["estimate"].item()
     assert round(100 * share, 1) == 61.5  # of unrounded averages; 61.6 of the printed ones
@@ -83,7 +83,7 @@ def test_share_of_the_rubric_from_table_6():
 
 
 def test_mean_spread_of_appendix_c():
-    assert paper.mean_spread() == pytest.approx(2.88)
+    assert measured.mean_spread() == pytest.approx(2.88)
 
 
 def test_what_follows_and_what_does_not(checks):
