@@ -36,7 +36,7 @@ RECORD = {"judge": "g", "item": "1", "first": "x", "second": "y", "choice": "fir
         ("t.tsv", "judge\titem\tsystem\tscore\ng\t1\ts\n", r"t\.tsv, line 2: 3 fields where the header has 4"),
         ("t.csv", HEADER + 'g,1,"x,y,first\n' + ROW, r"t\.csv, line 3: not valid CSV \(unexpected end of data\)"),
         ("t.csv", HEADER + 'g,1,"x"z,y,first\n', r"t\.csv, line 2: not valid CSV"),
-        ("t.csv", "judge,item,judge\ng,1,h\n", r"repeats a column name: 'judge' is column 1, 3"),
+        ("t.csv", "judge,item,judge\ng,1,h\n", r"more than once: 'judge' \(columns 1, 3\)"),
         ("t.json", json.dumps({"judge": ["g"], "item": [1, 2]}), "different lengths"),
         ("t.json", '"text"', r"t\.json holds a text; it should hold a list of records"),
         ("t.json", "[1, 2]", r"t\.json, record 1: a number"),

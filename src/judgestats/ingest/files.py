@@ -31,8 +31,7 @@ import pyarrow.parquet as pq
 from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.guesses import few
-from judgestats.schema.opening import cell_text, opened
+from judgestats.schema.opening import cell_text, few, opened, refuse_repeated_names
 from judgestats.threads import Shared
 
 # ---- One file: how it is opened, decoded and told apart, and what is said when that fails ----------------------------
@@ -305,15 +304,7 @@ def column_names(header: list[str], path: Path) -> list[str]:
             f"{path.name} is not utf-8: its header holds NUL bytes. Pass encoding='utf-16-le' if it is that."
         )
     names = [name.strip() or f"column_{i}" for i, name in enumerate(header, start=1)]
-    places: dict[str, list[str]] = {}
-    for i, name in enumerate(names, start=1):
-        places.setdefault(name, []).append(str(i))
-    repeated = sorted(name for name, at in places.items() if len(at) > 1)
-    if repeated:
-        where = few([f"{r!r} is column {few(places[r], 6)}" for r in repeated], 6)
-        raise SchemaError(
-            f"{path.name}, line 1: the header repeats a column name: {where}. Rename them so that each is unique."
-        )
+    refuse_repeated_names(names, f"{path.name}, line 1: the header")
     return names
 
 
@@ -558,11 +549,7 @@ def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
 
 def _columns_of(file: pq.ParquetFile, path: Path) -> pa.Schema:
     schema = file.schema_arrow
-    repeated = sorted(n for n, times in Counter(schema.names).items() if times > 1)
-    if repeated:
-        raise SchemaError(
-            f"{path.name} repeats the column {few(map(repr, repeated), 6)}. Rename them so that each is unique."
-        )
+    refuse_repeated_names(schema.names, path.name)
     return pa.schema([field for field in schema if not ROW_NUMBERS.fullmatch(field.name)])
 
 

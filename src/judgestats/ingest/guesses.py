@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 JUDGE = (
     "judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator",
@@ -92,10 +91,3 @@ def plain(name: str) -> str:
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-.]+", "_", spaced).lower()
-
-
-def few(names: Iterable[str], most: int) -> str:
-    """List the first names, and how many more there are."""
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from judgestats.ingest.answers import distinct
-from judgestats.ingest.guesses import few, plain
+from judgestats.ingest.guesses import plain
 from judgestats.schema.columns import NO, YES
+from judgestats.schema.opening import few
 
 #: Tools whose logs are known by sight but not read -> sets of top-level keys, any of which gives them away.
 _FOREIGN: dict[str, tuple[frozenset[str], ...]] = {

@@ -87,11 +87,6 @@ class Reader:
         return {**COMMON_OPTIONS, **rating, **self.options}
 
 
-def check_options(reader: Reader, options: Mapping[str, Any]) -> None:
-    """Refuse an option that the reader does not take."""
-    only(options, reader.all_options, f"the {reader.name} format")
-
-
 def only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> None:
     """Refuse an option that is not among those allowed."""
     for name in options:

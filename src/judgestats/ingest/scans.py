@@ -62,13 +62,13 @@ def scan(files: Files, columns: Mapped | None = None) -> Any:
     if len(kinds) > 1 or files.calls or kinds == {"json"}:
         listed = "one call per file" if files.calls else ", ".join(sorted(kinds))
         raise SchemaError(f"lazy=True scans CSV, TSV, JSONL or Parquet, of one kind. Got: {listed}. Leave lazy out.")
-    with told(files.label):
+    with duckdb_errors(files.label):
         relation = _in_place(files, columns)
         return _spooled(files, columns) if relation is None else relation
 
 
 @contextmanager
-def told(label: str) -> Iterator[None]:
+def duckdb_errors(label: str) -> Iterator[None]:
     """Turn an exception of DuckDB into one of ours."""
     import duckdb
 

@@ -15,13 +15,13 @@ import pandas as pd
 from judgestats.errors import SchemaError
 from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
-from judgestats.ingest.guesses import few, plain
+from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import find_wide, melted
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import VOCABULARY, Column, Kind, required
-from judgestats.schema.opening import opened
+from judgestats.schema.opening import few, opened
 
 # ---- A suggestion of how the columns of an unknown table might be mapped. Shown, never applied -----------------------
 

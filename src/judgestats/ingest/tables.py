@@ -10,10 +10,11 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.files import File, Files, Record, is_table, resolve, table_of
-from judgestats.ingest.guesses import NAMES_SOMETHING, few
+from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import LARGEST, VOCABULARY, Finding, Kind, as_frame
+from judgestats.schema.opening import few
 
 #: A plain number as text; ``007`` is none.
 NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
