@@ -41,11 +41,11 @@ RECORD = {"judge": "g", "item": "1", "first": "x", "second": "y", "choice": "fir
         ("t.json", '"text"', r"t\.json holds a text; it should hold a list of records"),
         ("t.json", "[1, 2]", r"t\.json, record 1: a number"),
         ("t.jsonl", json.dumps(RECORD) + "\n[1]\n", r"t\.jsonl, line 2: a list"),
-        ("t.parquet", b"PAR1 and then nothing", r"t\.parquet: not a whole Parquet file"),
+        ("t.parquet", b"PAR1 and then nothing", r"t\.parquet: not a complete Parquet file"),
         ("t.parquet", b"judge,item", r"t\.parquet is named Parquet"),
-        ("t.bin", b"\x00\x01\x02", r"t\.bin is no text"),
+        ("t.bin", b"\x00\x01\x02", r"t\.bin is not text"),
         ("t.eval", b"PK\x03\x04rest", r"t\.eval is a zip archive"),
-        ("t.txt", "q1 0 p1 3\n", r"t\.txt is none of CSV, TSV, JSON, JSONL and Parquet"),
+        ("t.txt", "q1 0 p1 3\n", r"t\.txt is not CSV, TSV, JSON, JSONL or Parquet"),
         ("t.csv", SCORES + "g,s,1,\"3,5\"\n", r"t\.csv: column 'score' .*decimal comma in 1 rows.*decimal=','"),
         ("t.csv", SCORES + "g,s,1,good\n", r"t\.csv: column 'score' .*'good' in 1 row \(row 0\)\. Leave .*score=\.\.\."),
         ("t.csv", SCORES + "g,s,1,NA\ng,s,2,3\ng,s,3,NaN\n",
@@ -73,7 +73,7 @@ def test_a_line_cut_off(write: Write) -> None:
     text = json.dumps(RECORD) + "\n" + json.dumps({**RECORD, "item": "2"})[:-20]
     with pytest.raises(SchemaError, match=r"t\.jsonl, line 2: not valid JSON .*It is the last line: .*cut off"):
         read(write("t.jsonl", text))
-    with pytest.raises(SchemaError, match=r"line 2: not valid JSON .*Mend or delete that line"):
+    with pytest.raises(SchemaError, match=r"line 2: not valid JSON .*Correct or delete the line"):
         read(write("t.jsonl", text + "\n" + json.dumps(RECORD)))
 
 
@@ -206,9 +206,9 @@ def test_arguments(write: Write, canonical_csv: Path) -> None:
         read(canonical_csv, format="judgbench")
     with pytest.raises(SchemaError, match="frame='verdicts' is not known"):
         read(canonical_csv, frame="verdicts")  # type: ignore[arg-type]
-    with pytest.raises(SchemaError, match=r"'encodng' is no option for the csv format.*Did you mean 'encoding'"):
+    with pytest.raises(SchemaError, match=r"'encodng' is not an option for the csv format.*Did you mean 'encoding'"):
         read(canonical_csv, encodng="x")
-    with pytest.raises(SchemaError, match="'judge' is no option for a frame"):
+    with pytest.raises(SchemaError, match="'judge' is not an option for a frame"):
         read(pd.DataFrame([RECORD]), judge="g")
     with pytest.raises(SchemaError, match="the judgebench format is JSON or JSONL, not csv"):
         read(canonical_csv, format="judgebench")
@@ -312,7 +312,7 @@ def test_a_point_beside_a_decimal_comma_is_not_guessed(write: Write, cell: str) 
     """1.234 is a thousand and more, or a little more than one: nobody but the user knows."""
     path = write("t.csv", f'judge,system,item,score\ng,s,1,"3,5"\ng,s,2,"{cell}"\n')
     with pytest.raises(
-        SchemaError, match=r"has a point in 1 row \(first: row 1, .*thousands sign or a decimal point"
+        SchemaError, match=r"has a point in 1 row \(first: row 1, .*thousands separator or a decimal point"
     ) as no:
         read(path, decimal=",")
     assert no.value.faults is not None

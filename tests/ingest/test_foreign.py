@@ -152,11 +152,11 @@ def test_odd_numbers_in_files(write: Write, column: str, cell: str, lazy: bool) 
 @pytest.mark.parametrize("lazy", [False, True])
 def test_a_field_that_is_there_twice(write: Write, lazy: bool) -> None:
     line = json.dumps({**CALLS.iloc[0].to_dict()})
-    with pytest.raises(SchemaError, match=r"t\.jsonl, line 2: the field 'judge' is there more than once"):
+    with pytest.raises(SchemaError, match=r"t\.jsonl, line 2: the field 'judge' occurs more than once"):
         js.read(write("t.jsonl", line + "\n" + line[:-1] + ', "judge": "h"}'), lazy=lazy)
-    with pytest.raises(SchemaError, match=r"line 1: 'usage\.cost' is there twice"):
+    with pytest.raises(SchemaError, match=r"line 1: 'usage\.cost' occurs twice"):
         js.read(write("t.jsonl", line[:-1] + ', "usage": {"cost": 1}, "usage.cost": 2}'), lazy=lazy)
-    with pytest.raises(SchemaError, match=r"t\.json: the field 'judge' is there more than once"):
+    with pytest.raises(SchemaError, match=r"t\.json: the field 'judge' occurs more than once"):
         js.read(write("t.json", "[" + line[:-1] + ', "judge": "h"}]'))
 
 

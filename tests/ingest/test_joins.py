@@ -60,7 +60,7 @@ def test_items_numbered_anew_are_joined_with_their_subset() -> None:
     proposal = propose(restarting(question=[*"pqrs"]))
     assert proposal.mapping["item"] == "subset+item"
     assert proposal.mapping["task"] == "subset"
-    (note,) = [n for n in proposal.notes if "numbered anew" in n]
+    (note,) = [n for n in proposal.notes if "numbered separately" in n]
     assert "('question')" in note
     assert "4 items, not 2" in note
     assert read(restarting(), columns=proposal.mapping, labels=proposal.labels)["item"].nunique() == 4

@@ -355,11 +355,11 @@ def test_command_line_texts() -> None:
         parse_identity("x")
     with pytest.raises(SchemaError, match=r"--identity 'x=' names no judge"):
         parse_identity("x=")
-    with pytest.raises(SchemaError, match=r"--identity says 'x' twice: x=g and x=h"):
+    with pytest.raises(SchemaError, match=r"--identity gives 'x' twice: x=g and x=h"):
         parse_identity("x=g,x=h")
-    with pytest.raises(SchemaError, match=r"--map says 'item' twice"):
+    with pytest.raises(SchemaError, match=r"--map gives 'item' twice"):
         parse_mapping("item=a,item=b")
-    with pytest.raises(SchemaError, match=r"--labels says 'A' twice"):
+    with pytest.raises(SchemaError, match=r"--labels gives 'A' twice"):
         parse_labels("A=first,A=second")
     with pytest.raises(SchemaError, match="has no '='"):
         parse_mapping("judge")

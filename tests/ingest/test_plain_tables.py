@@ -158,7 +158,7 @@ def test_several_files(write: Write, tmp_path: Path) -> None:
 def test_several_files_with_other_columns(write: Write, tmp_path: Path) -> None:
     write("a.csv", "judge,item,first,second,choice\ng,1,x,y,first\n")
     write("b.csv", "judge,item,first,second,answer\ng,2,x,y,first\n")
-    with pytest.raises(SchemaError, match=r"b\.csv lacks choice and has answer"):
+    with pytest.raises(SchemaError, match=r"b\.csv lacks choice and has in addition answer"):
         read(str(tmp_path / "*.csv"))
 
 

@@ -1,4 +1,4 @@
-"""Names and answers that turn up in tables of verdicts: the vocabulary behind :func:`judgestats.ingest.propose`."""
+"""Names and answers found in tables of verdicts: the vocabulary behind :func:`judgestats.ingest.propose`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CORRECT = ("correct", "is_correct", "right", "is_right", "passed", "pass", "is_p
 REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
 SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed")
 GOLD = ("gold", "gold_label", "gold_winner", "label", "expected", "ground_truth", "truth")
-#: Further canonical columns, and other names they go by.
+#: Further canonical columns and their usual other names.
 OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     "preferences": {
         "task": ("task", "subset", "category", "benchmark", "dataset"),
@@ -77,7 +77,7 @@ INVALID = ("invalid", "error", "garbage", "unparsed")
 
 #: How names of features of a text or a call begin: measured, not judged.
 FEATURES = ("n_", "num_", "len_", "chars_", "words_", "tokens_", "cost_", "time_", "latency_", "is_", "has_")
-#: Columns that name something stay text, whatever they look like.
+#: Columns of names stay text even if they look like numbers.
 NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^path_\d+$", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""The door: any source -> a canonical frame."""
+"""Reading any source into a canonical frame: :func:`read`."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def read(
         A file (plain or gzipped), several, a folder (of tables, or with one JSON per call), a query (with
         `connection`), or whatever Narwhals accepts as a frame.
     format : str, optional
-        Name of a reader (see :func:`judgestats.formats`); without it the reader is told by the records.
+        Name of a reader (see :func:`judgestats.formats`); without it the format is detected from the records.
     frame : {'preferences', 'ratings'}, optional
-        Overrules the kind that the columns speak for.
+        The kind of frame, if not the one implied by the columns.
     columns : mapping, optional
-        For tables of unknown shape: canonical name -> column, ``"=constant"``, or None for a column that bears our name
-        and is something else. Further names: ``winner`` (a column with the winning candidate), ``graded`` (numbers
-        whose ends `labels` name), ``swapped`` (yes where the candidates were shown the other way round: they are
-        exchanged, and with them ``x_first`` and ``x_second``, the attributes of each). An id (judge, item, system,
+        For tables of unknown shape: canonical name -> column, ``"=constant"``, or None for a column with a canonical
+        name that is something else. Further names: ``winner`` (a column with the winning candidate), ``graded``
+        (numbers whose ends `labels` name), ``swapped`` (yes where the candidates were shown in reverse order: they are
+        exchanged, with their attributes ``x_first`` and ``x_second``). An id (judge, item, system,
         first, second, task) may join columns, ``"subset+item"``, with " / " between them.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
@@ -63,16 +63,16 @@ def read(
         CSV, TSV, JSONL and Parquet tables come as a lazy DuckDB frame: plain Parquet stays where it is, all else is
         copied into a temporary database on disk. No effect on a frame given.
     counts : str or False, optional
-        The column that says how many identical calls a row stands for, or False: none does; see
+        The column with the number of identical calls that a row stands for, or False for none; see
         :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
     wide : str
         For a table with one column per judge: ``"judge=gpt,claude"`` makes it long, with a column ``judge`` of these
         names and the answers in ``verdict``, ``score`` or ``correct``. ``"judge_criterion=gpt_style,gpt_truth"``
-        divides the names at "_". The mapping is of the long table.
+        splits the names at "_". The mapping refers to the long table.
     max_unpacked : int, optional
-        Bytes that a gzipped file may unpack to. Without it 4 GB, and beyond 100 MB at most 200 times its size.
+        Largest unpacked size of a gzipped file, in bytes. By default 4 GB, and above 100 MB at most 200 times its size.
     **options
-        What the reader takes besides: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
+        Further options of the reader: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
 
     Returns
