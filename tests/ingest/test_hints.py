@@ -91,10 +91,7 @@ def test_a_folder_says_what_was_not_read(write: Write, tmp_path: Path) -> None:
     assert sniff(tmp_path / "mixdir").unread == ""
     for name in ("b.csv.bak", "sub/c.txt", ".git/x.csv"):
         write(f"mixdir/{name}", ROW)
-    told = (
-        "1 of 4 files read; not read: .git/x.csv (hidden), b.csv.bak (unknown format), "
-        "sub/c.txt (unknown format)"
-    )
+    told = "1 of 4 files read; not read: .git/x.csv (hidden), b.csv.bak (unknown format), sub/c.txt (unknown format)"
     for source in (tmp_path / "mixdir", [tmp_path / "mixdir"]):
         found = sniff(source)
         assert found.unread == told

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from judgestats.kernels.chance import cohen_kappa, kappa_from_margins
+from judgestats.kernels.chance import cohen_kappa
+from measured.debiasing_tables import kappa_from_margins
 
 SAS = np.array([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
 LINEAR = 1 - np.abs(np.subtract.outer(np.arange(3), np.arange(3))) / 2

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.kernels.chance import kappa_from_margins
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.metrics.bias import minimum_detectable_effect
 from judgestats.published.catalogue import load
@@ -26,6 +25,7 @@ from measured.debiasing_tables import (
     compared,
     correct,
     design_of,
+    kappa_from_margins,
     pairs_scored,
     ranges_of,
     regression,

@@ -59,7 +59,7 @@ def nested(frame: pd.DataFrame) -> list[str]:
     lists = [c for c, values in text.items() if any(re.match(r"\s*\[[\s\[]*-?\d", v) for v in values)]
     if lists and not found:
         return [
-            f"{few(map(repr, lists), 4)} holds lists of numbers. Give each number a row of its own, with the place in "
+            f"{few(map(repr, lists), 4)} holds lists of numbers. Put each number in its own row, with the place in "
             f"the list in a column (replicate, or the system it is of): pandas.DataFrame.explode({str(lists[0])!r}) "
             "opens one level of lists. Then give that table."
         ]

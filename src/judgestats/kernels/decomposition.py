@@ -70,7 +70,7 @@ class PairOrders:
     n_duplicates : int
         Calls that came after another call of the same pair in the same order. The last one is kept.
     first_duplicate : int
-        Row of the first such call, -1 if there is none.
+        Row of the first such call, or -1.
     """
 
     answers: NDArray[np.int8]

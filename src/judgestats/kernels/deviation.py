@@ -79,7 +79,7 @@ def cell_means(
     unit : (N,) int array
         Unit of each row, 0 to U - 1.
     score : (N,) float array
-        NaN is set aside and counted.
+        NaN is excluded and counted.
     weight : (N,) or (0,) int array
         How many identical rows a row stands for; empty for one each.
     n_units : int

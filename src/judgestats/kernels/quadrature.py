@@ -215,7 +215,7 @@ def _trapezoid(
     same: float, extra: int, u: Floats, left: Floats, right: Floats, intervals: Ints, slope: Floats,
     by_eta: Floats, by_zl: Floats, by_hi: Floats, by_lo: Floats,
 ) -> float:  # fmt: skip
-    """Minus the log likelihood; modes, reaches, numbers of intervals and derivatives of the rows are left behind."""
+    """Minus the log likelihood; modes, reaches, numbers of intervals and row derivatives are stored in place."""
     by_eta[:], by_zl[:], by_hi[:], by_lo[:] = 0.0, 0.0, 0.0, 0.0
     total = 0.0
     for g in range(len(u)):
@@ -324,8 +324,8 @@ class Quadrature:
         eta : (N,) float array
             `eta0`, for :meth:`adjoint`.
         """
-        d, own = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, own, self.start, self.often)
+        d, column = self.data, np.ascontiguousarray(zl[:, 0])
+        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often)
         return _value(*given, self.node, self.log_weight, self.u, self.h, self.share, self.slope), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
@@ -336,8 +336,8 @@ class Quadrature:
         eta, zl, hi, lo
             As there; `eta` as it returned it.
         """
-        d, own = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (FAMILIES[d.kind], d.y, d.m, eta, hi, lo, own, self.start, self.often)
+        d, column = self.data, np.ascontiguousarray(zl[:, 0])
+        given = (FAMILIES[d.kind], d.y, d.m, eta, hi, lo, column, self.start, self.often)
         by_eta, by_zl, by_hi, by_lo = _adjoint(*given, self.node, self.u, self.h, self.share, self.slope)
         return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
 
@@ -414,8 +414,8 @@ class Trapezoid:
         eta : (N,) float array
             `eta0`, for :meth:`adjoint`.
         """
-        d, own = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, own, self.start, self.often, self.same, self.extra)
+        d, column = self.data, np.ascontiguousarray(zl[:, 0])
+        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often, self.same, self.extra)
         return _trapezoid(*given, self.u, self.left, self.right, self.intervals, self.slope, *self.by), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:  # noqa: ARG002

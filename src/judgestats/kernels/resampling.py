@@ -290,7 +290,7 @@ def student_interval(
     Notes
     -----
     A percentile interval moves with the bias of the draws, twice as far from the truth as the estimate: it may not even
-    hold the estimate. This one holds both the estimate and what is left of it when the bias is taken away.
+    hold the estimate. This one contains both the estimate and the bias-corrected estimate.
 
     Examples
     --------

@@ -22,7 +22,7 @@ class MeanSquares:
     Attributes
     ----------
     subjects, raters, residual : (G,) float arrays
-        Mean squares between subjects, between raters, and of what is left. NaN without degrees of freedom.
+        Mean squares between subjects, between raters, and residual. NaN without degrees of freedom.
     within : (G,) float array
         Mean square within subjects, raters and residual together.
     n : (G,) float array
@@ -106,7 +106,7 @@ def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
     Returns
     -------
     Correlations
-        NaN where the mean squares do not tell; an F ratio over 0 is infinite, and has no interval.
+        NaN where the mean squares do not determine it; an F ratio over 0 is infinite, and has no interval.
     """
     b, j, e, w, n, k = ms.subjects, ms.raters, ms.residual, ms.within, ms.n, float(ms.k)
     upper = (1 + conf_level) / 2
@@ -137,7 +137,7 @@ class Clustered:
     Attributes
     ----------
     low, high : (6,) float arrays
-        NaN for fewer than two clusters, and where the mean squares do not tell.
+        NaN for fewer than two clusters, and where the mean squares do not determine it.
     p : (6,) float array
         One-sided, of a correlation of 0.
     design_effect : float
@@ -170,9 +170,9 @@ def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> 
     """
     n, k = scores.shape
     groups = int(cluster.max(initial=-1)) + 1
-    nothing = np.full(6, np.nan)
+    missing = np.full(6, np.nan)
     if groups < 2:
-        return Clustered(nothing, nothing, nothing, math.nan)
+        return Clustered(missing, missing, missing, math.nan)
     ms = mean_squares(scores, np.zeros(1, dtype=np.int64))
     y = scores - scores.mean(axis=0)
     size = np.bincount(cluster, minlength=groups).astype(float)

@@ -32,12 +32,12 @@ STATEMENT = "statement"
 _SCALES = {"percent": 0.01}
 
 
-def claimed(own: Book) -> list[Statement]:
+def claimed(printed: Book) -> list[Statement]:
     """The statements that the claims make.
 
     Parameters
     ----------
-    own : Book
+    printed : Book
         With the table ``claims``.
 
     Raises
@@ -45,7 +45,7 @@ def claimed(own: Book) -> list[Statement]:
     AuditError
         If columns are missing, an id is used twice, or an alternative is not ``name = expression``.
     """
-    columns = own.table(CLAIMS)
+    columns = printed.table(CLAIMS)
     missing = [c for c in NEEDED if c not in columns]
     if missing:
         raise AuditError(f"claims lacks the columns {', '.join(missing)}. Got: {', '.join(columns)}.")
@@ -324,14 +324,14 @@ class Audited:
 
         Examples
         --------
-        >>> (own,) = audited("dark_current")
-        >>> own.numbers()["checked"].value_counts().to_dict()
+        >>> (paper,) = audited("dark_current")
+        >>> paper.numbers()["checked"].value_counts().to_dict()
         {'recomputed': 164, 'copied': 87, 'only bounded': 11}
         """
-        how, own = checked(self.decisions, self.book), self.cells()
+        how, decisions = checked(self.decisions, self.book), self.cells()
         rows = []
         for cell in printed_numbers(self.book, labels=LABELS if self.paper in PAPERS else frozenset()):
-            verdicts = [d.verdict for d in own.get(cell, ()) if d.statement.printed == cell]
+            verdicts = [d.verdict for d in decisions.get(cell, ()) if d.statement.printed == cell]
             worst = min(verdicts, key=VERDICTS.index, default="")
             table, row, column = cell
             rows.append((self.paper, table, row + 1, column, self.book.text(cell), how.get(cell, UNTOUCHED), worst))
@@ -380,24 +380,24 @@ def audited(
     tables, name = _tables(source)
     if rules is None and claims is None:
         raise AuditError(f"{name!r} needs rules=, a file or a list. Papers, which need none: {', '.join(PAPERS)}.")
-    own = book({**tables, **({CLAIMS: claims} if claims is not None else {})})
-    made = statements(own, declared(rules)) + (claimed(own) if claims is not None else [])
+    printed = book({**tables, **({CLAIMS: claims} if claims is not None else {})})
+    made = statements(printed, declared(rules)) + (claimed(printed) if claims is not None else [])
     files = tuple(Path(f) for f in (source, rules) if isinstance(f, str | Path))
-    return [Audited(name, own, tuple(decide(s, own) for s in made), files)]
+    return [Audited(name, printed, tuple(decide(s, printed) for s in made), files)]
 
 
 @lru_cache(maxsize=8)
 def _of_paper(paper: str) -> Audited:
-    own, made = paper_statements(paper)
-    return Audited(paper, own, tuple(decide(s, own) for s in made), tuple((data_folder() / paper).iterdir()))
+    printed, made = paper_statements(paper)
+    return Audited(paper, printed, tuple(decide(s, printed) for s in made), tuple((data_folder() / paper).iterdir()))
 
 
 def paper_statements(paper: str) -> tuple[Book, tuple[Statement, ...]]:
     """The printed cells of a paper, and all statements checked on it."""
     where = places(paper)
-    own = book({name: load(f"{paper}/{name}", printed=True) for name in where}, where)
-    made = statements(own, declared(data_folder() / paper / "rules.toml"))
-    return own, (*made, *(claimed(own) if CLAIMS in own.columns else []))
+    printed = book({name: load(f"{paper}/{name}", printed=True) for name in where}, where)
+    made = statements(printed, declared(data_folder() / paper / "rules.toml"))
+    return printed, (*made, *(claimed(printed) if CLAIMS in printed.columns else []))
 
 
 def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> tuple[Mapping[str, pd.DataFrame], str]:

@@ -880,11 +880,11 @@ class Reading:
 
     def _repeats(self, node: ast.Call) -> Numbers:
         """How many other groups of rows print the texts of group i: repeats(i, rows in a group, columns ...)."""
-        own, width = (int(self._option(a)) for a in node.args[:2])
+        i, width = (int(self._option(a)) for a in node.args[:2])
         columns = [[self.book.text(c) for c in self._selected[id(a)]] for a in node.args[2:]]
         starts = range(0, len(columns[0]), width)
-        groups = [[t for texts in columns for t in texts[i : i + width]] for i in starts]
-        return constant(sum(g == groups[own] for g in groups) - 1)
+        groups = [[t for texts in columns for t in texts[at : at + width]] for at in starts]
+        return constant(sum(g == groups[i] for g in groups) - 1)
 
     def _labels(self, node: ast.expr, cells: tuple[Cell, ...], columns: list[ast.expr]) -> tuple[str, ...]:
         names = [c.value for c in columns if isinstance(c, ast.Constant) and isinstance(c.value, str)]

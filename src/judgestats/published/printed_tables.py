@@ -35,15 +35,12 @@ class Book:
         Columns whose whole numbers are rounded values.
     spelled : mapping
         Column name -> its name in expressions, where the two differ.
-    changed : mapping
-        Cell -> text that replaces the printed one.
     """
 
     columns: Mapping[str, Mapping[str, Sequence[str]]]
     places: Mapping[str, str]
     rounded: frozenset[tuple[str, str]] = frozenset()
     spelled: Mapping[str, str] = field(default_factory=dict)
-    changed: Mapping[Cell, str] = field(default_factory=dict)
 
     def size(self, table: str) -> int:
         """Number of rows."""
@@ -75,13 +72,12 @@ class Book:
             raise AuditError(
                 f"{table} has no column {name!r}. Columns: {', '.join(columns)}.{suggestion(name, columns)}"
             )
-        other = {i: text for (t, i, c), text in self.changed.items() if (t, c) == (table, name)}
-        return [other.get(i, text) for i, text in enumerate(columns[name])] if other else columns[name]
+        return columns[name]
 
     def text(self, cell: Cell) -> str:
         """The printed text of a cell."""
         table, row, column = cell
-        return self.changed[cell] if cell in self.changed else self.columns[table][column][row]
+        return self.columns[table][column][row]
 
     def printed(self, cell: Cell) -> Printed:
         """The content of a cell, number or not."""
@@ -125,10 +121,6 @@ class Book:
     def with_rounded(self, names: frozenset[tuple[str, str]]) -> Book:
         """The same tables, further columns holding rounded whole numbers."""
         return replace(self, rounded=self.rounded | names) if names - self.rounded else self
-
-    def with_cell(self, cell: Cell, text: str) -> Book:
-        """The same tables with one cell changed."""
-        return replace(self, changed={**self.changed, cell: text})
 
 
 def _asked(asked: Any) -> tuple[frozenset[str], bool]:

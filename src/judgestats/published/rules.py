@@ -237,10 +237,10 @@ def _respelled(given: Any, spelled: Mapping[str, str]) -> Any:
 
 
 def _only_table(book: Book) -> list[str]:
-    own = [t for t in book.columns if t != "claims"]
-    if len(own) != 1:
-        raise AuditError(f"it names no table. Give table=: {', '.join(own)}.")
-    return own
+    names = [t for t in book.columns if t != "claims"]
+    if len(names) != 1:
+        raise AuditError(f"it names no table. Give table=: {', '.join(names)}.")
+    return names
 
 
 def _list(value: Any) -> list[Any]:
@@ -392,10 +392,10 @@ def _mean(asked: Asked) -> Iterator[Statement]:
     if not whole:
         raise AuditError(f"row= is {dict(asked.given['row'])}, which matches no row. Name the row that holds the mean.")
     for key, rows in asked.groups():
-        parts_, own = [r for r in rows if r not in whole], [r for r in rows if r in whole]
-        for row in own if parts_ else []:
-            what = f"{column}, mean of {len(parts_)} rows{' of ' + key if key else ''}"
-            yield asked.statement(row, what, f"mean({asked.cells(column, parts_)})", column)
+        averaged, means = [r for r in rows if r not in whole], [r for r in rows if r in whole]
+        for row in means if averaged else []:
+            what = f"{column}, mean of {len(averaged)} rows{' of ' + key if key else ''}"
+            yield asked.statement(row, what, f"mean({asked.cells(column, averaged)})", column)
 
 
 @rule("bounds", "column", takes=("low", "high"))
@@ -445,10 +445,10 @@ def _ranks(asked: Asked) -> Iterator[Statement]:
         group = f" ({key})" if key else ""
         cells = asked.cells(value, rows)
         for row in rows:
-            own, rank = asked.cells(value, [row]), asked.cells(asked.columns("rank")[0], [row])
+            cell, rank = asked.cells(value, [row]), asked.cells(asked.columns("rank")[0], [row])
             # "not <=" and not ">": of equal prints neither is better
             worse, level = ("<=", ">=") if order == "descending" else (">=", "<=")
-            made = f"count(not {cells} {worse} {own}) + 1 <= {rank} and {rank} <= count({cells} {level} {own})"
+            made = f"count(not {cells} {worse} {cell}) + 1 <= {rank} and {rank} <= count({cells} {level} {cell})"
             yield asked.statement(row, f"rank by {value}{group}", made, about=asked.about(row, "rank"))
 
 

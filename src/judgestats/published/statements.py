@@ -162,11 +162,11 @@ def decide(statement: Statement, book: Book) -> Decision:
 
 def _unreadable(statement: Statement, book: Book, why: str) -> Decision:
     """The decision on a statement that needs an unreadable cell; the reason names the cell, and what to do."""
-    comment, own = _joined(why, statement.comment), frozenset[Cell]()
+    comment, none = _joined(why, statement.comment), frozenset[Cell]()
     if statement.printed is None:
-        return _decided(statement, _said(statement, book), "", UNKNOWN, comment, own)
+        return _decided(statement, _said(statement, book), "", UNKNOWN, comment, none)
     if not isinstance(statement.printed, tuple):
-        return _decided(statement, statement.printed, math.nan, UNKNOWN, comment, own)
+        return _decided(statement, statement.printed, math.nan, UNKNOWN, comment, none)
     return _decided(statement, book.text(statement.printed), math.nan, UNKNOWN, comment, frozenset([statement.printed]))
 
 
@@ -226,10 +226,10 @@ def _print_of(statement: Statement, book: Book) -> Printed:
 
 
 def _number(statement: Statement, book: Book) -> Decision:
-    own = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset()
+    compared = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset()
     if not statement.expression:
         text = book.text(statement.printed) if isinstance(statement.printed, tuple) else statement.printed or ""
-        return _decided(statement, text, math.nan, UNKNOWN, statement.comment or _ALONE, own)
+        return _decided(statement, text, math.nan, UNKNOWN, statement.comment or _ALONE, compared)
     reading, value = _read(statement, book, statement.expression)
     if isinstance(value, Texts):
         for cell in value.cells:
@@ -237,10 +237,10 @@ def _number(statement: Statement, book: Book) -> Decision:
     printed = _print_of(statement, book)
     if not printed.readable:
         return _decided(
-            statement, printed.text, math.nan, UNKNOWN, _joined("nothing is printed", statement.comment), own
+            statement, printed.text, math.nan, UNKNOWN, _joined("nothing is printed", statement.comment), compared
         )
     low, at, high = _scalar(value, statement.expression)
-    cells = own | frozenset(reading.cells)
+    cells = compared | frozenset(reading.cells)
     written = f"{reading.written()} = {at:.6g}" if math.isfinite(at) else reading.written()
     if not math.isfinite(at):
         why = _why_unknown(reading, book)

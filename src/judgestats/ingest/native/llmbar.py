@@ -67,7 +67,7 @@ def read(
     missing = [name for name, value in common.items() if value is None]
     if missing:
         raise SchemaError(
-            f"{log.path.name}: {' and '.join(missing)} cannot be told from the path "
+            f"{log.path.name}: {' and '.join(missing)} not found in the path "
             "(.../<subset>/evaluators/<judge>/<strategy>/result.json or "
             f"native_<subset>_<judge>_<strategy>_result.json). Pass {', '.join(f'{name}=...' for name in missing)}."
         )
