@@ -51,7 +51,7 @@ class Judge:
         Who judges.
     family : str or None
         Which candidates or systems are its own: by the columns ``family_first`` and ``family_second`` (``family`` for
-        ratings) where there are any, else by their names. None: the judge's name.
+        ratings) if they exist, else by their names. None: the judge's name.
     noise : float
         Scale of the noise of one call: logistic or normal for preferences (`link`), normal for scores. 0 is allowed.
     invalid : float
@@ -60,10 +60,10 @@ class Judge:
         Standard deviation of an effect of the item, and of the task, that all judges share. Of a preference, it goes to
         the better candidate where there is one, else to the one with the lower name; of a score, it is added.
     stable_preference : float
-        Standard deviation of the judge's own liking of a content: a pair of candidates (whatever their order), or a
-        response. It stays over orders, replicates and conditions.
+        Standard deviation of the judge's preference for a content: a pair of candidates (whatever their order), or a
+        response. It is the same over orders, replicates and conditions.
     self_preference : float
-        Shift towards candidates of its own family.
+        Shift towards candidates of the judge's family.
     under : mapping
         Properties that are others under a condition: ``{"prompt": {"strict": {"tie_criterion": 1.5}}}``. A later column
         overrides an earlier one.

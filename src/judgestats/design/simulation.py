@@ -23,6 +23,7 @@ from judgestats.schema.validation import raise_faults
 # ---- A plan as arrays: the order of its rows, its pairs, its groups, and which judge answers which row ---------------
 
 Floats = NDArray[np.float64]
+RowIndex = NDArray[np.intp]
 #: Columns that only an answer has.
 _ANSWERS: dict[Kind, tuple[str, ...]] = {
     "preferences": ("choice", "strength"),
@@ -113,7 +114,7 @@ class Questions:
         return np.where(known, first.astype(float) - second, 0.0)
 
     @cached_property
-    def order(self) -> NDArray[np.intp]:
+    def order(self) -> RowIndex:
         """Rows in the order of their keys, so that draws do not depend on the order of the table."""
         keys = [k for k in key_columns(self.kind, self.table.columns) if k != "judge"]
         number, size = self.groups(*keys)
@@ -123,7 +124,7 @@ class Questions:
             )
         return np.argsort(number, kind="stable")
 
-    def cases(self, judge: Judge, rows: NDArray[np.intp]) -> Iterable[tuple[Judge, NDArray[np.intp]]]:
+    def cases(self, judge: Judge, rows: RowIndex) -> Iterable[tuple[Judge, RowIndex]]:
         """The judge as it is under each condition that changes it, and the rows it then answers."""
         columns = [c for c in judge.under if c in self.table.columns]
         code, _ = self.groups(*columns)
@@ -214,7 +215,6 @@ def _repeated(table: pd.DataFrame, replicates: int) -> pd.DataFrame:
 
 # ---- Answers of a simulated judge to a pair: the signal, and the probability of each answer --------------------------
 
-Rows = NDArray[np.intp]
 _COLUMN = {name: i for i, name in enumerate(CHOICES)}
 
 
@@ -344,7 +344,7 @@ def _normals(seed: int | np.random.Generator | None, key: tuple[str, ...], size:
     return generator(seed, key).standard_normal(size)
 
 
-def chances(pairs: Pairs, judge: Judge, rows: Rows, effects: Mapping[str, Floats] | None = None) -> Floats:
+def chances(pairs: Pairs, judge: Judge, rows: RowIndex, effects: Mapping[str, Floats] | None = None) -> Floats:
     """Probability of each answer, in the order of CHOICES.
 
     Parameters
@@ -387,7 +387,7 @@ def chances(pairs: Pairs, judge: Judge, rows: Rows, effects: Mapping[str, Floats
     return _exact(pairs, judge, rows, result)
 
 
-def _exact(pairs: Pairs, judge: Judge, rows: Rows, result: Floats) -> Floats:
+def _exact(pairs: Pairs, judge: Judge, rows: RowIndex, result: Floats) -> Floats:
     """Replace the probabilities by exact ones where they were given."""
     if not judge.choice_probabilities:
         return result
@@ -485,7 +485,7 @@ def score_effects(asked: Questions, name: str, seed: Seed) -> dict[str, Floats]:
 
 
 def means(
-    asked: Questions, judge: Judge, rows: Rows, quality: Floats, effects: Mapping[str, Floats] | None = None
+    asked: Questions, judge: Judge, rows: RowIndex, quality: Floats, effects: Mapping[str, Floats] | None = None
 ) -> Floats:
     """Mean of the score before noise and rounding, averaged over the random effects where no `effects` are given."""
     middle = sum(judge.scale) / 2 if judge.scale is not None else 0.0
@@ -687,10 +687,10 @@ def _number(seed: int | np.random.Generator | None) -> int:
     return int(seed)
 
 
-Answers = dict[str, tuple[NDArray[np.intp], dict[str, Any]]]
+Answers = dict[str, tuple[RowIndex, dict[str, Any]]]
 
 
-def _chances(pairs: Pairs, judge: Judge, rows: NDArray[np.intp], seed: int | None) -> Floats:
+def _chances(pairs: Pairs, judge: Judge, rows: RowIndex, seed: int | None) -> Floats:
     """Probabilities of the answers to `rows`, in their order."""
     effects = None if seed is None else signal_effects(pairs, judge.name, seed)
     place = np.empty(len(pairs.asked), dtype=np.intp)

@@ -153,15 +153,15 @@ def _numbers(
     if {1.0, -1.0} <= numbers <= {1.0, 0.0, -1.0}:
         meaning = {1.0: "first", 0.0: "tie", -1.0: "second"}
         labels = {spelt[n]: meaning[n] for n in numbers} | others
-        return Answer("choice", column, "1, 0, -1 are taken for first, tie, second: make sure", 1, labels)
+        return Answer("choice", column, "1, 0, -1 are taken for first, tie, second: check this", 1, labels)
     if {1.0, 2.0} <= numbers <= {0.0, 1.0, 2.0}:
         labels = {spelt[n]: {1.0: "first", 2.0: "second", 0.0: "tie"}[n] for n in numbers} | others
         if pair is not None and pair.ends == ("1", "2"):
-            reason = f"1 and 2 are taken for {pair.first} and {pair.second}: make sure"
+            reason = f"1 and 2 are taken for {pair.first} and {pair.second}: check this"
             return Answer("choice" if swapped is None else "winner", column, reason, 1, labels)
         if pair is None and swapped is not None:
             rest = {v: a for v, a in labels.items() if a in ("tie", "invalid")}
-            reason = "1 and 2 are taken for the two outputs, whatever the order: make sure"
+            reason = "1 and 2 are taken for the two outputs, whatever the order: check this"
             return Answer("winner", column, reason, 1, rest)
     return None
 
@@ -195,7 +195,7 @@ def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes
     if odd:
         notes.append(f"{answer.source!r} and {won.source!r} contradict each other in {odd} rows.")
         return Answer(answer.name, answer.source, answer.reason, 0, answer.labels)
-    reason = f"{answer.reason.removesuffix(': make sure')}; agrees with {won.source!r} in every row"
+    reason = f"{answer.reason.removesuffix(': check this')}; agrees with {won.source!r} in every row"
     return Answer(answer.name, answer.source, reason, 4, answer.labels)
 
 

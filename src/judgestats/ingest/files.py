@@ -676,7 +676,7 @@ class File:
         return json_records(self.path, self.encoding)
 
     def first_record(self) -> dict[str, Any] | None:
-        """Return the first record, or None where the file is no JSON or has none."""
+        """Return the first record, or None if the file is not JSON or has no records."""
         if self.container == "jsonl":
             return next((record for _, record in json_lines(self.path, self.encoding)), None)
         if self.container == "json":
@@ -684,7 +684,7 @@ class File:
         return None
 
     def table(self) -> pd.DataFrame:
-        """Return the file as a plain table (text, but for numbers and booleans of Parquet)."""
+        """Return the file as a plain table (text, except numbers and booleans of Parquet)."""
         if self.container in ("json", "jsonl"):
             records = self.records()
             if not records:
@@ -757,7 +757,7 @@ class Files:
 
 
 def resolve(source: Any, encoding: str | None = None) -> Files:
-    """Find the files that a source stands for.
+    """Find the files of a source.
 
     Parameters
     ----------
@@ -769,7 +769,7 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
     Raises
     ------
     SchemaError
-        If there is no such file, with the names near by; if a folder holds no data file.
+        If there is no such file (the message suggests similar names), or a folder holds no data file.
     """
     if isinstance(source, str | os.PathLike):
         text = os.fsdecode(source)
@@ -964,7 +964,7 @@ def source_info(source: Any, *, connection: Any = None, encoding: str | None = N
     Returns
     -------
     pandas.DataFrame
-        One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as it lies,
+        One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as stored,
         packed or not), ``rows`` (rows or records in it, before any mapping), ``note`` (why a file of the folder was
         not read, else empty; its ``sha256`` is empty and its ``rows`` are missing). For a table or a query there is
         one row, its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is

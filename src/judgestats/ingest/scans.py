@@ -135,7 +135,7 @@ def _cell(name: str, type_: pa.DataType) -> str:
 
 
 def _spooled(files: Files, columns: Mapped | None) -> Any:
-    """Read the files piece by piece into a database on disk, deleted but for the open connection."""
+    """Read the files piece by piece into a database on disk, deleted when the connection closes."""
     import duckdb
 
     folder = Path(tempfile.mkdtemp(prefix="judgestats-"))

@@ -242,7 +242,7 @@ def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
     listed = ", ".join(f"{str(w)[:40]!r} in {n} row{'s' * (n != 1)}" for w, n in words.head(3).items())
     listed += ", ..." if len(words) > 3 else ""
     where = f"row{'s' * (len(rows) != 1)} {', '.join(map(str, rows[:3]))}" + (", ..." if len(rows) > 3 else "")
-    remedy = "Leave the cell empty where there is no value: only the empty cell is missing."
+    remedy = "Leave the cell empty if the value is missing: only an empty cell is read as missing."
     if name in NEEDED and not text[wrong].str.strip().str.lower().isin(_NO_VALUE).all():
         remedy += f" If the numbers are in another column, map that column: {name}=..."
     raise SchemaError(

@@ -355,7 +355,7 @@ def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Float
 
 
 def _complete(expected: Floats) -> NDArray[np.bool_]:
-    """Whether chance agreement is 1, but for rounding."""
+    """Whether chance agreement is 1, up to rounding."""
     result: NDArray[np.bool_] = expected > 1 - 1e-12
     return result
 

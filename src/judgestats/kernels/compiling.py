@@ -1,4 +1,4 @@
-"""numba's ``njit``, with a place for what it compiles even where neither the package nor the home can be written to."""
+"""numba's ``njit``, with a cache folder even if neither the package nor the home folder is writable."""
 
 from __future__ import annotations
 

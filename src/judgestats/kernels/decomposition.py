@@ -144,7 +144,7 @@ def pair_table(
     group : (U,) int array
         Group of each pair, 0 to G - 1.
     weight : (U,) float array or None
-        How many identical pairs a row stands for; None for one each.
+        Number of identical pairs per row; None for one each.
     n_groups : int
         G.
 

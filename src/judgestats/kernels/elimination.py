@@ -23,9 +23,9 @@ from judgestats.kernels.compiling import njit
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Dense arithmetic is so many times faster than sparse.
+#: Speed of dense arithmetic relative to sparse.
 DENSE_SPEED = 4.0
-#: Products of a BLAS are so many times faster than sparse arithmetic, and so many of them are cheap in any case.
+#: Speed of BLAS products relative to sparse arithmetic, and the number of products that is always cheap.
 BLAS_SPEED, CHEAP = 16.0, 5e6
 #: Entries of a full block beside the leading columns that are affordable.
 _MOST_ENTRIES = 2**25

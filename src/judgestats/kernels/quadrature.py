@@ -7,7 +7,7 @@ by the curvature h there; nodes move with the parameters, and the gradient follo
 effects are large the integrand is skewed, and more nodes help slowly.
 
 :class:`Trapezoid` integrates over the range where the group's integrand, which is log-concave, is above e^-25 of its
-top, and halves the step until the integral stands still. The error of the trapezoidal rule falls exponentially with
+top, and halves the step until the integral is stable. The error of the trapezoidal rule falls exponentially with
 the number of nodes (Trefethen & Weideman 2014), so that of the last sum is about the square of the last change. A
 change that is small by chance, far below the square of the one before, does not count.
 """

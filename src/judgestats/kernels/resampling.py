@@ -235,7 +235,7 @@ def percentile_interval(
         Coverage aimed at.
     units : float, optional
         How many units were resampled. The interval is then the expanded one: it reaches as far into the tails as a t
-        interval of a mean of so many units, in place of a normal one with the standard deviation divided by n.
+        interval of a mean of this many units, in place of a normal one with the standard deviation divided by n.
 
     Returns
     -------
@@ -328,7 +328,7 @@ def bca_interval(
     conf_level : float
         Coverage aimed at.
     weight : (G,) float array, optional
-        How many units each influence stands for.
+        Number of units per influence value.
 
     Returns
     -------

@@ -66,7 +66,7 @@ def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
     Parameters
     ----------
     scores : (S, K) float array
-        A row per subject, no NaN; the subjects of a group stand together.
+        A row per subject, no NaN; the subjects of a group are adjacent.
     start : (G,) int array
         First row of each group, rising; no group is empty.
 
@@ -305,8 +305,8 @@ def effect_squares(y: Floats, effects: Sequence[tuple[int, ...]]) -> tuple[Float
     y : (L1, ..., Lp, R) float array
         A score for each combination of the levels of p facets, R times; the runs of a cell have no order.
     effects : sequence of tuple of int
-        Facets of each effect, main effects first, two-way interactions next. One that names all facets stands for
-        whatever the cells have beyond the others.
+        Facets of each effect, main effects first, two-way interactions next. One that names all facets is the
+        residual of the cells.
 
     Returns
     -------

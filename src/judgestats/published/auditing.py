@@ -26,7 +26,7 @@ from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, VERDICTS, Dec
 #: Name of the table of claims.
 CLAIMS = "claims"
 NEEDED = ("id", "place", "claim", "quantity", "printed", "unit", "predicate", "otherwise", "comment")
-#: Unit of a claim that is no number.
+#: Unit of a claim that is not a number.
 STATEMENT = "statement"
 #: Unit -> factor that converts its numbers to the common unit.
 _SCALES = {"percent": 0.01}
@@ -264,7 +264,7 @@ def audit(
 
     Notes
     -----
-    A printed decimal stands for every number that rounds to it, half a unit of its last digit either way; a whole
+    A printed decimal represents every number that rounds to it, half a unit of its last digit either way; a whole
     number is exact unless its column is in ``rounded``. The twin of a number is computed from the others as printed,
     and its range from theirs, cell by cell, to first order; what is printed follows where half-up, half-even or
     formatting a double gives it, or where the ranges meet. A finding says that a number does not follow from others; it

@@ -685,7 +685,7 @@ class Reading:
             return Texts((node.value,))
         if isinstance(node.value, int | float):
             return constant(node.value)
-        raise self._refused(node, "Only numbers and texts may stand here.")
+        raise self._refused(node, "Only numbers and texts are allowed here.")
 
     def _read(self, cells: tuple[Cell, ...]) -> Value:
         """The cells as numbers for every rounding, or as texts where none of them holds a number."""

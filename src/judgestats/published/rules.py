@@ -96,7 +96,7 @@ class Asked:
         return "".join(f", {n}={self.given[n]}" for n in names if n in self.given)
 
     def about(self, row: int, *names: str) -> tuple[Cell, ...]:
-        """The cells of a row in which parameters stand that name columns."""
+        """The cells of a row in the columns that parameters name."""
         columns = self.book.table(self.table)
         return tuple((self.table, row, str(self.given[n])) for n in names if str(self.given[n]) in columns)
 
@@ -472,7 +472,7 @@ def _holm(asked: Asked) -> Iterator[Statement]:
 
 @rule("pareto", "cost", "value", "on", takes=("by",))
 def _pareto(asked: Asked) -> Iterator[Statement]:
-    """A row is marked as on the frontier if no other costs no more and is worth no less, one of them strictly."""
+    """A row is marked as on the frontier if no other is as good in cost and value and better in one of them."""
     cost, value = asked.columns("cost")[0], asked.columns("value")[0]
     for key, rows in asked.groups():
         for row in rows:

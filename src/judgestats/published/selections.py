@@ -93,7 +93,7 @@ def _constant(node: ast.Constant) -> float:
 def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
     """An expression parsed, as text with ``_0_``, ``_1_``, ... in place of its selections, and these selections.
 
-    A selection that is no argument of a function, and would need brackets if it had several values, is ``_0_v``.
+    A selection that is not an argument of a function, and would need brackets if it had several values, is ``_0_v``.
 
     Returns
     -------

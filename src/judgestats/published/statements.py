@@ -316,7 +316,7 @@ def _missing(reading: Reading, book: Book) -> bool:
 def _why_unknown(reading: Reading, book: Book) -> str:
     if _missing(reading, book):
         return "a value that it needs is not printed"
-    return "it is undefined for these numbers (a division by zero, say)"
+    return "it is undefined for these numbers (a division by zero, for example)"
 
 
 def _joined(*parts: str) -> str:

@@ -219,7 +219,7 @@ def _plan(parts: pd.DataFrame, weights: Any, asked: list[str], unit: list[str], 
     if weights is None:
         first = codes_of(parts, [*asked, "criterion"]).first
         table = parts[[*asked, "criterion"]].iloc[first].reset_index(drop=True).assign(weight=1.0)
-        if criteria is not None:  # all of them, wherever
+        if criteria is not None:  # the same for all judges and items
             table = pd.DataFrame({"criterion": list(dict.fromkeys(names(criteria))), "weight": 1.0})
         keys = [c for c in asked if c in table.columns]
         return Plan(table, keys, codes_of(table, keys))

@@ -138,7 +138,7 @@ def _rows(record: Mapping[str, Any], head: dict[str, Any], equal: str, log: Log,
 
 
 def _score(answer: Any) -> float:
-    """Score in [text, stop reason]; NaN where the text is no number."""
+    """Score in [text, stop reason]; NaN if the text is not a number."""
     text = answer[0] if isinstance(answer, list) and answer else answer
     try:
         return float(text)
@@ -149,7 +149,7 @@ def _score(answer: Any) -> float:
 READER = Reader(
     name="llmbar",
     frame="preferences",
-    about="LLMBar result.json; forced choice; equal scores of Rating strategies stand as a win (see equal_scores)",
+    about="LLMBar result.json; forced choice; equal scores of Rating strategies count as a win (see equal_scores)",
     example='[{"output_1": ..., "output_2": ..., "label": 1, "results": [{"swap = False": {"winner": "1"}, ...}]}]',
     both_orders="yes",
     order_known="yes",

@@ -508,7 +508,7 @@ def panels(
     across: int | None = None,
     sharey: bool = True,
 ) -> list[Any]:
-    """Axes side by side, of a figure of their own or as given.
+    """Axes side by side, of a new figure or as given.
 
     Parameters
     ----------

@@ -212,7 +212,7 @@ def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None,
     front : pandas.DataFrame
         A result of :func:`pareto_front`.
     by : str or sequence of str
-        The columns that it was grouped by: a front of its own colour for each.
+        The columns that it was grouped by: one front, in its own colour, for each.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional

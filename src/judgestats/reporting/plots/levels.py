@@ -263,7 +263,7 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     Returns
     -------
     matplotlib.axes.Axes
-        At the right the two gaps, with the intervals of their own.
+        On the right the two gaps, with their intervals.
 
     Raises
     ------

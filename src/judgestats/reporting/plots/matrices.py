@@ -153,7 +153,7 @@ def _wide(table: pd.DataFrame, value: str) -> pd.DataFrame:
             "condition or criterion at a time."
         )
     wide = table.pivot_table(index="who", columns="system", values=value, sort=False, dropna=False, aggfunc="first")
-    order = [j for j in wide.index if j in wide.columns]  # judges that are systems stand on the diagonal
+    order = [j for j in wide.index if j in wide.columns]  # judges that are systems are on the diagonal
     rest = sorted(c for c in wide.columns if c not in order)
     result: pd.DataFrame = wide[[*order, *rest]].astype(float)
     return result

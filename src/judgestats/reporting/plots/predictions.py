@@ -17,7 +17,7 @@ _COLUMNS = ("kind", "outcome", "observed", "estimate", "conf_low", "conf_high", 
 #: With more rows than this, names are left out.
 MOST_NAMED = 40
 _HEADS = {"prior": "prior predictive", "posterior": "posterior predictive"}
-#: Panels whose ranges differ by more have axes of their own.
+#: Panels whose ranges differ by more have separate axes.
 _MUCH_WIDER = 8.0
 _OUTSIDE = canvas.PALETTE[1]
 
@@ -41,7 +41,7 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
         A panel for the prior and for the posterior, where both are there. A row for each value, the highest predicted
         one on top; counts are drawn per call, so that cells of different size are comparable. Bars are 95 % predictive
         intervals, ticks in them predictive means; dots are observed values, red squares those outside. More than 40
-        rows lose their names but for those outside.
+        rows lose their names, except those outside.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from judgestats.reporting.plots.matrices import DIVERGING, heat
 
 # ---- Biases: signed scores of judges, and what strategies do to them (debiasing paper, Figure 2) ---------------------
 
-#: The darkest colour stands for at least this change.
+#: The darkest colour means at least this change.
 LEAST_REACH = 0.05
 #: Most panels side by side.
 ACROSS = 4
