@@ -20,7 +20,7 @@ from IPython.display import Markdown, display
 from scipy.special import expit, ndtr
 
 import judgestats as js
-from judgestats.published.paper_dark_current import criterion_counts, ladder_counts
+from judgestats.published.paper_tables import criterion_counts, ladder_counts
 
 pd.set_option("display.max_colwidth", None)
 DRAWS = int(os.environ.get("JUDGESTATS_NOTEBOOK_DRAWS", "1000"))

@@ -24,7 +24,7 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import judgestats as js
-from judgestats.published.paper_merchant_risk import MODELS, panel, scores
+from judgestats.published.paper_tables import MODELS, panel, scores
 
 # %matplotlib inline
 pd.set_option("display.max_colwidth", None)

@@ -20,7 +20,7 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 import judgestats as js
-from judgestats.published.paper_rationalization import FAVOURED, outcomes
+from judgestats.published.paper_tables import FAVOURED, outcomes
 
 pd.set_option("display.max_colwidth", None)
 

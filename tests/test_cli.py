@@ -182,7 +182,7 @@ def test_audit_of_a_paper_and_of_a_file(tmp_path):
     some = run.invoke(app, strict)
     assert some.exit_code == 0  # what cannot be decided is no fault
     assert "wins + losses is n: printed 10\n" in some.output
-    assert "    table, row 2, wins is 'TBD': no number. Leave the row out" in some.output
+    assert "    table, row 2, wins is 'TBD': not a number. Leave the row out" in some.output
     (tmp_path / "board.csv").write_text("judge,wins,losses,n\nA,TBD,7,10\nB,TBD,7,10\n", encoding="utf-8")
     none = run.invoke(app, strict)
     assert none.exit_code == 1  # nothing was decided
@@ -299,7 +299,7 @@ def scores(tmp_path):
     ("identity", "told"),
     [
         ("x", "--identity 'x' has no '='. Write SYSTEM=JUDGE"),
-        ("x=g,x=h", "--identity says 'x' twice: x=g and x=h"),
+        ("x=g,x=h", "--identity gives 'x' twice: x=g and x=h"),
         ("x=g,y=g", "'x', 'y' are all mapped to 'g'"),
         ("q=g", "'q' is no system. Systems: x, y, z. Judges: g, h."),
         ("x=q", "'x' is mapped to 'q', which is no judge"),
@@ -348,11 +348,11 @@ def test_the_next_command_is_quoted_and_on_one_line(unknown, tmp_path):
     )
     result = run.invoke(app, ["check", str(path), "--encoding", "utf-16"])
     (line,) = [row for row in result.output.splitlines() if row.startswith("Next: ")]
-    (said,) = [row for row in result.output.splitlines() if "If it is right: " in row]
+    (said,) = [row for row in result.output.splitlines() if "If this is right: " in row]
     words = shlex.split(line.removeprefix("Next: "))
     assert words[:3] == ["judgestats", "check", str(path)]
     assert words[-2:] == ["--encoding", "utf-16"]
-    assert shlex.split(said.partition("If it is right: ")[2]) == words[3:-2]
+    assert shlex.split(said.partition("If this is right: ")[2]) == words[3:-2]
     again = run.invoke(app, words[1:])
     assert again.exit_code == 0, again.output
 
@@ -363,7 +363,7 @@ def test_check_and_report_say_what_a_folder_leaves_unread(canonical, tmp_path):
     folder.mkdir()
     canonical.rename(folder / "a.csv")
     (folder / "b.csv.bak").write_text("x")
-    told = "1 of 2 files read; not read: b.csv.bak (not a format we read)"
+    told = "1 of 2 files read; not read: b.csv.bak (unknown format)"
     out = tmp_path / "o.html"
     for command in (
         ["check", str(folder)],

@@ -460,7 +460,7 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
 def _show_unread(console: Console, source: str, encoding: str) -> None:
     from judgestats.ingest.files import resolve
 
-    told = resolve(source, encoding or None).told
+    told = resolve(source, encoding or None).unread_note
     if told:
         console.print(_text(told), soft_wrap=True)
 

@@ -294,7 +294,7 @@ class TestRefusals:
             simulate(ratings_plan().assign(score=1.0), Judge("g"))
 
     def test_no_plan(self):
-        with pytest.raises(SchemaError, match="This is no plan"):
+        with pytest.raises(SchemaError, match="This is not a plan"):
             simulate(pd.DataFrame({"item": ["1"]}), Judge("g"))
 
     def test_plan_with_faults(self):
@@ -312,9 +312,9 @@ class TestRefusals:
             simulate(both_orders(2), Judge("g"), replicates=0)
 
     def test_plan_and_judges_name_others(self):
-        with pytest.raises(DesignError, match=r"asks judge .gpt., who is not in judges=\. Did you mean .gpt4."):
+        with pytest.raises(DesignError, match=r"asks judge .gpt., which is not in judges=\. Did you mean .gpt4."):
             simulate(both_orders(2, judge="gpt"), Judge("gpt4"))
-        with pytest.raises(DesignError, match="whom the plan never asks"):
+        with pytest.raises(DesignError, match="which the plan never asks"):
             simulate(both_orders(2, judge="g"), [Judge("g"), Judge("h")])
 
     def test_outcomes_without_a_side(self):
@@ -439,7 +439,7 @@ def test_plans_and_seeds_of_a_wrong_kind():
             simulate(plan(), judge, seed)
         with pytest.raises(DesignError, match="seed="):
             answer_probabilities(plan(), judge, seed=seed)
-    with pytest.raises(DesignError, match=r"asks judge 1, who .* are text"):
+    with pytest.raises(DesignError, match=r"asks judge 1, which .* are text"):
         simulate(plan(judge=1), {"1": {}})
     with pytest.raises(DesignError, match="Give properties"):
         simulate(plan(), {"g": None})

@@ -25,13 +25,13 @@ CALLS = "judge,item,first,second,choice\ng,1,x,y,first\n"
 def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     for door in (js.read, js.detect_format, js.suggest_mapping, source_info):
-        with pytest.raises(SchemaError, match=r"pipe\.csv' is no file but a pipe"):
+        with pytest.raises(SchemaError, match=r"pipe\.csv' is not a file but a pipe"):
             door(tmp_path / "pipe.csv")
-        with pytest.raises(SchemaError, match="is no file but a device"):
+        with pytest.raises(SchemaError, match="is not a file but a device"):
             door("/dev/zero")
         with pytest.raises(SchemaError, match="The source is an empty text"):
             door("")
-    with pytest.raises(SchemaError, match="is no file but a pipe"):
+    with pytest.raises(SchemaError, match="is not a file but a pipe"):
         js.read([str(tmp_path / "pipe.csv")])
 
 
@@ -55,10 +55,10 @@ def test_what_a_folder_holds_besides_files_is_listed_as_unread(tmp_path: Path) -
     told = js.detect_format(inside).unread
     assert told.startswith("2 of 5 files read; not read: ")
     assert "more (a link to a folder)" in told
-    assert "gone.csv (a link to nothing)" in told
-    assert "pipe.csv (no file)" in told
+    assert "gone.csv (a broken link)" in told
+    assert "pipe.csv (not a file)" in told
     (inside / "linked.csv").unlink()
-    assert "pipe.csv (no file)" in js.detect_format(str(inside / "*.csv")).unread
+    assert "pipe.csv (not a file)" in js.detect_format(str(inside / "*.csv")).unread
 
 
 @pytest.fixture
@@ -141,4 +141,4 @@ def test_a_header_is_checked_in_linear_time() -> None:
     assert len(str(caught.value)) < 1000
     with pytest.raises(SchemaError) as caught:
         column_names(["c"] * n, Path("t.csv"))
-    assert "'c' is column 1, 2, 3, 4, 5, 6 and 49994 more" in str(caught.value)
+    assert "'c' (columns 1, 2, 3, 4, 5, 6 and 49994 more)" in str(caught.value)

@@ -91,10 +91,7 @@ def test_a_folder_says_what_was_not_read(write: Write, tmp_path: Path) -> None:
     assert detect_format(tmp_path / "mixdir").unread == ""
     for name in ("b.csv.bak", "sub/c.txt", ".git/x.csv"):
         write(f"mixdir/{name}", ROW)
-    told = (
-        "1 of 4 files read; not read: .git/x.csv (hidden), b.csv.bak (not a format we read), "
-        "sub/c.txt (not a format we read)"
-    )
+    told = "1 of 4 files read; not read: .git/x.csv (hidden), b.csv.bak (unknown format), sub/c.txt (unknown format)"
     for source in (tmp_path / "mixdir", [tmp_path / "mixdir"]):
         found = detect_format(source)
         assert found.unread == told
@@ -102,8 +99,8 @@ def test_a_folder_says_what_was_not_read(write: Write, tmp_path: Path) -> None:
         info = source_info(source)
         assert len(info) == 4
         assert info.set_index(info["name"].str.split("/").str[-1])["note"].to_dict() == {
-            "a.csv": "", "x.csv": "not read: hidden", "b.csv.bak": "not read: not a format we read",
-            "c.txt": "not read: not a format we read",
+            "a.csv": "", "x.csv": "not read: hidden", "b.csv.bak": "not read: unknown format",
+            "c.txt": "not read: unknown format",
         }  # fmt: skip
         assert len(read(source)) == 1
     for n in range(20):
@@ -115,4 +112,4 @@ def test_a_folder_says_what_was_not_read(write: Write, tmp_path: Path) -> None:
 def test_real_inspect_folder_names_its_unread_logs(real_data: Path) -> None:
     found = detect_format(real_data / "inspect_ai")
     assert "3 of 7 files read; not read: " in found.why
-    assert "popularity_2_epochs.eval (not a format we read)" in found.why
+    assert "popularity_2_epochs.eval (unknown format)" in found.why

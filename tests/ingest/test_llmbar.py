@@ -54,7 +54,7 @@ def test_names_from_the_path(write: Write) -> None:
 
 def test_names_that_the_path_does_not_give(write: Write) -> None:
     path = write("r.json", [record("1", "2")])
-    with pytest.raises(SchemaError, match=r"judge and strategy cannot be told.*Pass judge=\.\.\., strategy=\.\.\."):
+    with pytest.raises(SchemaError, match=r"judge and strategy not found.*Pass judge=\.\.\., strategy=\.\.\."):
         read(path)
     assert read(path, judge="g", strategy="s")["judge"].tolist() == ["g", "g"]
 

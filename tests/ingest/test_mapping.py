@@ -360,11 +360,11 @@ def test_command_line_texts() -> None:
         parse_identity("x")
     with pytest.raises(SchemaError, match=r"--identity 'x=' names no judge"):
         parse_identity("x=")
-    with pytest.raises(SchemaError, match=r"--identity says 'x' twice: x=g and x=h"):
+    with pytest.raises(SchemaError, match=r"--identity gives 'x' twice: x=g and x=h"):
         parse_identity("x=g,x=h")
-    with pytest.raises(SchemaError, match=r"--map says 'item' twice"):
+    with pytest.raises(SchemaError, match=r"--map gives 'item' twice"):
         parse_mapping("item=a,item=b")
-    with pytest.raises(SchemaError, match=r"--labels says 'A' twice"):
+    with pytest.raises(SchemaError, match=r"--labels gives 'A' twice"):
         parse_labels("A=first,A=second")
     with pytest.raises(SchemaError, match="has no '='"):
         parse_mapping("judge")
@@ -428,7 +428,7 @@ def test_items_numbered_anew_are_joined_with_their_subset() -> None:
     proposal = suggest_mapping(restarting(question=[*"pqrs"]))
     assert proposal.mapping["item"] == "subset+item"
     assert proposal.mapping["task"] == "subset"
-    (note,) = [n for n in proposal.notes if "numbered anew" in n]
+    (note,) = [n for n in proposal.notes if "numbered separately" in n]
     assert "('question')" in note
     assert "4 items, not 2" in note
     assert read(restarting(), columns=proposal.mapping, labels=proposal.labels)["item"].nunique() == 4

@@ -192,7 +192,7 @@ def test_several_files_in_another_order_of_columns(write: Write, tmp_path: Path)
     assert sorted(lazy["item"]) == ["a", "b"]
     write("c.csv", "item,judge,first,second,answer\n2,h,x,y,tie\n")
     for lazily in (False, True):
-        with pytest.raises(SchemaError, match=r"c\.csv lacks choice and has answer"):
+        with pytest.raises(SchemaError, match=r"c\.csv lacks choice and has in addition answer"):
             read(str(tmp_path / "*.csv"), lazy=lazily)
 
 

@@ -16,11 +16,11 @@ from judgestats.kernels.chance import (
     Units,
     chance_corrected,
     cohen_kappa,
-    kappa_from_margins,
     krippendorff,
     unit_weights,
     weighted_kappa,
 )
+from measured.debiasing_tables import kappa_from_margins
 
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
 

@@ -19,7 +19,7 @@ from judgestats.metrics.agreement import (
 from judgestats.metrics.agreement.shifts import D, mean_rows, sign_p
 from judgestats.metrics.consensus.correlations import spearman_p
 from judgestats.published.catalogue import load
-from judgestats.published.paper_consensus_illusion import ablation, rankings, shifts
+from judgestats.published.paper_tables import rankings, shifts
 from measured.checks import Check
 
 _VARIANTS: tuple[tuple[D, int], ...] = (("average", 0), ("average", 1), ("pooled", 1))
@@ -30,6 +30,19 @@ _NAMES = {"DeepSeek-R1": "DeepSeek-R1-0528-Thinking"}
 
 
 N_MODELS = 32
+
+
+def ablation() -> pd.DataFrame:
+    """Table 6: ``model, variant, pair, r``, a row for each correlation of a pair of judges that is printed."""
+    table = load("consensus_illusion/table6", printed=True)
+    table = table[(table["pair"] != "average") & (table["r"] != "N/A")]
+    return table[["model", "variant", "pair", "r"]].astype({"r": float}).reset_index(drop=True)
+
+
+def mean_spread() -> float:
+    """Mean spread of Appendix C, half the sum of the three mean absolute differences; it is not printed."""
+    table = load("consensus_illusion/spread")
+    return float(table.loc[table["quantity"] == "mean absolute difference", "value"].sum() / 2)
 
 
 def checks() -> Iterator[Check]:

@@ -16,12 +16,12 @@ from judgestats.metrics.psychometrics import (
     target_sensitivity,
 )
 from judgestats.published.catalogue import load
-from judgestats.published.paper_dark_current import (
-    _STRICT,
-    _table6,
+from judgestats.published.paper_tables import (
+    STRICT,
     criterion_counts,
     delta0_counts,
     ladder_counts,
+    table6,
     vacuum_counts,
 )
 from measured.checks import Check
@@ -32,7 +32,7 @@ def checks() -> Iterator[Check]:
     equal = delta0(delta0_counts())
     ladder = target_sensitivity(ladder_counts())
     vacuum = dark_current(vacuum_counts())
-    yield from _table6_checks(vacuum, equal, ladder)
+    yield from table6_checks(vacuum, equal, ladder)
     yield from _table3_checks(vacuum, equal, ladder)
     yield from _table4_checks(equal, ladder)
 
@@ -44,7 +44,7 @@ def _find(table: pd.DataFrame, judge: str, term: str, delta: int | None = None) 
     return dict(here.iloc[0])
 
 
-def _table6_checks(vacuum: pd.DataFrame, equal: pd.DataFrame, ladder: pd.DataFrame) -> Iterator[Check]:
+def table6_checks(vacuum: pd.DataFrame, equal: pd.DataFrame, ladder: pd.DataFrame) -> Iterator[Check]:
     sources: dict[str, tuple[pd.DataFrame, str, int | None]] = {
         "dark current false preference": (vacuum, "dark_current", None),
         "raw delta0 false preference": (equal, "raw_false_preference", None),
@@ -56,7 +56,7 @@ def _table6_checks(vacuum: pd.DataFrame, equal: pd.DataFrame, ladder: pd.DataFra
         "stable cross-sensitivity decomposition": (equal, "stable_cross_sensitivity", None),
         "positional false preference decomposition": (equal, "positional_false_preference", None),
     }
-    for r in _table6().to_dict("records"):
+    for r in table6().to_dict("records"):
         if r["n"] == "N/A":
             continue
         if r["metric"].startswith("d'"):
@@ -117,7 +117,7 @@ def _table4_checks(equal: pd.DataFrame, ladder: pd.DataFrame) -> Iterator[Check]
         "ΔQ = 1 accuracy among non-ties": (ladder, "non_tie_accuracy", 1),
         "ΔQ = 5 target sensitivity": (ladder, "target_sensitivity", 5),
     }
-    judges = {"baseline": "Qwen32B", "strict": _STRICT}
+    judges = {"baseline": "Qwen32B", "strict": STRICT}
     for r in load("dark_current/table4", printed=True).to_dict("records"):
         if r["metric"] not in metrics:
             continue

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.kernels.chance import kappa_from_margins
 from judgestats.kernels.resampling import binomial_interval
 from judgestats.metrics.bias import minimum_detectable_effect
 from judgestats.published.catalogue import load
-from judgestats.published.paper_debiasing import (
+from measured.checks import Check
+from measured.debiasing_claims import claim_checks, same_p
+from measured.debiasing_tables import (
     GOLD,
     LLMBAR,
     MT_BENCH,
@@ -24,14 +25,13 @@ from judgestats.published.paper_debiasing import (
     compared,
     correct,
     design_of,
+    kappa_from_margins,
     pairs_scored,
     ranges_of,
     regression,
     share,
     tie_shares,
 )
-from measured.checks import Check
-from measured.debiasing_claims import claim_checks, same_p
 
 
 def checks() -> Iterator[Check]:

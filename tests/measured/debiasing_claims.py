@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias import pareto_front
 from judgestats.published.catalogue import load
-from judgestats.published.paper_debiasing import (
+from measured.checks import Check
+from measured.debiasing_tables import (
     LLMBAR,
     MT_BENCH,
     design_of,
@@ -22,7 +23,6 @@ from judgestats.published.paper_debiasing import (
     styles,
     tie_shares,
 )
-from measured.checks import Check
 
 _SWAPPED = ("Gemini 2.5 Pro", "GPT-4o", "Llama 3.3-70B")
 _FRONT = ("Claude Sonnet 4", "Gemini 2.5 Flash", "Llama 3.3-70B")

@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 from judgestats.metrics.consensus import blinding_effect, consensus_deviation
 from judgestats.published.catalogue import load
-from judgestats.published.paper_merchant_risk import _MODEL_OF, panel, scores
+from judgestats.published.paper_tables import MODEL_OF, panel, scores
 from measured.checks import Check
 
 #: MCCs behind each correlation of Section 5.2: five levels of three. Not printed; it reproduces p = 0.063.
@@ -52,7 +52,7 @@ def _bias_checks() -> Iterator[Check]:
         ["judge", "condition"]
     )["estimate"]
     for r in load("merchant_risk/self_bias", printed=True).to_dict("records"):
-        value = float(own[(_MODEL_OF[r["system"]], r["condition"])])
+        value = float(own[(MODEL_OF[r["system"]], r["condition"])])
         yield Check("Section 4.3.1", f"{r['system']} on itself, {r['condition']}", r["bias"], value)
 
 
@@ -60,7 +60,7 @@ def _attenuation_checks() -> Iterator[Check]:
     rounded = _attenuations(round_first=2)
     exact = _attenuations(round_first=None)
     for r in load("merchant_risk/attenuation", printed=True).to_dict("records"):
-        name = r["system"] if r["system"] == "mean" else _MODEL_OF[r["system"]]
+        name = r["system"] if r["system"] == "mean" else MODEL_OF[r["system"]]
         comment = f"from biases rounded to two decimals; unrounded {exact[name]:.1f}"
         yield Check("Section 4.3.2", f"attenuation, {r['system']}", r["attenuation_percent"], rounded[name], comment)
 
@@ -85,7 +85,7 @@ def _panel_checks() -> Iterator[Check]:
             value = float(len(here))
         elif r["condition"] in ("attributed", "anonymized"):
             value = float(
-                here.loc[(here["judge"] == _MODEL_OF[r["quantity"]]) & here["own"].eq(True), "estimate"].iloc[0]
+                here.loc[(here["judge"] == MODEL_OF[r["quantity"]]) & here["own"].eq(True), "estimate"].iloc[0]
             )
         else:
             yield _range_check(r, pairs)
@@ -95,7 +95,7 @@ def _panel_checks() -> Iterator[Check]:
 
 def _range_check(r: dict[str, str], pairs: pd.DataFrame) -> Check:
     """An end of the ranges of Section 7.2: the lower or the higher of the two conditions."""
-    own = pairs[(pairs["judge"] == _MODEL_OF[r["quantity"]]) & pairs["own"].eq(True)]["estimate"]
+    own = pairs[(pairs["judge"] == MODEL_OF[r["quantity"]]) & pairs["own"].eq(True)]["estimate"]
     end = own.min() if r["condition"] == "range_low" else own.max()
     which = f"{r['quantity']} against people, {r['condition'].replace('_', ' ')}"
     return Check("Section 7.2", which, r["value"], float(end), "the range is printed without its conditions")

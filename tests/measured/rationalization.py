@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pandas as pd
+
 from judgestats.metrics.invariance import anchoring
 from judgestats.published.catalogue import load
-from judgestats.published.paper_rationalization import (
-    _COUNTS,
-    FAVOURED,
-    FAVOURED_IN_CAPTIONS,
-    MOVEMENTS,
-    N_ITEMS,
-    TABLES,
-    _extractive,
-    identical,
-    outcomes,
-)
+from judgestats.published.paper_tables import FAVOURED, OUTCOMES, TABLES, outcomes
 from measured.checks import Check
+
+#: Tables of movements, and the probe of each.
+MOVEMENTS = {"table6": "truth", "table7": "flip", "table8": "placebo"}
+#: The favoured side by the caption of Table VII and Appendix G.
+FAVOURED_IN_CAPTIONS = {"truth": "llm", "flip": "llm", "placebo": "llm"}
+#: Items per judge and scheme (caption of Table II).
+N_ITEMS = 1000
+
+
+def identical() -> pd.DataFrame:
+    """Table X, one text twice under two labels, as a tally; the probe is called ``blind`` to have its tie rate read."""
+    table = load("rationalization/table10").melt(["judge"], list(OUTCOMES), "outcome", "n")
+    return table.assign(probe="blind")[["judge", "probe", "outcome", "n"]]
+
+
+def _extractive() -> pd.DataFrame:
+    """Table IX: each judge's choices between the LLM and each extractive system."""
+    return load("rationalization/table9").melt(["judge", "baseline"], ["llm", "tradml"], "outcome", "n")
+
 
 _NUMERALS = {"table2": "II", "table3": "III", "table4": "IV", "table5": "V", "table6": "VI", "table7": "VII"}
 _NUMERALS |= {"table8": "VIII", "table10": "X"}
@@ -77,11 +88,11 @@ def _total_checks() -> Iterator[Check]:
     """Counts of a judge under a scheme add up to the items."""
     for name in TABLES:
         for r in load(f"rationalization/{name}").to_dict("records"):
-            total = float(sum(r[c] for c in _COUNTS))
+            total = float(sum(r[c] for c in OUTCOMES))
             comment = "" if total == N_ITEMS else "shares below are of the row's own total"
             yield Check(f"Table {_NUMERALS[name]}", f"{r['judge']}, {r['scheme']}, total", str(N_ITEMS), total, comment)
     for r in load("rationalization/table10").to_dict("records"):
-        total = float(sum(r[c] for c in _COUNTS))
+        total = float(sum(r[c] for c in OUTCOMES))
         yield Check("Table X", f"{r['judge']}, total", str(N_ITEMS), total)
 
 
@@ -132,7 +143,7 @@ def _text_checks(r: dict[str, str], values: _Values) -> Iterator[Check]:
 
 
 def _comment(r: dict[str, str], probe: str) -> str:
-    if r["quantity"] in _COUNTS:
+    if r["quantity"] in OUTCOMES:
         return "the text repeats a count"
     side = f"favoured {'[2,1]' if FAVOURED.get(probe) == 'tradml' else '[1,2]'}"
     if r["quantity"] == "LAO":

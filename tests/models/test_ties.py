@@ -14,7 +14,7 @@ from scipy.stats import chi2
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.models.bias_models.ties import tie_model
-from judgestats.published import paper_dark_current
+from judgestats.published import paper_tables
 
 REFERENCE = Path(__file__).parents[1] / "reference" / "models"
 CDF = {"logit": expit, "probit": ndtr}
@@ -22,7 +22,7 @@ CDF = {"logit": expit, "probit": ndtr}
 
 @pytest.fixture(scope="module")
 def published():
-    return tie_model(paper_dark_current.criterion_counts(), baseline="base")
+    return tie_model(paper_tables.criterion_counts(), baseline="base")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_on_the_printed_counts_it_depends(published):
 
 def test_at_five_percent_both_links_say_what_the_paper_says():
     """The verdict hangs on alpha; and the flag says that a larger resolution is not excluded."""
-    model = tie_model(paper_dark_current.criterion_counts(), baseline="base", alpha=0.05)
+    model = tie_model(paper_tables.criterion_counts(), baseline="base", alpha=0.05)
     assert verdict(model, "Qwen32B") == "moved criterion"
     last = model.tests[model.tests["link"] == "all"]
     assert last["flag"].tolist() == ["a resolution twice or half as large is not excluded"]
@@ -75,7 +75,7 @@ def test_at_five_percent_both_links_say_what_the_paper_says():
 @pytest.mark.slow
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_the_likelihood_ratio_against_brute_force(published, link):
-    counts = paper_dark_current.criterion_counts()
+    counts = paper_tables.criterion_counts()
     strict = (counts["prompt"] == "strict").to_numpy()
     delta, n = counts["delta"].fillna(0).to_numpy(), counts["n"].to_numpy()
     outcome = counts["outcome"].to_numpy()
@@ -110,7 +110,7 @@ def test_the_strict_arm_has_no_estimates_of_its_own(published):
 
 def test_where_no_call_is_near_the_criterion_nothing_is_told_apart():
     """On Δ1 and Δ5 alone a move of either explains everything."""
-    counts = paper_dark_current.criterion_counts()
+    counts = paper_tables.criterion_counts()
     model = tie_model(counts[counts["delta"].notna()], baseline="base")
     assert p_value(model, "logit", "something moved", "both by group against both common") < 1e-9
     assert p_value(model, "logit", "resolution moved", "criterion by group") > 0.9
@@ -218,7 +218,7 @@ def test_two_orders_of_a_pair_are_not_two_pairs():
 
 
 def test_invalid_calls_of_a_tally_are_counted():
-    counts = paper_dark_current.criterion_counts()
+    counts = paper_tables.criterion_counts()
     more = pd.concat([counts, counts.iloc[[4]].assign(outcome="invalid", n=9)])
     model, wanted = (tie_model(c, links="logit", baseline="base") for c in (more, counts))
     np.testing.assert_allclose(model.table["estimate"], wanted.table["estimate"])

@@ -13,7 +13,7 @@ from judgestats.metrics.agreement import (
     shift_tests,
 )
 from judgestats.published import load
-from judgestats.published import paper_consensus_illusion as paper
+from judgestats.published import paper_tables as paper
 from measured import consensus_illusion as measured
 
 
@@ -74,7 +74,7 @@ def test_means_of_table_3_are_not_counted_as_conditions():
 
 
 def test_share_of_the_rubric_from_table_6():
-    table = paper.ablation()
+    table = measured.ablation()
     means = table.groupby(["variant", "model"])["r"].mean().groupby("variant").mean()
     before, after = [means["5-Dim Per-Dim"], 0.6225], [means["Original 4-Stage"], 0.239]
     share = -agreement_shift(pd.DataFrame({"before": before, "after": after}), relative=True)["estimate"]
@@ -82,7 +82,7 @@ def test_share_of_the_rubric_from_table_6():
 
 
 def test_mean_spread_of_appendix_c():
-    assert paper.mean_spread() == pytest.approx(2.88)
+    assert measured.mean_spread() == pytest.approx(2.88)
 
 
 def test_what_follows_and_what_does_not(checks):

@@ -9,8 +9,8 @@ import pytest
 from judgestats import published
 from judgestats.errors import AuditError
 from judgestats.metrics.bias import compare_strategies, gold_agreement, pareto_front, recommend
-from judgestats.published import paper_debiasing as counts
 from measured import debiasing as measured
+from measured import debiasing_tables as counts
 
 #: What does not follow from the paper's other numbers: place, quantity, printed, recomputed.
 DOES_NOT_FOLLOW = {

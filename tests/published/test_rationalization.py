@@ -7,7 +7,7 @@ from scipy.stats import chi2_contingency
 
 from judgestats.metrics.invariance import anchoring, protocol_difference
 from judgestats.published import load
-from judgestats.published import paper_rationalization as paper
+from judgestats.published import paper_tables as paper
 from judgestats.schema.counting import tally
 from measured import rationalization as measured
 
@@ -111,7 +111,7 @@ def test_seven_printed_rows_move_more_than_there_is(checks):
     values = measured._estimates(paper.FAVOURED)
     over = [
         (name, r["judge"], r["scheme"])
-        for name, probe in paper.MOVEMENTS.items()
+        for name, probe in measured.MOVEMENTS.items()
         for r in load(f"rationalization/{name}", printed=True).to_dict("records")
         if measured.left_to_move(r, probe, values) < -0.0015
     ]
@@ -159,7 +159,7 @@ def test_pbp_is_less_drawn_than_baseline_beyond_chance_for_every_judge():
 
 
 def test_table_x_has_a_tie_rate_and_a_lean_and_no_movement():
-    result = anchoring(paper.identical())
+    result = anchoring(measured.identical())
     assert set(result["term"]) == {"equality_detection", "neutrality", "neutrality_deviation"}
     rates = result[result["term"] == "equality_detection"].set_index("judge")["estimate"]
     assert (rates.min(), rates.max()) == (0.976, 0.987)

@@ -5,7 +5,7 @@ import pytest
 from findings import changed, saying
 from judgestats import published
 from judgestats.metrics.invariance import anchoring
-from judgestats.published import paper_rationalization as paper
+from judgestats.published import paper_tables as paper
 
 PROBES = {"Table VI": "truth", "Table VII": "flip", "Table VIII": "placebo"}
 

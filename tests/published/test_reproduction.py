@@ -7,8 +7,7 @@ from judgestats import published
 from judgestats.errors import AuditError
 from judgestats.metrics.consensus import blinding_effect, consensus_deviation
 from judgestats.metrics.psychometrics import criterion_shift, delta0, detection_threshold
-from judgestats.published import paper_dark_current as dc
-from judgestats.published import paper_merchant_risk as mr
+from judgestats.published import paper_tables
 from measured import dark_current as measured_dark
 from measured import merchant_risk as measured_merchant
 from measured.checks import Check
@@ -37,7 +36,7 @@ def test_all_27_wilson_rows_of_table_6_to_four_decimals(dark):
     wilson = table[table["method"] == "Wilson binomial"]
     assert len(wilson) == 27
     for r in wilson.to_dict("records"):
-        k = dc.count_of(r["estimate"], int(r["n"]))
+        k = paper_tables.count_of(r["estimate"], int(r["n"]))
         assert abs(k / int(r["n"]) - float(r["estimate"])) <= 5e-5
     rows = dark[(dark["place"] == "Table 6") & dark["quantity"].str.contains("conf_")]
     assert len(rows) == 54
@@ -46,11 +45,11 @@ def test_all_27_wilson_rows_of_table_6_to_four_decimals(dark):
 
 def test_a_share_that_no_whole_number_gives_is_refused():
     with pytest.raises(AuditError, match=r"0\.2589"):
-        dc.count_of("0.2589", 120)
+        paper_tables.count_of("0.2589", 120)
 
 
 def test_decompositions_are_whole_numbers_that_satisfy_the_identity():
-    counts = dc.delta0_counts()
+    counts = paper_tables.delta0_counts()
     one_sided = counts[(counts["forward"] == "first") & (counts["reverse"] == "tie")].set_index("judge")["n"]
     assert one_sided.to_dict() == {"Llama8B": 0, "Qwen14B": 1, "Qwen32B": 21, "Qwen32B strict criterion": 0}
     wide = delta0(counts).pivot(index="judge", columns="term", values="estimate")
@@ -65,7 +64,7 @@ def test_d_prime_at_ceiling_is_printed_four_times(dark):
 
 
 def test_criterion_shift_of_qwen32b():
-    shift = criterion_shift(dc.criterion_counts(), "base", "strict")
+    shift = criterion_shift(paper_tables.criterion_counts(), "base", "strict")
     got = shift[shift["term"] == "criterion_shift"].set_index(["stimulus", "delta"])["estimate"].round(4)
     assert [got.loc["same_subset"].item(), got.loc[("ladder", 1.0)], got.loc[("ladder", 5.0)]] == [0.2583, 0.44, 0.0]
     price = shift[(shift["term"] == "saved_per_lost") & (shift["delta"] == 1)].iloc[0]
@@ -75,21 +74,21 @@ def test_criterion_shift_of_qwen32b():
 
 def test_thresholds_of_the_printed_steps_are_censored_as_printed():
     """Only Δ1 and Δ5 are printed: they settle Qwen14B and Qwen32B (at most 1) and leave Llama8B between the two."""
-    got = detection_threshold(dc.ladder_counts(), steps=(1, 5), seed=0).set_index("judge")
+    got = detection_threshold(paper_tables.ladder_counts(), steps=(1, 5), seed=0).set_index("judge")
     for judge in ("Qwen14B", "Qwen32B"):
         assert got.loc[judge, "estimate"] == 1
         assert "left-censored" in got.loc[judge, "flag"]
     assert 1 < got.loc["Llama8B", "estimate"] <= 5
-    never = dc.ladder_counts().replace({"correct": "tie"})
+    never = paper_tables.ladder_counts().replace({"correct": "tie"})
     assert detection_threshold(never, steps=(1, 5))["flag"].str.contains("right-censored").all()
 
 
 def test_a_threshold_of_steps_1_and_5_alone_is_none_as_in_table_6():
     """Table 6 has N/A for the strict arm, which has steps 1 and 5 only; a straight line would give 3."""
-    got = detection_threshold(dc.ladder_counts(), seed=0)
+    got = detection_threshold(paper_tables.ladder_counts(), seed=0)
     assert got[["estimate", "conf_low", "conf_high"]].isna().all(axis=None)
     assert set(got["flag"]) == {"incomplete ladder: not asked at 2, 3, 4"}
-    line = detection_threshold(dc.ladder_counts(), steps=(1, 5), seed=0).set_index("judge")
+    line = detection_threshold(paper_tables.ladder_counts(), steps=(1, 5), seed=0).set_index("judge")
     assert line.loc["Qwen32B strict criterion", "estimate"] == 3.0
 
 
@@ -108,8 +107,8 @@ def test_the_ten_self_biases(merchant):
 
 
 def test_attenuations_rounded_first_and_not():
-    rounded = blinding_effect(mr.scores(), round_first=2)
-    exact = blinding_effect(mr.scores())
+    rounded = blinding_effect(paper_tables.scores(), round_first=2)
+    exact = blinding_effect(paper_tables.scores())
     each = rounded[rounded["term"] == "attenuation"].set_index("judge")["estimate"].round(1)
     assert each.to_dict() == {
         "GPT-5.1": 9.1,
@@ -123,14 +122,14 @@ def test_attenuations_rounded_first_and_not():
 
 
 def test_deviations_sum_to_zero_over_judges():
-    table = consensus_deviation(mr.scores(), by="condition")
+    table = consensus_deviation(paper_tables.scores(), by="condition")
     cells = table[table["term"] == "deviation"]
     assert len(cells) == 50
     assert cells.groupby(["condition", "system"])["estimate"].sum().abs().max() < 1e-12
 
 
 def test_against_people():
-    table = consensus_deviation(mr.scores(), reference=mr.panel(), by="condition")
+    table = consensus_deviation(paper_tables.scores(), reference=paper_tables.panel(), by="condition")
     pairs = table[table["term"] == "deviation"]
     mean = pairs.groupby("condition")["estimate"].mean().round(2)
     assert mean.to_dict() == {"attributed": 0.46, "anonymized": 0.43}
@@ -139,7 +138,7 @@ def test_against_people():
 
 
 def test_self_excess_separates_severity_from_self_preference():
-    table = consensus_deviation(mr.scores(), by="condition")
+    table = consensus_deviation(paper_tables.scores(), by="condition")
     got = (
         table[(table["term"] == "self_excess") & (table["condition"] == "attributed")]
         .set_index("judge")["estimate"]

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judgestats.kernels.chance import kappa_from_margins
 from judgestats.metrics.bias import best_of_accuracy, compare_strategies, gold_agreement, pareto_front, score_error
+from measured.debiasing_tables import kappa_from_margins
 
 pytestmark = pytest.mark.real
 

@@ -50,7 +50,7 @@ def test_variance_components_say_what_is_not_told():
     ax = drawn(plots.variance_components(both[["domain", *result.columns]]))
     assert names(ax) == ["art", "law"]
     assert "n/a" in texts(ax)
-    with pytest.raises(DesignError, match="cannot tell"):
+    with pytest.raises(DesignError, match="none is identifiable"):
         plots.variance_components(result.assign(share=np.nan))
     with pytest.raises(DesignError, match="share"):
         plots.variance_components(result.drop(columns="share"))

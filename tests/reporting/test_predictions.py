@@ -112,7 +112,7 @@ def test_refusals(rows, both):
         plots.predictive(rows.assign(observed=np.nan))
     with pytest.raises(DesignError, match="Allowed: posterior, prior"):
         plots.predictive(rows.assign(kind="after"))
-    with pytest.raises(DesignError, match="stand in one place"):
+    with pytest.raises(DesignError, match="drawn on top of another"):
         plots.predictive(pd.concat([rows, rows]))
     with pytest.raises(DesignError, match="got 1 axes"):
         plots.predictive(both, ax=Figure().add_subplot())

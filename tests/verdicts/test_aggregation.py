@@ -186,7 +186,7 @@ def test_both_orders_are_not_pooled_by_accident():
 
 def test_repeats_of_a_call_are_refused():
     calls = both_orders(("first", "second"))
-    with pytest.raises(DesignError, match=r"nothing but the answer: number repeats in 'replicate'"):
+    with pytest.raises(DesignError, match=r"They differ only in the answer: number repeats in 'replicate'"):
         aggregate(pd.concat([calls, calls]))
     apart = pd.concat([calls.assign(shots=0), calls.assign(shots=3)])
     with pytest.raises(DesignError, match=r"4 calls .* \(first: rows 0 and 2\)\. They differ in 'shots': name"):

@@ -107,9 +107,9 @@ def test_each_item_and_judge_with_its_own_rubric():
     assert (result["n_criteria"] == 5).all()
     per_item = rubric.drop(columns="judge")
     np.testing.assert_allclose(by_thing(composite(table, pl.from_pandas(rubric))), want.sum())
-    with pytest.raises(DesignError, match="Nothing rated has all its criteria"):
+    with pytest.raises(DesignError, match="No response has all its criteria"):
         composite(table, per_item)  # the item's rubrics taken together: ten dimensions, of which a judge scores five
-    with pytest.raises(DesignError, match="Nothing rated has all its criteria"):
+    with pytest.raises(DesignError, match="No response has all its criteria"):
         composite(table)
     lost = composite(table.drop(index=[0, 1]), rubric)
     assert lost["status"].tolist().count("missing partner") == 2
@@ -171,7 +171,7 @@ def test_missing_criteria_renormalised():
 
 
 def test_missing_criteria_refused():
-    with pytest.raises(DesignError, match=r"2 of 8 things rated lack a criterion \(first: judge=a, system=x, item=1\)"):
+    with pytest.raises(DesignError, match=r"2 of 8 responses lack a criterion \(first: judge=a, system=x, item=1\)"):
         composite(with_holes(), missing="refuse")
     pd.testing.assert_frame_equal(composite(scores(), missing="refuse"), composite(scores()))
 
@@ -219,15 +219,15 @@ def test_a_thing_with_a_whole_alone_is_not_lost():
         (
             {"style": 1, "trth": 1, "reach": 1},
             DesignError,
-            r"'trth' is no criterion of the ratings. Did you mean 'truth'",
+            r"'trth' is not a criterion of the ratings. Did you mean 'truth'",
         ),
         ({"style": 1, "truth": 1}, DesignError, r"no weight for 8 scores \(first: criterion=reach\)"),
-        ({"style": 1, "truth": -1, "reach": 1}, DesignError, r"negative or no number \(criterion=truth\)"),
-        ({"style": 1, "truth": np.nan, "reach": 1}, DesignError, r"missing, negative or no number"),
-        ({"style": 1, "truth": "much", "reach": 1}, DesignError, r"no number \(criterion=truth\)"),
+        ({"style": 1, "truth": -1, "reach": 1}, DesignError, r"negative or not a number \(criterion=truth\)"),
+        ({"style": 1, "truth": np.nan, "reach": 1}, DesignError, r"missing, negative or not a number"),
+        ({"style": 1, "truth": "much", "reach": 1}, DesignError, r"not a number \(criterion=truth\)"),
         (dict.fromkeys(CRITERIA, 0), DesignError, "are all 0"),
         ({}, DesignError, "there are none"),
-        ([0.5, 0.5], SchemaError, "a mapping of criterion to weight, or a frame with criterion and weight; got list"),
+        ([0.5, 0.5], SchemaError, "weights= is a list\. Give a mapping of criterion to weight"),
         (pd.DataFrame({"criterion": ["style"], "wt": [1]}), SchemaError, "lacks weight. Columns: criterion, wt. Did"),
         (pd.DataFrame({"criterion": ["style"] * 2, "weight": 1}), DesignError, "several weights of one criterion"),
     ],
@@ -248,7 +248,7 @@ def test_weights_of_an_item_that_cannot_be():
 def test_options_that_cannot_be():
     with pytest.raises(DesignError, match="missing='invalid' is not known"):
         composite(scores(), missing="invalid")
-    with pytest.raises(DesignError, match=r"criteria=: 'stile' is no criterion .* Did you mean 'style'"):
+    with pytest.raises(DesignError, match=r"criteria=: 'stile' is not a criterion .* Did you mean 'style'"):
         composite(scores(), criteria=["stile"])
     with pytest.raises(DesignError, match="criteria= is empty"):
         composite(scores(), criteria=[])

@@ -1,8 +1,8 @@
-"""A judge whose properties are known, because they were planted: :class:`Judge`."""
+"""Simulated judges with planted, hence known, properties: :class:`Judge`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from numbers import Real
 from typing import Any, Literal
@@ -51,7 +51,7 @@ class Judge:
         Who judges.
     family : str or None
         Which candidates or systems are its own: by the columns ``family_first`` and ``family_second`` (``family`` for
-        ratings) where there are any, else by their names. None: the judge's name.
+        ratings) if they exist, else by their names. None: the judge's name.
     noise : float
         Scale of the noise of one call: logistic or normal for preferences (`link`), normal for scores. 0 is allowed.
     invalid : float
@@ -60,10 +60,10 @@ class Judge:
         Standard deviation of an effect of the item, and of the task, that all judges share. Of a preference, it goes to
         the better candidate where there is one, else to the one with the lower name; of a score, it is added.
     stable_preference : float
-        Standard deviation of the judge's own liking of a content: a pair of candidates (whatever their order), or a
-        response. It stays over orders, replicates and conditions.
+        Standard deviation of the judge's preference for a content: a pair of candidates (whatever their order), or a
+        response. It is the same over orders, replicates and conditions.
     self_preference : float
-        Shift towards candidates of its own family.
+        Shift towards candidates of the judge's family.
     under : mapping
         Properties that are others under a condition: ``{"prompt": {"strict": {"tie_criterion": 1.5}}}``. A later column
         overrides an earlier one.
@@ -157,7 +157,13 @@ class Judge:
             raise DesignError(f"A judge is called {self.name!r}. Give it a name in text: Judge('g').")
         choose(self.link, ("logit", "probit"), "link")
         for given, depth in (("under", 2), ("style", 2), ("choice_probabilities", 2), ("criterion_effects", 1)):
-            _require_mapping(self.name, given, getattr(self, given), depth)
+            value = getattr(self, given)
+            inside = value.values() if isinstance(value, Mapping) and depth > 1 else ()
+            if not isinstance(value, Mapping) or not all(isinstance(v, Mapping) for v in inside):
+                form = "{...: {...: ...}}" if depth > 1 else "{...: ...}"
+                raise DesignError(
+                    f"{given}={value!r} of judge {self.name!r} is not possible. Give {form}, as in help(Judge)."
+                )
         for name, lowest, highest in [
             *((n, 0.0, 1.0) for n in _RATES),
             *((n, 0.0, float("inf")) for n in _SIZES),
@@ -178,7 +184,7 @@ class Judge:
         return self.name if self.family is None else self.family
 
 
-#: What may be planted.
+#: Properties that can be planted.
 PROPERTIES = tuple(f.name for f in fields(Judge) if f.name != "name")
 
 
@@ -195,7 +201,7 @@ def changed(judge: Judge, properties: Mapping[str, Any], where: str) -> Judge:
     for name in properties:
         if name not in PROPERTIES:
             raise DesignError(
-                f"{where} names {name!r}, which is no property of a judge. Allowed: {', '.join(PROPERTIES)}."
+                f"{where} names {name!r}, which is not a property of a judge. Allowed: {', '.join(PROPERTIES)}."
                 f"{suggestion(str(name), PROPERTIES)}"
             )
     return replace(judge, **properties)
@@ -212,7 +218,7 @@ def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[
     Raises
     ------
     DesignError
-        If there is none, two have one name, or a property is unknown.
+        If there are no judges, two have the same name, or a property is unknown.
 
     Examples
     --------
@@ -229,28 +235,17 @@ def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[
             else:
                 found.append(changed(Judge(str(name)), given, f"Judge {name!r}"))
     else:
-        found = list(_only_judges(judges))
+        for judge in judges:
+            if not isinstance(judge, Judge):
+                raise DesignError(f"judges= holds {judge!r}. Give Judge(name, ...), or a mapping {{name: properties}}.")
+            found.append(judge)
     if not found:
         raise DesignError("judges= is empty. Give a list of Judge(name, ...), or {name: properties}.")
     names = [j.name for j in found]
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
-        raise DesignError(f"Two judges are called {twice[0]!r}. Give each a name of its own.")
+        raise DesignError(f"Two judges are called {twice[0]!r}. Give each its own name.")
     return {j.name: j for j in sorted(found, key=lambda j: j.name)}
-
-
-def _only_judges(judges: Iterable[Any]) -> Iterable[Judge]:
-    for judge in judges:
-        if not isinstance(judge, Judge):
-            raise DesignError(f"judges= holds {judge!r}. Give Judge(name, ...), or a mapping {{name: properties}}.")
-        yield judge
-
-
-def _require_mapping(judge: str, name: str, value: Any, depth: int) -> None:
-    inside = value.values() if isinstance(value, Mapping) and depth > 1 else ()
-    if not isinstance(value, Mapping) or not all(isinstance(v, Mapping) for v in inside):
-        form = "{...: {...: ...}}" if depth > 1 else "{...: ...}"
-        raise DesignError(f"{name}={value!r} of judge {judge!r} is not possible. Give {form}, as in help(Judge).")
 
 
 def _is_number(value: Any) -> bool:
@@ -274,7 +269,9 @@ def _require_chances(judge: str, stimulus: str, chances: Mapping[str, float]) ->
         raise DesignError(f"{where} holds {list(chances.values())!r}. Probabilities are numbers from 0 to 1.")
     total = float(sum(chances.values()))
     if abs(total - 1) > 1e-9 or min(chances.values()) < 0:
-        raise DesignError(f"{where} sums to {total:g}. Probabilities are 0 or more and sum to 1; say what is left.")
+        raise DesignError(
+            f"{where} sums to {total:g}. Probabilities are 0 or more and must sum to 1: give the remaining answers too."
+        )
 
 
 def _require_scale(judge: Judge) -> None:
@@ -286,7 +283,7 @@ def _require_scale(judge: Judge) -> None:
     low, high = judge.scale if pair else (0.0, 0.0)
     if not low < high:
         raise DesignError(
-            f"scale={judge.scale!r} of judge {judge.name!r} is empty, or no scale. Give (lowest, highest)."
+            f"scale={judge.scale!r} of judge {judge.name!r} is empty, or not a scale. Give (lowest, highest)."
         )
     if judge.ceiling is not None and not (_is_number(judge.ceiling) and low <= judge.ceiling <= high):
         raise DesignError(f"ceiling={judge.ceiling!r} of judge {judge.name!r} is off its scale {low:g} to {high:g}.")

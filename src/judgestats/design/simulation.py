@@ -1,4 +1,4 @@
-"""Answers of judges with planted properties to a plan, and their true probabilities."""
+"""Answers of simulated judges to a plan, and their true probabilities."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from judgestats.schema.coding import Coded, compact, joint, ranked_codes
 from judgestats.schema.columns import CHOICES, Kind, key_columns
 from judgestats.schema.validation import raise_faults
 
-# ---- A plan as arrays: its rows in an order of their own, its pairs, its groups, and which judge answers which
+# ---- A plan as arrays: the order of its rows, its pairs, its groups, and which judge answers which row ---------------
 
 Floats = NDArray[np.float64]
+RowIndex = NDArray[np.intp]
 #: Columns that only an answer has.
 _ANSWERS: dict[Kind, tuple[str, ...]] = {
     "preferences": ("choice", "strength"),
@@ -71,7 +72,7 @@ class Questions:
         return result
 
     def groups(self, *columns: str) -> tuple[NDArray[np.int32], int]:
-        """Group of each row by the columns that there are, numbered in the order of their labels, and how many."""
+        """Group of each row by those columns that exist, in the order of their labels, and the number of groups."""
         if columns not in self._codes:
             parts = [self._coded(c) for c in columns if c in self.table.columns]
             number, codes = compact(*joint(parts, len(self)))
@@ -86,7 +87,7 @@ class Questions:
 
     @cached_property
     def pair(self) -> tuple[NDArray[np.int32], int, Floats]:
-        """Unordered pair of each row, how many there are, and where the lower name is: 1 first, -1 second, 0 both."""
+        """Unordered pair of each row, their number, and the slot of the lower name: 1 first, -1 second, 0 both."""
         shown = pd.concat([self.table["first"], self.table["second"]], ignore_index=True).astype(object)
         code, labels = ranked_codes(shown)
         one, two = code[: len(self)].astype(np.int64), code[len(self) :].astype(np.int64)
@@ -98,7 +99,7 @@ class Questions:
         return number, codes.size, np.sign(two - one).astype(float)
 
     def named(self, column: str) -> Floats:
-        """1 where the candidate named in a column is shown first, -1 second, 0 where there is none."""
+        """1 where the candidate named in a column is shown first, -1 second, 0 where none is named."""
         if column not in self.table.columns:
             return np.zeros(len(self))
         who = self.text(column)
@@ -108,12 +109,12 @@ class Questions:
         if lost.any():
             raise SchemaError(
                 f"{column!r} of the plan is neither candidate in {int(lost.sum()):,} rows, first {who[lost][0]!r}. "
-                "Give the id of a candidate, or nothing."
+                "Give the id of a candidate, or leave the cell empty."
             )
         return np.where(known, first.astype(float) - second, 0.0)
 
     @cached_property
-    def order(self) -> NDArray[np.intp]:
+    def order(self) -> RowIndex:
         """Rows in the order of their keys, so that draws do not depend on the order of the table."""
         keys = [k for k in key_columns(self.kind, self.table.columns) if k != "judge"]
         number, size = self.groups(*keys)
@@ -123,7 +124,7 @@ class Questions:
             )
         return np.argsort(number, kind="stable")
 
-    def cases(self, judge: Judge, rows: NDArray[np.intp]) -> Iterable[tuple[Judge, NDArray[np.intp]]]:
+    def cases(self, judge: Judge, rows: RowIndex) -> Iterable[tuple[Judge, RowIndex]]:
         """The judge as it is under each condition that changes it, and the rows it then answers."""
         columns = [c for c in judge.under if c in self.table.columns]
         code, _ = self.groups(*columns)
@@ -159,7 +160,7 @@ def questions(plan: Any, judges: Mapping[str, Judge], replicates: int = 1) -> tu
     Raises
     ------
     SchemaError, DesignError
-        If the plan is no plan, has answers, or does not go with the judges.
+        If this is not a plan, has answers already, or names other judges.
     """
     table = nw.from_native(plan).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     kind = _kind(list(table.columns))
@@ -171,11 +172,11 @@ def questions(plan: Any, judges: Mapping[str, Judge], replicates: int = 1) -> tu
     planned = set(who)
     for name in sorted(planned - set(judges), key=str):
         near = suggestion(name, judges) if isinstance(name, str) else " Names of judges are text."
-        raise DesignError(f"The plan asks judge {name!r}, who is not in judges=.{near}")
+        raise DesignError(f"The plan asks judge {name!r}, which is not in judges=.{near}")
     for name in sorted(set(judges) - planned):
         raise DesignError(
-            f"judges= has {name!r}, whom the plan never asks. Leave it out, or leave out the plan's column 'judge' to "
-            "have every judge answer every row."
+            f"judges= has {name!r}, which the plan never asks. Leave it out, or drop the plan's column 'judge' "
+            "to have every judge answer every row."
         )
     ordered = who[asked.order]
     return asked, {name: asked.order[ordered == name] for name in judges}
@@ -193,11 +194,11 @@ def _kind(columns: list[str]) -> Kind:
                 "the column to ask again."
             )
         if "n" in columns:
-            raise DesignError("The plan counts rows in 'n'. Give one row a call, or replicates=.")
+            raise DesignError("The plan counts rows in 'n'. Give one row per call, or use replicates=.")
         return kind
     raise SchemaError(
-        f"This is no plan. Columns: {', '.join(map(str, columns)) or 'none'}. A plan of preferences needs item, first "
-        "and second; a plan of ratings needs system and item."
+        f"This is not a plan. Columns: {', '.join(map(str, columns)) or 'none'}. A plan of preferences needs item, "
+        "first and second; a plan of ratings needs system and item."
     )
 
 
@@ -212,14 +213,13 @@ def _repeated(table: pd.DataFrame, replicates: int) -> pd.DataFrame:
     return table.iloc[rows].reset_index(drop=True).assign(replicate=np.repeat(np.arange(replicates), len(table)))
 
 
-# ---- What a judge with planted properties answers to a pair: the signal, and the probability of each answer ----------
+# ---- Answers of a simulated judge to a pair: the signal, and the probability of each answer --------------------------
 
-Rows = NDArray[np.intp]
 _COLUMN = {name: i for i, name in enumerate(CHOICES)}
 
 
 class Pairs:
-    """Contents of a plan of preferences, in favour of the candidate shown first.
+    """Signals of a plan of preferences, signed in favour of the candidate shown first.
 
     Parameters
     ----------
@@ -302,12 +302,14 @@ def qualities(names: NDArray[Any], quality: Mapping[str, float]) -> Floats:
     try:
         by_name = {str(k): float(v) for k, v in quality.items()}
     except (ValueError, TypeError):
-        raise DesignError(f"quality={dict(quality)!r} holds what is no number. Give a number for each name.") from None
+        raise DesignError(
+            f"quality={dict(quality)!r} holds a value that is not a number. Give a number for each name."
+        ) from None
     return np.array([by_name[str(n)] for n in names], dtype=float)
 
 
 def fixed_signal(pairs: Pairs, judge: Judge) -> Floats:
-    """Sum of the shifts of a judge, without what is drawn."""
+    """Sum of the fixed shifts of a judge, without random effects."""
     content = judge.sensitivity * pairs.step
     if judge.target_preference:
         content += judge.target_preference * pairs.target
@@ -342,18 +344,18 @@ def _normals(seed: int | np.random.Generator | None, key: tuple[str, ...], size:
     return generator(seed, key).standard_normal(size)
 
 
-def chances(pairs: Pairs, judge: Judge, rows: Rows, effects: Mapping[str, Floats] | None = None) -> Floats:
+def chances(pairs: Pairs, judge: Judge, rows: RowIndex, effects: Mapping[str, Floats] | None = None) -> Floats:
     """Probability of each answer, in the order of CHOICES.
 
     Parameters
     ----------
     pairs : Pairs
     judge : Judge
-        As it is under one condition.
+        Under one condition.
     rows : (R,) int array
         Rows it answers.
     effects : mapping of str to float array, optional
-        From :func:`drawn_effects`. Without them the probabilities are averaged over what is drawn.
+        From :func:`signal_effects`. Without them the probabilities are averaged over the random effects.
 
     Returns
     -------
@@ -385,8 +387,8 @@ def chances(pairs: Pairs, judge: Judge, rows: Rows, effects: Mapping[str, Floats
     return _exact(pairs, judge, rows, result)
 
 
-def _exact(pairs: Pairs, judge: Judge, rows: Rows, result: Floats) -> Floats:
-    """Put exact probabilities in place where there are any."""
+def _exact(pairs: Pairs, judge: Judge, rows: RowIndex, result: Floats) -> Floats:
+    """Replace the probabilities by exact ones where they were given."""
     if not judge.choice_probabilities:
         return result
     stimulus = pairs.asked.text("stimulus")[rows]
@@ -436,7 +438,7 @@ def _step(value: Floats, scale: Floats, cdf: Callable[[Floats], Floats]) -> Floa
     return result
 
 
-# ---- What a judge with planted properties scores: means, draws on its scale, and what is to be expected of them
+# ---- Scores of a simulated judge: means, draws on its scale, and their expected mean and sd --------------------------
 
 Seed = int | np.random.Generator | None
 #: Columns whose levels an effect is drawn for, and whether all judges share it.
@@ -450,12 +452,12 @@ _EFFECTS = {
 
 
 def system_quality(asked: Questions, quality: Mapping[str, float] | float, seed: Seed) -> tuple[Floats, float]:
-    """Quality of the system of each row, and the sd of what is not drawn yet (0 but for ``seed=None``).
+    """Quality of the system of each row, and the sd of what is still to be drawn (0 unless ``seed=None``).
 
     Parameters
     ----------
     asked : Questions
-        A column ``quality`` says it; else `quality` does.
+        Its column ``quality`` is used if it exists, else `quality`.
     quality : mapping of str to float, or float
         Quality of each system, or the sd of those drawn.
     seed : int, Generator or None
@@ -483,9 +485,9 @@ def score_effects(asked: Questions, name: str, seed: Seed) -> dict[str, Floats]:
 
 
 def means(
-    asked: Questions, judge: Judge, rows: Rows, quality: Floats, effects: Mapping[str, Floats] | None = None
+    asked: Questions, judge: Judge, rows: RowIndex, quality: Floats, effects: Mapping[str, Floats] | None = None
 ) -> Floats:
-    """Mean of the score before noise and rounding, averaged over what is drawn where no `effects` are given."""
+    """Mean of the score before noise and rounding, averaged over the random effects where no `effects` are given."""
     middle = sum(judge.scale) / 2 if judge.scale is not None else 0.0
     own = asked.text("family" if "family" in asked else "system")[rows] == judge.own
     result = middle + judge.severity + judge.discrimination * quality[rows] + judge.self_preference * own
@@ -498,7 +500,7 @@ def means(
 
 
 def effect_sd(judge: Judge, quality_sd: float) -> float:
-    """Standard deviation of all that is drawn but the noise."""
+    """Standard deviation of all random effects, without the noise."""
     drawn = [getattr(judge, name) for name in _EFFECTS]
     return float(np.sqrt(sum(x * x for x in drawn) + (judge.discrimination * quality_sd) ** 2))
 
@@ -550,7 +552,7 @@ def _clipped(mean: Floats, sd: float, low: float, high: float) -> tuple[Floats, 
     return total, np.sqrt(np.maximum(squares - total**2, 0.0))
 
 
-# ---- Answers of judges with planted properties to a plan, and their true probabilities -------------------------------
+# ---- Answers of simulated judges to a plan, and their true probabilities ---------------------------------------------
 
 #: Judges, in each way they may be given.
 Judges = Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]
@@ -567,7 +569,7 @@ def simulate(
     ----------
     plan : frame
         A canonical frame without answers, in any engine. Preferences: ``item``, ``first``, ``second``; ratings:
-        ``item``, ``system``; and any other column that :class:`Judge` knows of, or none does. With a column ``judge``
+        ``item``, ``system``; and any further column, whether or not :class:`Judge` uses it. With a column ``judge``
         each judge answers its own rows, without one every judge answers every row.
     judges : Judge, list of Judge, or mapping
         ``[Judge("g", dark_current=0.2)]``, or ``{"g": {"dark_current": 0.2}}``.
@@ -590,13 +592,13 @@ def simulate(
     Raises
     ------
     DesignError
-        If the plan has answers already, a property is unknown, or plan and judges name different people.
+        If the plan has answers already, a property is unknown, or plan and judges name different judges.
     SchemaError
-        If the plan is none, or has faults.
+        If this is not a plan, or has faults.
 
     See Also
     --------
-    answer_probabilities : What the answers are drawn from.
+    answer_probabilities : The probabilities that the answers are drawn from.
 
     Examples
     --------
@@ -629,7 +631,7 @@ def simulate(
 def answer_probabilities(
     plan: Any, judges: Judges, *, seed: int | None = None, replicates: int = 1, quality: Quality = 1.0
 ) -> pd.DataFrame:
-    """Give the true probability of each answer, from which the true value of a measure can be reckoned.
+    """Give the true probability of each answer, from which the true value of a measure can be computed.
 
     Parameters
     ----------
@@ -677,7 +679,7 @@ def answer_probabilities(
 
 
 def _number(seed: int | np.random.Generator | None) -> int:
-    """A seed as a number: all draws of one call share it."""
+    """The seed as an integer, shared by all draws of one call."""
     if seed is None or isinstance(seed, np.random.Generator):
         return int(np.random.default_rng(seed).integers(2**63))
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
@@ -685,10 +687,10 @@ def _number(seed: int | np.random.Generator | None) -> int:
     return int(seed)
 
 
-Answers = dict[str, tuple[NDArray[np.intp], dict[str, Any]]]
+Answers = dict[str, tuple[RowIndex, dict[str, Any]]]
 
 
-def _chances(pairs: Pairs, judge: Judge, rows: NDArray[np.intp], seed: int | None) -> Floats:
+def _chances(pairs: Pairs, judge: Judge, rows: RowIndex, seed: int | None) -> Floats:
     """Probabilities of the answers to `rows`, in their order."""
     effects = None if seed is None else signal_effects(pairs, judge.name, seed)
     place = np.empty(len(pairs.asked), dtype=np.intp)
@@ -715,7 +717,7 @@ def _choices(
 def _scores(
     asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int, quality: Quality
 ) -> Answers:
-    worth, _ = system_quality(asked, quality, seed)
+    by_row, _ = system_quality(asked, quality, seed)
     answers: Answers = {}
     for name, judge in judges.items():
         rows = rows_of[name]
@@ -725,7 +727,7 @@ def _scores(
         noise[rows], lost[rows] = rng.standard_normal(rows.size), rng.random(rows.size)
         effects = score_effects(asked, name, seed)
         for case, chosen in asked.cases(judge, rows):
-            mean = means(asked, case, chosen, worth, effects)
+            mean = means(asked, case, chosen, by_row, effects)
             given = on_scale(case, mean + case.noise * noise[chosen])
             values[chosen] = np.where(lost[chosen] < case.invalid, np.nan, given)
         answers[name] = rows, {"score": values[rows]}
@@ -735,14 +737,14 @@ def _scores(
 def _expected_scores(
     asked: Questions, judges: Mapping[str, Judge], rows_of: Mapping[str, Any], seed: int | None, quality: Quality
 ) -> Answers:
-    worth, unknown = system_quality(asked, quality, seed)
+    by_row, unknown = system_quality(asked, quality, seed)
     answers: Answers = {}
     for name, judge in judges.items():
         rows = rows_of[name]
         columns = {c: np.empty(len(asked)) for c in ("mean", "sd", "p_missing")}
         effects = None if seed is None else score_effects(asked, name, seed)
         for case, chosen in asked.cases(judge, rows):
-            mean = means(asked, case, chosen, worth, effects)
+            mean = means(asked, case, chosen, by_row, effects)
             drawn = effect_sd(case, unknown) if seed is None else 0.0
             columns["mean"][chosen], columns["sd"][chosen] = expected(case, mean, float(np.hypot(case.noise, drawn)))
             columns["p_missing"][chosen] = case.invalid
@@ -751,7 +753,7 @@ def _expected_scores(
 
 
 def _assembled(asked: Questions, answers: Answers) -> pd.DataFrame:
-    """Put the plan and its answers side by side, a block a judge where the plan names none."""
+    """Put the plan and its answers side by side, a block per judge where the plan names none."""
     if "judge" in asked:
         columns: dict[str, Any] = {}
         for rows, given in answers.values():

@@ -1,9 +1,8 @@
-"""The outside world -> canonical frames: files, folders, databases and the native logs of tools.
+"""Reading files, folders, databases and the logs of tools into canonical frames.
 
-:func:`read` reads, :func:`detect_format` says what it would do and why, :func:`suggest_mapping` suggests how the
-columns of an unknown table might be mapped (and computes nothing), :func:`formats` lists the readers,
-:func:`source_info` says what was read. May import verdicts, schema, results, kernels and errors; knows nothing of
-measures or models.
+:func:`read` reads, :func:`detect_format` detects the format, :func:`suggest_mapping` suggests a mapping for a table of
+unknown shape (and computes nothing), :func:`formats` lists the readers, :func:`source_info` describes what was read.
+May import verdicts, schema, results, kernels and errors; independent of measures and models.
 """
 
 from judgestats.ingest.files import source_info

@@ -1,4 +1,4 @@
-"""Which column of an unknown table may hold the answer, and what its labels mean. Guesses, each with its reason."""
+"""Guesses at the answer column of an unknown table and the meaning of its labels, each with its reason."""
 
 from __future__ import annotations
 
@@ -40,14 +40,15 @@ class Answer:
 
 
 def find_pair(table: pd.DataFrame) -> Pair | None:
-    """Find the pair of columns that names the candidates; columns of numbers are no candidates."""
+    """Find the pair of columns that names the candidates; columns of numbers are not candidates."""
     names = {plain(c): c for c in reversed(list(map(str, table.columns)))}
     for one, two, known in guesses.PAIR_ENDINGS:
         for stem in guesses.CANDIDATE_STEMS:
             first, second = (f"{stem}_{end}" if stem else end for end in (one, two))
             if first in names and second in names and stem + one not in ("1", "2"):
                 columns = names[first], names[second]
-                if not any(_all_numbers(table[c]) for c in columns) and not _too_long(table, columns):
+                long = any(table[c].dropna().astype(str).head(200).str.len().mean() > 120 for c in columns)
+                if not long and not any(_all_numbers(table[c]) for c in columns):  # whole responses are not ids
                     return Pair(*columns, order_known=known, ends=(one, two))
     return None
 
@@ -55,11 +56,6 @@ def find_pair(table: pd.DataFrame) -> Pair | None:
 def _all_numbers(values: pd.Series[Any]) -> bool:
     given = values.dropna()
     return bool(len(given)) and bool(pd.to_numeric(given.astype(str), errors="coerce").notna().all())
-
-
-def _too_long(table: pd.DataFrame, columns: tuple[str, str]) -> bool:
-    """Whole responses are no ids."""
-    return any(table[c].dropna().astype(str).head(200).str.len().mean() > 120 for c in columns)
 
 
 def distinct(values: pd.Series[Any]) -> list[str]:
@@ -89,9 +85,9 @@ def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> 
     Returns
     -------
     answer : Answer or None
-        The best guess; None where no column can be told to be one.
+        The best guess; None if no column looks like an answer.
     notes : list of str
-        What was found besides.
+        Further observations.
     """
     found, notes = [], []
     for column in table.columns:
@@ -99,7 +95,9 @@ def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> 
             answer = _answer(table, str(column), pair, swapped)
             if answer is None:
                 values = ", ".join(map(repr, distinct(table[column])[:5]))
-                notes.append(f"{column!r} is named like an answer, but its values ({values}) cannot be told to be one.")
+                notes.append(
+                    f"{column!r} is named like an answer, but its values ({values}) are not recognised as answers."
+                )
             else:
                 found.append(answer)
     won = next((a for a in found if a.name == "winner"), None)
@@ -111,7 +109,7 @@ def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> 
 
 def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | None) -> Answer | None:
     values = distinct(table[column])
-    if not values or (_is_number_column(values) and not _small_numbers(values)):
+    if not values or (all(_is_number(v) for v in values) and not all(float(v) in (-1, 0, 1, 2) for v in values)):
         return _graded(table, column, pair)
     if len(values) > _MOST_LABELS:
         return None
@@ -147,14 +145,6 @@ def _is_number(value: str) -> bool:
     return True
 
 
-def _is_number_column(values: list[str]) -> bool:
-    return all(_is_number(v) for v in values)
-
-
-def _small_numbers(values: list[str]) -> bool:
-    return all(float(v) in (-1, 0, 1, 2) for v in values)
-
-
 def _numbers(
     column: str, spelt: dict[float, str], others: dict[str, str], pair: Pair | None, swapped: str | None
 ) -> Answer | None:
@@ -163,21 +153,21 @@ def _numbers(
     if {1.0, -1.0} <= numbers <= {1.0, 0.0, -1.0}:
         meaning = {1.0: "first", 0.0: "tie", -1.0: "second"}
         labels = {spelt[n]: meaning[n] for n in numbers} | others
-        return Answer("choice", column, "1, 0, -1 are taken for first, tie, second: make sure", 1, labels)
+        return Answer("choice", column, "1, 0, -1 are taken for first, tie, second: check this", 1, labels)
     if {1.0, 2.0} <= numbers <= {0.0, 1.0, 2.0}:
         labels = {spelt[n]: {1.0: "first", 2.0: "second", 0.0: "tie"}[n] for n in numbers} | others
         if pair is not None and pair.ends == ("1", "2"):
-            reason = f"1 and 2 are taken for {pair.first} and {pair.second}: make sure"
+            reason = f"1 and 2 are taken for {pair.first} and {pair.second}: check this"
             return Answer("choice" if swapped is None else "winner", column, reason, 1, labels)
         if pair is None and swapped is not None:
             rest = {v: a for v, a in labels.items() if a in ("tie", "invalid")}
-            reason = "1 and 2 are taken for the two outputs, whatever the order: make sure"
+            reason = "1 and 2 are taken for the two outputs, whatever the order: check this"
             return Answer("winner", column, reason, 1, rest)
     return None
 
 
 def _graded(table: pd.DataFrame, column: str, pair: Pair | None) -> Answer | None:
-    """AlpacaEval's preference: 1 to 2, or 0; no other graded answer says by itself which end is which."""
+    """AlpacaEval's preference, 1 to 2 or 0; other graded answers do not say which end is which."""
     if plain(column) != "preference" or pair is None or pair.ends != ("1", "2"):
         return None
     values = pd.to_numeric(table[column], errors="coerce").dropna()
@@ -205,15 +195,15 @@ def _checked(table: pd.DataFrame, answer: Answer, won: Answer, pair: Pair, notes
     if odd:
         notes.append(f"{answer.source!r} and {won.source!r} contradict each other in {odd} rows.")
         return Answer(answer.name, answer.source, answer.reason, 0, answer.labels)
-    reason = f"{answer.reason.removesuffix(': make sure')}; agrees with {won.source!r} in every row"
+    reason = f"{answer.reason.removesuffix(': check this')}; agrees with {won.source!r} in every row"
     return Answer(answer.name, answer.source, reason, 4, answer.labels)
 
 
 def wide_judges(table: pd.DataFrame, taken: set[str]) -> list[str]:
     """Columns that look like one judge each: the same few answers under several names.
 
-    A column that uses only some of the others' answers is one of them, and so is one that strays from them in a few
-    cells, unless its name says that it is something else.
+    A column that uses only some of these answers counts as one, and so does one with other values in a few cells,
+    unless its name says that it is something else.
     """
     values = {c: {v.lower() for v in distinct(table[c])} for c in map(str, table.columns) if may_be_judge(c, taken)}
     pairs = ({"1", "2"}, {"a", "b"}, {"first", "second"}, {"0", "1"}, {"0.0", "1.0"}, *({y, n} for y, n in _YES_NO))
@@ -236,8 +226,8 @@ def may_be_judge(column: str, taken: set[str]) -> bool:
     lists = (guesses.GOLD, guesses.SWAPPED, guesses.ITEM, guesses.SYSTEM, guesses.CRITERION, guesses.REPLICATE)
     known = {"turn", *(n for names in lists for n in names)}
     known |= {n for kind in guesses.OTHERS.values() for names in kind.values() for n in names}
-    said = name in known or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
-    return column not in taken and not said and not name.startswith(guesses.FEATURES)
+    named = name in known or name.startswith(("has_", "is_", "n_")) or NAMES_SOMETHING.search(column) is not None
+    return column not in taken and not named and not name.startswith(guesses.FEATURES)
 
 
 __all__ = ["Answer", "Pair", "candidates", "distinct", "find_answer", "find_pair", "may_be_judge", "wide_judges"]

@@ -31,15 +31,14 @@ import pyarrow.parquet as pq
 from narwhals.exceptions import DuplicateError
 
 from judgestats.errors import SchemaError
-from judgestats.ingest.guesses import few
-from judgestats.schema.opening import cell_text, opened
+from judgestats.schema.opening import cell_text, few, opened, refuse_repeated_names
 from judgestats.threads import Shared
 
-# ---- One file: how it is opened, decoded and told apart, and what is said when that fails ----------------------------
+# ---- One file: opening, decoding, format by content ------------------------------------------------------------------
 
 Container = Literal["csv", "tsv", "json", "jsonl", "parquet"]
 
-#: What a file name says, before and after ``.gz``.
+#: Format by suffix, with or without ``.gz``.
 SUFFIXES: dict[str, Container] = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -52,18 +51,18 @@ SUFFIXES: dict[str, Container] = {
 }
 _GZIP = b"\x1f\x8b"
 _PEEK = 65536
-#: What a gzipped file may unpack to: so many bytes, beyond the small ones only so many times its size.
+#: Size limits of an unpacked gzip file: bytes in all, bytes always allowed, and multiples of the packed size.
 _LARGEST, _SMALL, _RATIO = 4 * 10**9, 100 * 10**6, 200
 _MOST: ContextVar[int | None] = ContextVar("max_unpacked", default=None)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file, unpacking it if it is gzipped (told by its first bytes, not by its name)."""
+    """Open a file, unpacking it if it is gzipped (by its first bytes, not by its name)."""
     return cast("IO[bytes]", io.BufferedReader(_Unpacked(path), _PEEK)) if is_packed(path) else path.open("rb")
 
 
 class _Unpacked(io.RawIOBase):
-    """A gzipped file that unpacks to no more than it may."""
+    """A gzipped file with a limit on its unpacked size."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._raw, self._size = path, gzip.GzipFile(path), path.stat().st_size
@@ -79,8 +78,8 @@ class _Unpacked(io.RawIOBase):
         self._got += got
         if self._got > self._most:
             raise SchemaError(
-                f"{self._path.name} unpacks to more than {self._most:,} bytes, from {self._size:,}. If it is meant to "
-                "be so large, pass max_unpacked=, the number of bytes it may have."
+                f"{self._path.name} unpacks to more than {self._most:,} bytes, from {self._size:,}. If this "
+                "is intended, pass max_unpacked=, the number of bytes allowed."
             )
         return got
 
@@ -91,7 +90,7 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def unpacking(most: int | None) -> Iterator[None]:
-    """Let gzipped files unpack to so many bytes; None leaves what is set, at first :data:`_LARGEST` and the others."""
+    """Limit the unpacked size of gzipped files, in bytes; None keeps the current limits."""
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
         raise SchemaError(f"max_unpacked={most!r} should be a number of bytes, such as 10_000_000_000.")
     token = _MOST.set(_MOST.get() if most is None else most)
@@ -116,7 +115,7 @@ def bytes_of(path: Path) -> Iterator[IO[bytes]]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
         raise SchemaError(
             f"{path.name}: the gzip archive is truncated or damaged ({problem}). "
-            "Nothing was read from it. Fetch or write the file again; `gzip -t` tells whether it is whole."
+            "Nothing was read from it. Fetch or write the file again; `gzip -t` checks it."
         ) from None
     except OSError as problem:
         raise SchemaError(f"{path.name}: the file cannot be opened ({problem.strerror or problem}).") from None
@@ -124,7 +123,7 @@ def bytes_of(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def text_of(path: Path, encoding: str | None = None) -> Iterator[IO[str]]:
-    """Yield the text of a file (UTF-8, with or without a byte-order mark, unless told otherwise)."""
+    """Yield the text of a file (UTF-8, with or without a byte-order mark, unless `encoding` says otherwise)."""
     try:
         with bytes_of(path) as raw, io.TextIOWrapper(raw, encoding=encoding or "utf-8-sig", newline="") as text:
             yield text
@@ -133,7 +132,7 @@ def text_of(path: Path, encoding: str | None = None) -> Iterator[IO[str]]:
 
 
 def wrong_encoding(path: Path, encoding: str | None) -> SchemaError:
-    """Say where a file stops being the text it should be, and what it may be instead."""
+    """The error for a file in another encoding: where decoding fails, and a likely encoding."""
     wanted = encoding or "utf-8"
     with bytes_of(path) as raw:
         start = raw.read(4)
@@ -162,7 +161,7 @@ def _guess(line: bytes) -> str:
 
 def _encoding_error(path: Path, wanted: str, where: str, guess: str) -> SchemaError:
     return SchemaError(
-        f"{path.name} is not {wanted}: {where}. Save it as UTF-8, or pass encoding={guess!r} if that is what it is."
+        f"{path.name} is not {wanted}: {where}. Save it as UTF-8, or pass encoding={guess!r} if that is its encoding."
     )
 
 
@@ -171,12 +170,12 @@ def peek(path: Path) -> bytes:
     with bytes_of(path) as raw:
         start = raw.read(_PEEK)
     if not start.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise SchemaError(f"{path.name} is empty (no data in it). Was it written to the end, or is it the wrong file?")
+        raise SchemaError(f"{path.name} is empty. Check that it was written completely and is the right file.")
     return start
 
 
 def container_of(path: Path, encoding: str | None = None) -> Container:
-    """Tell CSV, TSV, JSON, JSONL and Parquet apart, by the name and by what stands in the file.
+    """Detect CSV, TSV, JSON, JSONL or Parquet, by the name and by the content of the file.
 
     Parameters
     ----------
@@ -203,7 +202,7 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
         raise SchemaError(
             f"{path.name} is a zip archive, or a format built on one. Unpack it and give the file inside."
         )
-    named = SUFFIXES.get(Path(_without_gz(path.name)).suffix.lower())
+    named = SUFFIXES.get(_suffix(path.name))
     text = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff \t\r\n")
     if named == "parquet":
         raise SchemaError(f"{path.name} is named Parquet but does not begin as a Parquet file does (PAR1).")
@@ -212,12 +211,12 @@ def container_of(path: Path, encoding: str | None = None) -> Container:
     if named is not None:
         return named
     if b"\x00" in start and encoding is None and start[:2] not in (b"\xff\xfe", b"\xfe\xff"):
-        raise SchemaError(f"{path.name} is no text. judgestats.formats() lists what can be read.")
+        raise SchemaError(f"{path.name} is not text. judgestats.formats() lists what can be read.")
     first = text.splitlines()[0]
     if "\t" in first or "," in first:
         return "tsv" if first.count("\t") > first.count(",") else "csv"
     raise SchemaError(
-        f"{path.name} is none of CSV, TSV, JSON, JSONL and Parquet, by its name or by its first line "
+        f"{path.name} is not CSV, TSV, JSON, JSONL or Parquet, by its name or by its first line "
         f"({first[:40]!r}). judgestats.formats() lists what can be read."
     )
 
@@ -230,10 +229,6 @@ def _known(encoding: str | None) -> None:
         raise SchemaError(
             f"encoding={encoding!r} is not an encoding that Python knows, such as 'utf-8', 'cp1252'."
         ) from None
-
-
-def _without_gz(name: str) -> str:
-    return name[:-3] if name.lower().endswith(".gz") else name
 
 
 def _json_or_lines(text: str, named: Container | None) -> Container:
@@ -291,8 +286,8 @@ def delimited_batches(path: Path, container: str, encoding: str | None = None) -
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
         except csv.Error as problem:
             raise SchemaError(
-                f"{path.name}, line {rows.line_num}: not valid {container.upper()} ({problem}). A quote may be left "
-                'open or stand unescaped inside a field; inside a quoted field it is written twice ("").'
+                f"{path.name}, line {rows.line_num}: not valid {container.upper()} ({problem}). A quote is left "
+                'open or not escaped; inside a quoted field, write it twice ("").'
             ) from None
     if empty:
         raise SchemaError(f"{path.name} has a header ({few(names, 30)}) but no rows.")
@@ -302,23 +297,15 @@ def column_names(header: list[str], path: Path) -> list[str]:
     """Return the header, with a name for a nameless column; refuse a repeated name."""
     if any("\x00" in name for name in header):
         raise SchemaError(
-            f"{path.name} is not utf-8: its header holds NUL bytes. Pass encoding='utf-16-le' if it is that."
+            f"{path.name} is not utf-8: its header holds NUL bytes. Pass encoding='utf-16-le' if that is its encoding."
         )
     names = [name.strip() or f"column_{i}" for i, name in enumerate(header, start=1)]
-    places: dict[str, list[str]] = {}
-    for i, name in enumerate(names, start=1):
-        places.setdefault(name, []).append(str(i))
-    repeated = sorted(name for name, at in places.items() if len(at) > 1)
-    if repeated:
-        where = few([f"{r!r} is column {few(places[r], 6)}" for r in repeated], 6)
-        raise SchemaError(
-            f"{path.name}, line 1: the header repeats a column name: {where}. Rename them so that each is unique."
-        )
+    refuse_repeated_names(names, f"{path.name}, line 1: the header")
     return names
 
 
 def _checked(rows: Any, names: list[str], path: Path, container: str) -> Iterator[list[str]]:
-    """Yield the rows, each as wide as the header; skip blank lines."""
+    """Yield the rows, checked to be as wide as the header; skip blank lines."""
     width = len(names)
     start = rows.line_num + 1
     for row in rows:
@@ -336,7 +323,7 @@ def _checked(rows: Any, names: list[str], path: Path, container: str) -> Iterato
 
 
 class RowNumbers:
-    """Whether a nameless first column only counts the rows (what ``DataFrame.to_csv`` writes), told batch by batch."""
+    """Detects, batch by batch, a nameless first column that numbers the rows (as ``DataFrame.to_csv`` writes)."""
 
     def __init__(self) -> None:
         self._at = 0
@@ -363,16 +350,16 @@ def _any_length(_: Any) -> Callable[[], Any]:
     return lambda: csv.field_size_limit(before)
 
 
-#: Lets one field hold a whole transcript; Python's own limit is 128 kB, one for all threads.
+#: Allows fields as long as a transcript; Python's limit is 128 kB, shared by all threads.
 _LARGE_FIELDS = Shared(_any_length)
 
 # ---- JSON, JSONL and Parquet: records with the place each came from --------------------------------------------------
 
-#: A record and where it stands: ``("line 12", {...})``.
+#: A record and its place: ``("line 12", {...})``.
 Record = tuple[str, dict[str, Any]]
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-#: What pandas calls a nameless index in a Parquet file.
+#: Name of a nameless pandas index in a Parquet file.
 ROW_NUMBERS = re.compile(r"__index_level_\d+__")
 _BATCH = 8192
 _SHAPES = 'a list of records, a dict of columns, or {"data": [...]}'
@@ -398,7 +385,7 @@ def json_lines(path: Path, encoding: str | None = None) -> Iterator[Record]:
 
 
 def _loaded(text: str) -> Any:
-    """Parse JSON; half of a character (a lone surrogate, as truncated emoji leave behind) becomes U+FFFD."""
+    """Parse JSON; a lone surrogate (from a truncated emoji) becomes U+FFFD."""
     value = json.loads(text, object_pairs_hook=_object)
     return _whole_characters(value) if _SURROGATE.search(text) else value
 
@@ -408,7 +395,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
         name = next(n for n, times in Counter(n for n, _ in pairs).items() if times > 1)
-        raise RepeatedField(f"the field {name!r} is there more than once in one object")
+        raise RepeatedField(f"the field {name!r} occurs more than once in one object")
     return value
 
 
@@ -428,15 +415,14 @@ def _whole_characters(value: Any) -> Any:
 
 def _broken_line(path: Path, number: int, line: str, problem: Exception, last: bool) -> str:
     if isinstance(problem, RepeatedField):
-        return f"{path.name}, line {number}: {problem}. Nothing says which one counts: rename or remove one."
+        return f"{path.name}, line {number}: {problem}. Rename or remove one."
     what = f"{problem.msg}, column {problem.colno}" if isinstance(problem, json.JSONDecodeError) else str(problem)
     text = f"{path.name}, line {number}: not valid JSON ({what}). It ends: {line.rstrip()[-40:]!r}. "
     if last:
         return text + (
-            "It is the last line: the file was probably cut off while it was written. Write it again, or delete that "
-            "line, so that it is you who drops the call."
+            "It is the last line: the file was probably cut off while written. Write it again, or delete the line."
         )
-    return text + "Mend or delete that line: no line is skipped silently."
+    return text + "Correct or delete the line."
 
 
 def json_document(path: Path, encoding: str | None = None) -> Any:
@@ -449,16 +435,16 @@ def json_document(path: Path, encoding: str | None = None) -> Any:
         if problem.msg == "Extra data":
             return [record for _, record in json_lines(path, encoding)]
         end = len(content.rstrip())
-        cure = (
+        remedy = (
             "The file ends before the JSON does: it was probably cut off while it was written. Write or fetch it again."
             if problem.pos >= end - 1 or problem.msg.startswith("Unterminated string")
-            else "Mend that place."
+            else "Correct it."
         )
         raise SchemaError(
-            f"{path.name}, line {problem.lineno}, column {problem.colno}: not valid JSON ({problem.msg}). {cure}"
+            f"{path.name}, line {problem.lineno}, column {problem.colno}: not valid JSON ({problem.msg}). {remedy}"
         ) from None
     except RepeatedField as problem:
-        raise SchemaError(f"{path.name}: {problem}. Nothing says which one counts: rename or remove one.") from None
+        raise SchemaError(f"{path.name}: {problem}. Rename or remove one.") from None
     except (ValueError, RecursionError) as problem:
         raise SchemaError(f"{path.name}: not valid JSON ({problem}).") from None
 
@@ -504,7 +490,7 @@ def _columns_to_records(document: Mapping[str, Any], path: Path) -> list[dict[st
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{name} {n}" for name, n in lengths.items())
         raise SchemaError(
-            f"{path.name}: its columns have different lengths ({listed}). Nothing says which rows belong together."
+            f"{path.name}: its columns have different lengths ({listed}), so rows cannot be matched. Correct the file."
         )
     return [dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)]
 
@@ -552,17 +538,13 @@ def _parquet_file(path: Path) -> Iterator[pq.ParquetFile]:
                 yield file
     except (pa.ArrowException, OSError) as problem:
         raise SchemaError(
-            f"{path.name}: not a whole Parquet file ({str(problem).splitlines()[0][:200]}). Write or fetch it again."
+            f"{path.name}: not a complete Parquet file ({str(problem).splitlines()[0][:200]}). Write or fetch it again."
         ) from None
 
 
 def _columns_of(file: pq.ParquetFile, path: Path) -> pa.Schema:
     schema = file.schema_arrow
-    repeated = sorted(n for n, times in Counter(schema.names).items() if times > 1)
-    if repeated:
-        raise SchemaError(
-            f"{path.name} repeats the column {few(map(repr, repeated), 6)}. Rename them so that each is unique."
-        )
+    refuse_repeated_names(schema.names, path.name)
     return pa.schema([field for field in schema if not ROW_NUMBERS.fullmatch(field.name)])
 
 
@@ -586,9 +568,9 @@ def _plain_column(column: pa.Array, name: str, where: str) -> pa.Array:
             return pc.if_else(pc.equal(column, ""), None, column)
         return pa.array([cell_text(v) for v in column.to_pylist()], pa.large_string())
     except (pa.ArrowException, ValueError, OverflowError) as problem:
-        told = str(problem).splitlines()[0][:120]
+        reason = str(problem).splitlines()[0][:120]
         raise SchemaError(
-            f"{where}: column {name!r} ({column.type}) cannot be read ({told}). Text must be UTF-8; write the column "
+            f"{where}: column {name!r} ({column.type}) cannot be read ({reason}). Text must be UTF-8; write the column "
             "as plain text or numbers, or leave it out."
         ) from None
 
@@ -639,7 +621,7 @@ def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = ""
         found = flatten(value, place, f"{prefix}{name}.") if inner else {f"{prefix}{name}": value}
         twice = next((n for n in found if n in flat), None)
         if twice is not None:
-            raise SchemaError(f"{place}: {twice!r} is there twice, once as a nested field. Rename one of them.")
+            raise SchemaError(f"{place}: {twice!r} occurs twice, once as a nested field. Rename one of them.")
         flat.update(found)
     return flat
 
@@ -657,15 +639,15 @@ def _kind(value: Any) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-# ---- A source -> the files behind it: a path, a glob, a folder, a list; and what they are, for the record ------------
+# ---- From a source (path, glob, folder, list) to its files -----------------------------------------------------------
 
 _WILD = "*?["
 #: Key in the ``attrs`` of :func:`source_info`: the paths of the files that are read.
 PATHS = "judgestats.paths"
-#: How an SQL query begins: brackets and comments aside, with one of three words.
+#: Beginning of an SQL query: one of three words, after brackets and comments.
 _QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*.*?\*/)*(select|with|from)(\s|/\*|\(|\*|\")", re.IGNORECASE | re.DOTALL)
 _LONGEST_NAME = 200
-#: Unread files that are named.
+#: Number of unread files that are named.
 _MOST_UNREAD = 8
 
 
@@ -694,7 +676,7 @@ class File:
         return json_records(self.path, self.encoding)
 
     def first_record(self) -> dict[str, Any] | None:
-        """Return the first record, or None where the file is no JSON or has none."""
+        """Return the first record, or None if the file is not JSON or has no records."""
         if self.container == "jsonl":
             return next((record for _, record in json_lines(self.path, self.encoding)), None)
         if self.container == "json":
@@ -702,7 +684,7 @@ class File:
         return None
 
     def table(self) -> pd.DataFrame:
-        """Return the file as a plain table (text, but for numbers and booleans of Parquet)."""
+        """Return the file as a plain table (text, except numbers and booleans of Parquet)."""
         if self.container in ("json", "jsonl"):
             records = self.records()
             if not records:
@@ -730,14 +712,14 @@ class File:
 
 @dataclass(frozen=True)
 class Files:
-    """What a path, glob, folder or list stands for.
+    """The files of a path, glob, folder or list.
 
     Attributes
     ----------
     files : tuple of File
         In sorted order.
     root : Path
-        Folder that the path columns are counted from.
+        Folder that path columns are relative to.
     calls : bool
         Whether each file holds a single judge call.
     label : str
@@ -753,8 +735,8 @@ class Files:
     unread: tuple[tuple[str, str], ...] = ()
 
     @property
-    def told(self) -> str:
-        """How many files of a folder are read, and which are not; empty where all are."""
+    def unread_note(self) -> str:
+        """How many files of a folder are read, and which are not; empty if all are."""
         if not self.unread:
             return ""
         shown = [f"{name} ({why})" for name, why in self.unread[:_MOST_UNREAD]]
@@ -775,7 +757,7 @@ class Files:
 
 
 def resolve(source: Any, encoding: str | None = None) -> Files:
-    """Find the files that a source stands for.
+    """Find the files of a source.
 
     Parameters
     ----------
@@ -787,12 +769,12 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
     Raises
     ------
     SchemaError
-        If there is no such file, with the names near by; if a folder holds no data file.
+        If there is no such file (the message suggests similar names), or a folder holds no data file.
     """
     if isinstance(source, str | os.PathLike):
         text = os.fsdecode(source)
         if not text:
-            raise SchemaError("The source is an empty text. Give a path; '.' is the folder that you are in.")
+            raise SchemaError("The source is an empty text. Give a path; '.' is the current folder.")
         path = Path(text)
         try:
             mode = path.stat().st_mode
@@ -802,8 +784,8 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
             return _folder(path, encoding)
         if not stat.S_ISREG(mode):
             raise SchemaError(
-                f"{text!r} is no file but {_kind_of_node(mode)}. A file is read more than once: write what it gives to "
-                "a file first."
+                f"{text!r} is not a file but {_kind_of_node(mode)}, which cannot be read more than once. Write its "
+                "content to a file first."
             )
         return _files([path], path.parent, path.name, encoding)
     if isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source):
@@ -822,7 +804,7 @@ def resolve(source: Any, encoding: str | None = None) -> Files:
 
 
 def _absent(text: str, problem: Exception, encoding: str | None) -> Files:
-    """A pattern, or no path at all."""
+    """The files of a pattern, or the error for a path that does not exist."""
     shown = repr(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}...")
     if _QUERY.match(text):
         raise SchemaError(f"There is no file {shown}. If this is an SQL query, pass connection=.") from None
@@ -858,7 +840,7 @@ def _is_call(file: File) -> bool:
 def _glob(pattern: str, encoding: str | None) -> Files:
     matched = sorted(map(Path, glob.glob(pattern, recursive=True)))
     found = [p for p in matched if p.is_file()]
-    unread = tuple((str(p), "no file") for p in matched if not p.is_file() and not p.is_dir())
+    unread = tuple((str(p), "not a file") for p in matched if not p.is_file() and not p.is_dir())
     fixed = []
     for part in Path(pattern).parts:
         if any(c in part for c in _WILD):
@@ -903,18 +885,18 @@ def _hidden(path: Path, folder: Path) -> bool:
 
 
 def _why_not(path: Path, folder: Path) -> str:
-    """Why a file of a folder is not read; empty where it is."""
+    """Why a file of a folder is not read; empty if it is read."""
     if _hidden(path, folder):
         return "hidden"
     if path.is_dir():
         return "a link to a folder"
     if not path.is_file():
-        return "no file" if path.exists() else "a link to nothing"
-    return "" if _suffix(path.name) in SUFFIXES else "not a format we read"
+        return "not a file" if path.exists() else "a broken link"
+    return "" if _suffix(path.name) in SUFFIXES else "unknown format"
 
 
 def _one_kind(files: Files, folder: Path) -> str:
-    """Glob that takes most files of one kind only; the name of a file, where no ending tells the kinds apart."""
+    """A glob for files of one kind, as many as possible; the name of a file if suffixes do not separate the kinds."""
     endings = [_ending(f.path.name) for f in reversed(files.files)]
     for ending in sorted(dict.fromkeys(endings), key=endings.count, reverse=True):
         same = [f for f in files.files if f.path.name.endswith(ending)]
@@ -925,7 +907,7 @@ def _one_kind(files: Files, folder: Path) -> str:
 
 
 def _ending(name: str) -> str:
-    """Suffix as it is written, with ``.gz``."""
+    """Suffix as written, including ``.gz``."""
     return "".join(Path(name).suffixes[-2:] if name.lower().endswith(".gz") else Path(name).suffixes[-1:])
 
 
@@ -957,7 +939,7 @@ def _stem(name: str) -> str:
 
 
 def is_table(source: Any) -> bool:
-    """Whether Narwhals takes this as a table."""
+    """Whether Narwhals accepts this as a table."""
     try:
         nw.from_native(source)
     except TypeError:
@@ -968,7 +950,7 @@ def is_table(source: Any) -> bool:
 
 
 def source_info(source: Any, *, connection: Any = None, encoding: str | None = None) -> pd.DataFrame:
-    """Say what a source is, for the record: names, sizes, hashes, rows.
+    """Describe a source for the record: names, sizes, hashes, rows.
 
     Parameters
     ----------
@@ -982,7 +964,7 @@ def source_info(source: Any, *, connection: Any = None, encoding: str | None = N
     Returns
     -------
     pandas.DataFrame
-        One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as it lies,
+        One row per file: ``name`` (below the folder or glob given), ``bytes``, ``sha256`` (of the file as stored,
         packed or not), ``rows`` (rows or records in it, before any mapping), ``note`` (why a file of the folder was
         not read, else empty; its ``sha256`` is empty and its ``rows`` are missing). For a table or a query there is
         one row, its ``bytes`` missing and its ``sha256`` empty; ``rows`` is missing for a query and where the table is

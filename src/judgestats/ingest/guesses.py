@@ -1,10 +1,8 @@
-"""Names and answers that turn up in tables of verdicts: the vocabulary behind
-:func:`judgestats.ingest.suggest_mapping`."""
+"""Names and answers found in tables of verdicts: the vocabulary behind :func:`judgestats.ingest.suggest_mapping`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 JUDGE = (
     "judge", "judge_model", "judge_name", "judge_id", "evaluator", "evaluator_model", "evaluator_key", "annotator",
@@ -30,7 +28,7 @@ CORRECT = ("correct", "is_correct", "right", "is_right", "passed", "pass", "is_p
 REPLICATE = ("replicate", "repetition", "repeat", "rep", "trial", "iteration", "run")
 SWAPPED = ("swapped", "swap", "is_swapped", "flipped", "reversed")
 GOLD = ("gold", "gold_label", "gold_winner", "label", "expected", "ground_truth", "truth")
-#: Further canonical columns, and other names they go by.
+#: Further canonical columns and their usual other names.
 OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     "preferences": {
         "task": ("task", "subset", "category", "benchmark", "dataset"),
@@ -79,7 +77,7 @@ INVALID = ("invalid", "error", "garbage", "unparsed")
 
 #: How names of features of a text or a call begin: measured, not judged.
 FEATURES = ("n_", "num_", "len_", "chars_", "words_", "tokens_", "cost_", "time_", "latency_", "is_", "has_")
-#: Columns that name something stay text, whatever they look like.
+#: Columns of names stay text even if they look like numbers.
 NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^path_\d+$", re.IGNORECASE)
 
 
@@ -93,10 +91,3 @@ def plain(name: str) -> str:
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-.]+", "_", spaced).lower()
-
-
-def few(names: Iterable[str], most: int) -> str:
-    """List the first names, and how many more there are."""
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

@@ -1,4 +1,4 @@
-"""What a user should know of an unknown table besides its mapping: wide, nested, numbered anew, or another tool's."""
+"""Remarks on an unknown table besides its mapping: wide, nested, items numbered per subset, or a log of a tool."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import pandas as pd
 
 from judgestats.ingest.answers import distinct
-from judgestats.ingest.guesses import few, plain
+from judgestats.ingest.guesses import plain
 from judgestats.schema.columns import NO, YES
+from judgestats.schema.opening import few
 
-#: Tools whose logs are known by sight but not read -> sets of top-level keys, any of which gives them away.
+#: Tools whose logs are recognised but not read -> sets of top-level keys, any of which identifies them.
 _FOREIGN: dict[str, tuple[frozenset[str], ...]] = {
     "inspect_ai": (frozenset({"version", "status", "eval", "plan"}),),
     "promptfoo": (frozenset({"evalId", "results"}),),
@@ -30,13 +31,13 @@ _FOREIGN: dict[str, tuple[frozenset[str], ...]] = {
 _RAGAS = '[{"metric_input"'
 _ERRORS = ("error", "errors", "error_message", "exception")
 _NO_ERROR = ("false", "0", "none", "null", "no", "ok", "{}", "[]")
-#: Columns that may number their items anew.
+#: Columns within which items may be numbered from the start again.
 _COLLECTIONS = ("subset", "task", "category", "benchmark", "dataset", "domain", "topic", "split")
 _MOST_LEVELS = 60
 
 
 def foreign(frame: pd.DataFrame) -> str:
-    """Name of the tool whose log this looks like, by the top-level keys of its records; empty where it is none.
+    """Name of the tool whose log this looks like, by the top-level keys of its records; empty if none.
 
     Examples
     --------
@@ -52,13 +53,13 @@ def foreign(frame: pd.DataFrame) -> str:
 
 
 def nested(frame: pd.DataFrame) -> list[str]:
-    """Note the columns whose cells are lists of records."""
+    """Notes on columns whose cells are lists of records or of numbers."""
     text = {c: list(map(str, frame[c].dropna().head(5).tolist())) for c in frame.columns}
     found = [c for c, values in text.items() if any(re.match(r"\s*\[\s*\{", v) for v in values)]
     lists = [c for c, values in text.items() if any(re.match(r"\s*\[[\s\[]*-?\d", v) for v in values)]
     if lists and not found:
         return [
-            f"{few(map(repr, lists), 4)} holds lists of numbers. Give each number a row of its own, with the place in "
+            f"{few(map(repr, lists), 4)} holds lists of numbers. Put each number in its own row, with the place in "
             f"the list in a column (replicate, or the system it is of): pandas.DataFrame.explode({str(lists[0])!r}) "
             "opens one level of lists. Then give that table."
         ]
@@ -72,7 +73,7 @@ def nested(frame: pd.DataFrame) -> list[str]:
 
 
 def errors(frame: pd.DataFrame) -> list[str]:
-    """Note a column of errors that is filled."""
+    """Notes on filled columns of errors."""
     notes = []
     for column in frame.columns:
         if plain(column) in _ERRORS:
@@ -80,14 +81,14 @@ def errors(frame: pd.DataFrame) -> list[str]:
             n = int((~text.isin(["", *_NO_ERROR])).sum())
             if n:
                 notes.append(
-                    f"{column!r} is filled in {n} row{'s' * (n != 1)}: such calls failed. Make sure that their answer "
+                    f"{column!r} is filled in {n} row{'s' * (n != 1)}: such calls failed. Check that their answer "
                     "or score is empty (or 'invalid'), not a default."
                 )
     return notes
 
 
-def numbered_anew(frame: pd.DataFrame, names: Mapping[str, str], item: str) -> tuple[str | None, str]:
-    """Find the column within which the items are numbered anew.
+def numbered_per_subset(frame: pd.DataFrame, names: Mapping[str, str], item: str) -> tuple[str | None, str]:
+    """Find a subset column within which the items are numbered from the start again.
 
     Parameters
     ----------
@@ -101,10 +102,10 @@ def numbered_anew(frame: pd.DataFrame, names: Mapping[str, str], item: str) -> t
     Returns
     -------
     column : str or None
-        A subset, task, dataset ... of few values across which an item comes back with other contents: something that
-        is the same wherever both meet, but not for the item alone.
+        A subset, task, dataset ... of few values across which an item recurs with other contents: a further column is
+        constant given both, but not given the item alone.
     note : str
-        What was seen.
+        The evidence.
     """
     for wanted in _COLLECTIONS:
         group = names.get(wanted)
@@ -116,14 +117,14 @@ def numbered_anew(frame: pd.DataFrame, names: Mapping[str, str], item: str) -> t
         if content:
             pairs, items = frame.groupby([group, item]).ngroups, frame[item].nunique()
             return group, (
-                f"{item!r} is numbered anew in each {group!r}: the same number comes with other contents "
+                f"{item!r} is numbered separately in each {group!r}: the same number has other contents "
                 f"({few(map(repr, content), 3)}). Joined with it there are {pairs:,} items, not {items:,}."
             )
     return None, ""
 
 
 def _content(frame: pd.DataFrame, item: str, group: str) -> list[str]:
-    """Columns that group and item tell together, and neither does alone."""
+    """Columns constant given group and item together, but not given either alone."""
     found = []
     for column in frame.columns:
         if column in (item, group):
@@ -139,7 +140,7 @@ def _content(frame: pd.DataFrame, item: str, group: str) -> list[str]:
 
 
 def melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str = "verdict") -> str:
-    """Say how a wide table is made long."""
+    """Note how to make a wide table long."""
     rest = [c for c in frame.columns if c not in wide]
     return (
         f"It looks wide, one column per {what}: {few(wide, 6)}. In Python it is made long by "
@@ -163,4 +164,4 @@ def _numeric(value: Any) -> bool:
     return True
 
 
-__all__ = ["errors", "foreign", "melt", "nested", "numbered_anew", "value_name"]
+__all__ = ["errors", "foreign", "melt", "nested", "numbered_per_subset", "value_name"]

@@ -17,7 +17,7 @@ Beyond the names of :func:`judgestats.preferences` and :func:`judgestats.ratings
     in place of a column: a constant, such as ``judge="=gpt-4"`` or ``order_known="=false"``;
 ``"one+two"``
     for an id (judge, item, system, first, second, task): the columns joined with " / ", such as
-    ``item="subset+item"`` where the items of each subset are numbered anew. A column that bears that very name wins.
+    ``item="subset+item"`` where items are numbered within subsets. A column with that very name takes precedence.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import ANSWERS, NO, VOCABULARY, YES, Kind, kind_of
 from judgestats.schema.opening import opened
 
-#: Canonical column -> column of the table, ``=constant`` or None ("not ours").
+#: Canonical column -> column of the table, ``=constant`` or None (excluded).
 Mapped = Mapping[str, str | None]
 
-#: Names in a mapping that are no canonical columns; all lead to a preferences frame.
+#: Names in a mapping that are not canonical columns; all imply a preferences frame.
 PSEUDO = ("winner", "graded", "swapped")
 #: Ids that may be joined from several columns: ``item=subset+item``.
 JOINABLE = ("judge", "item", "system", "first", "second", "task")
 
 
 def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> Kind:
-    """Tell which canonical frame a mapping aims at.
+    """Determine which canonical frame a mapping is for.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> 
     present : list of str
         Columns of the table.
     frame : {'preferences', 'ratings'} or None
-        What the user says; it overrules.
+        Given by the user; it takes precedence.
     """
     if frame is not None:
         return frame
@@ -85,7 +85,7 @@ def canonical(
     labels : mapping, optional
         Answer labels of the table -> canonical answers.
     counts : str or False, optional
-        The column of declared counts; False: there is none.
+        The column of declared counts; False for none.
     **options
         ``scale`` and ``off_scale``, for ratings.
 
@@ -167,21 +167,21 @@ def source_columns(columns: Mapped, present: Collection[str]) -> set[str]:
 
 
 def _parts_of(name: str, source: str, present: Collection[str]) -> list[str]:
-    """Columns that a source joins; none where it is a column itself, or a constant."""
+    """Columns that a source joins; empty if it is a column itself, or a constant."""
     if name not in JOINABLE or source in present or source.startswith("=") or "+" not in source:
         return []
     return [part.strip() for part in source.split("+")]
 
 
 def _joins(data: Any, mapped: dict[str, str | None]) -> tuple[Any, dict[str, str | None]]:
-    """Join ids that take several columns to be one; an empty cell in any leaves the id empty."""
+    """Join the columns of ids made of several; an empty cell in any leaves the id empty."""
     present = _present(data)
     for name, source in list(mapped.items()):
         parts = _parts_of(name, source, present) if source is not None else []
         for part in parts:
             _source({name: part}, name, data)
         if parts:
-            # a slash after a space is doubled: " / " is between the parts only, and two ids are never joined to one
+            # a slash after a space is doubled, so that " / " occurs between parts only and ids stay distinct
             texts = [nw.col(p).cast(nw.String).str.replace_all(" /", " //", literal=True) for p in parts]
             joined = nw.concat_str(texts, separator=" / ")
             mapped[name] = f"_joined_{name}"
@@ -218,7 +218,7 @@ def _any(data: Any, condition: Any) -> bool:
 def _unswapped(
     data: Any, mapped: dict[str, str | None], labels: Mapping[Any, str]
 ) -> tuple[Any, dict[str, str | None]]:
-    """Exchange the candidates where they were shown the other way round, and all that belongs to one of them."""
+    """Exchange the candidates, and the attributes of each, where the order shown was reversed."""
     swapped, first, second = (_source(mapped, n, data) for n in ("swapped", "first", "second"))
     known = _lower(swapped).is_in([*YES, *NO])
     if _any(data, ~known | nw.col(swapped).is_null()):
@@ -257,7 +257,7 @@ def _attributes(data: Any, mapped: Mapped) -> list[tuple[str, str, str, str]]:
             (here,) = (n for n in names if n in sources)
             raise SchemaError(
                 f"swapped: {here!r} belongs to one candidate, and there is no {alone[0]!r} to exchange it with. "
-                f"Map both, or set it aside with {here}=None."
+                f"Map both, or exclude it with {here}=None."
             )
         found.append((*names, sources[names[0]], sources[names[1]]))
     return found
@@ -266,7 +266,7 @@ def _attributes(data: Any, mapped: Mapped) -> list[tuple[str, str, str, str]]:
 def _by_candidate(
     data: Any, mapped: dict[str, str | None], labels: Mapping[Any, str], swapped: Any
 ) -> tuple[Any, dict[str, str | None]]:
-    """Name the winner where a label tells its column, and read a strength beside it as shown."""
+    """Replace a label of the winner by the candidate it stands for, and turn a strength beside it."""
     winner = _source(mapped, "winner", data)
     named = nw.col(winner).cast(nw.String)
     for label, side in labels.items():
@@ -285,7 +285,7 @@ def _by_candidate(
 
 
 def _graded(data: Any, mapped: dict[str, str | None], labels: dict[Any, str]) -> tuple[Any, dict[str, str | None]]:
-    """Turn a graded answer into its side and its strength."""
+    """Convert a graded answer to a choice and a strength."""
     column = _source(mapped, "graded", data)
     low, high, ties = _anchors(labels)
     data = _as_number(data, column)

@@ -1,4 +1,4 @@
-"""The options of the command line, as text -> the arguments of :func:`judgestats.read`."""
+"""Parsing of command-line options into arguments of :func:`judgestats.read`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def parse_mapping(text: str) -> dict[str, str | None]:
     ----------
     text : str
         Pairs ``canonical=column``, separated by commas; ``canonical==constant`` gives a constant, ``canonical=`` (or
-        ``canonical=None``) sets a column that bears our name aside. A pair with a comma in it is put into double
+        ``canonical=None``) excludes a column with a canonical name. Put a pair that contains a comma into double
         quotes.
 
     Returns
@@ -138,7 +138,7 @@ def _pairs(text: str, option: str, form: str, *, last: bool) -> dict[str, str]:
             raise SchemaError(f"{option} {part!r} has no '='. Write {form}.")
         if name in pairs:
             raise SchemaError(
-                f"{option} says {name!r} twice: {name}={pairs[name]} and {name}={value}. Say it once, as {form}."
+                f"{option} gives {name!r} twice: {name}={pairs[name]} and {name}={value}. Give it once, as {form}."
             )
         pairs[name] = value
     return pairs

@@ -1,4 +1,4 @@
-"""What a reader is: the facts about one format, and the function that reads it."""
+"""The record of a reader: facts about one format, and the function that reads it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RATING_OPTIONS = {"scale": "lowest and highest score", "off_scale": "'error' or 
 
 @dataclass(frozen=True)
 class Log:
-    """The records of one native file, as its reader sees them.
+    """The records of one native file, as passed to its reader.
 
     Attributes
     ----------
@@ -82,26 +82,21 @@ class Reader:
 
     @property
     def all_options(self) -> dict[str, str]:
-        """Every option it takes."""
+        """All options of the reader."""
         rating = RATING_OPTIONS if self.frame != "preferences" else {}
         return {**COMMON_OPTIONS, **rating, **self.options}
 
 
-def check_options(reader: Reader, options: Mapping[str, Any]) -> None:
-    """Refuse an option that the reader does not take."""
-    only(options, reader.all_options, f"the {reader.name} format")
-
-
 def only(options: Mapping[str, Any], allowed: Mapping[str, str], what: str) -> None:
-    """Refuse an option that is not among those allowed."""
+    """Raise if an option is not allowed."""
     for name in options:
         if name not in allowed:
             listed = "; ".join(f"{k} ({v})" for k, v in allowed.items())
-            raise SchemaError(f"{name!r} is no option for {what}. There are: {listed}.{suggestion(name, allowed)}")
+            raise SchemaError(f"{name!r} is not an option for {what}. Allowed: {listed}.{suggestion(name, allowed)}")
 
 
 def need(record: Mapping[str, Any], name: str, log: Log, place: str) -> Any:
-    """Return a field of a record, or say where it is missing."""
+    """Return a field of a record; a missing field is a SchemaError."""
     if name not in record:
         raise SchemaError(
             f"{log.path.name}, {place}: the record lacks {name!r}. It has: {', '.join(map(str, record)) or 'nothing'}."
@@ -121,7 +116,7 @@ def has(record: Mapping[str, Any], *names: str) -> bool:
 
 
 def against(baseline: str, model: str) -> str:
-    """Name of the baseline, told apart from the model where a model meets itself: two answers, so two candidates.
+    """Name of the baseline, distinct from the model even if a model meets itself (two answers, so two candidates).
 
     Examples
     --------
@@ -132,7 +127,7 @@ def against(baseline: str, model: str) -> str:
 
 
 def length(text: Any) -> float:
-    """Characters of a text; NaN where there is none."""
+    """Number of characters of a text; NaN without one."""
     return float(len(text)) if isinstance(text, str) else float("nan")
 
 

@@ -1,9 +1,9 @@
-"""The door: any source -> a canonical frame."""
+"""Reading any source into a canonical frame: :func:`read`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pandas as pd
@@ -12,7 +12,7 @@ from judgestats.errors import SchemaError
 from judgestats.ingest import scans
 from judgestats.ingest.files import File, Files, is_table, resolve, unpacking
 from judgestats.ingest.mapping import Mapped, canonical, kind_of_mapping
-from judgestats.ingest.readers import RATING_OPTIONS, Reader, check_options, only
+from judgestats.ingest.readers import RATING_OPTIONS, Reader, only
 from judgestats.ingest.registry import PLAIN_OPTIONS, reader
 from judgestats.ingest.searching import UnmappedTable, suggest_mapping
 from judgestats.ingest.sniffing import column_names, logs, native_reader, plain_name
@@ -20,7 +20,7 @@ from judgestats.ingest.tables import as_table, check_numbers, plain_table, with_
 from judgestats.ingest.wide import melted
 from judgestats.schema import preferences, ratings
 from judgestats.schema.columns import COUNTS, Kind, kind_of
-from judgestats.schema.opening import cell_text
+from judgestats.schema.opening import cell_text, refuse_repeated_names
 from judgestats.threads import warnings_ignored
 
 
@@ -46,14 +46,14 @@ def read(
         A file (plain or gzipped), several, a folder (of tables, or with one JSON per call), a query (with
         `connection`), or whatever Narwhals accepts as a frame.
     format : str, optional
-        Name of a reader (see :func:`judgestats.formats`); without it the reader is told by the records.
+        Name of a reader (see :func:`judgestats.formats`); without it the format is detected from the records.
     frame : {'preferences', 'ratings'}, optional
-        Overrules the kind that the columns speak for.
+        The kind of frame, if not the one implied by the columns.
     columns : mapping, optional
-        For tables of unknown shape: canonical name -> column, ``"=constant"``, or None for a column that bears our name
-        and is something else. Further names: ``winner`` (a column with the winning candidate), ``graded`` (numbers
-        whose ends `labels` name), ``swapped`` (yes where the candidates were shown the other way round: they are
-        exchanged, and with them ``x_first`` and ``x_second``, the attributes of each). An id (judge, item, system,
+        For tables of unknown shape: canonical name -> column, ``"=constant"``, or None for a column with a canonical
+        name that is something else. Further names: ``winner`` (a column with the winning candidate), ``graded``
+        (numbers whose ends `labels` name), ``swapped`` (yes where the candidates were shown in reverse order: they are
+        exchanged, with their attributes ``x_first`` and ``x_second``). An id (judge, item, system,
         first, second, task) may join columns, ``"subset+item"``, with " / " between them.
     labels : mapping, optional
         Answer labels of the table -> ``first``, ``second``, ``tie``, ``abstain``, ``invalid``.
@@ -63,16 +63,16 @@ def read(
         CSV, TSV, JSONL and Parquet tables come as a lazy DuckDB frame: plain Parquet stays where it is, all else is
         copied into a temporary database on disk. No effect on a frame given.
     counts : str or False, optional
-        The column that says how many identical calls a row stands for, or False: none does; see
+        The column with the number of identical calls that a row stands for, or False for none; see
         :func:`judgestats.preferences`. A whole-number column ``n`` is refused without it.
     wide : str
         For a table with one column per judge: ``"judge=gpt,claude"`` makes it long, with a column ``judge`` of these
         names and the answers in ``verdict``, ``score`` or ``correct``. ``"judge_criterion=gpt_style,gpt_truth"``
-        divides the names at "_". The mapping is of the long table.
+        splits the names at "_". The mapping refers to the long table.
     max_unpacked : int, optional
-        Bytes that a gzipped file may unpack to. Without it 4 GB, and beyond 100 MB at most 200 times its size.
+        Largest unpacked size of a gzipped file, in bytes. By default 4 GB, and above 100 MB at most 200 times its size.
     **options
-        What the reader takes besides: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
+        Further options of the reader: ``encoding``, ``decimal``, ``scale``, ``off_scale``, ``judge``, ``baseline``, ...
         (see :func:`judgestats.formats`).
 
     Returns
@@ -106,121 +106,142 @@ def read(
         raise SchemaError(f"frame={frame!r} is not known. Allowed: 'preferences', 'ratings'.")
     if wide and lazy:
         raise SchemaError("wide= makes the table long in memory. Leave lazy out.")
+    target = _Target(frame, columns or None, labels, counts, options)
     if connection is not None and not wide:
         only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS}, "a query")
-        return _mapped(_query(source, connection), "the query", frame, columns, labels, counts, options)
+        return target.of_text(_query(source, connection), "the query")
     with unpacking(max_unpacked):
         if wide:
-            return _read_wide(source, connection, wide, frame, columns, labels, counts, options)
+            only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
+            encoding = options.pop("encoding", None)
+            table = _query(source, connection) if connection is not None else as_table(source, encoding)
+            return target.of_text(melted(table, wide), "the long table")
         if is_table(source):
             only(options, RATING_OPTIONS, "a frame")
-            return _mapped_frame(source, type(source).__name__, frame, columns, labels, counts, options)
-        return _read_files(source, format, frame, columns, labels, lazy, counts, options)
+            return target.of(source, type(source).__name__)
+        chosen = reader(format) if format is not None else None
+        files = resolve(source, options.get("encoding"))
+        if chosen is None and columns is None:
+            chosen, _ = native_reader(files)
+        chosen = chosen or reader(plain_name(files))
+        only(options, chosen.all_options, f"the {chosen.name} format")
+        if chosen.read is not None:
+            return _native(chosen, files, target, lazy)
+        if format is not None and format != plain_name(files):
+            files = _in_format(files, format)
+        options.pop("encoding", None)
+        return _scanned(files, target) if lazy else target.of_text(plain_table(files, columns), files.label)
 
 
-def _read_files(
-    source: Any,
-    format: str | None,
-    frame: Kind | None,
-    columns: Mapped | None,
-    labels: Any,
-    lazy: bool,
-    counts: Any,
-    options: dict[str, Any],
-) -> Any:
-    chosen = reader(format) if format is not None else None
-    files = resolve(source, options.get("encoding"))
-    if chosen is None and columns is None:
-        chosen, _ = native_reader(files)
-    chosen = chosen or reader(plain_name(files))
-    check_options(chosen, options)
-    if chosen.read is not None:
-        return _native(chosen, files, frame, columns, labels, lazy, counts, options)
-    files = _as_asked(files, chosen.name if format is not None else None)
-    options.pop("encoding", None)
-    if lazy:
-        return _scanned(files, frame, columns, labels, counts, options)
-    return _mapped(plain_table(files, columns), files.label, frame, columns, labels, counts, options, files)
+@dataclass(frozen=True)
+class _Target:
+    """The canonical frame that a table is mapped onto: the arguments of :func:`read` that say so."""
+
+    frame: Kind | None
+    columns: Mapped | None
+    labels: Mapping[Any, str] | None
+    counts: str | Literal[False] | None
+    options: dict[str, Any]
+
+    def kind(self, table: Any, label: str) -> Kind:
+        """The kind of frame; a table of unknown shape is refused with a proposal."""
+        names = column_names(table)
+        if self.columns:
+            return kind_of_mapping(self.columns, names, self.frame)
+        try:
+            kind = kind_of(names)
+        except SchemaError:
+            proposal = suggest_mapping(table)
+            raise UnmappedTable(
+                f"{label}: the columns are not canonical, and no mapping was given.\n{proposal}", proposal
+            ) from None
+        return self.frame or kind
+
+    @property
+    def with_counts(self) -> dict[str, str | None]:
+        """The mapping, with the column of declared counts in it."""
+        return {**(self.columns or {}), **({COUNTS: self.counts} if self.counts else {})}
+
+    def of(self, table: Any, label: str) -> Any:
+        """Map a table whose columns have their types; a fault of its rows is preceded by `label`."""
+        kind = self.kind(table, label)
+        try:
+            return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
+        except SchemaError as problem:
+            raise SchemaError(f"{label}: {problem}", faults=problem.faults) from None
+
+    def of_text(self, table: pd.DataFrame, label: str) -> Any:
+        """Map a table of text, as it comes from a file or a query."""
+        kind = self.kind(table, label)
+        decimal = self.options.pop("decimal", ".")
+        try:
+            table = check_numbers(table, kind, self.columns or {}, decimal)
+            table = with_numbers(table, kind, self.with_counts)
+            return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
+        except SchemaError as problem:
+            raise SchemaError(f"{label}: {problem}", faults=problem.faults) from None
 
 
-def _read_wide(
-    source: Any,
-    connection: Any,
-    wide: str,
-    frame: Kind | None,
-    columns: Any,
-    labels: Any,
-    counts: Any,
-    options: dict[str, Any],
-) -> pd.DataFrame:
-    only(options, {**RATING_OPTIONS, **PLAIN_OPTIONS, "encoding": "of a file"}, "a wide table")
-    encoding = options.pop("encoding", None)
-    table = _query(source, connection) if connection is not None else as_table(source, encoding)
-    return _mapped(melted(table, wide), "the long table", frame, columns, labels, counts, options)
-
-
-def _native(
-    chosen: Reader,
-    files: Files,
-    frame: Kind | None,
-    columns: Any,
-    labels: Any,
-    lazy: bool,
-    counts: Any,
-    options: dict[str, Any],
-) -> pd.DataFrame:
-    for name, given in (("columns", columns), ("labels", labels), ("lazy", lazy)):
+def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.DataFrame:
+    """Read the log of a tool by its own reader."""
+    for name, given in (("columns", target.columns), ("labels", target.labels), ("lazy", lazy)):
         if given:
             raise SchemaError(
                 f"{name}= is for plain tables; the {chosen.name} format needs none. Leave it out, or name the plain "
                 "format, such as format='jsonl'."
             )
-    if frame is not None and frame != chosen.frame:
-        raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {frame}.")
+    if target.frame is not None and target.frame != chosen.frame:
+        raise SchemaError(f"The {chosen.name} format gives {chosen.frame}, not {target.frame}. Leave frame= out.")
     if files.files[0].container not in ("json", "jsonl"):
         raise SchemaError(f"{files.label}: the {chosen.name} format is JSON or JSONL, not {files.files[0].container}.")
-    own = {k: v for k, v in options.items() if k in chosen.options}
-    parts = [chosen.table(log, **own) for log in logs(files)]
+    parts = [
+        chosen.table(log, **{k: v for k, v in target.options.items() if k in chosen.options}) for log in logs(files)
+    ]
     table = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
     try:
         if chosen.frame == "preferences":
-            result: pd.DataFrame = preferences(table, counts=counts)
+            result: pd.DataFrame = preferences(table, counts=target.counts)
         else:
-            result = ratings(table, counts=counts, **{k: v for k, v in options.items() if k in RATING_OPTIONS})
+            scale = {k: v for k, v in target.options.items() if k in RATING_OPTIONS}
+            result = ratings(table, counts=target.counts, **scale)
     except SchemaError as problem:
-        raise _named(problem, files.label, [len(p) for p in parts], files) from None
+        text = f"{files.label}: {problem}"
+        if (
+            len(parts) > 1
+            and problem.faults is not None
+            and len(problem.faults)
+            and len(problem.faults["rows"].iloc[0])
+        ):
+            first = row = int(problem.faults["rows"].iloc[0][0])
+            at = 0
+            while row >= len(parts[at]):
+                row, at = row - len(parts[at]), at + 1
+            text += f" Row {first} is row {row} of {files.relative(files.files[at])}."
+        raise SchemaError(text, faults=problem.faults) from None
     return result
 
 
-def _as_asked(files: Files, name: str | None) -> Files:
-    """Let format='csv' overrule what a file looks like."""
-    if name is None or name == plain_name(files):
-        return files
+def _in_format(files: Files, name: str) -> Files:
+    """The files, read in a format other than the one they look like."""
     if name == "calls":
         if not all(f.container == "json" for f in files.files):
-            raise SchemaError(f"{files.label}: format='calls' wants a folder with one JSON per call.")
+            raise SchemaError(f"{files.label}: format='calls' needs a folder with one JSON file per call.")
         return replace(files, calls=True)
     forced = tuple(File(f.path, name, f.encoding) for f in files.files)  # type: ignore[arg-type]
     return replace(files, files=forced, calls=False)
 
 
-def _scanned(
-    files: Files, frame: Kind | None, columns: Mapped | None, labels: Any, counts: Any, options: dict[str, Any]
-) -> Any:
-    if "decimal" in options:
+def _scanned(files: Files, target: _Target) -> Any:
+    """Map files lazily, as a DuckDB frame."""
+    if "decimal" in target.options:
         raise SchemaError("decimal= has no effect on a lazy scan. Leave lazy out.")
-    relation = scans.scan(files, columns)
-    kind = _kind(relation, files.label, frame, columns)
-    with scans.told(files.label):
-        relation = scans.numbers(relation, kind, _with_counts(columns, counts), labels if kind == "ratings" else None)
-    return _mapped_frame(
-        relation, files.label, kind, columns, labels if kind == "preferences" else None, counts, options
+    relation = scans.scan(files, target.columns)
+    kind = target.kind(relation, files.label)
+    with scans.duckdb_errors(files.label):
+        relation = scans.numbers(relation, kind, target.with_counts, target.labels if kind == "ratings" else None)
+    return replace(target, frame=kind, labels=target.labels if kind == "preferences" else None).of(
+        relation, files.label
     )
-
-
-def _with_counts(columns: Mapped | None, counts: Any) -> dict[str, str | None]:
-    """The mapping, and the column of declared counts in it."""
-    return {**(columns or {}), **({COUNTS: counts} if counts else {})}
 
 
 def _query(query: str, connection: Any) -> pd.DataFrame:
@@ -232,79 +253,8 @@ def _query(query: str, connection: Any) -> pd.DataFrame:
             raise SchemaError(
                 f"The query failed: {str(problem).splitlines()[0]}. Query: {' '.join(str(query).split())[:200]}"
             ) from problem
-    repeated = sorted(set(table.columns[table.columns.duplicated()]))
-    if repeated:
-        raise SchemaError(
-            f"The query gives the column {', '.join(map(repr, repeated))} more than once. Name each with AS."
-        )
+    refuse_repeated_names(list(table.columns), "The query", "Name each with AS.")
     if table.empty:
         raise SchemaError("The query gives no rows.")
-    return pd.DataFrame({n: [None if v is pd.NA else cell_text(_python(v)) for v in table[n]] for n in table.columns})
-
-
-def _python(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
-
-
-def _kind(table: Any, label: str, frame: Kind | None, columns: Mapped | None) -> Kind:
-    """Tell the kind, or refuse a table of unknown shape with a proposal."""
-    names = column_names(table)
-    if columns:
-        return kind_of_mapping(columns, names, frame)
-    try:
-        kind = kind_of(names)
-    except SchemaError:
-        proposal = suggest_mapping(table)
-        raise UnmappedTable(
-            f"{label}: the columns are not canonical, and no mapping was given.\n{proposal}", proposal
-        ) from None
-    return frame or kind
-
-
-def _mapped(
-    table: pd.DataFrame,
-    label: str,
-    frame: Kind | None,
-    columns: Mapped | None,
-    labels: Any,
-    counts: Any,
-    options: dict[str, Any],
-    files: Files | None = None,
-) -> Any:
-    kind = _kind(table, label, frame, columns)
-    decimal = options.pop("decimal", ".")
-    try:
-        table = check_numbers(table, kind, columns or {}, decimal)
-        table = with_numbers(table, kind, _with_counts(columns, counts))
-        return canonical(table, kind, columns, labels, counts=counts, **options)
-    except SchemaError as problem:
-        raise _named(problem, label, [], files) from None
-
-
-def _mapped_frame(
-    table: Any,
-    label: str,
-    frame: Kind | None,
-    columns: Mapped | None,
-    labels: Any,
-    counts: Any,
-    options: dict[str, Any],
-) -> Any:
-    kind = _kind(table, label, frame, columns)
-    try:
-        return canonical(table, kind, columns, labels, counts=counts, **options)
-    except SchemaError as problem:
-        raise _named(problem, label) from None
-
-
-def _named(problem: SchemaError, label: str, sizes: list[int] | None = None, files: Files | None = None) -> SchemaError:
-    """Put the name of the file before a fault of its rows; of several files, say which holds the first row."""
-    text = f"{label}: {problem}"
-    if files is not None and sizes and len(sizes) > 1 and problem.faults is not None and len(problem.faults):
-        rows = problem.faults["rows"].iloc[0]
-        if len(rows):
-            row, at = int(rows[0]), 0
-            while row >= sizes[at]:
-                row, at = row - sizes[at], at + 1
-            text += f" Row {int(rows[0])} is row {row} of {files.relative(files.files[at])}."
-    return SchemaError(text, faults=problem.faults)
+    values = {n: [v.item() if hasattr(v, "item") else v for v in table[n]] for n in table.columns}
+    return pd.DataFrame({n: [None if v is pd.NA else cell_text(v) for v in cells] for n, cells in values.items()})

@@ -8,7 +8,7 @@ from judgestats.errors import SchemaError, suggestion
 from judgestats.ingest.native import alpaca_eval, arena_hard, fastchat, judgebench, llmbar
 from judgestats.ingest.readers import Reader
 
-#: What plain tables take besides.
+#: Further options of plain tables.
 PLAIN_OPTIONS = {"decimal": "decimal mark of the numbers, '.' or ','"}
 
 
@@ -16,7 +16,7 @@ def _plain(name: str, about: str, example: str) -> Reader:
     return Reader(name, "either", about, example, "as mapped", "as mapped", "as mapped", options=PLAIN_OPTIONS)
 
 
-#: Formats that tools write by themselves.
+#: Log formats of tools.
 NATIVE: tuple[Reader, ...] = (
     fastchat.PAIR,
     fastchat.SINGLE,
@@ -48,7 +48,7 @@ def reader(name: str) -> Reader:
     Raises
     ------
     SchemaError
-        With the list of names, if there is none.
+        If there is none; the message lists the names.
     """
     for candidate in READERS:
         if candidate.name == name:

@@ -1,4 +1,4 @@
-"""Plain tables left on disk: a lazy DuckDB frame of what the eager readers read, piece by piece."""
+"""Lazy reading: plain tables as DuckDB frames, with the same values as the eager readers give."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from judgestats.ingest.tables import NEEDED, NUMBER, conditions, path_columns, s
 from judgestats.schema.columns import LARGEST, NO, VOCABULARY, YES, Column, Kind
 
 _INTEGERS = ((8, "tinyint"), (16, "smallint"), (32, "integer"), (64, "bigint"))
-#: A plain number; other text is looked at as the eager readers do.
+#: A plain number; other text is parsed as the eager readers do.
 _PLAIN = r"[+-]?([0-9]{1,300}\.?[0-9]{0,300}|\.[0-9]{1,300})([eE][+-]?[0-9]{1,2})?"
 _WHOLE = "[+-]?[0-9]{1,18}"
-#: Distinct cells of a column of numbers that may be written in another way than plainly.
+#: Largest number of distinct non-plain numbers in a column.
 _MOST_ODD = 1000
 #: Column of the temporary database: which file a row is of.
 _FILE = "_judgestats_file"
@@ -43,8 +43,8 @@ def scan(files: Files, columns: Mapped | None = None) -> Any:
     """Open plain tables as one lazy DuckDB relation.
 
     CSV, TSV and JSONL come as text. They are read once, piece by piece and by the same readers as into memory, into a
-    temporary database on disk, which is gone with the relation. Parquet is scanned where it lies if its columns are
-    text, numbers and booleans only, and read in the same way as the others if not.
+    temporary database on disk, which is deleted with the relation. Parquet is scanned in place if its columns are
+    text, numbers and booleans only, else read like the others.
 
     Parameters
     ----------
@@ -62,14 +62,14 @@ def scan(files: Files, columns: Mapped | None = None) -> Any:
     if len(kinds) > 1 or files.calls or kinds == {"json"}:
         listed = "one call per file" if files.calls else ", ".join(sorted(kinds))
         raise SchemaError(f"lazy=True scans CSV, TSV, JSONL or Parquet, of one kind. Got: {listed}. Leave lazy out.")
-    with told(files.label):
+    with duckdb_errors(files.label):
         relation = _in_place(files, columns)
         return _spooled(files, columns) if relation is None else relation
 
 
 @contextmanager
-def told(label: str) -> Iterator[None]:
-    """Turn an exception of DuckDB into one of ours."""
+def duckdb_errors(label: str) -> Iterator[None]:
+    """Convert an exception of DuckDB to a SchemaError."""
     import duckdb
 
     try:
@@ -86,7 +86,7 @@ def told(label: str) -> Iterator[None]:
 
 
 def _connection(database: str = ":memory:") -> Any:
-    """A connection that spills to a folder of its own, where and when it must."""
+    """A connection with its own temporary folder."""
     import duckdb
 
     spill = Path(tempfile.gettempdir()) / f"judgestats-{uuid.uuid4().hex}.tmp"
@@ -98,13 +98,13 @@ def _connection(database: str = ":memory:") -> Any:
 
 
 def _in_place(files: Files, columns: Mapped | None) -> Any:
-    """Parquet files of plain columns, scanned where they lie; None where they must be read by us."""
+    """Parquet files of plain columns, scanned in place; None if they must be read and copied."""
     paths = [f.path.absolute() for f in files.files]
     if files.files[0].container != "parquet" or any(is_packed(p) for p in paths):
         return None
     schemas = [parquet_schema(p) for p in paths]
     same_columns(files.files, [s.names for s in schemas])
-    odd = any(c in str(p) for p in paths for c in "*?[]{}\\")  # DuckDB would take them for a pattern
+    odd = any(c in str(p) for p in paths for c in "*?[]{}\\")  # DuckDB would read them as a pattern
     asked = path_columns(files, files.files[0], columns, schemas[0].names)
     if odd or asked or any(not s.equals(schemas[0]) for s in schemas) or not all(map(_scannable, schemas[0].types)):
         return None
@@ -113,7 +113,7 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
     )
     cells = ", ".join(_cell(f.name, f.type) for f in schemas[0])
     relation = relation.project(cells)
-    ((rows, *_),) = relation.aggregate("count(*), bit_xor(hash(COLUMNS(*)))").fetchall()  # every cell is looked at
+    ((rows, *_),) = relation.aggregate("count(*), bit_xor(hash(COLUMNS(*)))").fetchall()  # reads every cell
     if rows == 0:
         raise SchemaError(f"{files.label} has columns ({', '.join(relation.columns)}) but no rows.")
     return relation
@@ -130,12 +130,12 @@ def _cell(name: str, type_: pa.DataType) -> str:
         return f"nullif({q}, '') AS {q}"
     if not pa.types.is_floating(type_):
         return q
-    # isnan() alone is answered from the statistics of a Parquet file, which leave NaN out
+    # isnan() alone is answered from the statistics of a Parquet file, which ignore NaN
     return f"CASE WHEN isfinite({q}) THEN {q} WHEN CAST({q} AS VARCHAR) = 'nan' THEN NULL ELSE {q} END AS {q}"
 
 
 def _spooled(files: Files, columns: Mapped | None) -> Any:
-    """Read the files piece by piece into a database on disk, of which only the open connection is left."""
+    """Read the files piece by piece into a database on disk, deleted when the connection closes."""
     import duckdb
 
     folder = Path(tempfile.mkdtemp(prefix="judgestats-"))
@@ -151,7 +151,7 @@ def _spooled(files: Files, columns: Mapped | None) -> Any:
             f"{problem.strerror or problem}."
         ) from None
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # an open file stays readable, and its room is freed with it
+        shutil.rmtree(folder, ignore_errors=True)  # an open file stays readable; its space is freed with it
 
 
 def _fill(into: Any, files: Files, columns: Mapped | None) -> list[str]:
@@ -241,7 +241,7 @@ def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str
 
 
 def _cast(relation: Any, name: str, column: Column, labels: Mapping[Any, str] | None) -> str:
-    """SQL of a column that must hold numbers, or yes and no; cells that do not are refused."""
+    """SQL of a column that must hold numbers, or yes and no; raise if cells do not."""
     if column.type == "boolean" or column.name == "score":
         said = {str(k): {"right": True, "wrong": False}.get(v) for k, v in (labels or {}).items()}
         verdicts = _verdicts(relation, name, column, said)
@@ -274,7 +274,7 @@ def _cast(relation: Any, name: str, column: Column, labels: Mapping[Any, str] | 
 
 
 def _eagerly(cell: str, needed: bool) -> float | None:
-    """Number that the eager readers see in a cell: NaN where it is missing, None where it is refused."""
+    """Number that the eager readers find in a cell: NaN if missing, None if refused."""
     bare = cell.strip()
     if not bare and not needed:
         return math.nan
@@ -285,15 +285,15 @@ def _eagerly(cell: str, needed: bool) -> float | None:
 
 
 def _verdicts(relation: Any, name: str, column: Column, said: Mapping[str, bool | None]) -> str | None:
-    """SQL of a column of yes and no, or of labels that mean it; None where it holds anything else."""
+    """SQL of a column of yes and no, or of labels that mean it; None if it holds anything else."""
     q = quoted(name)
     if column.name == "score" and not _distinct(relation, name, f"NOT regexp_full_match({q}, {_literal(_PLAIN)})", 1):
         return None
-    told = said if column.name in ("score", "correct") else {}
-    other = f"NOT {_among(q, told)} AND NOT {_among(_word(q), (*YES, *NO, ''))}"
+    meanings = said if column.name in ("score", "correct") else {}
+    other = f"NOT {_among(q, meanings)} AND NOT {_among(_word(q), (*YES, *NO, ''))}"
     if _distinct(relation, name, other, 1):
         return None
-    cases = "".join(f" WHEN {q} = {_literal(k)} THEN {'NULL' if v is None else v}" for k, v in told.items())
+    cases = "".join(f" WHEN {q} = {_literal(k)} THEN {'NULL' if v is None else v}" for k, v in meanings.items())
     default = "NULL" if column.default is None else str(column.default)
     yes, no = (_among(_word(q), words) for words in (YES, NO))
     return f"CASE{cases} WHEN {yes} THEN true WHEN {no} THEN false ELSE {default} END"
@@ -315,7 +315,7 @@ def _distinct(relation: Any, name: str, condition: str, most: int) -> list[str]:
 
 
 def _refuse(relation: Any, name: str, condition: str, what: str) -> None:
-    """Refuse a column that has cells of which a condition is true."""
+    """Raise if a condition is true of any cell of a column."""
     q = quoted(name)
     wrong = relation.filter(f"{q} IS NOT NULL AND ({condition})")
     ((rows, cell),) = wrong.aggregate(f"count(*), min({q})").fetchall()
@@ -324,7 +324,7 @@ def _refuse(relation: Any, name: str, condition: str, what: str) -> None:
 
 
 def _whole_ids(relation: Any, kind: Kind, columns: Mapped) -> dict[str, str]:
-    """Ids that a gap made floats, as the whole numbers they are."""
+    """Ids read as floats because of a missing value, as whole numbers."""
     ids = {columns.get(c.name, c.name) for c in VOCABULARY[kind] if c.type in ("text", "category")}
     floats = [
         n
@@ -342,7 +342,7 @@ def _whole_ids(relation: Any, kind: Kind, columns: Mapped) -> dict[str, str]:
 
 
 def _numeric_conditions(relation: Any, names: list[str]) -> dict[str, str]:
-    """Conditions of which every cell is a plain number."""
+    """Conditions in which every cell is a plain number."""
     if not names:
         return {}
     pattern = NUMBER.pattern

@@ -1,4 +1,4 @@
-"""The search for a mapping of an unknown table, by name and by value, and its proposal."""
+"""Suggested mappings of unknown tables, found by names and values of columns."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import pandas as pd
 from judgestats.errors import SchemaError
 from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
-from judgestats.ingest.guesses import few, plain
+from judgestats.ingest.guesses import plain
 from judgestats.ingest.mapping import PSEUDO, Mapped, canonical, kind_of_mapping
 from judgestats.ingest.tables import as_table, with_numbers
 from judgestats.ingest.wide import find_wide, melted
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import VOCABULARY, Column, Kind, required
-from judgestats.schema.opening import opened
+from judgestats.schema.opening import few, opened
 
-# ---- A suggestion of how the columns of an unknown table might be mapped. Shown, never applied -----------------------
+# ---- A suggested mapping, shown and never applied --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Proposal:
     Attributes
     ----------
     kind : {'preferences', 'ratings'} or None
-        Which canonical frame it may become; None where nothing says.
+        Which canonical frame it may become; None if unknown.
     mapping : dict
-        Canonical name -> column (or ``=constant``, or None for "not ours"), for ``columns=`` of
+        Canonical name -> column (or ``=constant``, or None for an excluded column), for ``columns=`` of
         :func:`judgestats.read`.
     reasons : dict
         Canonical name -> why.
@@ -44,7 +44,7 @@ class Proposal:
     missing : tuple of str
         Required columns for which nothing was found.
     notes : tuple of str
-        What to make sure of, and what cannot be mapped.
+        Points to check, and what cannot be mapped.
     columns : tuple of str
         Columns of the table.
     looks_like : str
@@ -72,7 +72,7 @@ class Proposal:
     @property
     def options(self) -> str:
         """The mapping as options of the command line: ``--map judge=evaluator,... --labels A=first,...``."""
-        pairs = [f"{name}={source or ''}" for name, source in _told(self.mapping)]
+        pairs = [f"{name}={source or ''}" for name, source in _needed_pairs(self.mapping)]
         text = f"--map {shlex.quote(_joined(pairs))}" if pairs else ""
         if self.labels:
             text += f" --labels {shlex.quote(_joined(f'{label}={answer}' for label, answer in self.labels.items()))}"
@@ -82,7 +82,9 @@ class Proposal:
     def call(self) -> str:
         """The mapping as arguments of :func:`judgestats.read`."""
         wide = f"wide={self.wide!r}, " if self.wide else ""
-        return f"{wide}columns={dict(_told(self.mapping))!r}" + (f", labels={self.labels!r}" if self.labels else "")
+        return f"{wide}columns={dict(_needed_pairs(self.mapping))!r}" + (
+            f", labels={self.labels!r}" if self.labels else ""
+        )
 
     def __str__(self) -> str:
         lines = [f"Columns: {few(self.columns, 30) or 'none'}."]
@@ -93,13 +95,13 @@ class Proposal:
                 "its verdicts or scores out as a table, one row per call (pandas.json_normalize opens nested records)."
             )
         elif self.kind is None:
-            lines.append("Nothing in it can be told to be a verdict or a score.")
+            lines.append("No column was recognised as a verdict or a score.")
         else:
             long = ", once it is long, with a row for each of those columns" if self.wide else ""
             lines.append(f"It might be read as {self.kind}{long}:")
             for name, source in self.mapping.items():
                 lines.append(
-                    f"  {name:<12} <- {source if source is not None else '(set aside)'}: {self.reasons.get(name, '')}"
+                    f"  {name:<12} <- {source if source is not None else '(excluded)'}: {self.reasons.get(name, '')}"
                 )
             if self.labels:
                 lines.append("  labels       " + ", ".join(f"{k} = {v}" for k, v in self.labels.items()))
@@ -107,8 +109,8 @@ class Proposal:
             lines.append(f"Not found: {', '.join(self.missing)}.")
         lines += [f"Note: {note}" for note in self.notes]
         if self.mapping and self.options:
-            lead = "If it is right" if self.complete else "What was found so far"
-            lines.append(f"Nothing is computed until you say so. {lead}: {self.options}")
+            lead = "If this is right" if self.complete else "What was found so far"
+            lines.append(f"Nothing is computed until you give a mapping. {lead}: {self.options}")
             lines.append(f"In Python: read(..., {self.call})")
         return "\n".join(lines)
 
@@ -119,7 +121,7 @@ class UnmappedTable(SchemaError):
     Attributes
     ----------
     proposal : Proposal
-        What the mapping might be.
+        The suggested mapping.
     """
 
     def __init__(self, message: str, proposal: Proposal) -> None:
@@ -133,8 +135,8 @@ def _joined(pairs: Iterable[str]) -> str:
     return out.getvalue()
 
 
-def _told(mapping: Mapped) -> list[tuple[str, str | None]]:
-    """Pairs that must be said: a column that has our name already maps itself."""
+def _needed_pairs(mapping: Mapped) -> list[tuple[str, str | None]]:
+    """Pairs that must be given: a column with a canonical name maps to itself."""
     return [(name, source) for name, source in mapping.items() if name != source or name in PSEUDO]
 
 
@@ -182,7 +184,7 @@ def preview(
     return result[[c.name for c in VOCABULARY[kind] if c.name in result.columns]]
 
 
-# ---- The search for a mapping: what each column of an unknown table might be, by name and by value -------------------
+# ---- The search for a mapping, by name and by value ------------------------------------------------------------------
 
 #: Canonical name -> column (or constant, or None) and the reason.
 Found = dict[str, tuple[str | None, str]]
@@ -193,14 +195,13 @@ _SAMPLE = 200_000
 def suggest_mapping(table: Any) -> Proposal:
     """Suggest how the columns of a table might be mapped onto a canonical frame.
 
-    The suggestion goes by names and by values, and gives the reason for each. A column is never taken for an answer
-    because its values happen to look like one (``has_reference``, ``swapped``, ``turn``), nor a count of repeats for a
-    score.
+    The suggestion uses names and values, with a reason for each column. A column is never taken for an answer only
+    because its values look like one (``has_reference``, ``swapped``, ``turn``), nor a count of repeats for a score.
 
     Parameters
     ----------
     table : frame, path, glob or folder
-        Whatever Narwhals accepts (of a lazy frame some rows are looked at), or files of plain tables.
+        Whatever Narwhals accepts (of a lazy frame, the first rows are used), or files of plain tables.
 
     Returns
     -------
@@ -268,7 +269,7 @@ def _score(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
 
 
 def _verdict(frame: pd.DataFrame, names: Mapping[str, str]) -> str | None:
-    """Column whose verdicts are right or wrong: by its name, or a column of answers that are words for yes and no."""
+    """Column of verdicts that are right or wrong, by its name or because its values mean yes and no."""
     for wanted in (*guesses.CORRECT, *guesses.CHOICE, *guesses.SCORE):
         given = frame[names[wanted]].dropna() if wanted in names else None
         if given is None or not len(given) or neither(given).any():
@@ -301,7 +302,7 @@ def _preferences(
     if answer is not None:
         found[answer.name] = (answer.source, answer.reason)
     if swapped is not None and "first" in found and not (pair and pair.order_known):
-        found["swapped"] = (swapped, "says where the order shown was the other way round")
+        found["swapped"] = (swapped, "says where the order shown was reversed")
         notes.append(
             f"{swapped!r} exchanges the candidates and what is known of each of them (length_first and length_second, "
             "say). " + _frame_of(answer)
@@ -309,7 +310,7 @@ def _preferences(
     elif pair is not None and not pair.order_known:
         found["order_known"] = ("=false", f"{pair.first} and {pair.second} do not say which was shown first")
         notes.append(
-            f"If {pair.first!r} was always shown first, leave out order_known; as it stands, measures of order refuse "
+            f"If {pair.first!r} was always shown first, leave out order_known; otherwise measures of order refuse "
             "the data."
         )
     _gold(found, frame, names, pair)
@@ -319,12 +320,12 @@ def _preferences(
 
 
 def _frame_of(answer: Answer | None) -> str:
-    """Say whether an answer is read by candidate or by position, so that it can be made sure."""
+    """Note whether an answer is read by candidate or by position, to be checked by the user."""
     if answer is None or answer.name == "winner":
-        return "The winner is taken by candidate: make sure that it names the output whatever the order (item frame)."
-    cure = "leave the order out" if answer.name == "graded" else "map winner= in place of choice="
-    what = f"{answer.source!r} is taken by position as shown: make sure."
-    return f"{what} If it names the output whatever the order, {cure}."
+        return "The winner is read by candidate: check that it names the output whatever the order (item frame)."
+    remedy = "leave the order out" if answer.name == "graded" else "map winner= in place of choice="
+    what = f"{answer.source!r} is read by position as shown: check this."
+    return f"{what} If it names the output whatever the order, {remedy}."
 
 
 def _ratings(
@@ -346,7 +347,7 @@ def _ratings(
         ):
             nested.append(item)
             continue
-        found["item"] = (item, "named like an item" + (f", and met by several of {system!r}" if system else ""))
+        found["item"] = (item, "named like an item" + (f", and shared by several of {system!r}" if system else ""))
         break
     if "item" in found:
         notes += [f"{c!r} is not the item: each of its values belongs to one {system!r} only." for c in nested]
@@ -371,11 +372,11 @@ def _ratings(
 
 
 def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
-    """Settle the item and the system where the names alone do not: one response per item, or ids of two parts."""
+    """Find the item and the system where names are not enough: one response per item, or ids of two parts."""
     if "item" not in found:
         item = next((names[w] for w in guesses.ITEM if w in names), None)
         if item is not None:
-            found["item"] = (item, "named like an item, though no two systems meet one: compare them with care")
+            found["item"] = (item, "named like an item, though no two systems share one: compare them with care")
     if "system" in found or "item" not in found or "judge" not in found:
         return
     item = str(found["item"][0])
@@ -394,13 +395,13 @@ def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -
 def _by_name(found: Found, name: str, names: Mapping[str, str], wanted: Iterable[str]) -> None:
     column = _named(names, wanted)
     if column is not None and column not in {s for s, _ in found.values()}:
-        found[name] = (column, "has our name" if column == name else f"named like {_a(name)}")
+        found[name] = (column, "has the canonical name" if column == name else f"named like {_a(name)}")
 
 
 def _join_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str], notes: list[str]) -> None:
-    """Join the item with the subset in which it is numbered."""
+    """Join the item with the subset within which it is numbered."""
     item = found.get("item", (None, ""))[0]
-    group, note = hints.numbered_anew(frame, names, item) if item is not None else (None, "")
+    group, note = hints.numbered_per_subset(frame, names, item) if item is not None else (None, "")
     if group is not None and "+" not in f"{group}{item}":
         found["item"] = (f"{group}+{item}", f"{item!r} alone repeats across {group!r}")
         notes.append(note)
@@ -423,7 +424,7 @@ def _gold(found: Found, frame: pd.DataFrame, names: Mapping[str, str], pair: Pai
 
 
 def _common(found: Found, kind: Kind, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
-    """Map repeats and conditions; set aside a column that bears one of our names and holds something else."""
+    """Map repeats and conditions; exclude a column with a canonical name that holds something else."""
     repeats = _named(names, guesses.REPLICATE)
     if repeats is not None and _whole(frame[repeats]):
         found["replicate"] = (repeats, "whole numbers, named like a repeat")
@@ -439,12 +440,12 @@ def _common(found: Found, kind: Kind, frame: pd.DataFrame, names: Mapping[str, s
 def _own_name(values: pd.Series[Any], column: Column) -> tuple[str | None, str]:
     text = values.dropna().astype(str)
     if column.type in ("number", "integer") and pd.to_numeric(text, errors="coerce").isna().any():
-        return None, "bears our name, but holds text"
+        return None, "has the canonical name, but holds text"
     if column.allowed and column.name != "choice" and not set(text.unique()) <= set(column.allowed):
-        return None, "bears our name, but holds other values"
+        return None, "has the canonical name, but holds other values"
     if column.type == "boolean" and not set(text.str.lower().unique()) <= {"true", "false", "0", "1"}:
-        return None, "bears our name, but is not yes or no"
-    return column.name, "has our name"
+        return None, "has the canonical name, but is not yes or no"
+    return column.name, "has the canonical name"
 
 
 def _whole(values: pd.Series[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Which reader a source is for, and why; nothing is read into numbers here."""
+"""Detection of the format of a source, without reading its values."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Confidence = Literal["native", "canonical", "needs a mapping"]
 
 @dataclass(frozen=True)
 class DetectedFormat:
-    """What a source is taken for.
+    """The detected format of a source.
 
     Attributes
     ----------
     format : str
         Name of the reader, or ``table`` for a frame that was given.
     frame : {'preferences', 'ratings'} or None
-        What it gives; None as long as there is no mapping.
+        What it gives; None without a mapping.
     confidence : {'native', 'canonical', 'needs a mapping'}
-        ``native``: the records have the fields of a known tool. ``canonical``: the columns have our names. ``needs a
-        mapping``: neither, so nothing is read until the user maps the columns.
+        ``native``: the records have the fields of a known tool. ``canonical``: the columns have canonical names.
+        ``needs a mapping``: neither, so nothing is read until the user maps the columns.
     why : str
         The evidence.
     files : int
@@ -38,7 +38,8 @@ class DetectedFormat:
     proposal : Proposal or None
         For a table that needs a mapping.
     unread : str
-        How many files of a folder are read and which are not, with the reason; empty where all are. `why` ends so too.
+        How many files of a folder are read and which are not, with the reason; empty if all are. It is also
+        the end of `why`.
     """
 
     format: str
@@ -51,7 +52,7 @@ class DetectedFormat:
 
 
 def detect_format(source: Any, *, encoding: str | None = None, max_unpacked: int | None = None) -> DetectedFormat:
-    """Tell which reader a source is for, and why.
+    """Detect the format of a source, and say why.
 
     A native format is recognised by the fields of its records, a canonical table by its column names, never by values
     that look like verdicts.
@@ -90,9 +91,9 @@ def detect_format(source: Any, *, encoding: str | None = None, max_unpacked: int
         else:
             name = plain_name(files)
             result = _table(name, plain_table(files), f"{reader(name).about}", len(files.files))
-    if not files.told:
+    if not files.unread_note:
         return result
-    return replace(result, why=f"{result.why}; {files.told}", unread=files.told)
+    return replace(result, why=f"{result.why}; {files.unread_note}", unread=files.unread_note)
 
 
 def format_of(source: Any, *, encoding: str | None = None, mapped: bool = False) -> str:
@@ -169,7 +170,7 @@ def native_reader(files: Files) -> tuple[Reader | None, str]:
             f"{files.relative(f)}: {found.name if found else f.container}" for f, found, _ in verdicts[:6]
         )
         raise SchemaError(
-            f"{files.label} mixes formats ({listed}). Read them apart, or give a glob that takes one format."
+            f"{files.label} mixes formats ({listed}). Read them separately, or give a glob that takes one format."
         )
     _, found, why = verdicts[0]
     return found, why

@@ -10,20 +10,21 @@ import pandas as pd
 
 from judgestats.errors import SchemaError
 from judgestats.ingest.files import File, Files, Record, is_table, resolve, table_of
-from judgestats.ingest.guesses import NAMES_SOMETHING, few
+from judgestats.ingest.guesses import NAMES_SOMETHING
 from judgestats.ingest.mapping import PSEUDO, Mapped, source_columns
 from judgestats.schema.coding import neither
 from judgestats.schema.columns import LARGEST, VOCABULARY, Finding, Kind, as_frame
+from judgestats.schema.opening import few
 
-#: A plain number as text; ``007`` is none.
+#: A plain number as text; ``007`` is not one.
 NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]{0,14})(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
-#: A whole number that is exact as it stands.
+#: A whole number that is exact as a 64-bit integer.
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
-#: Numbers that a frame cannot do without.
+#: Numeric columns of which one is required.
 NEEDED = ("score", "mean", "graded")
 _NO_VALUE = ("na", "n/a", "nan", "null", "none", "missing", "-", ".")
 _COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
-#: With a decimal comma: points that set thousands apart, as 1.234.567,8 does without a doubt and 1.234 may.
+#: With a decimal comma: points as thousands separators (certain in 1.234.567,8, possible in 1.234).
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
 
 
@@ -86,7 +87,7 @@ def as_table(source: Any, encoding: str | None = None) -> Any:
 
 
 def same_columns(files: Iterable[File], columns: Iterable[Collection[str]]) -> None:
-    """Refuse files that do not have the same columns, in any order."""
+    """Raise unless the files have the same columns, in any order."""
     expected: set[str] = set()
     first = ""
     for file, names in zip(files, columns, strict=True):
@@ -95,13 +96,13 @@ def same_columns(files: Iterable[File], columns: Iterable[Collection[str]]) -> N
         if have != expected:
             lacks, more = (few(sorted(names), 12) or "nothing" for names in (expected - have, have - expected))
             raise SchemaError(
-                f"The files do not have the same columns: against {first}, {file.path.name} lacks {lacks} and has "
-                f"{more} besides. Read them apart, or give them the same columns."
+                f"The files do not have the same columns: compared with {first}, {file.path.name} lacks {lacks} and "
+                f"has in addition {more}. Read them separately, or give them the same columns."
             )
 
 
 def _numbered_repeats(table: pd.DataFrame) -> pd.DataFrame:
-    """Number calls that differ in nothing but the file name: a file is a call, so two files are two calls."""
+    """Number calls that differ only in the file name: each file is a call."""
     if "replicate" in table.columns or "file" not in table.columns:
         return table
     answers = {c.name for columns in VOCABULARY.values() for c in columns if not c.key}
@@ -111,7 +112,7 @@ def _numbered_repeats(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFrame:
-    """Make numbers of the text columns that are neither canonical nor names of something.
+    """Convert text columns to numbers that are neither canonical nor names of something.
 
     The canonical ones are cast by the schema. A column becomes a number only if every cell is a plain number: ``007``,
     or an id, stays text.
@@ -138,15 +139,15 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
 
 
 def conditions(names: Collection[str], kind: Kind, columns: Mapped) -> list[str]:
-    """Columns that are neither canonical, nor names of something: they may be numbers. Attributes are among them."""
-    ours = {c.name for c in VOCABULARY[kind]}
-    mapped = {n: source for n, source in columns.items() if n in ours or n in PSEUDO}
-    spoken_for = ours - set(columns) | source_columns(mapped, names)
-    return [n for n in names if n not in spoken_for and not NAMES_SOMETHING.search(str(n))]
+    """Columns that may be numbers: neither canonical nor names of something. Attributes are among them."""
+    canonical = {c.name for c in VOCABULARY[kind]}
+    mapped = {n: source for n, source in columns.items() if n in canonical or n in PSEUDO}
+    mapped_columns = canonical - set(columns) | source_columns(mapped, names)
+    return [n for n in names if n not in mapped_columns and not NAMES_SOMETHING.search(str(n))]
 
 
 def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFrame:
-    """Make the columns that must be whole numbers (``replicate``) whole numbers, where they are."""
+    """Convert the columns that must be whole numbers (``replicate``), where all cells are."""
     new: dict[str, Any] = {}
     for column in VOCABULARY[kind]:
         source = columns.get(column.name, column.name)
@@ -161,10 +162,10 @@ def _whole_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataF
 
 
 def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str = ".") -> pd.DataFrame:
-    """Refuse a decimal comma or a word where a number is expected; read the comma where ``decimal=","`` says so.
+    """Raise on a decimal comma or a word where a number is expected; with ``decimal=","``, read the comma.
 
-    A word is refused in the columns that a frame cannot do without; in any other only if it says that there is no
-    value (``NA``, ``NaN``): the frame itself refuses the rest, with all else that is wrong.
+    A word is an error in the required columns; in any other only if it stands for a missing value (``NA``, ``NaN``):
+    the validation of the frame reports the rest, with all other faults.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
     Raises
     ------
     SchemaError
-        Naming the column, the first row and the cure.
+        It names the column and the first row, and says what to do.
     """
     if decimal not in (".", ","):
         raise SchemaError(f"decimal={decimal!r} is not known. Allowed: '.', ','.")
@@ -208,7 +209,7 @@ def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.Dat
 
 
 def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series[Any]:
-    """Numbers with a decimal comma, with a point; a point in them sets thousands apart, or is not to be told."""
+    """Numbers with a decimal comma, rewritten with a point; raise where a point may be a decimal point."""
     text = values.astype("string").str.strip()
     sure = text.str.contains(",", regex=False) | text.str.count(r"\.").gt(1)
     odd = text.str.contains(".", regex=False) & ~(sure & text.str.fullmatch(_THOUSANDS))
@@ -216,18 +217,18 @@ def _without_points(values: pd.Series[Any], name: str, source: str) -> pd.Series
     if rows:
         what = f"has a point in {len(rows):,} row{'s' * (len(rows) != 1)}"
         shown = str(text.iloc[rows[0]])
-        cure = "Write all numbers of the file in one way, without thousands signs."
+        remedy = "Write all numbers of the file in the same way, without thousands separators."
         raise SchemaError(
-            f"column {source!r} ({name}) {what} (first: row {rows[0]}, {shown!r}), and decimal=',' says that numbers "
-            f"have a comma. Is the point a thousands sign or a decimal point? {cure}",
-            faults=as_frame([Finding("fault", name, f"{source!r} {what}", rows, shown, cure)]),
+            f"column {source!r} ({name}) {what} (first: row {rows[0]}, {shown!r}), but decimal=',' was given. Is "
+            f"the point a thousands separator or a decimal point? {remedy}",
+            faults=as_frame([Finding("fault", name, f"{source!r} {what}", rows, shown, remedy)]),
         )
     plain = text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
     return plain.astype(object).where(plain.notna(), None)
 
 
 def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
-    """Only the empty cell is missing: show the text that stands in place of a number."""
+    """Raise if text is found in place of a number; only the empty cell is missing."""
     text = values.astype("string")
     if name == "score" and not neither(text).any():
         return  # verdicts that are right or wrong
@@ -238,15 +239,15 @@ def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
         return
     rows = tuple(int(r) for r in wrong.to_numpy(dtype=bool).nonzero()[0])
     words = text[wrong].value_counts()
-    told = ", ".join(f"{str(w)[:40]!r} in {n} row{'s' * (n != 1)}" for w, n in words.head(3).items())
-    told += ", ..." if len(words) > 3 else ""
+    listed = ", ".join(f"{str(w)[:40]!r} in {n} row{'s' * (n != 1)}" for w, n in words.head(3).items())
+    listed += ", ..." if len(words) > 3 else ""
     where = f"row{'s' * (len(rows) != 1)} {', '.join(map(str, rows[:3]))}" + (", ..." if len(rows) > 3 else "")
-    cure = "Leave the cell empty where there is no value: only the empty cell is missing."
+    remedy = "Leave the cell empty if the value is missing: only an empty cell is read as missing."
     if name in NEEDED and not text[wrong].str.strip().str.lower().isin(_NO_VALUE).all():
-        cure += f" If the numbers stand elsewhere, map that column: {name}=..."
+        remedy += f" If the numbers are in another column, map that column: {name}=..."
     raise SchemaError(
-        f"column {source!r} ({name}) should hold numbers; it has {told} ({where}). {cure}",
-        faults=as_frame([Finding("fault", name, f"{source!r} holds text", rows, str(words.index[0])[:80], cure)]),
+        f"column {source!r} ({name}) should hold numbers; it has {listed} ({where}). {remedy}",
+        faults=as_frame([Finding("fault", name, f"{source!r} holds text", rows, str(words.index[0])[:80], remedy)]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Wide tables, one column per judge or criterion: found, and made long."""
+"""Wide tables, with one column per judge or criterion: detection and conversion to long."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from judgestats.schema.opening import opened
 
 @dataclass(frozen=True)
 class Wide:
-    """Columns that hold one answer each, and what their names say.
+    """Columns that hold one answer each, and the meaning of their names.
 
     Attributes
     ----------
     names : tuple of str
-        What a column's name tells: ``judge``, or its parts, from left to right, divided by "_" (``judge``, ``scale``,
-        ``criterion``). The first part may itself hold "_".
+        Meaning of a column's name (``judge``), or of its parts, from left to right, separated by "_" (``judge``,
+        ``scale``, ``criterion``). The first part may itself hold "_".
     columns : tuple of str
         Columns of the table.
     """
@@ -46,7 +46,7 @@ def parse_wide(text: str, present: Sequence[str]) -> Wide:
     Parameters
     ----------
     text : str
-        What the names of the columns say, ``=``, and the columns, separated by commas; ``*`` stands for any letters.
+        Meaning of the names of the columns, ``=``, and the columns, separated by commas; ``*`` stands for any letters.
     present : sequence of str
         Columns of the table.
 
@@ -60,8 +60,8 @@ def parse_wide(text: str, present: Sequence[str]) -> Wide:
     >>> parse_wide("judge_criterion=gpt_*", ["id", "gpt_style", "gpt_truth"])
     Wide(names=('judge', 'criterion'), columns=('gpt_style', 'gpt_truth'))
     """
-    told, sign, listed = text.partition("=")
-    names = tuple(part.strip() for part in told.split("_"))
+    parts_, sign, listed = text.partition("=")
+    names = tuple(part.strip() for part in parts_.split("_"))
     wanted = [c.strip() for c in next(csv.reader([listed], skipinitialspace=True), []) if c.strip()]
     if not sign or not all(names) or not wanted:
         raise SchemaError(
@@ -96,13 +96,13 @@ def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The other columns, those that `wide` names, and the answers in ``verdict``, ``score`` or ``correct``, whichever
-        they look like. An empty cell stays, as an answer that is missing.
+        The other columns, those that `wide` names, and the answers in ``verdict``, ``score`` or ``correct``, depending
+        on their values. An empty cell stays as a missing answer.
 
     Raises
     ------
     SchemaError
-        If the table has a column of such a name already.
+        If the table already has a column of that name.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) 
 
 
 def _numbers(frame: pd.DataFrame, taken: set[str]) -> list[str]:
-    """Columns of numbers that no name says to be something else."""
+    """Columns of numbers whose names do not say that they are something else."""
     columns = [c for c in map(str, frame.columns) if may_be_judge(c, taken) and frame[c].notna().any()]
     return [c for c in columns if pd.to_numeric(frame[c].dropna().astype(str), errors="coerce").notna().all()]
 
@@ -167,7 +167,7 @@ def _alike(frame: pd.DataFrame, columns: Sequence[str]) -> bool:
 
 
 def _parts(columns: Sequence[str]) -> tuple[str, ...]:
-    """What the parts of names say where they are crossed: judge, (scale,) criterion; empty where they are not."""
+    """Meaning of the parts of crossed names: judge, (scale,) criterion; empty if they are not crossed."""
     for n, names in ((2, ("judge", "scale", "criterion")), (1, ("judge", "criterion"))):
         split = [c.rsplit("_", n) for c in columns]
         if any(len(s) != n + 1 for s in split):

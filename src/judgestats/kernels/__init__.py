@@ -1,5 +1,5 @@
 """Arrays in, arrays out: the numerical core.
 
-May import numpy, numba, scipy.special and scipy.linalg only. Kernels raise nothing; NaN goes up to the frame
+May import numpy, numba, scipy.special and scipy.linalg only. Kernels do not raise; they return NaN to the frame
 layer, which knows the column names. Every jitted kernel has a plain NumPy twin in ``tests/twins.py``.
 """

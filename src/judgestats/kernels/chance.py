@@ -57,7 +57,7 @@ class Disagreement(NamedTuple):
     Attributes
     ----------
     alpha : (B,) float array
-        1 - observed / expected; NaN where nothing is expected, or no unit has two answers.
+        1 - observed / expected; NaN where expected disagreement is 0, or no unit has two answers.
     observed, expected : (B,) float arrays
         Mean difference of two answers of one unit, and of two answers whatsoever.
     values : (B,) float array
@@ -76,7 +76,7 @@ def krippendorff(units: Units, weight: NDArray[Any], values: Floats, level: str)
     Parameters
     ----------
     units : Units
-        Those with fewer than two answers count for nothing.
+        Units with fewer than two answers are ignored.
     weight : (B, Q) array
         How often each pattern occurs: one row for the data, B for resamples.
     values : (m,) float array
@@ -89,7 +89,7 @@ def krippendorff(units: Units, weight: NDArray[Any], values: Floats, level: str)
     -----
     No table of coincidences is made. Nominal and interval are closed forms of the margins and of sums, so that
     continuous scores need no more memory than themselves. The ordinal difference of Krippendorff is the difference of
-    mid-ranks, so ordinal alpha is interval alpha of mid-ranks, which each resample has of its own. Only the ratio
+    mid-ranks, so ordinal alpha is interval alpha of mid-ranks, computed for each resample. Only the ratio
     difference looks at pairs of distinct values, a block at a time.
 
     References
@@ -280,7 +280,7 @@ def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
     Parameters
     ----------
     table : (..., m, m) array_like
-        Counts: the classes of one rater by those of the other. Leading axes are tables of their own.
+        Counts: the classes of one rater by those of the other. Leading axes are separate tables.
     weights : (m, m) array_like, optional
         Agreement weights, 1 on the diagonal (linear: ``1 - |i - j| / (m - 1)``); without them the identity.
 
@@ -308,14 +308,14 @@ def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
         p = counts / n[..., None, None]
         rows, columns = p.sum(axis=-1), p.sum(axis=-2)
         observed = (w * p).sum(axis=(-2, -1))
-        lean = (columns @ w.T)[..., :, None] + (rows @ w)[..., None, :]
+        margin_sum = (columns @ w.T)[..., :, None] + (rows @ w)[..., None, :]
         expected = np.einsum("...i,ij,...j->...", rows, w, columns)
         apart = np.where(_complete(expected), np.nan, 1 - expected)
-        spread = w * apart[..., None, None] - lean * (1 - observed)[..., None, None]
+        spread = w * apart[..., None, None] - margin_sum * (1 - observed)[..., None, None]
         centre = observed * expected - 2 * expected + observed
         variance = ((p * spread**2).sum(axis=(-2, -1)) - centre**2) / (n * apart**4)
         chance = rows[..., :, None] * columns[..., None, :]
-        null = ((chance * (w - lean) ** 2).sum(axis=(-2, -1)) - expected**2) / (n * apart**2)
+        null = ((chance * (w - margin_sum) ** 2).sum(axis=(-2, -1)) - expected**2) / (n * apart**2)
         return Kappa((observed - expected) / apart, np.sqrt(np.maximum(variance, 0.0)), np.sqrt(np.maximum(null, 0.0)))
 
 
@@ -348,47 +348,14 @@ def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Float
         rows, columns = p.sum(axis=1), p.sum(axis=0)
         observed, expected = (w * p).sum(), rows @ w @ columns
         apart = np.where(_complete(expected), np.nan, 1 - expected)
-        lean = (w @ columns)[:, None] + (rows @ w)[None, :]
+        margin_sum = (w @ columns)[:, None] + (rows @ w)[None, :]
         centre = observed * expected - 2 * expected + observed
-        influence: Floats = (w * apart - lean * (1 - observed) - centre) / apart**2
+        influence: Floats = (w * apart - margin_sum * (1 - observed) - centre) / apart**2
     return influence
 
 
-def kappa_from_margins(agreement: ArrayLike, p: ArrayLike, q: ArrayLike) -> Floats:
-    """Plain kappa where only the share of agreement and the margins are known.
-
-    Parameters
-    ----------
-    agreement : (...) array_like
-        Share of things that both put in the same class.
-    p, q : (..., m) array_like
-        Counts or shares of the m classes, as either rater uses them on the things compared.
-
-    Returns
-    -------
-    float array
-        Kappa; NaN where chance agreement is complete.
-
-    References
-    ----------
-    Debiasing paper, Appendix D: Tables 1 and 3 give Table 6.
-
-    Examples
-    --------
-    >>> print(f"{kappa_from_margins(284 / 400, [173, 162, 65], [158, 145, 97]):.3f}")
-    0.549
-    """
-    one, two = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        one, two = one / one.sum(axis=-1, keepdims=True), two / two.sum(axis=-1, keepdims=True)
-        expected = np.asarray((one * two).sum(axis=-1))
-        apart = np.where(_complete(expected), np.nan, 1 - expected)
-        kappa: Floats = (np.asarray(agreement, dtype=float) - expected) / apart
-    return kappa
-
-
 def _complete(expected: Floats) -> NDArray[np.bool_]:
-    """Whether chance agreement is 1, but for rounding."""
+    """Whether chance agreement is 1, up to rounding."""
     result: NDArray[np.bool_] = expected > 1 - 1e-12
     return result
 

@@ -1,4 +1,4 @@
-"""numba's ``njit``, with a place for what it compiles even where neither the package nor the home can be written to."""
+"""numba's ``njit``, with a cache folder even if neither the package nor the home folder is writable."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def njit(**options: Any) -> Any:
     ----------
     **options
         Those of ``numba.njit``. With ``cache=True`` the cache is where numba puts it (the folder in NUMBA_CACHE_DIR,
-        beside the source, in the user's cache); failing these, the user's own folder among the temporary ones; failing
-        that, there is none, and every process compiles anew.
+        beside the source, in the user's cache); failing these, the user's folder among the temporary ones; failing
+        that, nothing is cached, and every process compiles again.
 
     Returns
     -------
@@ -93,5 +93,5 @@ def temporary_folder() -> Path | None:
         found = folder.lstat()
     except OSError:
         return None
-    own = owner is None or (found.st_uid == owner and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-    return folder if stat.S_ISDIR(found.st_mode) and own else None
+    owned = owner is None or (found.st_uid == owner and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    return folder if stat.S_ISDIR(found.st_mode) and owned else None

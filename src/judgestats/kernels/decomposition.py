@@ -70,7 +70,7 @@ class PairOrders:
     n_duplicates : int
         Calls that came after another call of the same pair in the same order. The last one is kept.
     first_duplicate : int
-        Row of the first such call, -1 if there is none.
+        Row of the first such call, or -1.
     """
 
     answers: NDArray[np.int8]
@@ -144,7 +144,7 @@ def pair_table(
     group : (U,) int array
         Group of each pair, 0 to G - 1.
     weight : (U,) float array or None
-        How many identical pairs a row stands for; None for one each.
+        Number of identical pairs per row; None for one each.
     n_groups : int
         G.
 

@@ -79,9 +79,9 @@ def cell_means(
     unit : (N,) int array
         Unit of each row, 0 to U - 1.
     score : (N,) float array
-        NaN is set aside and counted.
+        NaN is excluded and counted.
     weight : (N,) or (0,) int array
-        How many identical rows a row stands for; empty for one each.
+        Number of identical rows per row; empty for one each.
     n_units : int
         U.
     """
@@ -126,7 +126,7 @@ def consensus(
     cell : (U,) int array
         Cell of each unit, 0 to C - 1: what was judged. Each judge comes once in a cell.
     score : (U,) float array
-        The judge's (mean) score; NaN is no score.
+        The judge's (mean) score; NaN if missing.
     n_cells : int
         C.
     exclude_self : bool

@@ -2,7 +2,7 @@
 
 Columns come in elimination order, the factor with most levels first. The leading columns are eliminated one by one
 with a sparse LDL' (the largest factor is a diagonal block; a factor in which it is nested is diagonal again after it);
-what is left at the end is nearly dense and goes to LAPACK. Where only the largest factor is worth eliminating, and its
+the remaining matrix is nearly dense and goes to LAPACK. Where only the largest factor is worth eliminating, and its
 columns do not touch each other, what they share with the rest is kept as a full block: the system is then an arrow, and
 all of it is BLAS and LAPACK. The leading columns of other systems go through compiled loops. One flat array holds the
 matrix, then its factor, then the entries of its inverse: first the entries of the leading columns below the diagonal,
@@ -23,9 +23,9 @@ from judgestats.kernels.compiling import njit
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Dense arithmetic is so many times faster than sparse.
+#: Speed of dense arithmetic relative to sparse.
 DENSE_SPEED = 4.0
-#: Products of a BLAS are so many times faster than sparse arithmetic, and so many of them are cheap in any case.
+#: Speed of BLAS products relative to sparse arithmetic, and the number of products that is always cheap.
 BLAS_SPEED, CHEAP = 16.0, 5e6
 #: Entries of a full block beside the leading columns that are affordable.
 _MOST_ENTRIES = 2**25

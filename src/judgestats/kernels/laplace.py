@@ -53,7 +53,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Adjoint:
-    """Derivatives of the objective, row by row: what is left to do is to sum them against the designs.
+    """Derivatives of the objective, row by row, still to be summed against the designs.
 
     Attributes
     ----------
@@ -115,15 +115,15 @@ class Laplace:
     def _spread(self, zl: Floats, u: Floats) -> Floats:
         """ZΛu; zl here and below with its rows and columns exchanged, (K, N)."""
         result = np.zeros(len(self.data.y))
-        for own, c in zip(zl, self.cols, strict=True):
-            result += own * u[c]
+        for column, c in zip(zl, self.cols, strict=True):
+            result += column * u[c]
         return result
 
     def _sum(self, zl: Floats, by_row: Floats) -> Floats:
         """Λ'Z' times a value of each row."""
         result = np.zeros(self.layout.q)
-        for own, c in zip(zl, self.cols, strict=True):
-            result += np.bincount(c, own * by_row, minlength=self.layout.q)
+        for column, c in zip(zl, self.cols, strict=True):
+            result += np.bincount(c, column * by_row, minlength=self.layout.q)
         return result
 
     def _penalised(

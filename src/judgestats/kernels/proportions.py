@@ -286,8 +286,8 @@ def clustered_tango(
     Notes
     -----
     The counts are divided by the design effect, the linearised variance between clusters over that of independent
-    pairs, as Rao and Scott (1992) do, and Tango's interval and McNemar's test are taken of what is left. With one pair
-    a cluster the design effect is G / (G - 1). Without discordant pairs, or where they cancel in every cluster, n is
+    pairs, as Rao and Scott (1992) do; Tango's interval and McNemar's test are then applied to them. With one pair a
+    cluster the design effect is G / (G - 1). Without discordant pairs, or where they cancel in every cluster, n is
     the number of clusters and no pair is discordant.
 
     References

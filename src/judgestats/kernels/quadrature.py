@@ -7,7 +7,7 @@ by the curvature h there; nodes move with the parameters, and the gradient follo
 effects are large the integrand is skewed, and more nodes help slowly.
 
 :class:`Trapezoid` integrates over the range where the group's integrand, which is log-concave, is above e^-25 of its
-top, and halves the step until the integral stands still. The error of the trapezoidal rule falls exponentially with
+top, and halves the step until the integral is stable. The error of the trapezoidal rule falls exponentially with
 the number of nodes (Trefethen & Weideman 2014), so that of the last sum is about the square of the last change. A
 change that is small by chance, far below the square of the one before, does not count.
 """
@@ -215,7 +215,7 @@ def _trapezoid(
     same: float, extra: int, u: Floats, left: Floats, right: Floats, intervals: Ints, slope: Floats,
     by_eta: Floats, by_zl: Floats, by_hi: Floats, by_lo: Floats,
 ) -> float:  # fmt: skip
-    """Minus the log likelihood; modes, reaches, numbers of intervals and derivatives of the rows are left behind."""
+    """Minus the log likelihood; modes, reaches, numbers of intervals and row derivatives are stored in place."""
     by_eta[:], by_zl[:], by_hi[:], by_lo[:] = 0.0, 0.0, 0.0, 0.0
     total = 0.0
     for g in range(len(u)):
@@ -324,8 +324,8 @@ class Quadrature:
         eta : (N,) float array
             `eta0`, for :meth:`adjoint`.
         """
-        d, own = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, own, self.start, self.often)
+        d, column = self.data, np.ascontiguousarray(zl[:, 0])
+        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often)
         return _value(*given, self.node, self.log_weight, self.u, self.h, self.share, self.slope), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
@@ -336,8 +336,8 @@ class Quadrature:
         eta, zl, hi, lo
             As there; `eta` as it returned it.
         """
-        d, own = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (FAMILIES[d.kind], d.y, d.m, eta, hi, lo, own, self.start, self.often)
+        d, column = self.data, np.ascontiguousarray(zl[:, 0])
+        given = (FAMILIES[d.kind], d.y, d.m, eta, hi, lo, column, self.start, self.often)
         by_eta, by_zl, by_hi, by_lo = _adjoint(*given, self.node, self.u, self.h, self.share, self.slope)
         return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
 
@@ -414,8 +414,8 @@ class Trapezoid:
         eta : (N,) float array
             `eta0`, for :meth:`adjoint`.
         """
-        d, own = self.data, np.ascontiguousarray(zl[:, 0])
-        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, own, self.start, self.often, self.same, self.extra)
+        d, column = self.data, np.ascontiguousarray(zl[:, 0])
+        given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often, self.same, self.extra)
         return _trapezoid(*given, self.u, self.left, self.right, self.intervals, self.slope, *self.by), eta0
 
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:  # noqa: ARG002

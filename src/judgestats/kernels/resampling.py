@@ -235,7 +235,7 @@ def percentile_interval(
         Coverage aimed at.
     units : float, optional
         How many units were resampled. The interval is then the expanded one: it reaches as far into the tails as a t
-        interval of a mean of so many units, in place of a normal one with the standard deviation divided by n.
+        interval of a mean of this many units, in place of a normal one with the standard deviation divided by n.
 
     Returns
     -------
@@ -290,7 +290,7 @@ def student_interval(
     Notes
     -----
     A percentile interval moves with the bias of the draws, twice as far from the truth as the estimate: it may not even
-    hold the estimate. This one holds both the estimate and what is left of it when the bias is taken away.
+    hold the estimate. This one contains both the estimate and the bias-corrected estimate.
 
     Examples
     --------
@@ -328,7 +328,7 @@ def bca_interval(
     conf_level : float
         Coverage aimed at.
     weight : (G,) float array, optional
-        How many units each influence stands for.
+        Number of units per influence value.
 
     Returns
     -------

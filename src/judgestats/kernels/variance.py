@@ -24,7 +24,7 @@ class MeanSquares:
     Attributes
     ----------
     subjects, raters, residual : (G,) float arrays
-        Mean squares between subjects, between raters, and of what is left. NaN without degrees of freedom.
+        Mean squares between subjects, between raters, and residual. NaN without degrees of freedom.
     within : (G,) float array
         Mean square within subjects, raters and residual together.
     n : (G,) float array
@@ -103,7 +103,7 @@ def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
     Parameters
     ----------
     scores : (S, K) float array
-        A row per subject, no NaN; the subjects of a group stand together.
+        A row per subject, no NaN; the subjects of a group are adjacent.
     start : (G,) int array
         First row of each group, rising; no group is empty.
 
@@ -134,7 +134,7 @@ def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
     Returns
     -------
     Correlations
-        NaN where the mean squares do not tell; an F ratio over 0 is infinite, and has no interval.
+        NaN where the mean squares do not determine it; an F ratio over 0 is infinite, and has no interval.
     """
     b, j, e, w, n, k = ms.subjects, ms.raters, ms.residual, ms.within, ms.n, float(ms.k)
     upper = (1 + conf_level) / 2
@@ -165,7 +165,7 @@ class Clustered:
     Attributes
     ----------
     low, high : (6,) float arrays
-        NaN for fewer than two clusters, and where the mean squares do not tell.
+        NaN for fewer than two clusters, and where the mean squares do not determine it.
     p : (6,) float array
         One-sided, of a correlation of 0.
     design_effect : float
@@ -198,9 +198,9 @@ def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> 
     """
     n, k = scores.shape
     groups = int(cluster.max(initial=-1)) + 1
-    nothing = np.full(6, np.nan)
+    missing = np.full(6, np.nan)
     if groups < 2:
-        return Clustered(nothing, nothing, nothing, math.nan)
+        return Clustered(missing, missing, missing, math.nan)
     ms = mean_squares(scores, np.zeros(1, dtype=np.int64))
     y = scores - scores.mean(axis=0)
     size = np.bincount(cluster, minlength=groups).astype(float)
@@ -333,8 +333,8 @@ def effect_squares(y: Floats, effects: Sequence[tuple[int, ...]]) -> tuple[Float
     y : (L1, ..., Lp, R) float array
         A score for each combination of the levels of p facets, R times; the runs of a cell have no order.
     effects : sequence of tuple of int
-        Facets of each effect, main effects first, two-way interactions next. One that names all facets stands for
-        whatever the cells have beyond the others.
+        Facets of each effect, main effects first, two-way interactions next. One that names all facets is the
+        residual of the cells.
 
     Returns
     -------

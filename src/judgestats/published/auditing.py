@@ -1,4 +1,4 @@
-"""The audit: what of a paper, or of any table, follows from the other numbers it prints, and what that comes to."""
+"""The audit: which printed numbers of a paper, or of any table, follow from its other printed numbers."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from judgestats.published.rules import statements
 from judgestats.published.selections import Selections, copied, nodes, template
 from judgestats.published.statements import DEPENDS, NOT, UNKNOWN, VERDICTS, Decision, Statement, decide, tallied
 
-# ---- Numbers and statements of the prose: each against its predicate, and one quantity printed twice against itself
+# ---- Claims of the text: numbers and statements against their predicates, and quantities printed twice ---------------
 
 #: Name of the table of claims.
 CLAIMS = "claims"
 NEEDED = ("id", "place", "claim", "quantity", "printed", "unit", "predicate", "otherwise", "comment")
-#: Unit of a claim that is no number.
+#: Unit of a claim that is not a number.
 STATEMENT = "statement"
-#: Unit -> what its numbers are multiplied with, so that one quantity in two units can be compared.
+#: Unit -> factor that converts its numbers to the common unit.
 _SCALES = {"percent": 0.01}
 
 
-def claimed(own: Book) -> list[Statement]:
+def claimed(printed: Book) -> list[Statement]:
     """The statements that the claims make.
 
     Parameters
     ----------
-    own : Book
+    printed : Book
         With the table ``claims``.
 
     Raises
@@ -45,7 +45,7 @@ def claimed(own: Book) -> list[Statement]:
     AuditError
         If columns are missing, an id is used twice, or an alternative is not ``name = expression``.
     """
-    columns = own.table(CLAIMS)
+    columns = printed.table(CLAIMS)
     missing = [c for c in NEEDED if c not in columns]
     if missing:
         raise AuditError(f"claims lacks the columns {', '.join(missing)}. Got: {', '.join(columns)}.")
@@ -55,29 +55,26 @@ def claimed(own: Book) -> list[Statement]:
         raise AuditError(f"claims has ids that are used twice: {', '.join(twice)}.")
     rows = [{c: columns[c][i] for c in (*NEEDED, *({"fault"} & columns.keys()))} for i in range(len(ids))]
     repeated, again = _printed_twice(rows)
-    told = [i for i, r in enumerate(rows) if r["predicate"].strip() or i not in repeated]
-    return [_claim(i, rows[i]) for i in told] + again
+    stated = [i for i, r in enumerate(rows) if r["predicate"].strip() or i not in repeated]
+    return [_claim(i, rows[i]) for i in stated] + again
 
 
 def _claim(i: int, r: dict[str, str]) -> Statement:
-    number = r["unit"] != STATEMENT
-    return Statement(
-        "number" if number else STATEMENT, r["place"], r["claim"], r["predicate"].strip(),
-        printed=(CLAIMS, i, "printed") if number else None, said=r["printed"],
-        otherwise=_alternatives(r), comment=r["comment"], stands=(CLAIMS, i, "printed"), fault=r.get("fault", ""),
-    )  # fmt: skip
-
-
-def _alternatives(r: dict[str, str]) -> tuple[tuple[str, str], ...]:
     parts = [p.partition("=") for p in r["otherwise"].split("||") if p.strip()]
     for name, sign, expression in parts:
         if not (sign and name.strip() and expression.strip()):
             raise AuditError(f"claim {r['id']!r}: otherwise is {r['otherwise']!r}. Write name = expression || ...")
-    return tuple((name.strip(), expression.strip()) for name, _, expression in parts)
+    number = r["unit"] != STATEMENT
+    return Statement(
+        "number" if number else STATEMENT, r["place"], r["claim"], r["predicate"].strip(),
+        printed=(CLAIMS, i, "printed") if number else None, said=r["printed"],
+        otherwise=tuple((name.strip(), expression.strip()) for name, _, expression in parts),
+        comment=r["comment"], stands=(CLAIMS, i, "printed"), fault=r.get("fault", ""),
+    )  # fmt: skip
 
 
 def _printed_twice(rows: list[dict[str, str]]) -> tuple[set[int], list[Statement]]:
-    """Rows whose quantity is printed in several places, and each print against the most precise one."""
+    """Rows whose quantity is printed in several places, and statements that compare each with the most precise one."""
     groups: dict[str, list[int]] = {}
     for i, r in enumerate(rows):
         if r["quantity"] and r["unit"] != STATEMENT and parse(r["printed"]).readable:
@@ -103,14 +100,14 @@ def _again(quantity: str, one: dict[str, str], other: dict[str, str], i: int) ->
     )  # fmt: skip
 
 
-# ---- What an audit comes to: how each printed number was checked, and how many faults its findings are ---------------
+# ---- Summary of an audit: how each printed number was checked, and how many faults its findings are ------------------
 
 RECOMPUTED, COPIED, BOUNDED, UNTOUCHED = "recomputed", "copied", "only bounded", "not touched"
 #: How a printed number was checked, the strongest first.
 CHECKS = (RECOMPUTED, COPIED, BOUNDED, UNTOUCHED)
-#: Columns of the published tables in which no number is printed row by row: labels, and what is said once for all rows.
+#: Columns of the published tables that hold labels, or a number printed once for all rows.
 LABELS = frozenset({"temperature", "sample", "row", "runs", "experts", "tasks"})
-#: Cells of a finding, at most, for it to be laid to a smaller one within it.
+#: A finding with at most this many cells is counted with a smaller finding whose cells it contains.
 _SMALL = 12
 
 
@@ -121,17 +118,17 @@ def printed_numbers(book: Book, *, labels: frozenset[str] = frozenset()) -> list
     ----------
     book : Book
     labels : frozenset of str
-        Columns that hold none, though they look like it.
+        Columns that hold no printed numbers, though they look like it.
     """
     columns = [(t, c) for t in book.columns for c in book.columns[t] if c not in labels]
     cells = [(t, i, c) for t, c in columns for i in range(book.size(t)) if t != CLAIMS]
-    told = book.columns.get(CLAIMS)
-    cells += [(CLAIMS, i, "printed") for i, u in enumerate(told["unit"]) if u != STATEMENT] if told else []
+    claims = book.columns.get(CLAIMS)
+    cells += [(CLAIMS, i, "printed") for i, u in enumerate(claims["unit"]) if u != STATEMENT] if claims else []
     return [c for c in cells if parse(book.text(c)).readable]
 
 
 def checked(decisions: Sequence[Decision], book: Book) -> dict[Cell, str]:
-    """How each cell that a verdict rests on was checked.
+    """How each cell that a verdict uses was checked.
 
     Returns
     -------
@@ -185,7 +182,7 @@ def faults(decisions: Sequence[Decision]) -> list[list[Decision]]:
     list of lists of Decision
         Two findings are of one fault if the rules name one ``fault`` for both. Where they name none: if they are about
         one printed row, if they recompute the same value from the same numbers (one quantity printed in several
-        places), or if one of at most twelve cells rests on all the cells of the other.
+        places), or if one of at most twelve cells uses all the cells of the other.
     """
     odd = [d for d in decisions if d.verdict == NOT]
     groups: list[list[Decision]] = []
@@ -211,20 +208,20 @@ def _one_fault(a: Decision, b: Decision) -> bool:
 
 
 def _same_value(a: float | str, b: float | str, same_cells: bool) -> bool:
-    """Whether two recomputed values are one, whatever the sign; of statements, whether they rest on the same cells."""
+    """Whether two recomputed values are equal up to sign; for statements, whether they use the same cells."""
     if isinstance(a, str) or isinstance(b, str):
         return same_cells
     return math.isclose(abs(a), abs(b), rel_tol=1e-9, abs_tol=1e-12)
 
 
-# ---- The audit: what of a paper, or of anybody's table, follows from the other numbers that it prints ----------------
+# ---- The audit itself ------------------------------------------------------------------------------------------------
 
 PAPERS = ("merchant_risk", "debiasing", "dark_current", "consensus_illusion", "rationalization")
 COLUMNS = [
     *("paper", "place", "claim", "printed", "recomputed", "rule", "verdict", "fault", "comment"),
     *("table", "row", "column"),
 ]
-#: What a table of one's own is called in its rules.
+#: Name of a single user-supplied table in its rules.
 OWN = "table"
 
 
@@ -240,11 +237,11 @@ def audit(
     ----------
     source : str, path, DataFrame or mapping of DataFrames, optional
         A paper of the package (``merchant_risk``, ``debiasing``, ``dark_current``, ``consensus_illusion``,
-        ``rationalization``), all of them by default; a CSV file; or a table of one's own, called ``table`` in the
+        ``rationalization``), all of them by default; a CSV file; or a table of your own, called ``table`` in the
         rules, or several by name. Keep printed numbers as text (``pd.read_csv(path, dtype=str)``): 0.30 as a float has
-        lost a digit, and with it its precision. A file is read as text.
+        lost its last digit, and so its precision. A file is read as text.
     rules : path or sequence of mappings, optional
-        A rules file (TOML: ``[[rule]]`` tables), or the same as mappings. Needed but for the papers.
+        A rules file (TOML: ``[[rule]]`` tables), or the same as mappings. Required except for the papers.
     claims : DataFrame, optional
         Numbers and statements of the prose: ``id, place, claim, quantity, printed, unit, predicate, otherwise,
         comment``, and ``fault`` if several findings may have one.
@@ -263,11 +260,11 @@ def audit(
     ------
     AuditError
         If the paper, a rule, a parameter, a table or a column is not known. A cell that a rule needs as a number and
-        that holds none is no error: what rests on it cannot be decided, and the comment names the cell.
+        that holds none is not an error: statements that use it cannot be decided, and the comment names the cell.
 
     Notes
     -----
-    A printed decimal stands for every number that rounds to it, half a unit of its last digit either way; a whole
+    A printed decimal represents every number that rounds to it, half a unit of its last digit either way; a whole
     number is exact unless its column is in ``rounded``. The twin of a number is computed from the others as printed,
     and its range from theirs, cell by cell, to first order; what is printed follows where half-up, half-even or
     formatting a double gives it, or where the ranges meet. A finding says that a number does not follow from others; it
@@ -288,7 +285,7 @@ def audit(
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """A paper, or tables of one's own, and the verdict on everything that is checked of it.
+    """A paper, or tables of your own, and the verdict on each checked statement.
 
     Attributes
     ----------
@@ -308,26 +305,12 @@ class Audited:
     def findings(self) -> pd.DataFrame:
         """A row per verdict: the columns of :func:`audit`."""
         rows = [
-            (
-                self.paper,
-                s.place,
-                s.claim,
-                d.printed,
-                d.recomputed,
-                s.rule,
-                d.verdict,
-                d.fault,
-                d.comment,
-                table,
-                row + 1,
-                column,
-            )
+            (self.paper, s.place, s.claim, d.printed, d.recomputed, s.rule, d.verdict, d.fault, d.comment, *s.location)
             for d in self.decisions
             for s in [d.statement]
-            for table, row, column in [s.location]
         ]
         frame = pd.DataFrame(rows, columns=COLUMNS)
-        return frame.assign(row=frame["row"].where(frame["row"] > 0).astype("Int64"))
+        return frame.assign(row=(frame["row"] + 1).where(frame["row"] >= 0).astype("Int64"))
 
     def numbers(self) -> pd.DataFrame:
         """A row per printed number: ``paper, table, row, column, printed``, ``checked`` and ``verdict``.
@@ -337,29 +320,29 @@ class Audited:
         pandas.DataFrame
             ``checked`` is how: ``recomputed`` from other printed numbers, ``copied`` (compared with the same quantity
             printed elsewhere), ``only bounded`` (an input of other numbers, or within bounds) or ``not touched``; the
-            strongest counts. ``verdict`` is the worst on the number itself, empty where there is none.
+            strongest counts. ``verdict`` is the worst on the number itself, empty if there is none.
 
         Examples
         --------
-        >>> (own,) = audited("dark_current")
-        >>> own.numbers()["checked"].value_counts().to_dict()
+        >>> (paper,) = audited("dark_current")
+        >>> paper.numbers()["checked"].value_counts().to_dict()
         {'recomputed': 164, 'copied': 87, 'only bounded': 11}
         """
-        how, own = checked(self.decisions, self.book), self.cells()
+        how, decisions = checked(self.decisions, self.book), self.cells()
         rows = []
         for cell in printed_numbers(self.book, labels=LABELS if self.paper in PAPERS else frozenset()):
-            verdicts = [d.verdict for d in own.get(cell, ()) if d.statement.printed == cell]
+            verdicts = [d.verdict for d in decisions.get(cell, ()) if d.statement.printed == cell]
             worst = min(verdicts, key=VERDICTS.index, default="")
             table, row, column = cell
             rows.append((self.paper, table, row + 1, column, self.book.text(cell), how.get(cell, UNTOUCHED), worst))
         return pd.DataFrame(rows, columns=["paper", "table", "row", "column", "printed", "checked", "verdict"])
 
     def faults(self) -> list[list[Decision]]:
-        """The findings that do not follow, those of one fault together: of one altered number or one swapped row."""
+        """The findings that do not follow, grouped by fault (one altered number, or one swapped row)."""
         return faults(self.decisions)
 
     def cells(self) -> dict[Cell, list[Decision]]:
-        """Every printed cell that a verdict rests on -> the verdicts, those on the cell itself first."""
+        """Every printed cell that a verdict uses -> the verdicts, those on the cell itself first."""
         found: dict[Cell, list[Decision]] = {}
         for d in self.decisions:
             for cell in d.cells:
@@ -392,29 +375,29 @@ def audited(
     """
     if source is None or (isinstance(source, str) and source in PAPERS):
         if rules is not None or claims is not None:
-            raise AuditError("The papers have rules and claims of their own. Leave rules= and claims= out.")
+            raise AuditError("The papers come with their rules and claims. Leave rules= and claims= out.")
         return [_of_paper(p) for p in ([str(source)] if source else PAPERS)]
     tables, name = _tables(source)
     if rules is None and claims is None:
         raise AuditError(f"{name!r} needs rules=, a file or a list. Papers, which need none: {', '.join(PAPERS)}.")
-    own = book({**tables, **({CLAIMS: claims} if claims is not None else {})})
-    made = statements(own, declared(rules)) + (claimed(own) if claims is not None else [])
+    printed = book({**tables, **({CLAIMS: claims} if claims is not None else {})})
+    made = statements(printed, declared(rules)) + (claimed(printed) if claims is not None else [])
     files = tuple(Path(f) for f in (source, rules) if isinstance(f, str | Path))
-    return [Audited(name, own, tuple(decide(s, own) for s in made), files)]
+    return [Audited(name, printed, tuple(decide(s, printed) for s in made), files)]
 
 
 @lru_cache(maxsize=8)
 def _of_paper(paper: str) -> Audited:
-    own, made = paper_statements(paper)
-    return Audited(paper, own, tuple(decide(s, own) for s in made), tuple((data_folder() / paper).iterdir()))
+    printed, made = paper_statements(paper)
+    return Audited(paper, printed, tuple(decide(s, printed) for s in made), tuple((data_folder() / paper).iterdir()))
 
 
 def paper_statements(paper: str) -> tuple[Book, tuple[Statement, ...]]:
-    """The printed cells of a paper, and everything that is checked of it."""
+    """The printed cells of a paper, and all statements checked on it."""
     where = places(paper)
-    own = book({name: load(f"{paper}/{name}", printed=True) for name in where}, where)
-    made = statements(own, declared(data_folder() / paper / "rules.toml"))
-    return own, (*made, *(claimed(own) if CLAIMS in own.columns else []))
+    printed = book({name: load(f"{paper}/{name}", printed=True) for name in where}, where)
+    made = statements(printed, declared(data_folder() / paper / "rules.toml"))
+    return printed, (*made, *(claimed(printed) if CLAIMS in printed.columns else []))
 
 
 def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> tuple[Mapping[str, pd.DataFrame], str]:
@@ -434,13 +417,13 @@ def _tables(source: str | Path | pd.DataFrame | Mapping[str, pd.DataFrame]) -> t
     return {OWN: printed_table(path)}, path.stem
 
 
-# ---- An audit in a few lines: counts, the first findings of each source, and where the rest is -----------------------
+# ---- An audit in a few lines: counts, and the first findings of each source ------------------------------------------
 
-#: Findings that are told of each of several sources, and of one alone.
+#: Number of findings shown of each of several sources, and of a single one.
 EACH, ALONE = 5, 20
-#: What cannot be decided that is told of each of several sources.
+#: Number of undecidable statements shown of each of several sources.
 OPEN = 1
-#: Characters of a comment, and of the words before it, that are told.
+#: Characters shown of a comment, and of the claim before it.
 _LONGEST = 110
 
 
@@ -477,13 +460,13 @@ def counts(audits: Sequence[Audited]) -> pd.DataFrame:
 
 
 def findings(audits: Sequence[Audited], where: str) -> Iterator[str]:
-    """What does not follow and what cannot be decided, the first ones of each source, and how much depends on a choice.
+    """The first findings that do not follow or cannot be decided, per source, and how many depend on a choice.
 
     Parameters
     ----------
     audits : sequence of Audited
     where : str
-        Where the rest is told, in words.
+        Where the remaining findings are, in words.
 
     Yields
     ------
@@ -500,20 +483,20 @@ def findings(audits: Sequence[Audited], where: str) -> Iterator[str]:
         if len(audits) > 1:
             yield a.paper
         for d in odd[:most]:
-            yield from _told(d)
+            yield from _finding_lines(d)
         if len(odd) > most:
             yield f"  {len(odd) - most} more {'does' if len(odd) - most == 1 else 'do'} not follow, {where}"
         if depend:
             yield f"  {depend} {'depends' if depend == 1 else 'depend'} on a choice, {where}"
         shown = most if len(audits) == 1 else OPEN
         for d in unknown[:shown]:
-            yield from _told(d, "?")
+            yield from _finding_lines(d, "?")
         if len(unknown) > shown:
             yield f"  {len(unknown) - shown} more cannot be decided, {where}"
         yield ""
 
 
-def _told(d: Decision, sign: str = "✗") -> Iterator[str]:
+def _finding_lines(d: Decision, sign: str = "✗") -> Iterator[str]:
     found = f"{d.recomputed:.6g}" if isinstance(d.recomputed, float) else d.recomputed
     found = "" if d.verdict == UNKNOWN else found
     values = [f"printed {_cut(d.printed, 40)}"] if d.printed else []
@@ -530,7 +513,7 @@ def _cut(text: str, most: int = _LONGEST) -> str:
     return textwrap.shorten(text, most, placeholder=" …")
 
 
-# ---- Every printed number that follows from other printed numbers, recomputed ----------------------------------------
+# ---- Printed numbers recomputed --------------------------------------------------------------------------------------
 
 REPRODUCED = ["paper", "place", "quantity", "printed", "recomputed", "shown", "verdict", "comment"]
 
@@ -538,7 +521,7 @@ REPRODUCED = ["paper", "place", "quantity", "printed", "recomputed", "shown", "v
 def reproduce(paper: str | None = None) -> pd.DataFrame:
     """Recompute the printed numbers of a paper from its other printed numbers.
 
-    The part of :func:`judgestats.audit` that is about numbers; statements of the text are left out.
+    Like :func:`judgestats.audit`, but for numbers only; statements of the text are left out.
 
     Parameters
     ----------
@@ -549,9 +532,9 @@ def reproduce(paper: str | None = None) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``paper``, ``place``, ``quantity``, ``printed`` (text), ``recomputed`` (number; NaN where nothing printed bears
-        on it), ``shown`` (recomputed, in the printed precision), ``verdict`` (those of :func:`judgestats.audit`),
-        ``comment`` (the arithmetic).
+        ``paper``, ``place``, ``quantity``, ``printed`` (text), ``recomputed`` (number; NaN where no other printed
+        number determines it), ``shown`` (recomputed, in the printed precision), ``verdict`` (those of
+        :func:`judgestats.audit`), ``comment`` (the arithmetic).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The published tables: which there are, and what they print."""
+"""The published tables: their catalogue and their content."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judgestats.errors import AuditError, suggestion
 
 # ---- A table and a rules file, read from disk ------------------------------------------------------------------------
 
-#: What a file is that is no text table: by its name, or by its first bytes.
+#: Kind of a file that is not a text table, by its suffix or by its first bytes.
 _KINDS: dict[str | bytes, str] = {
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"), "an Excel workbook"),
     **dict.fromkeys((".ods", ".numbers"), "a spreadsheet"),
@@ -30,7 +30,7 @@ _KINDS: dict[str | bytes, str] = {
 
 
 def printed_table(path: Path) -> pd.DataFrame:
-    """A table as printed; its separator is the one that its first line has most of.
+    """A table as printed; the separator is the most frequent one in the first line.
 
     Returns
     -------
@@ -40,9 +40,16 @@ def printed_table(path: Path) -> pd.DataFrame:
     Raises
     ------
     AuditError
-        If the file is of another kind than CSV, not in UTF-8, or no table.
+        If the file is not CSV, not in UTF-8, or not a table.
     """
-    _refuse_other_kinds(path)
+    with path.open("rb") as file:
+        start = file.read(4)
+    kind = _KINDS.get(start) or _KINDS.get(path.suffix.lower())
+    if kind:
+        raise AuditError(
+            f"{path.name} is {kind}; a text table is needed. Export it as CSV in UTF-8, with the digits as printed, or"
+            " give a DataFrame of texts."
+        )
     try:
         first = next(iter(path.read_text(encoding="utf-8-sig").splitlines()), "")
         separator = max(",;\t", key=first.count)
@@ -54,20 +61,9 @@ def printed_table(path: Path) -> pd.DataFrame:
         raise AuditError(f"{path.name} is not in UTF-8 ({error.reason}). Save it so, or give a DataFrame.") from error
     except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         raise AuditError(
-            f"{path.name} is no table: {str(error).strip()}. A line of names, then a line a row."
+            f"{path.name} is not a table: {str(error).strip()}. Write a line of names, then one line per row."
         ) from error
     return cells.iloc[1:].set_axis(list(cells.iloc[0]), axis=1).reset_index(drop=True)
-
-
-def _refuse_other_kinds(path: Path) -> None:
-    with path.open("rb") as file:
-        first = file.read(4)
-    kind = _KINDS.get(first) or _KINDS.get(path.suffix.lower())
-    if kind:
-        raise AuditError(
-            f"{path.name} is {kind}; a text table is needed. Export it as CSV in UTF-8, with the digits as printed, or"
-            " give a DataFrame of texts."
-        )
 
 
 def declared(rules: str | Path | Sequence[Mapping[str, Any]] | None) -> Sequence[Mapping[str, Any]]:
@@ -76,14 +72,16 @@ def declared(rules: str | Path | Sequence[Mapping[str, Any]] | None) -> Sequence
     Raises
     ------
     AuditError
-        If there is no such file, or it is no TOML of ``[[rule]]`` tables.
+        If there is no such file, or it is not TOML with ``[[rule]]`` tables.
     """
     if rules is None:
         return []
     if isinstance(rules, list | tuple):
         return rules
     if not isinstance(rules, str | Path):
-        raise AuditError(f"rules is a {type(rules).__name__}. Allowed: a TOML file, or a list of mappings, one a rule.")
+        raise AuditError(
+            f"rules is a {type(rules).__name__}. Allowed: a TOML file, or a list of mappings, one per rule."
+        )
     path = Path(rules)
     if not path.is_file():
         raise AuditError(f"There is no rules file {str(rules)!r}.")
@@ -105,22 +103,17 @@ def _toml(path: Path) -> dict[str, Any]:
     except RecursionError:
         raise AuditError(f"{path.name} is nested too deeply for a rules file. Write [[rule]] tables.") from None
     except ValueError as error:  # of the parser; of Python, where a number has thousands of digits
-        raise AuditError(f"{path.name} is no TOML{_rule_at(text, str(error))}: {error}.") from error
+        at = re.search(r"at line (\d+)", str(error))
+        rule = sum(line.strip().startswith("[[rule") for line in text.splitlines()[: int(at[1]) if at else None])
+        where = f", in rule {rule}" if rule else ""
+        raise AuditError(f"{path.name} is not valid TOML{where}: {error}.") from error
 
 
-def _rule_at(text: str, told: str) -> str:
-    """Which of the rules an error of the parser is in, from the line that it names."""
-    found = re.search(r"at line (\d+)", told)
-    lines = text.splitlines()[: int(found[1])] if found else text.splitlines()
-    before = sum(line.strip().startswith("[[rule") for line in lines)
-    return f", in rule {before}" if before else ""
-
-
-# ---- The published tables: which there are, and what they print ------------------------------------------------------
+# ---- The published tables --------------------------------------------------------------------------------------------
 
 
 def data_folder() -> Path:
-    """Folder of the published tables, in an installed wheel and in an editable install alike.
+    """Folder of the published tables, for a wheel and for an editable install.
 
     Returns
     -------
@@ -188,8 +181,8 @@ def load(name: str, *, printed: bool = False) -> pd.DataFrame:
     name : str
         ``<paper>/<table>``, as listed by :func:`tables`.
     printed : bool
-        True keeps every value as the text that was printed, with its precision; False turns the columns that hold
-        nothing but numbers into numbers.
+        True keeps every value as the text that was printed, with its precision; False converts columns that hold
+        only numbers.
 
     Returns
     -------
@@ -199,7 +192,7 @@ def load(name: str, *, printed: bool = False) -> pd.DataFrame:
     Raises
     ------
     AuditError
-        If there is no such table; the message lists the names that are near.
+        If there is no such table; the message suggests similar names.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Expressions over printed cells: parsed, never run as Python, and evaluated in every reading of the cells."""
+"""Expressions over printed cells: parsed (never executed as Python) and evaluated for every rounding of the cells."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from judgestats.published.printed import grim, grimmer
 from judgestats.published.printed_tables import Book, Cell
 from judgestats.published.selections import LONGEST, Selections, filled, listed, movable, template
 
-# ---- What an expression over printed cells is worth: numbers with their range, truths that may be undecided, texts
+# ---- Values of an expression over printed cells: numbers with their range, truths that may be undecided, texts -------
 
 Floats = NDArray[np.float64]
-#: A comparison that the printed precision does not settle.
+#: A comparison that the printed precision does not decide.
 UNDECIDED = 0.5
-#: Two numbers that are equal as far as their digits go: enough for "equal", not enough against "not equal".
+#: Two numbers with equal digits: sufficient for "equal", not sufficient against "not equal".
 SAME = 0.75
 _EPS = 1e-9
-#: What sums of doubles may be off by, near zero.
+#: Rounding error of sums of doubles near zero.
 _DUST = 1e-14
 
 
@@ -41,9 +41,9 @@ class Numbers:
     values : (m, P) float array
         Column 0 as printed; each further column moves one cell by half a unit of its last digit.
     cells : tuple of cells
-        Where the m numbers stand; empty for what was computed.
+        Cells of the m numbers; empty for computed ones.
     open : (m, 2) float array
-        What an undecided count leaves open, downwards (not positive) and upwards.
+        Range that an undecided count leaves open, downwards (not positive) and upwards.
     texts : tuple of str
         As printed, of cells.
     corners : (m, k) float array
@@ -89,7 +89,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Truths: 1, 0, or one half where the printed precision does not settle it.
+    """Truths: 1, 0, or one half where the printed precision does not decide.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Truth:
     cells : tuple of cells
         What the m truths are about.
     breaks : tuple of tuples of cells
-        Of a truth about many cells, where it breaks: the cells, one or a pair, that each settle it.
+        For a truth about many cells: the cells, single or in pairs, that each make it fail.
     """
 
     values: Floats
@@ -123,14 +123,14 @@ class Texts:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Which rows are chosen of those labelled so.
+    """Rows chosen among labelled rows.
 
     Attributes
     ----------
     found : tuple of str
         By the printed numbers.
     sure, possible : frozenset of str
-        Whatever the digits that are not printed, and for some of them.
+        For all values of the digits that are not printed, and for some of them.
     labels : frozenset of str
         All rows.
     ranges : mapping
@@ -237,7 +237,7 @@ def increasing(part: Numbers, strict: bool, down: bool) -> Truth:
 
 
 def every(values: Floats) -> Floats:
-    """1 if all are, 0 if one is not, whatever is unknown of others; else the least sure of them.
+    """1 if all hold, 0 if one does not (whatever is unknown of others); else the least certain.
 
     Parameters
     ----------
@@ -259,25 +259,25 @@ def quantified(name: str, truth: Truth) -> Numbers | Truth:
     Returns
     -------
     Numbers or Truth
-        A count is open upwards for what is undecided, or not printed.
+        A count is open upwards for undecided or unprinted values.
     """
     values = truth.values
     if name == "count":
         sure, possible = float((values >= SAME).sum()), float((np.isnan(values) | (values > 0)).sum())
         return replace(constant(sure), open=np.array([[0.0, possible - sure]]))
     cells = truth.cells if len(truth.cells) == len(values) else ()
-    settles = values == 0 if name == "all" else values == 1  # any one of these settles it
-    breaks = tuple((c,) for c, here in zip(cells, settles, strict=False) if here)
+    decides = values == 0 if name == "all" else values == 1  # any one of these decides it
+    breaks = tuple((c,) for c, here in zip(cells, decides, strict=False) if here)
     if name == "any":
         return Truth(1 - every(1 - values), breaks=breaks)
     return Truth(every(values if name == "all" else 1 - values), breaks=breaks)
 
 
-# ---- Which rows are chosen: the largest, the smallest, those of which something holds --------------------------------
+# ---- Chosen rows: the largest, the smallest, those that satisfy a condition ------------------------------------------
 
 
 def those(truth: Truth, labels: tuple[str, ...]) -> Choice:
-    """The rows of which something holds."""
+    """The rows that satisfy a condition."""
     named, unknown = np.array(labels), np.isnan(truth.values)
     sure = frozenset(map(str, named[truth.values >= SAME]))
     possible = frozenset(map(str, named[(truth.values > 0) | unknown]))
@@ -314,7 +314,7 @@ def extreme(part: Numbers, labels: tuple[str, ...], k: int, down: bool) -> Choic
 
 
 def _surely_above(low: Any, at: Any, other: Any, high: Any) -> Any:
-    """Whether numbers are above others in every reading; equal prints are not."""
+    """Whether numbers are above others for every rounding; equal printed numbers are not."""
     return (at > other) & (low >= high - _EPS * np.abs(high))
 
 
@@ -335,24 +335,23 @@ def chosen(part: Choice, wanted: tuple[str, ...]) -> float:
     asked = frozenset(wanted)
     if not (part.sure <= asked <= part.possible):
         return 0.0
-    settled = part.sure == asked == part.possible
+    decided = part.sure == asked == part.possible
     for one, two in pairwise(wanted) if part.ranges else ():
         (low, at, high), (low2, at2, high2) = part.ranges[one], part.ranges[two]
         if _surely_above(low2, at2, at, high):
             return 0.0
-        settled = settled and bool(_surely_above(low, at, at2, high2))
-    return np.nan if part.unknown else 1.0 if settled else UNDECIDED
+        decided = decided and bool(_surely_above(low, at, at2, high2))
+    return np.nan if part.unknown else 1.0 if decided else UNDECIDED
 
 
-# ---- What an expression may call: arrays of printed numbers in, an array out -----------------------------------------
+# ---- Functions of expressions: arrays of printed numbers in, an array out --------------------------------------------
 
-
-#: Decimals that a double has.
+#: Decimals of a double.
 _MOST_DIGITS = 15
 
 
 def _rounded(x: Floats, decimals: Any = 0) -> Floats:
-    """As Python formats a double: what a rounded intermediate result was."""
+    """Round as Python formats a double, as an intermediate result would have been."""
     digits = int(np.ravel(decimals)[0])
     if not 0 <= digits <= _MOST_DIGITS:
         raise ValueError(f"{digits} decimals; 0 to {_MOST_DIGITS} are allowed")
@@ -370,7 +369,7 @@ def _cut(x: Floats, decimals: Any = 0) -> Floats:
 
 
 def _as_printed(x: Floats) -> Floats:
-    """The number as printed in every reading: its digits are taken for exact, as in a stated bound."""
+    """The printed number, its digits taken as exact, as in a stated bound."""
     return np.broadcast_to(x[:, :1], x.shape)
 
 
@@ -584,25 +583,25 @@ COMPARISONS: Mapping[type[ast.cmpop], str] = {
     ast.NotEq: "!=",
 }
 
-#: What takes more than numbers: truths, labels, texts.
+#: Functions of more than numbers: truths, labels, texts.
 SPECIAL = (
     *("all", "none", "any", "count", "len", "increasing", "decreasing"),
     *("argmax", "argmin", "top", "bottom", "which", "distinct", "repeats"),
 )
 
-# ---- Expressions over printed cells: parsed, never run as Python, and evaluated in every reading of the cells
+# ---- Evaluation of an expression -------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
 class Reading:
-    """An expression read on a book, in the row of a table or in none.
+    """An expression evaluated on printed tables, in a row of one of them or in none.
 
     Attributes
     ----------
     book : Book
     expression : str
     table : str
-        Table of the row; empty where there is none.
+        Table of the row; empty without a row.
     row : int
     cells : dict
         Every cell that was read -> its index among those that precision leaves open, or -1 (:func:`movable`).
@@ -625,7 +624,7 @@ class Reading:
         self.selections = Selections(self.book, self.expression, self.table, self.row)
 
     def value(self) -> Value:
-        """What it is worth.
+        """The value of the expression.
 
         Raises
         ------
@@ -686,10 +685,10 @@ class Reading:
             return Texts((node.value,))
         if isinstance(node.value, int | float):
             return constant(node.value)
-        raise self._refused(node, "Only numbers and texts may stand here.")
+        raise self._refused(node, "Only numbers and texts are allowed here.")
 
     def _read(self, cells: tuple[Cell, ...]) -> Value:
-        """The cells as numbers in every reading, or as texts where no number stands in any of them."""
+        """The cells as numbers for every rounding, or as texts where none of them holds a number."""
         texts = tuple(self.book.text(c) for c in cells)
         printed = [self.book.printed(c) for c in cells]
         if all(np.isnan(p.value) for p in printed) and not all(p.missing for p in printed):
@@ -823,7 +822,9 @@ class Reading:
             return value.texts
         if isinstance(value, Numbers):
             return tuple(f"{v:g}" for v in value.values[:, 0])
-        raise AuditError(f"In {self.expression!r} a text is compared with what is none.")
+        raise AuditError(
+            f"In {self.expression!r} a text is compared with a value that is not a text. Compare texts with texts."
+        )
 
     # ------------------------------------------------------------ functions
 
@@ -831,11 +832,11 @@ class Reading:
         known = {*EACH, *OVER, *WITHIN, *SPECIAL}
         if name not in known:
             listing = f"{', '.join(sorted(known))}.{suggestion(name, known)}"
-            raise AuditError(f"{name!r} in {self.expression!r} is no function. Functions: {listing}")
+            raise AuditError(f"{name!r} in {self.expression!r} is not a function. Functions: {listing}")
         try:
             return self._special(node, name) if name in SPECIAL else self._applied(node, name)
         except (TypeError, ValueError, ArithmeticError, IndexError, MemoryError) as error:
-            raise self._refused(node, f"{name} refuses its arguments ({error}).") from error
+            raise self._refused(node, f"{name} does not accept these arguments ({error}).") from error
 
     def _applied(self, node: ast.Call, name: str) -> Value:
         options = {str(k.arg): self._option(k.value) for k in node.keywords}
@@ -879,11 +880,11 @@ class Reading:
 
     def _repeats(self, node: ast.Call) -> Numbers:
         """How many other groups of rows print the texts of group i: repeats(i, rows in a group, columns ...)."""
-        own, width = (int(self._option(a)) for a in node.args[:2])
+        i, width = (int(self._option(a)) for a in node.args[:2])
         columns = [[self.book.text(c) for c in self._selected[id(a)]] for a in node.args[2:]]
         starts = range(0, len(columns[0]), width)
-        groups = [[t for texts in columns for t in texts[i : i + width]] for i in starts]
-        return constant(sum(g == groups[own] for g in groups) - 1)
+        groups = [[t for texts in columns for t in texts[at : at + width]] for at in starts]
+        return constant(sum(g == groups[i] for g in groups) - 1)
 
     def _labels(self, node: ast.expr, cells: tuple[Cell, ...], columns: list[ast.expr]) -> tuple[str, ...]:
         names = [c.value for c in columns if isinstance(c, ast.Constant) and isinstance(c.value, str)]
@@ -896,7 +897,7 @@ class Reading:
         return tuple(" / ".join(self.book.text((t, i, name)) for name in names) for t, i, _ in cells)
 
     def written(self) -> str:
-        """The expression with the printed values in place of the cells; to be asked for after the value."""
+        """The expression with the printed values in place of the cells; call it after `value`."""
         text = self._text
         for i, node in enumerate(self._places):
             text = filled(text, i, [self.book.text(c) for c in self._selected[id(node)]])

@@ -1,4 +1,4 @@
-"""A printed number: its value, and what its digits leave open."""
+"""A printed number: its value, and the range that its digits leave open."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from judgestats.errors import AuditError
 
-# ---- GRIM and GRIMMER: can so many answers on a scale of such steps have the printed mean, and the printed sd?
+# ---- GRIM and GRIMMER: can n answers on a scale have the printed mean, and the printed sd? ---------------------------
 
-#: Slack of the comparisons: a print may have been rounded either way.
+#: Tolerance of comparisons: a printed number may have been rounded either way.
 _EPS = 1e-9
 #: Most numbers of answers that are tried where n is a rounded one.
 _MOST_COUNTS = 1000
@@ -47,15 +47,15 @@ def grim(
     Parameters
     ----------
     mean : (low, high)
-        What the printed digits leave open; either way of rounding is allowed.
+        Range that the printed digits leave open; either way of rounding is allowed.
     n : (low, high)
-        Answers averaged; of a rounded number, any whole one that it stands for.
+        Answers averaged; for a rounded number, any whole number in the range.
     items : float
         Items averaged within each answer.
     step : float
         Step of the scale.
     low : float
-        A point of the scale: that of 1, 3, 5 has step 2, and 0 is none.
+        A point of the scale: the scale 1, 3, 5 has step 2, and does not contain 0.
 
     Notes
     -----
@@ -86,7 +86,7 @@ def grimmer(
     Parameters
     ----------
     mean, sd : (low, high)
-        What the printed digits leave open.
+        Range that the printed digits leave open.
     n : (low, high)
         Answers averaged.
     items, step : float
@@ -145,9 +145,9 @@ def _most(total: int, n: int, low: float, high: float) -> int:
     return int(at_high * high**2 + other * low**2 + ((low + rest) ** 2 if rest else 0))
 
 
-# ---- A printed number: its value, and what its digits leave open -----------------------------------------------------
+# ---- Printed numbers -------------------------------------------------------------------------------------------------
 
-#: What stands in a cell that prints nothing.
+#: Content of a cell that prints nothing.
 NOTHING = frozenset({"", "-", "–", "—", "−", "n/a", "na", "nan", "none", "not printed", "not stated"})
 _NUMBER = re.compile(
     r"(?P<bound>[<>≤≥]=?)?\s*(?P<about>[~≈])?\s*\$?(?P<sign>[+-])?\$?(?P<digits>\d+(?:\.\d*)?|\.\d+)"
@@ -156,21 +156,21 @@ _NUMBER = re.compile(
 #: Signs that papers print for a minus.
 _MINUS = str.maketrans({"−": "-", "–": "-", "—": "-", "‒": "-", "﹣": "-", "－": "-"})
 _MARKS = re.compile(r"[*†‡§¶∗⋆#✓✗↑↓ᵃᵇᶜ¹²³]+")
-#: 1,000 and 12,345.6; not 0,535 nor 1.234,567, whose comma is a decimal mark.
+#: 1,000 and 12,345.6, but not 0,535 or 1.234,567, whose comma is a decimal mark.
 _THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 _POWERS = {None: 1.0, "K": 1e3, "k": 1e3, "M": 1e6}
-#: Share of a whole number called "about" that it may be off by.
+#: Relative error allowed for a number printed with "about".
 ABOUT = 0.05
-#: How far a number goes that is bounded on one side only; finite, so that differences of it stay numbers.
+#: Range of a number bounded on one side only; finite, so that differences stay numbers.
 _FAR = 1e12
-#: What is longer, or has a larger exponent, is no printed number.
+#: A text that is longer, or has a larger exponent, is not a printed number.
 _LONGEST = 100
 #: Beyond so many units of the last digit, a double holds no digit that rounding could change.
 _MOST_UNITS = 1e15
 
 
 class UnreadableCellError(AuditError):
-    """A cell that a statement needs as a number holds none; the statement cannot be decided, the audit goes on."""
+    """A cell needed as a number holds none: the statement cannot be decided, and the audit continues."""
 
 
 @dataclass(frozen=True)
@@ -182,11 +182,11 @@ class Printed:
     text : str
         As printed.
     value : float
-        NaN where nothing, or no number, is printed. Of ``< 0.05``, half of the bound; of ``> 3`` and ``< -3``, which
-        are open to one side, the bound.
+        NaN where no number is printed. For ``< 0.05``, half of the bound; for ``> 3`` and ``< -3``, which are open to
+        one side, the bound.
     half : float
-        What the printed digits leave open on either side: half a unit of the last decimal; 0 for a whole number, which
-        is taken for a count.
+        Half-width of the range that the printed digits leave open: half a unit of the last decimal; 0 for a whole
+        number, which is taken as a count.
     decimals : int
         Digits after the decimal mark.
     bound : str
@@ -218,14 +218,14 @@ class Printed:
 
     @property
     def moves(self) -> tuple[float, float]:
-        """What may be added to the value, up and down, without printing anything else."""
+        """Largest changes of the value, up and down, that would not change what is printed."""
         if self.bound and self.value == self.bounded_by:
             return (_FAR, 0.0) if ">" in self.bound else (0.0, -_FAR)
         return self.half, -self.half
 
     @property
     def tolerance(self) -> float:
-        """Half a unit of the last printed digit, whole numbers included: what rounding to this print may change."""
+        """Half a unit of the last printed digit, also for whole numbers: the largest rounding error."""
         return max(self.half, 0.5 * 10.0**-self.decimals)
 
     def agrees(self, low: float, value: float, high: float) -> str:
@@ -300,7 +300,7 @@ def parse(text: str, *, rounded: bool = False) -> Printed:
     """Read a printed cell.
 
     Footnote marks, thousands commas, percent signs, a unicode minus, a leading ``+``, ``<`` and ``≈`` are understood.
-    What is no number has the value NaN; a dash, ``N/A`` or an empty cell is missing.
+    Any other text has the value NaN; a dash, ``N/A`` or an empty cell is missing.
 
     Parameters
     ----------
@@ -360,16 +360,16 @@ def number(text: str, where: str, *, rounded: bool = False) -> Printed:
     found = parse(text, rounded=rounded)
     if found.readable or found.missing:
         return found
-    why, cure = "no number", "Leave the row out (where=), or mend the table."
+    why, remedy = "not a number", "Leave the row out (where=), or correct the table."
     if re.fullmatch(r"\s*[+-]?\d+,\d+\s*%?\s*", text.translate(_MINUS)):
-        why, cure = "a decimal comma", "Write a decimal point; a comma is read between thousands only."
+        why, remedy = "a decimal comma", "Write a decimal point; a comma is read between thousands only."
     elif re.fullmatch(r"\s*[+-]?\d{1,3}(?:\s\d{3})+(?:\.\d+)?\s*", text.translate(_MINUS)):
-        why, cure = "a number with spaces", "Write it without them, or with commas between thousands."
+        why, remedy = "a number with spaces", "Write it without them, or with commas between thousands."
     elif noisy(text):
-        why, cure = "two numbers in one cell", "Split it into columns, one number each."
-    raise UnreadableCellError(f"{where} is {text!r}: {why}. {cure}")
+        why, remedy = "two numbers in one cell", "Split it into columns, one number each."
+    raise UnreadableCellError(f"{where} is {text!r}: {why}. {remedy}")
 
 
 def noisy(text: str) -> bool:
-    """Whether several numbers stand in a text."""
+    """Whether a text holds several numbers."""
     return len(re.findall(r"\d+(?:\.\d+)?|\.\d+", text)) > 1

@@ -1,4 +1,4 @@
-"""The tables of a paper, or of anybody, as printed cells."""
+"""Printed tables, of a paper or of a user, as cells of text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ import pandas as pd
 from judgestats.errors import AuditError, suggestion
 from judgestats.published.printed import Printed, number, parse
 
-# ---- The tables of a paper, or of anybody, as printed cells ----------------------------------------------------------
-
 #: Table, row and column of a printed value.
 Cell = tuple[str, int, str]
-#: In place of a column in a condition: the position of the row.
+#: Pseudo-column of a condition: the position of the row.
 ROW = "_row"
 
 
@@ -36,16 +34,13 @@ class Book:
     rounded : frozenset of (table, column)
         Columns whose whole numbers are rounded values.
     spelled : mapping
-        Column as it was named -> as expressions name it, where the two differ.
-    changed : mapping
-        Cell -> text that stands in place of the printed one.
+        Column name -> its name in expressions, where the two differ.
     """
 
     columns: Mapping[str, Mapping[str, Sequence[str]]]
     places: Mapping[str, str]
     rounded: frozenset[tuple[str, str]] = frozenset()
     spelled: Mapping[str, str] = field(default_factory=dict)
-    changed: Mapping[Cell, str] = field(default_factory=dict)
 
     def size(self, table: str) -> int:
         """Number of rows."""
@@ -57,7 +52,7 @@ class Book:
         Raises
         ------
         AuditError
-            If there is none of the name.
+            If there is no table of that name.
         """
         if name not in self.columns:
             known = list(self.columns)
@@ -77,16 +72,15 @@ class Book:
             raise AuditError(
                 f"{table} has no column {name!r}. Columns: {', '.join(columns)}.{suggestion(name, columns)}"
             )
-        other = {i: text for (t, i, c), text in self.changed.items() if (t, c) == (table, name)}
-        return [other.get(i, text) for i, text in enumerate(columns[name])] if other else columns[name]
+        return columns[name]
 
     def text(self, cell: Cell) -> str:
-        """What is printed in a cell."""
+        """The printed text of a cell."""
         table, row, column = cell
-        return self.changed[cell] if cell in self.changed else self.columns[table][column][row]
+        return self.columns[table][column][row]
 
     def printed(self, cell: Cell) -> Printed:
-        """What a cell holds, whether or not it is a number."""
+        """The content of a cell, number or not."""
         return parse(self.text(cell), rounded=(cell[0], cell[2]) in self.rounded)
 
     def number(self, cell: Cell) -> Printed:
@@ -112,7 +106,7 @@ class Book:
         Returns
         -------
         list of int
-            In their order; perhaps none.
+            In their order; possibly empty.
         """
         found = list(range(self.size(table)))
         for column, asked in where.items():
@@ -128,13 +122,9 @@ class Book:
         """The same tables, further columns holding rounded whole numbers."""
         return replace(self, rounded=self.rounded | names) if names - self.rounded else self
 
-    def with_cell(self, cell: Cell, text: str) -> Book:
-        """The same tables, one cell printed otherwise."""
-        return replace(self, changed={**self.changed, cell: text})
-
 
 def _asked(asked: Any) -> tuple[frozenset[str], bool]:
-    """The texts meant, and whether they are to be kept."""
+    """The texts meant, and whether to keep or to exclude them."""
     if isinstance(asked, Mapping):
         if set(asked) != {"not"}:
             raise AuditError(f"A condition has {sorted(asked)}. Allowed: a text, a list of texts, {{ not = ... }}.")
@@ -148,14 +138,14 @@ def book(tables: Mapping[str, pd.DataFrame], places: Mapping[str, str] | None = 
     Parameters
     ----------
     tables : mapping
-        Name -> frame; numbers that are no text are spelled as Python spells them.
+        Name -> frame; numbers that are not text are written as Python writes them.
     places : mapping, optional
         Name -> where it is printed; the name by default.
 
     Raises
     ------
     AuditError
-        If a table is no frame, its name no identifier, or two columns would be spelled alike in rules.
+        If a table is not a frame, its name not an identifier, or two columns would have the same name in rules.
     """
     spelled: dict[str, str] = {}
     columns: dict[str, dict[str, list[str]]] = {}
@@ -183,20 +173,20 @@ def _identifier(column: str, at: int) -> str:
     return word if word.isidentifier() and not keyword.iskeyword(word) else f"_{word}"
 
 
-# ---- What a row of a printed table is called: its words --------------------------------------------------------------
+# ---- The label of a row of a printed table ---------------------------------------------------------------------------
 
-#: Columns whose words tell no row from another.
+#: Columns that are never part of the label of a row.
 _MARK_COLUMNS = frozenset({"marks", "place", "comment", "unit", "note"})
-#: Two numbers in one cell, or one with spaces: no word.
+#: Two numbers in one cell, or one with spaces: not a word.
 _NOISE = re.compile(r"[\d.,\s±+()\[\]–—−%/~-]*\d[\d.,\s±+()\[\]–—−%/~-]*")
-#: Numbers that a column has for each of its words, at least, to be a column of numbers.
+#: A column of numbers has at least this many numbers per word.
 _RARE = 2
-#: Longest text that is taken for a name.
+#: Longest text that is taken as a name.
 _LONGEST = 60
 
 
 def row_label(book: Book, table: str, row: int, by: Sequence[str] = ()) -> str:
-    """The texts that tell a row from others: those of its columns of words, and of further ones.
+    """The label of a row: the texts of its columns of words, and of further columns.
 
     Parameters
     ----------
@@ -204,7 +194,7 @@ def row_label(book: Book, table: str, row: int, by: Sequence[str] = ()) -> str:
     table : str
     row : int
     by : sequence of str
-        Columns that belong to it even where they hold numbers.
+        Columns that belong to the label even where they hold numbers.
 
     Returns
     -------
@@ -232,5 +222,5 @@ def _numeric(texts: Sequence[str]) -> bool:
 
 
 def _noise(text: str) -> bool:
-    """Whether a text is no number only for what stands around its digits."""
+    """Whether a text is not a number only because of the characters around its digits."""
     return not parse(text).readable and _NOISE.fullmatch(text) is not None

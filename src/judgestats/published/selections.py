@@ -1,4 +1,4 @@
-"""Which printed cells an expression means."""
+"""The printed cells that an expression selects."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from judgestats.errors import AuditError
 from judgestats.published.printed_tables import Book, Cell
 
-#: The table of the rule, whatever its name.
+#: Name for the table of the rule itself.
 HERE = "here"
-#: Open cells that are moved one by one; more move in blocks, or a long table would cost its square.
+#: Up to this many open cells are moved one by one; more move in blocks, to avoid quadratic cost.
 MOST_MOVES = 400
 #: Printed values that a written-out expression shows before it is cut short.
 _SHOWN = 8
@@ -62,7 +62,7 @@ def copied(node: ast.expr) -> tuple[ast.expr, float] | None:
     Returns
     -------
     (ast.expr, float) or None
-        None where it computes: a copy is a selection as it stands, or in another unit (percent, an opposite sign).
+        None where it computes: a copy is a bare selection, perhaps in another unit (percent, opposite sign).
     """
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         inner, factor = node.operand, -1.0 if isinstance(node.op, ast.USub) else 1.0
@@ -93,7 +93,7 @@ def _constant(node: ast.Constant) -> float:
 def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
     """An expression parsed, as text with ``_0_``, ``_1_``, ... in place of its selections, and these selections.
 
-    A selection that is no argument of a function, and would need brackets if it had several values, is ``_0_v``.
+    A selection that is not an argument of a function, and would need brackets if it had several values, is ``_0_v``.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
 
 
 class _Blank(ast.NodeTransformer):
-    """Puts numbered blanks in place of selections; ``as_printed``, which changes no value, is left out."""
+    """Replaces selections by numbered blanks, and drops ``as_printed``, which changes no value."""
 
     def __init__(self, places: dict[int, int]) -> None:
         self._places = places
@@ -182,7 +182,7 @@ class Selections:
     book : Book
     expression : str
     table : str
-        Table of the row; empty where there is none.
+        Table of the row; empty without a row.
     row : int
     keys : set of (table, column)
         Columns that rows were selected by.
@@ -200,7 +200,7 @@ class Selections:
         Raises
         ------
         AuditError
-            If it is no selection, or no row of the table is so keyed.
+            If it is not a selection, or no row of the table matches its keys.
         """
         if isinstance(node, ast.Name):
             return (self._own(node.id),)
@@ -216,19 +216,19 @@ class Selections:
         rows = self.book.rows(table, {str(k.arg): self._key(k.value) for k in keys})
         self.keys.update((table, str(k.arg)) for k in keys)
         if not rows:
-            raise self.refused(node, "No row of the table is so keyed.")
+            raise self.refused(node, "No row of the table matches these keys.")
         return tuple((table, i, column) for i in rows)
 
     def _own(self, name: str) -> Cell:
         if not self.table:
             raise AuditError(
-                f"{name!r} in {self.expression!r} is no cell. Allowed: table.column(key=value), numbers, functions."
+                f"{name!r} in {self.expression!r} is not a cell. Allowed: table.column(key=value), numbers, functions."
             )
         self.book.column(self.table, name)
         return (self.table, self.row, name)
 
     def _key(self, node: ast.expr) -> Any:
-        """A value that rows are selected by: a text, a list, ``but(...)``, or a column of the row."""
+        """Value of a key: a text, a list, ``but(...)``, or a column of the row."""
         if isinstance(node, ast.Constant):
             return str(node.value)
         if isinstance(node, ast.List | ast.Tuple | ast.Set):

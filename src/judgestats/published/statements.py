@@ -1,4 +1,4 @@
-"""One thing that is to be checked, and the verdict on it."""
+"""A statement to be checked against the printed tables, and the verdict on it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from judgestats.published.selections import copied, template
 FOLLOWS, NOT, DEPENDS, UNKNOWN = "follows", "does not follow", "depends", "cannot be decided"
 #: In the order in which a reader should see them.
 VERDICTS = (NOT, DEPENDS, UNKNOWN, FOLLOWS)
-#: Places at which a statement breaks that its comment names.
+#: Number of places at which a statement fails that its comment names.
 _BREAKS = 2
-_ALONE = "no other printed number bears on it"
+_ALONE = "no other printed number determines it"
 _DIGITS, _VALUES = "digits that are not printed", "values that are not printed"
 
 
@@ -32,13 +32,13 @@ class Statement:
     place : str
         Where it is printed.
     claim : str
-        What is said, in a few words.
+        The claim, in a few words.
     expression : str
-        A number where something is `printed`, else a truth. Empty: nothing that is printed bears on it.
+        A number where something is `printed`, else a truth. Empty: no printed number determines it.
     printed : cell, str or None
         What the number is compared with.
     said : str
-        What a statement says, as printed.
+        Text of the statement, as printed.
     table, row
         Where bare names of the expression are read.
     otherwise : tuple of (name, expression)
@@ -46,15 +46,15 @@ class Statement:
     comment : str
     rounded : frozenset of (table, column)
     about : tuple of cells
-        Those that a truth is about, where it reads others too: they are shown as what is printed.
+        Cells that a truth is about, where it reads others too; they are shown as what is printed.
     hint : str
-        Told where it does not follow.
+        Added to the comment where it does not follow.
     number : int
         Which of several rules it is of; 0 where there is one.
     fault : str
-        What it is counted under where it does not follow: findings of one misprint have one fault. Empty: its own.
+        Fault that it is counted under where it does not follow: findings of one misprint share it. Empty: its own.
     stands : cell, optional
-        Where it stands, if that is neither `printed` nor the row: of a claim its cell, of a group of rows the row -1.
+        Its location, if that is neither `printed` nor the row: the cell of a claim; row -1 for a group of rows.
     cut : bool
         Whether digits may have been cut off instead of rounded.
     """
@@ -107,9 +107,9 @@ class Decision:
     comment : str
         The arithmetic first.
     cells : frozenset of cells
-        Printed values that bear on it, the compared one included.
+        Printed values that it uses, including the compared one.
     at_fault : frozenset of cells
-        Where a statement about many cells breaks, if that is known.
+        Cells at which a statement about many cells fails, if known.
     """
 
     statement: Statement
@@ -123,7 +123,7 @@ class Decision:
 
     @property
     def fault(self) -> str:
-        """What a finding that does not follow is counted under; empty where it is a fault by itself."""
+        """Fault that a finding is counted under; empty where it is a fault by itself."""
         return self.statement.fault if self.verdict == NOT else ""
 
 
@@ -133,7 +133,7 @@ def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
     Returns
     -------
     dict
-        In the order in which a reader should see them; 0 where there is none.
+        In the order in which a reader should see them, zeros included.
     """
     found = dict.fromkeys(VERDICTS, 0)
     for d in decisions:
@@ -147,8 +147,8 @@ def decide(statement: Statement, book: Book) -> Decision:
     Raises
     ------
     AuditError
-        If an expression cannot be read; the message names the rule and the place. A cell that cannot be read is no
-        error: what needs it cannot be decided.
+        If an expression cannot be read; the message names the rule and the place. A cell that cannot be read is not
+        an error: a statement that needs it cannot be decided.
     """
     book = book.with_rounded(statement.rounded)
     try:
@@ -161,12 +161,12 @@ def decide(statement: Statement, book: Book) -> Decision:
 
 
 def _unreadable(statement: Statement, book: Book, why: str) -> Decision:
-    """What needs a cell that cannot be read; the reason names the cell, and what to do."""
-    comment, own = _joined(why, statement.comment), frozenset[Cell]()
+    """The decision on a statement that needs an unreadable cell; the reason names the cell, and what to do."""
+    comment, none = _joined(why, statement.comment), frozenset[Cell]()
     if statement.printed is None:
-        return _decided(statement, _said(statement, book), "", UNKNOWN, comment, own)
+        return _decided(statement, _said(statement, book), "", UNKNOWN, comment, none)
     if not isinstance(statement.printed, tuple):
-        return _decided(statement, statement.printed, math.nan, UNKNOWN, comment, own)
+        return _decided(statement, statement.printed, math.nan, UNKNOWN, comment, none)
     return _decided(statement, book.text(statement.printed), math.nan, UNKNOWN, comment, frozenset([statement.printed]))
 
 
@@ -178,9 +178,9 @@ def _read(statement: Statement, book: Book, expression: str) -> tuple[Reading, V
 def _otherwise(
     statement: Statement, book: Book, still_open: str, breaks: tuple[tuple[Cell, ...], ...] = ()
 ) -> tuple[str, str, frozenset[Cell]]:
-    """Verdict where a statement does not hold as it stands: on what it depends, if on anything, and the cells read.
+    """Verdict on a statement that does not hold as written: on which choice it depends, if any, and the cells read.
 
-    An alternative that holds because it leaves out the rows at which the statement breaks is none.
+    An alternative that holds only because it leaves out the rows at which the statement fails does not count.
     """
     cells: set[Cell] = set()
     refused = ""
@@ -188,24 +188,24 @@ def _otherwise(
         reading, value = _read(statement, book, expression)
         cells |= set(reading.cells)
         if isinstance(value, Truth):
-            holds, told = len(value) == 1 and value.values[0] >= SAME, reading.written()
+            holds, arithmetic = len(value) == 1 and value.values[0] >= SAME, reading.written()
         else:
             low, at, high = _scalar(value, expression)
             holds = _print_of(statement, book).agrees(low, at, high) in ("exact", "within")
-            told = f"{reading.written()} = {at:.6g}"
+            arithmetic = f"{reading.written()} = {at:.6g}"
         left_out = _left_out(reading, breaks) if holds else ()
         if left_out:
             table, row, _ = left_out[0]
             refused = refused or f"no reading: {name}, which leaves out {row_label(book, table, row)}"
         elif holds:
-            return DEPENDS, f"depends on: {name}: {told}", frozenset(cells)
+            return DEPENDS, f"depends on: {name}: {arithmetic}", frozenset(cells)
     if still_open:
         return DEPENDS, f"depends on {still_open}", frozenset(cells)
     return NOT, refused, frozenset(cells)
 
 
 def _left_out(reading: Reading, breaks: tuple[tuple[Cell, ...], ...]) -> tuple[Cell, ...]:
-    """Cells at which a statement breaks that an alternative leaves out of a column of which it reads other rows."""
+    """Cells at which a statement fails that an alternative leaves out of a column that it otherwise reads."""
     columns = {(t, c) for t, _, c in reading.cells}
     broken = dict.fromkeys(cell for cells in breaks for cell in cells)
     return tuple(c for c in broken if (c[0], c[2]) in columns and c not in reading.cells)
@@ -226,10 +226,10 @@ def _print_of(statement: Statement, book: Book) -> Printed:
 
 
 def _number(statement: Statement, book: Book) -> Decision:
-    own = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset()
+    compared = frozenset([statement.printed]) if isinstance(statement.printed, tuple) else frozenset()
     if not statement.expression:
         text = book.text(statement.printed) if isinstance(statement.printed, tuple) else statement.printed or ""
-        return _decided(statement, text, math.nan, UNKNOWN, statement.comment or _ALONE, own)
+        return _decided(statement, text, math.nan, UNKNOWN, statement.comment or _ALONE, compared)
     reading, value = _read(statement, book, statement.expression)
     if isinstance(value, Texts):
         for cell in value.cells:
@@ -237,10 +237,10 @@ def _number(statement: Statement, book: Book) -> Decision:
     printed = _print_of(statement, book)
     if not printed.readable:
         return _decided(
-            statement, printed.text, math.nan, UNKNOWN, _joined("nothing is printed", statement.comment), own
+            statement, printed.text, math.nan, UNKNOWN, _joined("nothing is printed", statement.comment), compared
         )
     low, at, high = _scalar(value, statement.expression)
-    cells = own | frozenset(reading.cells)
+    cells = compared | frozenset(reading.cells)
     written = f"{reading.written()} = {at:.6g}" if math.isfinite(at) else reading.written()
     if not math.isfinite(at):
         why = _why_unknown(reading, book)
@@ -252,16 +252,16 @@ def _number(statement: Statement, book: Book) -> Decision:
     why = f"the inputs' digits allow {low:.6g} to {high:.6g}" if high > low and found != "exact" else ""
     verdict, more = FOLLOWS, frozenset[Cell]()
     if found not in ("exact", "within"):
-        verdict, told, more = _otherwise(statement, book, _DIGITS if found == "undecided" else "")
+        verdict, reason, more = _otherwise(statement, book, _DIGITS if found == "undecided" else "")
         if verdict == NOT and statement.cut and printed.cut_off(low, high):
-            verdict, told = DEPENDS, f"depends on: digits cut off instead of rounded: {printed.shown(at)} if rounded"
-        why = told or why
+            verdict, reason = DEPENDS, f"depends on: digits cut off instead of rounded: {printed.shown(at)} if rounded"
+        why = reason or why
     comment = _joined(written, why, statement.comment)
     return _decided(statement, printed.text, at, verdict, comment, cells | more, printed)
 
 
 def _of_fewer_digits(printed: Printed, copy: Printed, scale: float) -> str:
-    """Whether a copy that is a whole number is what is printed, rounded: 64 % of 64.3 %."""
+    """Whether a whole number is a rounded copy of the printed one: 64 % of 64.3 %."""
     if copy.half or copy.bound or printed.half == 0:
         return "no"
     ends = sorted((printed.value + end) / scale for end in (-printed.half, printed.half))
@@ -269,7 +269,7 @@ def _of_fewer_digits(printed: Printed, copy: Printed, scale: float) -> str:
 
 
 def _said(statement: Statement, book: Book) -> str:
-    """What a statement says, or else the printed cells that it is about."""
+    """The text of a statement, or else the printed cells that it is about."""
     return statement.said or ", ".join(book.text(c) for c in statement.about)
 
 
@@ -289,24 +289,24 @@ def _truth(statement: Statement, book: Book) -> Decision:
         comment = _joined(written, _why_unknown(reading, book), statement.comment)
         return _decided(statement, said, "", UNKNOWN, comment, cells)
     still_open = "" if at == 0 else _VALUES if _missing(reading, book) else _DIGITS
-    verdict, told, more = _otherwise(statement, book, still_open, value.breaks if at == 0 else ())
+    verdict, reason, more = _otherwise(statement, book, still_open, value.breaks if at == 0 else ())
     shown = "undecided" if verdict == DEPENDS else "does not hold"
     if verdict != NOT:
-        return _decided(statement, said, shown, verdict, _joined(written, told, statement.comment), cells | more)
-    comment = _joined(written, _broken(value, book), told, statement.hint, statement.comment)
+        return _decided(statement, said, shown, verdict, _joined(written, reason, statement.comment), cells | more)
+    comment = _joined(written, _broken(value, book), reason, statement.hint, statement.comment)
     made = _decided(statement, said, shown, verdict, comment, cells | more)
     return replace(made, at_fault=frozenset(c for cells in value.breaks for c in cells))
 
 
 def _broken(value: Truth, book: Book) -> str:
-    """Where a statement about many cells breaks: the first places, each with its row and what is printed there."""
-    told = [
+    """The first places at which a statement about many cells fails, each with its row and the printed values."""
+    places = [
         f"{' / '.join(dict.fromkeys(row_label(book, t, i) for t, i, _ in cells))}:"
         f" {' then '.join(book.text(c) for c in cells)}"
         for cells in value.breaks[:_BREAKS]
     ]
     more = f" ({len(value.breaks) - _BREAKS} more)" if len(value.breaks) > _BREAKS else ""
-    return f"breaks at {' and at '.join(told)}{more}" if told else ""
+    return f"breaks at {' and at '.join(places)}{more}" if places else ""
 
 
 def _missing(reading: Reading, book: Book) -> bool:
@@ -316,11 +316,11 @@ def _missing(reading: Reading, book: Book) -> bool:
 def _why_unknown(reading: Reading, book: Book) -> str:
     if _missing(reading, book):
         return "a value that it needs is not printed"
-    return "it has no value for these numbers, as a division by zero has none"
+    return "it is undefined for these numbers (a division by zero, for example)"
 
 
 def _joined(*parts: str) -> str:
-    """Parts of a comment; a full stop stands at its end only."""
+    """Join the parts of a comment, with a full stop only at the end."""
     kept = [p for p in parts if p]
     return "; ".join([*(p.removesuffix(".") for p in kept[:-1]), *kept[-1:]])
 

@@ -15,14 +15,7 @@ from judgestats.metrics.bias import pareto_front
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
 from judgestats.metrics.invariance import anchoring
 from judgestats.metrics.psychometrics import criterion_shift, dark_current, delta0, target_sensitivity
-from judgestats.published import (
-    audited,
-    load,
-    paper_consensus_illusion,
-    paper_dark_current,
-    paper_merchant_risk,
-    paper_rationalization,
-)
+from judgestats.published import audited, load, paper_tables
 from judgestats.published.auditing import CLAIMS, Audited, coverage
 from judgestats.published.printed import parse
 from judgestats.published.printed_tables import Book, Cell
@@ -293,8 +286,8 @@ def reproduction_page(path: str | os.PathLike[str], paper: str | None = None) ->
 
 
 def _dark_current_figures() -> Iterator[Markup]:
-    equal, ladder = delta0(paper_dark_current.delta0_counts()), target_sensitivity(paper_dark_current.ladder_counts())
-    sheet = pd.concat([dark_current(paper_dark_current.vacuum_counts()), equal, ladder], ignore_index=True)
+    equal, ladder = delta0(paper_tables.delta0_counts()), target_sensitivity(paper_tables.ladder_counts())
+    sheet = pd.concat([dark_current(paper_tables.vacuum_counts()), equal, ladder], ignore_index=True)
     yield from drawing(
         "dark-current-map",
         "Figure 1, drawn again",
@@ -309,7 +302,7 @@ def _dark_current_figures() -> Iterator[Markup]:
         "positional + one-sided / 2, in whole calls.",
         lambda: plots.decomposition(equal),
     )
-    shift = criterion_shift(paper_dark_current.criterion_counts(), "base", "strict")
+    shift = criterion_shift(paper_tables.criterion_counts(), "base", "strict")
     ends = _by_prompt(ladder)
     yield from drawing(
         "dark-current-operating",
@@ -333,7 +326,7 @@ def _by_prompt(ladder: pd.DataFrame) -> pd.DataFrame:
 
 
 def _merchant_risk_figures() -> Iterator[Markup]:
-    ratings, people = paper_merchant_risk.scores(), paper_merchant_risk.panel()
+    ratings, people = paper_tables.scores(), paper_tables.panel()
     scores = score_matrix(ratings, by="condition")
     peers = consensus_deviation(ratings, by="condition")
     human = consensus_deviation(ratings, reference=people, by="condition")
@@ -364,7 +357,7 @@ class _Draw:
 
 
 def _in_paper_order(table_: pd.DataFrame) -> pd.DataFrame:
-    order = {name: i for i, name in enumerate(paper_merchant_risk.MODELS)}
+    order = {name: i for i, name in enumerate(paper_tables.MODELS)}
     return table_.sort_values(["judge", "system"], key=lambda c: c.map(order), kind="stable", ignore_index=True)
 
 
@@ -390,7 +383,7 @@ def _debiasing_figures() -> Iterator[Markup]:
 
 
 def _consensus_illusion_figures() -> Iterator[Markup]:
-    shifts = agreement_shift(paper_consensus_illusion.shifts())
+    shifts = agreement_shift(paper_tables.shifts())
     yield from drawing(
         "consensus-illusion-shifts",
         "Figure 2, drawn again in part",
@@ -408,7 +401,7 @@ def _consensus_illusion_figures() -> Iterator[Markup]:
         "Agreement of each pair of evaluators under the variants of Table 6.",
         lambda: plots.forest(rows[["judge", "term", "estimate", "conf_low", "conf_high"]]),
     )
-    table, result = load("consensus_illusion/table9"), quality_agreement(paper_consensus_illusion.rankings())
+    table, result = load("consensus_illusion/table9"), quality_agreement(paper_tables.rankings())
     yield from drawing(
         "consensus-illusion-quality",
         "Table 9, drawn",
@@ -418,7 +411,7 @@ def _consensus_illusion_figures() -> Iterator[Markup]:
 
 
 def _rationalization_figures() -> Iterator[Markup]:
-    moved = anchoring(paper_rationalization.outcomes(), favoured=paper_rationalization.FAVOURED, n_resamples=1)
+    moved = anchoring(paper_tables.outcomes(), favoured=paper_tables.FAVOURED, n_resamples=1)
     yield from drawing(
         "rationalization-anchoring",
         "Figures 2 and 4, drawn again",

@@ -7,7 +7,6 @@ import decimal
 import json
 import numbers
 import uuid
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +27,6 @@ _SIMPLE = (
     uuid.UUID,
     type(None),
 )
-_MOST_NAMES = 6
 
 
 def opened(frame: Any) -> Any:
@@ -57,7 +55,7 @@ def opened(frame: Any) -> Any:
     native = nw.to_native(frame, pass_through=True)
     names = getattr(native, "column_names", None)
     if names is not None:  # an Arrow table may repeat a name
-        _refuse_names([*names])
+        _check_names([*names])
     data = nw.from_native(frame)
     if not isinstance(data, nw.DataFrame):
         return data
@@ -89,7 +87,7 @@ def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:
             f"The table has column names of several levels ({frame.columns.nlevels}), such as {frame.columns[0]!r}. "
             "Give each column one name: frame.columns = ['_'.join(map(str, names)) for names in frame.columns]."
         )
-    _refuse_names(list(frame.columns))
+    _check_names(list(frame.columns))
     new = {}
     for name, dtype in frame.dtypes.items():
         nested = isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O" and dtype.type in (list, dict, bytes)
@@ -99,22 +97,32 @@ def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**new) if new else frame
 
 
-def _refuse_names(names: list[Any]) -> None:
-    twice = [n for n, times in Counter(names).items() if times > 1]
-    if twice:
-        what = f"the column {_few(twice)} is there" if len(twice) == 1 else f"the columns {_few(twice)} are there"
-        raise SchemaError(f"In the table {what} more than once. Rename or drop columns so that each name is unique.")
-    other = [n for n in names if not isinstance(n, str)]
+def refuse_repeated_names(
+    names: Iterable[Any], where: str = "The table", cure: str = "Rename or drop columns so that each name is unique."
+) -> None:
+    """Raise if two columns of a table, a file or a query have one name."""
+    places: dict[Any, list[str]] = {}
+    for at, name in enumerate(names, start=1):
+        places.setdefault(name, []).append(str(at))
+    repeated = [f"{name!r:.40} (columns {few(at, 6)})" for name, at in places.items() if len(at) > 1]
+    if repeated:
+        raise SchemaError(f"{where} has a column name more than once: {few(repeated, 6)}. {cure}")
+
+
+def _check_names(names: list[Any]) -> None:
+    refuse_repeated_names(names)
+    other = [repr(n)[:40] for n in names if not isinstance(n, str)]
     if other:
         raise SchemaError(
-            f"Column names must be text; there is {_few(other)}. Rename them: frame.columns = frame.columns.map(str)."
+            f"Column names must be text; got {few(other, 6)}. Rename them: frame.columns = frame.columns.map(str)."
         )
 
 
-def _few(names: Iterable[Any]) -> str:
-    listed = [repr(n)[:40] for n in names]
-    more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
-    return ", ".join(listed[:_MOST_NAMES]) + more
+def few(names: Iterable[str], most: int) -> str:
+    """List the first names, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _simple(values: pd.Series[Any]) -> bool:

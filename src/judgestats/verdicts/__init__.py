@@ -1,7 +1,6 @@
-"""Calls -> verdicts: from slots to contents, from several calls to one answer (:func:`aggregate`), and from
-several criteria to one score (:func:`composite`).
+"""From several calls to one verdict (:func:`aggregate`), and from several criteria to one score (:func:`composite`).
 
-May import schema, results, kernels and errors; knows nothing of files, measures or models.
+May import schema, results, kernels and errors; independent of files, measures and models.
 """
 
 from judgestats.verdicts.aggregation import MISSING_PARTNER, PANEL, RULES, Rule, aggregate

@@ -14,18 +14,29 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.schema.coding import Codes, as_scores, codes_of, column_codes, combine
-from judgestats.schema.columns import CHOICES, COUNTS, PREFERENCES, RATINGS, By, grouping, key_columns, kind_of, names
+from judgestats.schema.columns import (
+    CHOICES,
+    COUNTS,
+    PREFERENCES,
+    RATINGS,
+    By,
+    Column,
+    grouping,
+    key_columns,
+    kind_of,
+    names,
+)
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 from judgestats.schema.splitting import splits_here
 
-# ---- What both kinds of aggregation share: which calls belong together, how many there should be, what is carried
+# ---- Shared by both kinds of aggregation: which calls belong together, how many to expect, what is carried over -----
 
 #: Name of the judge when judges are aggregated over.
 PANEL = "panel"
 #: Status of an aggregate that lacks a call it should have.
 MISSING_PARTNER = "missing partner"
-#: Columns that say how the judge was asked. Which replicates, judges or prompts there are is asked within these.
+#: Columns that say how the judge was asked; the replicates, judges or prompts to expect are counted within these.
 _ASKED_HOW = ("judge", "strategy", "scheme", "probe", "prompt", "temperature", "condition")
 
 
@@ -38,9 +49,9 @@ class Groups:
     codes : Codes
         Group of each row, and a row of each group.
     scope : (G,) int array
-        Way of asking that each group belongs to: the panel is the same within it.
+        Way of asking of each group; the panel is the same within it.
     members : (M,) int array
-        Scope of each member of a panel that occurs: a replicate, a judge, a prompt, ... .
+        Scope of each panel member that occurs: a replicate, a judge, a prompt, ... .
     member_rows : (M,) int64 array
         A row of each member.
     """
@@ -57,7 +68,7 @@ class Groups:
 
 
 def group_calls(table: pd.DataFrame, unit: Sequence[str], over: Sequence[str], by: Sequence[str]) -> Groups:
-    """Group the rows of `table` by `unit`, and find the panel that `over` makes in each way of asking."""
+    """Group the rows of `table` by `unit`, and find the panel (the values of `over`) of each way of asking."""
     codes = codes_of(table, unit)
     asked = [c for c in dict.fromkeys([*_ASKED_HOW, *by]) if c in table.columns and c not in over]
     scope = codes_of(table, asked)
@@ -76,27 +87,27 @@ def refuse_repeats(table: pd.DataFrame, groups: Groups, cells: Sequence[tuple[An
     data, kind = nw.from_native(table, eager_only=True), kind_of(table.columns)
     differ = [s.column for s in splits_here(data, cell.code, cell.size, over, kind, strict=False)]
     if any(c in table.columns and str(one[c]) != str(two[c]) for c in ("first", "second")):
-        cure = f"They differ in the order: aggregate over='order' first, or over={[*over, 'order']} together."
+        remedy = f"They differ in the order: aggregate over='order' first, or over={[*over, 'order']} together."
     elif differ:
         together = f"over={[*over, differ[0]]} together"
-        cure = f"They differ in {differ[0]!r}: name it in by= to keep them apart, or aggregate {together}."
+        remedy = f"They differ in {differ[0]!r}: name it in by= to keep them apart, or aggregate {together}."
     else:
-        cure = "They differ in nothing but the answer: number repeats in 'replicate'."
+        remedy = "They differ only in the answer: number repeats in 'replicate'."
     raise DesignError(
         f"{int(again.sum()):,} calls share a pair and {' and '.join(map(repr, over))} with another call "
-        f"(first: rows {rows[0]:,} and {rows[1]:,}). {cure}"
+        f"(first: rows {rows[0]:,} and {rows[1]:,}). {remedy}"
     )
 
 
 def row_counts(table: pd.DataFrame, codes: Codes) -> NDArray[np.float64] | None:
-    """The declared count of each group, None without such a column; its calls must have the same."""
+    """The declared count of each group, None without such a column; all its calls must have the same count."""
     if COUNTS not in table.columns:
         return None
     n = call_counts(table[COUNTS])
     counts: NDArray[np.float64] = n[codes.first]
     if (n != counts[codes.code]).any():
         raise DesignError(
-            "Calls that are to be aggregated have different counts: they cannot be matched. Give one row a call."
+            "Calls to be aggregated have different counts, so they cannot be matched. Give one row per call."
         )
     return counts
 
@@ -110,21 +121,9 @@ def _varies(values: pd.Series[Any], codes: Codes) -> NDArray[np.bool_]:
     """Rows that differ from the first of their group."""
     try:
         code, _ = column_codes(values)
-    except TypeError:  # lists and dicts: nothing that a group could be told by
+    except TypeError:  # lists and dicts are not constant within a group
         return np.ones(len(values), dtype=bool)
     return np.asarray(code != code[codes.first][codes.code])
-
-
-def refuse_contradiction(table: pd.DataFrame, codes: Codes, name: str) -> None:
-    """Raise where the calls of one pair disagree about what is true of the pair."""
-    varies = _varies(table[name], codes)
-    if varies.any():
-        row = int(np.flatnonzero(varies)[0])
-        other = int(codes.first[codes.code[row]])
-        raise SchemaError(
-            f"{name!r} differs between calls of the same pair in {int(varies.sum()):,} rows (first: row {row:,} has "
-            f"{table[name].iloc[row]!r}, row {other:,} has {table[name].iloc[other]!r}). A pair has one {name}."
-        )
 
 
 def first_status(table: pd.DataFrame, codes: Codes, failed: NDArray[np.bool_], default: str) -> NDArray[np.object_]:
@@ -163,7 +162,7 @@ def to_native(table: pd.DataFrame, like: Any) -> Any:
 VERDICTS = ("u", "v", "tie", "invalid")
 U, V, TIE, INVALID = range(4)
 
-#: A rule of one's own: ``rule(n_u, n_v, n_tie, n_missing)`` -> ``'u'``, ``'v'``, ``'tie'`` or ``'invalid'``.
+#: A custom rule: ``rule(n_u, n_v, n_tie, n_missing)`` -> ``'u'``, ``'v'``, ``'tie'`` or ``'invalid'``.
 Custom = Callable[[int, int, int, int], str]
 Votes = NDArray[np.int64]
 Verdicts = NDArray[np.int64]
@@ -178,9 +177,9 @@ class Rule:
     decide : callable
         (G, 4) votes (for u, for v, ties, missing) -> (G,) codes into :data:`VERDICTS`.
     native : callable
-        (G, 4) votes -> (G,) bool: whether a tie there is one that the judges gave, and not one that the rule made.
+        (G, 4) votes -> (G,) bool: whether a tie was given by the judges, not made by the rule.
     about : str
-        One line, for people.
+        One line for readers.
     """
 
     decide: Callable[[Votes], Verdicts]
@@ -260,10 +259,10 @@ def _answer(rule: Custom, pattern: list[int]) -> int:
 
 # ---- Votes of several calls on a pair -> one verdict on the pair -----------------------------------------------------
 
-#: What a verdict is as a choice, in canonical order; what a choice votes for, before the order is undone.
+#: A verdict as a choice, in canonical order; the vote of a choice, before the order is undone.
 _SLOTS = np.array(["first", "second", "tie", "invalid"], dtype=object)
 _VOTES = {"first": U, "second": V, "tie": TIE, "abstain": TIE, "invalid": INVALID}
-#: Columns of a call, not of its pair: made anew, added up, or left behind.
+#: Columns of a call, not of its pair: recomputed, summed or dropped.
 _OF_THE_CALL = (
     "choice",
     "status",
@@ -276,7 +275,7 @@ _OF_THE_CALL = (
     "tie_kind",
     "n_calls",
 )
-_ADDED_UP = ("cost", "latency")
+_SUMMED = ("cost", "latency")
 _OF_THE_PAIR = ("gold", "better")
 _NOT_OVER = ("item", "first", "second", "pair", "target", "ties_allowed", *_OF_THE_CALL, *_OF_THE_PAIR)
 
@@ -287,7 +286,8 @@ def aggregate_pairs(
     """Aggregate preferences; see :func:`judgestats.aggregate`."""
     rule = rule_of(how)
     for name in over:
-        choose(name, ["order", *(c for c in calls.columns if _may_vary(c))], "over")
+        varying = (c for c in calls.columns if c not in _NOT_OVER and not c.endswith(("_first", "_second")))
+        choose(name, ["order", *varying], "over")
     if "order" in over:
         refuse_unknown_order(nw.from_native(calls), list(calls.columns))
     table, reverse = _canonical(calls)
@@ -305,15 +305,13 @@ def aggregate_pairs(
     native = rule.native(votes) & ~_made_by_a_rule(table, codes)
     result = _carried(table, codes, unit, columns)
     result["choice"] = pd.Categorical(_SLOTS[verdict], categories=list(CHOICES))
-    result["status"] = np.where(verdict == INVALID, _reasons(table, codes), "ok")
+    status = first_status(table, codes, (table["choice"] == "invalid").to_numpy(dtype=bool), "parse")
+    result["status"] = np.where(verdict == INVALID, status, "ok")
     result["order_known"] = False
     result["tie_kind"] = np.where(verdict == TIE, np.where(native, "native", "disagreement"), "")
-    result["n_calls"] = _calls(table, codes)
-    return _in_order(result, [c for c in ("judge", *unit) if c in result.columns])
-
-
-def _may_vary(name: str) -> bool:
-    return name not in _NOT_OVER and not name.endswith(("_first", "_second"))
+    behind = table["n_calls"].to_numpy(dtype=float) if "n_calls" in table.columns else np.ones(len(table))
+    result["n_calls"] = np.bincount(codes.code, weights=behind, minlength=codes.size).astype(np.int64)
+    return in_order(result, PREFERENCES, ["tie_kind", "n_calls"], list(dict.fromkeys(["judge", *unit])))
 
 
 def _coded(values: pd.Series[Any]) -> tuple[NDArray[np.int64], int]:
@@ -322,7 +320,7 @@ def _coded(values: pd.Series[Any]) -> tuple[NDArray[np.int64], int]:
 
 
 def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
-    """Show every pair with its lower candidate id first, its attributes with it; and tell which rows were turned."""
+    """Put the lower candidate id of every pair first, with its attributes; return which rows were exchanged."""
     table = calls.copy(deep=False)
     for name in ("first", "second"):
         table[name] = table[name].astype("str")
@@ -334,13 +332,11 @@ def _canonical(calls: pd.DataFrame) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
             continue
         low, high = (_plain(table[c]) for c in (one, two))
         table[one], table[two] = low.where(~reverse, high), high.where(~reverse, low)
-    alone = [c for c in table.columns if c.endswith(("_first", "_second")) and _sibling(c) not in table.columns]
-    return table.drop(columns=alone), reverse
-
-
-def _sibling(name: str) -> str:
-    stem, _, slot = name.rpartition("_")
-    return f"{stem}_second" if slot == "first" else f"{stem}_first"
+    ends = (("_first", "_second"), ("_second", "_first"))
+    unpaired = [
+        c for c in table.columns for e, o in ends if c.endswith(e) and c.removesuffix(e) + o not in table.columns
+    ]
+    return table.drop(columns=unpaired), reverse
 
 
 def _plain(values: pd.Series[Any]) -> pd.Series[Any]:
@@ -350,7 +346,7 @@ def _plain(values: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _votes(choice: pd.Series[Any], reverse: NDArray[np.bool_], codes: Codes, expected: NDArray[np.int64]) -> Votes:
-    """(G, 4) votes for u, for v, ties, and what is missing of `expected`."""
+    """(G, 4) votes for u, for v, ties, and the number missing of `expected`."""
     code, labels = pd.factorize(choice, use_na_sentinel=False)
     unknown = [x for x in labels if x not in _VOTES]
     if unknown:
@@ -366,45 +362,42 @@ def _votes(choice: pd.Series[Any], reverse: NDArray[np.bool_], codes: Codes, exp
 
 
 def _made_by_a_rule(table: pd.DataFrame, codes: Codes) -> NDArray[np.bool_]:
-    """Whether a tie among the votes of a group is itself a disagreement, from an aggregation before this one."""
+    """Whether a tie among the votes of a group is itself a disagreement from an earlier aggregation."""
     if "tie_kind" not in table.columns:
         return np.zeros(codes.size, dtype=bool)
     made = (table["tie_kind"].astype(object) == "disagreement").to_numpy(dtype=bool)
     return np.bincount(codes.code, weights=made, minlength=codes.size) > 0
 
 
-def _reasons(table: pd.DataFrame, codes: Codes) -> NDArray[np.object_]:
-    return first_status(table, codes, (table["choice"] == "invalid").to_numpy(dtype=bool), "parse")
-
-
-def _calls(table: pd.DataFrame, codes: Codes) -> NDArray[np.int64]:
-    """Calls behind each verdict, through every aggregation."""
-    each = table["n_calls"].to_numpy(dtype=float) if "n_calls" in table.columns else np.ones(len(table))
-    return np.bincount(codes.code, weights=each, minlength=codes.size).astype(np.int64)
-
-
 def _carried(table: pd.DataFrame, codes: Codes, unit: list[str], over: list[str]) -> pd.DataFrame:
-    """What identifies the pair, and what is true of all its calls."""
+    """The columns that identify the pair, and those constant over its calls."""
     for name in _OF_THE_PAIR:
         if name in table.columns:
-            refuse_contradiction(table, codes, name)
+            varies = _varies(table[name], codes)
+            if varies.any():
+                row = int(np.flatnonzero(varies)[0])
+                other = int(codes.first[codes.code[row]])
+                raise SchemaError(
+                    f"{name!r} differs between calls of the same pair in {int(varies.sum()):,} rows (first: row "
+                    f"{row:,} has {table[name].iloc[row]!r}, row {other:,} has {table[name].iloc[other]!r}). "
+                    f"A pair has one {name}."
+                )
     counts = row_counts(table, codes)
     others = [c for c in table.columns if c not in unit and c not in over and c not in _OF_THE_CALL]
     result = table[[*unit, *constant(table, codes, others)]].iloc[codes.first].reset_index(drop=True)
     if "judge" in over:
         result["judge"] = PANEL
-    for name in _ADDED_UP:
+    for name in _SUMMED:
         if name in table.columns:
             result[name] = np.bincount(codes.code, weights=table[name].to_numpy(dtype=float), minlength=codes.size)
     return result if counts is None else result.assign(**{COUNTS: counts})
 
 
-def _in_order(result: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    ours = [c.name for c in PREFERENCES if c.name in result.columns]
-    last = ["tie_kind", "n_calls"]
-    rest = [c for c in result.columns if c not in ours and c not in last]
-    keys = list(dict.fromkeys(["judge", *keys]))
-    return result[[*ours, *rest, *last]].sort_values(keys, kind="stable", ignore_index=True)
+def in_order(result: pd.DataFrame, columns: Sequence[Column], last: list[str], keys: list[str]) -> pd.DataFrame:
+    """Sort the rows by `keys`; canonical columns first, then further ones, then those in `last`."""
+    canonical = [c.name for c in columns if c.name in result.columns]
+    rest = [c for c in result.columns if c not in canonical and c not in last]
+    return result[[*canonical, *rest, *last]].sort_values(keys, kind="stable", ignore_index=True)
 
 
 # ---- Scores of several judges or runs -> one score -------------------------------------------------------------------
@@ -430,7 +423,7 @@ def aggregate_scores(
     for name in over:
         choose(name, [c for c in ratings.columns if c not in _NOT_OVER_RATINGS], "over")
     if not 0 <= trim < 0.5:
-        raise DesignError(f"trim={trim!r} is no share to be cut from each end. Allowed: 0 up to, but without, 0.5.")
+        raise DesignError(f"trim={trim!r} is not a share to cut from each end. Allowed: at least 0 and below 0.5.")
     unit = [c for c in dict.fromkeys([*key_columns("ratings", ratings.columns), *by]) if c not in over]
     groups = group_calls(ratings, unit, over, by)
     refuse_repeats(ratings, groups, [column_codes(ratings[c]) for c in over], over)
@@ -443,7 +436,8 @@ def aggregate_scores(
     expected = groups.expected() - _own_expected(ratings, groups, exclude_own)
     short = present < expected if missing == "invalid" else present == 0
     short |= expected == 0
-    result = ratings[[*unit, *_kept(ratings, codes, unit, over)]].iloc[codes.first].reset_index(drop=True)
+    others = [c for c in ratings.columns if c not in unit and c not in over and c not in _OF_THE_RATING]
+    result = ratings[[*unit, *constant(ratings, codes, others)]].iloc[codes.first].reset_index(drop=True)
     if "judge" in over:
         result["judge"] = PANEL
     summary = summarise(values[counted], codes.code[counted], codes.size, how, trim)
@@ -451,13 +445,14 @@ def aggregate_scores(
     result["status"] = np.where(short, first_status(ratings, codes, ~own & np.isnan(values), "parse"), "ok")
     result["n_calls"] = np.bincount(codes.code[~own], minlength=codes.size).astype(np.int64)
     counts = row_counts(ratings, codes)
-    return _ratings_in_order(result if counts is None else result.assign(**{COUNTS: counts}))
+    result = result if counts is None else result.assign(**{COUNTS: counts})
+    return in_order(result, RATINGS, ["n_calls"], key_columns("ratings", result.columns))
 
 
 def summarise(
     values: NDArray[np.float64], code: NDArray[np.int64], size: int, how: str, trim: float
 ) -> NDArray[np.float64]:
-    """Mean of the middle scores of each group: all of them, those left by trimming, or the one or two in the centre.
+    """Mean of the middle scores of each group: all, those left after trimming, or the central one or two.
 
     Parameters
     ----------
@@ -532,7 +527,7 @@ def _refuse_unknown_identity(ratings: pd.DataFrame, exclude_own: bool | Mapping[
 
 
 def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Mapping[str, str]) -> NDArray[np.int64]:
-    """(G,) how many members of each group's panel wrote what is rated there."""
+    """(G,) number of panel members in each group who wrote the rated response."""
     if exclude_own is False:
         return np.zeros(groups.codes.size, dtype=np.int64)
     judges = ratings["judge"].astype(object).iloc[groups.member_rows].to_numpy()
@@ -544,19 +539,7 @@ def _own_expected(ratings: pd.DataFrame, groups: Groups, exclude_own: bool | Map
     return np.asarray(matched.fillna(0), dtype=np.int64)
 
 
-def _kept(ratings: pd.DataFrame, codes: Codes, unit: Sequence[str], over: Sequence[str]) -> list[str]:
-    others = [c for c in ratings.columns if c not in unit and c not in over and c not in _OF_THE_RATING]
-    return constant(ratings, codes, others)
-
-
-def _ratings_in_order(result: pd.DataFrame) -> pd.DataFrame:
-    ours = [c.name for c in RATINGS if c.name in result.columns]
-    rest = [c for c in result.columns if c not in ours and c != "n_calls"]
-    keys = key_columns("ratings", result.columns)
-    return result[[*ours, *rest, "n_calls"]].sort_values(keys, kind="stable", ignore_index=True)
-
-
-# ---- The public door: :func:`aggregate` ------------------------------------------------------------------------------
+# ---- The public function: :func:`aggregate` --------------------------------------------------------------------------
 
 
 def aggregate(
@@ -585,17 +568,17 @@ def aggregate(
           or ``'invalid'``; *u* is the candidate whose id comes first in the alphabet. It is asked once for each
           combination of counts that occurs.
     over : str or sequence of str
-        What the calls of a pair differ in: ``'order'`` (two calls are expected), ``'replicate'``, ``'judge'``, or any
-        column that says how was asked (``'prompt'``, ``'temperature'``, ...). For these as many calls are expected as
-        there are different values in the frame (under the same judge, strategy, scheme, probe, prompt, temperature
+        What distinguishes the calls: ``'order'`` (two calls are expected), ``'replicate'``, ``'judge'``, or any
+        column that describes the call (``'prompt'``, ``'temperature'``, ...). For these, one call is expected per
+        distinct value in the frame (under the same judge, strategy, scheme, probe, prompt, temperature
         and `by`). Several names vote together: ``['order', 'replicate']``. A call that shares its pair *and* its value
         of `over` with another is refused.
     missing : {'invalid', 'ignore'}
-        What a pair is that lacks a call or has an invalid one: invalid, or judged by the calls it has (the missing
-        vote counts 0; a pair without any valid call is invalid). For ratings: a missing score, or the summary of
-        those there are.
+        Verdict of a pair with a missing or invalid call: invalid, or decided by the calls it has (a missing vote
+        counts 0; a pair without any valid call is invalid). For ratings: a missing score, or the summary of the
+        scores present.
     by : str or sequence of str
-        Columns that tell pairs apart, besides judge, item, the candidates and the canonical conditions (``replicate``,
+        Columns that distinguish pairs, besides judge, item, the candidates and the canonical conditions (``replicate``,
         ``task``, ``topic``, ``stimulus``, ``vacuum_kind``, ``delta``, ``bias``, ``strategy``, ``scheme``, ``probe``,
         ``prompt``, ``temperature``; for ratings the key columns).
     exclude_own : bool or mapping
@@ -613,13 +596,13 @@ def aggregate(
         Preferences: one row per pair, the candidates in alphabetical order and ``order_known`` False, so that measures
         of order refuse them; ``choice`` in that frame; ``status`` (``ok``; for an invalid verdict the status of its
         invalid call, or ``missing partner``); ``tie_kind`` (``native``: the judge said tie; ``disagreement``: the rule
-        made it; empty: no tie); ``n_calls``, the calls found, through every aggregation. Carried along: ``gold`` and
+        made it; empty: not a tie); ``n_calls``, the calls found, through every aggregation. Carried along: ``gold`` and
         ``better``; attributes ``<name>_first`` and ``<name>_second``, exchanged with the candidates; ``cost`` and
-        ``latency``, added up; any other column that has one value within each pair. Left behind: ``strength``,
+        ``latency``, summed; any other column that has one value within each pair. Dropped: ``strength``,
         ``rationale`` and columns that vary within a pair.
 
-        Ratings: one row per thing rated, with ``status`` and ``n_calls``; ``sd``, ``runs`` and ``rationale`` are left
-        behind.
+        Ratings: one row per rated response, with ``status`` and ``n_calls``; ``sd``, ``runs`` and ``rationale`` are
+        dropped.
 
     Raises
     ------
@@ -630,8 +613,8 @@ def aggregate(
 
     Notes
     -----
-    A native tie: under ``swap``, ``net`` and a callable no vote took a side; under ``majority`` the tie itself won. A
-    tie among votes that were aggregated before is native only if it was native there.
+    A tie is native if no vote took a side (``swap``, ``net``, a callable) or if the tie itself won (``majority``). A
+    tie among votes that were already aggregated is native only if it was native there.
 
     Examples
     --------
@@ -643,7 +626,7 @@ def aggregate(
     0     g    1     x      y    tie  disagreement        2
     1     g    2     x      y  first                      2
 
-    A tie only where no call took a side, a verdict where one call did and none objected:
+    A tie only if no call took a side; a verdict if one call did and no call disagreed:
 
     >>> lenient = lambda n_u, n_v, n_tie, n_missing: "tie" if min(n_u, n_v) or not n_u + n_v else "u" if n_u else "v"
     >>> aggregate(calls, lenient)["choice"].tolist()
@@ -665,15 +648,17 @@ def aggregate(
     axes = list(dict.fromkeys(names(over)))
     counted(data, [*groups, *axes], kind)
     if not axes:
-        raise DesignError("over= is empty. Name what the calls differ in: 'order', 'replicate', 'judge' or a column.")
+        raise DesignError(
+            "over= is empty. Name what distinguishes the calls: 'order', 'replicate', 'judge' or a column."
+        )
     table = to_table(calls if kind == "preferences" else as_scores(data).to_native())
     if not len(table):
-        raise SchemaError(f"There is nothing to aggregate: the {kind} frame has no rows.")
+        raise SchemaError(f"The {kind} frame has no rows to aggregate. Give at least one call.")
     if kind == "ratings":
         if callable(how):
             allowed = ", ".join(map(repr, SUMMARIES))
             raise DesignError(f"A callable rule is for preferences. Allowed for ratings: {allowed}.")
         return to_native(aggregate_scores(table, how, axes, groups, missing, exclude_own, trim), calls)
     if exclude_own is not False:
-        raise DesignError("exclude_own= is for ratings: in preferences both candidates are somebody's own or not.")
+        raise DesignError("exclude_own= is for ratings only. Leave it out for preferences.")
     return to_native(aggregate_pairs(table, how, axes, groups, missing), calls)

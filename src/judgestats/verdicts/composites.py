@@ -19,6 +19,7 @@ from judgestats.verdicts.aggregation import (
     constant,
     first_status,
     group_calls,
+    in_order,
     refuse_repeats,
     row_counts,
     to_native,
@@ -27,7 +28,7 @@ from judgestats.verdicts.aggregation import (
 
 Missing = Literal["drop", "renormalise", "refuse"]
 MISSING: tuple[Missing, ...] = ("drop", "renormalise", "refuse")
-#: Criteria that hold a whole, and are no part of it where there are others.
+#: Criteria that are overall scores, not parts of one where there are other criteria.
 WHOLES = ("final", "overall")
 #: Columns of a rating that a composite does not have.
 _OF_THE_CALL = ("criterion", "score", "mean", "sd", "status", "rationale", "n", "n_calls", "n_criteria")
@@ -42,7 +43,7 @@ class Plan:
     table : pandas.DataFrame
         A row a criterion: ``criterion``, ``weight`` and the columns of `keys`.
     keys : list of str
-        What the weights depend on: nothing, or columns of the ratings (``judge``, ``item``).
+        Columns of the ratings that the weights depend on (``judge``, ``item``), if any.
     codes : Codes
         Rows of `table`, numbered by `keys`.
     """
@@ -87,7 +88,7 @@ def composite(
         The parts. By default all criteria but ``final`` and ``overall``, which hold a whole, and those too where they
         have a weight, or where there is nothing else.
     by : str or sequence of str
-        Columns that tell scores apart, besides the key columns of ratings.
+        Columns that distinguish scores, besides the key columns of ratings.
 
     Returns
     -------
@@ -138,142 +139,24 @@ def composite(
     if kind_of(table.columns) != "ratings" or "criterion" not in table.columns:
         raise SchemaError(f"composite() needs ratings with a column 'criterion'. Columns: {', '.join(table.columns)}.")
     if not len(table):
-        raise SchemaError("There is nothing to put together: the ratings frame has no rows.")
+        raise SchemaError("The ratings frame has no rows to combine. Give at least one score.")
     apart = grouping(by, table.columns)
     if wrong := [c for c in names(apart) if c in _OF_THE_CALL]:
-        raise DesignError(f"by={wrong[0]!r} is put together, or is an answer: it cannot tell composites apart.")
+        raise DesignError(
+            f"by={wrong[0]!r} is combined, or is an answer, so it cannot distinguish composites. Name another column."
+        )
     score_counts(nw.from_native(table), "score" if "score" in table.columns else "mean", names(apart))
     unit = [c for c in dict.fromkeys([*key_columns("ratings", table.columns), *apart]) if c != "criterion"]
     groups = group_calls(table, unit, ["criterion"], apart)
+    codes = groups.codes
     refuse_repeats(table, groups, [column_codes(table["criterion"])], ["criterion"])
     parts = _parts(table, weights, criteria)
     asked = [c for c in table.columns if c in unit and c not in ("system", "item", "replicate", "domain", "tier")]
     plan = _plan(table[parts], weights, asked, unit, criteria)
-    return to_native(_put_together(table, groups.codes, parts, plan, name, missing, unit), ratings)
-
-
-def _parts(table: pd.DataFrame, weights: Any, criteria: Sequence[str] | None) -> NDArray[np.bool_]:
-    """Rows whose criterion is a part."""
-    label = table["criterion"]
-    known = list(pd.unique(label))
-    if criteria is not None:
-        wanted = list(dict.fromkeys(names(criteria)))
-        if not wanted:
-            raise DesignError("criteria= is empty. Name the criteria that make the composite, or leave it out.")
-        _refuse_unknown(wanted, known, "criteria")
-    else:
-        named = [] if weights is None else _named(weights)
-        wanted = [c for c in known if c not in WHOLES or c in named] or known
-    return np.asarray(label.isin(wanted), dtype=bool)
-
-
-def _named(weights: Any) -> list[Any]:
-    table = _weight_table(weights)
-    return list(pd.unique(table["criterion"].astype(object)))
-
-
-def _refuse_unknown(wanted: Sequence[Any], known: Sequence[Any], argument: str) -> None:
-    unknown = [f"{c!r} is no criterion of the ratings.{suggestion(str(c), known)}" for c in wanted if c not in known]
-    if unknown:
-        listed = ", ".join(sorted(map(str, known)))
-        raise DesignError(f"{argument}=: {' '.join(unknown)} Criteria: {listed}.")
-
-
-def _weight_table(weights: Any) -> pd.DataFrame:
-    if isinstance(weights, Mapping):
-        return pd.DataFrame({"criterion": list(weights), "weight": list(weights.values())})
-    try:
-        table = to_table(weights)
-    except TypeError:
-        got = type(weights).__name__
-        raise SchemaError(
-            f"weights= is a mapping of criterion to weight, or a frame with criterion and weight; got {got}."
-        ) from None
-    if lacking := [c for c in ("criterion", "weight") if c not in table.columns]:
-        hints = "".join(suggestion(c, table.columns) for c in lacking)
-        raise SchemaError(f"weights= lacks {', '.join(lacking)}. Columns: {', '.join(table.columns)}.{hints}")
-    return table
-
-
-def _plan(parts: pd.DataFrame, weights: Any, asked: list[str], unit: list[str], criteria: Sequence[str] | None) -> Plan:
-    if weights is None:
-        first = codes_of(parts, [*asked, "criterion"]).first
-        table = parts[[*asked, "criterion"]].iloc[first].reset_index(drop=True).assign(weight=1.0)
-        if criteria is not None:  # all of them, wherever
-            table = pd.DataFrame({"criterion": list(dict.fromkeys(names(criteria))), "weight": 1.0})
-        keys = [c for c in asked if c in table.columns]
-        return Plan(table, keys, codes_of(table, keys))
-    table = _weight_table(weights)
-    known = list(pd.unique(parts["criterion"].astype(object)))
-    keys = [c for c in unit if c in table.columns]
-    if criteria is not None:
-        table = table[table["criterion"].isin(names(criteria))]
-    if not keys:  # a criterion of one item's rubric that nobody scored is missing, not unknown
-        _refuse_unknown(list(pd.unique(table["criterion"].astype(object))), known, "weights")
-    table = table[[*keys, "criterion", "weight"]].reset_index(drop=True)
-    table["weight"] = pd.to_numeric(table["weight"], errors="coerce").astype(float)
-    plan = Plan(table, keys, codes_of(table, keys))
-    _refuse_weights(plan)
-    return plan
-
-
-def _refuse_weights(plan: Plan) -> None:
-    weight = plan.weight
-    wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if wrong.any():
-        where = _place(plan.table, int(np.flatnonzero(wrong)[0]), [*plan.keys, "criterion"])
-        raise DesignError(f"A weight is missing, negative or no number ({where}). Allowed: 0 and above.")
-    twice = plan.table.duplicated([*plan.keys, "criterion"]).to_numpy()
-    if twice.any():
-        where = _place(plan.table, int(np.flatnonzero(twice)[0]), [*plan.keys, "criterion"])
-        raise DesignError(
-            f"weights= has several weights of one criterion ({where}). Columns of the ratings that could tell them "
-            "apart must have the same name in both."
-        )
-    total = np.bincount(plan.codes.code, weights=weight, minlength=plan.codes.size)
-    if (total == 0).any() or not total.size:
-        row = plan.codes.first[np.flatnonzero(total == 0)[0]] if total.size else -1
-        where = f" of {_place(plan.table, int(row), plan.keys)}" if plan.keys and total.size else ""
-        raise DesignError(f"The weights{where} are all 0, or there are none: nothing would count.")
-
-
-def _place(table: pd.DataFrame, row: int, columns: Sequence[str]) -> str:
-    return ", ".join(f"{c}={table[c].iloc[row]}" for c in columns)
-
-
-def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> NDArray[np.int64]:
-    """Row of `plan` with the same values as each row of `table`, -1 for none."""
-    theirs, ours, known = [], [], np.ones(len(table), dtype=bool)
-    for name in keys:
-        (code, labels), (its_code, its_labels) = _text_codes(plan[name]), _text_codes(table[name])
-        place = labels.get_indexer(its_labels)[its_code]
-        known &= place >= 0
-        theirs.append((code, len(labels)))
-        ours.append((np.maximum(place, 0), len(labels)))
-    found = pd.Index(joint(theirs, len(plan))[0]).get_indexer(pd.Index(joint(ours, len(table))[0]))
-    return np.where(known, found, -1).astype(np.int64)
-
-
-def _text_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int64], pd.Index[Any]]:
-    """Code of each value and the labels as text, so that item 7 and 7.0 are item '7'; missing values are one label."""
-    code, labels = pd.factorize(values, use_na_sentinel=False)
-    number, text = pd.factorize(as_text(pd.Series(labels)).fillna("\0missing").astype(object))
-    return number[code], pd.Index(text)
-
-
-def _put_together(
-    table: pd.DataFrame,
-    codes: Codes,
-    parts: NDArray[np.bool_],
-    plan: Plan,
-    name: str,
-    missing: Missing,
-    unit: list[str],
-) -> pd.DataFrame:
     score = "score" if "score" in table.columns else "mean"
     number = pd.to_numeric(table[score], errors="coerce")
     if (text := number.isna() & table[score].notna()).any():
-        raise SchemaError(f"{score!r} is no number: {table.loc[text, score].iloc[0]!r} in {text.sum():,} rows.")
+        raise SchemaError(f"{score!r} is not a number: {table.loc[text, score].iloc[0]!r} in {text.sum():,} rows.")
     value = number.to_numpy(dtype=float, na_value=np.nan)
     refuse_infinite(score, int(np.isinf(value).sum()))
     weight = _row_weights(table, parts, plan)
@@ -290,11 +173,112 @@ def _put_together(
     result["status"] = np.where(short, status, "ok")
     counts = row_counts(table, codes)
     result = result.assign(criterion=name, n_criteria=present.astype(np.int64))
-    return _in_order(result if counts is None else result.assign(**{COUNTS: counts}))
+    result = result if counts is None else result.assign(**{COUNTS: counts})
+    return to_native(in_order(result, RATINGS, ["n_criteria"], key_columns("ratings", result.columns)), ratings)
+
+
+def _parts(table: pd.DataFrame, weights: Any, criteria: Sequence[str] | None) -> NDArray[np.bool_]:
+    """Rows whose criterion is part of the composite."""
+    label = table["criterion"]
+    known = list(pd.unique(label))
+    if criteria is not None:
+        wanted = list(dict.fromkeys(names(criteria)))
+        if not wanted:
+            raise DesignError("criteria= is empty. Name the criteria that make the composite, or leave it out.")
+        _refuse_unknown(wanted, known, "criteria")
+    else:
+        named = [] if weights is None else list(pd.unique(_weight_table(weights)["criterion"].astype(object)))
+        wanted = [c for c in known if c not in WHOLES or c in named] or known
+    return np.asarray(label.isin(wanted), dtype=bool)
+
+
+def _refuse_unknown(wanted: Sequence[Any], known: Sequence[Any], argument: str) -> None:
+    unknown = [f"{c!r} is not a criterion of the ratings.{suggestion(str(c), known)}" for c in wanted if c not in known]
+    if unknown:
+        listed = ", ".join(sorted(map(str, known)))
+        raise DesignError(f"{argument}=: {' '.join(unknown)} Criteria: {listed}.")
+
+
+def _weight_table(weights: Any) -> pd.DataFrame:
+    if isinstance(weights, Mapping):
+        return pd.DataFrame({"criterion": list(weights), "weight": list(weights.values())})
+    try:
+        table = to_table(weights)
+    except TypeError:
+        got = type(weights).__name__
+        raise SchemaError(
+            f"weights= is a {got}. Give a mapping of criterion to weight, or a frame with criterion and weight."
+        ) from None
+    if lacking := [c for c in ("criterion", "weight") if c not in table.columns]:
+        hints = "".join(suggestion(c, table.columns) for c in lacking)
+        raise SchemaError(f"weights= lacks {', '.join(lacking)}. Columns: {', '.join(table.columns)}.{hints}")
+    return table
+
+
+def _plan(parts: pd.DataFrame, weights: Any, asked: list[str], unit: list[str], criteria: Sequence[str] | None) -> Plan:
+    if weights is None:
+        first = codes_of(parts, [*asked, "criterion"]).first
+        table = parts[[*asked, "criterion"]].iloc[first].reset_index(drop=True).assign(weight=1.0)
+        if criteria is not None:  # the same for all judges and items
+            table = pd.DataFrame({"criterion": list(dict.fromkeys(names(criteria))), "weight": 1.0})
+        keys = [c for c in asked if c in table.columns]
+        return Plan(table, keys, codes_of(table, keys))
+    table = _weight_table(weights)
+    known = list(pd.unique(parts["criterion"].astype(object)))
+    keys = [c for c in unit if c in table.columns]
+    if criteria is not None:
+        table = table[table["criterion"].isin(names(criteria))]
+    if not keys:  # a criterion of one item's rubric that nobody scored is missing, not unknown
+        _refuse_unknown(list(pd.unique(table["criterion"].astype(object))), known, "weights")
+    table = table[[*keys, "criterion", "weight"]].reset_index(drop=True)
+    table["weight"] = pd.to_numeric(table["weight"], errors="coerce").astype(float)
+    plan = Plan(table, keys, codes_of(table, keys))
+    weight = plan.weight
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if wrong.any():
+        where = _place(plan.table, int(np.flatnonzero(wrong)[0]), [*plan.keys, "criterion"])
+        raise DesignError(f"A weight is missing, negative or not a number ({where}). Allowed: 0 and above.")
+    twice = plan.table.duplicated([*plan.keys, "criterion"]).to_numpy()
+    if twice.any():
+        where = _place(plan.table, int(np.flatnonzero(twice)[0]), [*plan.keys, "criterion"])
+        raise DesignError(
+            f"weights= has several weights of one criterion ({where}). Columns of the ratings that distinguish "
+            "them must have the same name in both."
+        )
+    total = np.bincount(plan.codes.code, weights=weight, minlength=plan.codes.size)
+    if (total == 0).any() or not total.size:
+        row = plan.codes.first[np.flatnonzero(total == 0)[0]] if total.size else -1
+        where = f" of {_place(plan.table, int(row), plan.keys)}" if plan.keys and total.size else ""
+        raise DesignError(f"The weights{where} are all 0, or there are none. Give at least one weight above 0.")
+    return plan
+
+
+def _place(table: pd.DataFrame, row: int, columns: Sequence[str]) -> str:
+    return ", ".join(f"{c}={table[c].iloc[row]}" for c in columns)
+
+
+def _rows_of(plan: pd.DataFrame, table: pd.DataFrame, keys: Sequence[str]) -> NDArray[np.int64]:
+    """Row of `plan` with the same values as each row of `table`, -1 for none."""
+    plan_codes, table_codes, known = [], [], np.ones(len(table), dtype=bool)
+    for name in keys:
+        (code, labels), (its_code, its_labels) = _text_codes(plan[name]), _text_codes(table[name])
+        place = labels.get_indexer(its_labels)[its_code]
+        known &= place >= 0
+        plan_codes.append((code, len(labels)))
+        table_codes.append((np.maximum(place, 0), len(labels)))
+    found = pd.Index(joint(plan_codes, len(plan))[0]).get_indexer(pd.Index(joint(table_codes, len(table))[0]))
+    return np.where(known, found, -1).astype(np.int64)
+
+
+def _text_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int64], pd.Index[Any]]:
+    """Code of each value and the labels as text, so that item 7 and 7.0 are item '7'; missing values are one label."""
+    code, labels = pd.factorize(values, use_na_sentinel=False)
+    number, text = pd.factorize(as_text(pd.Series(labels)).fillna("\0missing").astype(object))
+    return number[code], pd.Index(text)
 
 
 def _row_weights(table: pd.DataFrame, parts: NDArray[np.bool_], plan: Plan) -> NDArray[np.float64]:
-    """Weight of each row, 0 for what is no part."""
+    """Weight of each row, 0 for rows that are not part of the composite."""
     place = np.full(len(table), -1)
     place[parts] = _rows_of(plan.table, table[parts], [*plan.keys, "criterion"])
     without = parts & (place < 0)
@@ -312,36 +296,29 @@ def _row_weights(table: pd.DataFrame, parts: NDArray[np.bool_], plan: Plan) -> N
 def _short(
     table: pd.DataFrame, codes: Codes, present: NDArray[np.int64], plan: Plan, missing: Missing, unit: list[str]
 ) -> NDArray[np.bool_]:
-    """(G,) things rated that get no score, with `present` of their criteria."""
+    """(G,) rated responses that get no score, with `present` of their criteria."""
     short = present < _expected(table.iloc[codes.first], plan)
     if missing == "refuse" and short.any():
         where = _place(table, int(codes.first[np.flatnonzero(short)[0]]), unit)
         raise DesignError(
-            f"{int(short.sum()):,} of {codes.size:,} things rated lack a criterion (first: {where}). "
-            "missing='renormalise' takes those they have, missing='drop' sets them aside."
+            f"{int(short.sum()):,} of {codes.size:,} responses lack a criterion (first: {where}). "
+            "missing='renormalise' uses the criteria present, missing='drop' excludes the response."
         )
     if missing == "renormalise":
         return np.asarray(present == 0)
     if short.all() and present.any():
         raise DesignError(
-            "Nothing rated has all its criteria. If rubrics differ between items, pass weights= as a frame with "
-            "'item', 'criterion' and 'weight'; or take the criteria there are, with missing='renormalise'."
+            "No response has all its criteria. If rubrics differ between items, pass weights= as a frame with "
+            "'item', 'criterion' and 'weight'; or use the criteria present, with missing='renormalise'."
         )
     return np.asarray(short)
 
 
 def _expected(things: pd.DataFrame, plan: Plan) -> NDArray[np.int64]:
-    """(G,) how many criteria count for each thing rated; none, where the plan does not know it."""
+    """(G,) number of criteria that count for each response, at least 1."""
     counts = np.bincount(plan.codes.code[plan.weight > 0], minlength=plan.codes.size)
     if not plan.keys:
         return np.full(len(things), int(counts.sum()))
     row = _rows_of(plan.table.iloc[plan.codes.first], things, plan.keys)
-    expected: NDArray[np.int64] = np.maximum(np.append(counts, 0)[row], 1)  # at least one, where the plan is silent
+    expected: NDArray[np.int64] = np.maximum(np.append(counts, 0)[row], 1)  # 1 where the plan has no row for it
     return expected
-
-
-def _in_order(result: pd.DataFrame) -> pd.DataFrame:
-    ours = [c.name for c in RATINGS if c.name in result.columns]
-    rest = [c for c in result.columns if c not in ours and c != "n_criteria"]
-    keys = key_columns("ratings", result.columns)
-    return result[[*ours, *rest, "n_criteria"]].sort_values(keys, kind="stable", ignore_index=True)

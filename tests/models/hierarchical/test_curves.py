@@ -12,7 +12,7 @@ from scipy.special import expit
 import judgestats as js
 from judgestats.errors import DesignError, SchemaError
 from judgestats.models.bias_models.ties import tie_model
-from judgestats.published import paper_dark_current
+from judgestats.published import paper_tables
 
 pytest.importorskip("pymc")
 
@@ -43,7 +43,7 @@ def pick(table, term, **where):
 
 @pytest.fixture(scope="module")
 def published():
-    return curves.psychometric(paper_dark_current.criterion_counts(), by="prompt", baseline="base", **FEW)
+    return curves.psychometric(paper_tables.criterion_counts(), by="prompt", baseline="base", **FEW)
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def brute(calls, lapse):
 
 
 def test_the_published_tally_is_read_as_it_is():
-    data = ladder(paper_dark_current.criterion_counts(), "prompt", None, "base")
+    data = ladder(paper_tables.criterion_counts(), "prompt", None, "base")
     assert data.folded
     assert data.counts.sum() == 480
     base = data.condition == 0
@@ -190,7 +190,7 @@ def test_the_published_tally_is_read_as_it_is():
 
 
 def test_target_sensitivity_tally_and_judges_who_never_tie():
-    data = ladder(paper_dark_current.ladder_counts(), None, None, None)
+    data = ladder(paper_tables.ladder_counts(), None, None, None)
     assert data.counts.sum() == 4 * 120
     assert data.random[data.judges.index("Llama8B")].tolist() == [0.5, 0, 0.5]
     assert data.random[data.judges.index("Qwen32B")].tolist() == [1 / 3] * 3
@@ -300,7 +300,7 @@ def test_flags_of_a_threshold(low, high, flag):
 )
 def test_bad_tables(change, error, message):
     with pytest.raises(error, match=message):
-        curves.psychometric(change(paper_dark_current.criterion_counts()), **FEW)
+        curves.psychometric(change(paper_tables.criterion_counts()), **FEW)
 
 
 @pytest.mark.parametrize(
@@ -315,4 +315,4 @@ def test_bad_tables(change, error, message):
 )
 def test_bad_options(options, message):
     with pytest.raises(DesignError, match=message):
-        curves.psychometric(paper_dark_current.criterion_counts(), **options, **FEW)
+        curves.psychometric(paper_tables.criterion_counts(), **options, **FEW)

@@ -28,7 +28,7 @@ from judgestats.models.hierarchical.rankings import (
     strategies,
 )
 from judgestats.published import load
-from judgestats.published.paper_debiasing import MT_BENCH, correct, pairs_scored
+from measured.debiasing_tables import MT_BENCH, correct, pairs_scored
 
 FEW = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
 

@@ -26,7 +26,7 @@ from judgestats.models.hierarchical.crossed import (
 from judgestats.models.hierarchical.severities import panel as laid_out
 from judgestats.models.hierarchical.severities import severity
 from judgestats.published import load
-from judgestats.published.paper_merchant_risk import MODELS, panel, scores
+from judgestats.published.paper_tables import MODELS, panel, scores
 
 
 @pytest.fixture(scope="module")

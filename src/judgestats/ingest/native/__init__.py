@@ -1,1 +1,1 @@
-"""Readers of the formats that tools write by themselves, one module each."""
+"""Readers of the log formats of tools, one module each."""

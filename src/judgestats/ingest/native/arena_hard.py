@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -20,31 +21,14 @@ LEVELS = {
 }  # fmt: skip
 
 
-def matches_v01(record: Mapping[str, Any]) -> str:
-    """Recognise a record of Arena-Hard 0.1."""
-    if has(record, "question_id", "model", "judge", "games") and isinstance(record["games"], list):
-        return "records have question_id, model, judge and games"
+def _matches(record: Mapping[str, Any], item: str) -> str:
+    """Recognise a record by its fields, of which `item` depends on the version."""
+    if has(record, item, "model", "judge", "games") and isinstance(record["games"], list):
+        return f"records have {item}, model, judge and games"
     return ""
 
 
-def matches_v2(record: Mapping[str, Any]) -> str:
-    """Recognise a record of Arena-Hard 2.0."""
-    if has(record, "uid", "model", "judge", "games") and isinstance(record["games"], list):
-        return "records have uid, model, judge and games"
-    return ""
-
-
-def read_v01(log: Log, baseline: str | Mapping[str, str] = "baseline") -> pd.DataFrame:
-    """Read Arena-Hard 0.1; see :func:`_read`."""
-    return _read(log, "question_id", baseline)
-
-
-def read_v2(log: Log, baseline: str | Mapping[str, str] = "baseline") -> pd.DataFrame:
-    """Read Arena-Hard 2.0, whose ``category`` becomes ``task``; see :func:`_read`."""
-    return _read(log, "uid", baseline)
-
-
-def _read(log: Log, item: str, baseline: str | Mapping[str, str]) -> pd.DataFrame:
+def _read(log: Log, baseline: str | Mapping[str, str] = "baseline", *, item: str) -> pd.DataFrame:
     """Read the games: game 1 shows the baseline as A, game 2 shows the model as A.
 
     Scores are in position frame (A is what was shown first), so no verdict is flipped; the candidates are. A record
@@ -55,10 +39,10 @@ def _read(log: Log, item: str, baseline: str | Mapping[str, str]) -> pd.DataFram
     ----------
     log : Log
         The records.
-    item : str
-        Field with the id of the question.
     baseline : str or mapping
         Id of the baseline where the record does not name it; a mapping gives one by category.
+    item : str
+        Field with the id of the question: ``question_id`` in 0.1, ``uid`` in 2.0.
 
     Returns
     -------
@@ -121,8 +105,8 @@ V01 = Reader(
     both_orders="yes",
     order_known="yes",
     verdicts_in="position frame",
-    matches=matches_v01,
-    read=read_v01,
+    matches=partial(_matches, item="question_id"),
+    read=partial(_read, item="question_id"),
     options=_OPTIONS,
 )
 
@@ -134,7 +118,7 @@ V2 = Reader(
     both_orders="yes",
     order_known="yes",
     verdicts_in="position frame",
-    matches=matches_v2,
-    read=read_v2,
+    matches=partial(_matches, item="uid"),
+    read=partial(_read, item="uid"),
     options=_OPTIONS,
 )

@@ -67,7 +67,7 @@ def read(
     missing = [name for name, value in common.items() if value is None]
     if missing:
         raise SchemaError(
-            f"{log.path.name}: {' and '.join(missing)} cannot be told from the path "
+            f"{log.path.name}: {' and '.join(missing)} not found in the path "
             "(.../<subset>/evaluators/<judge>/<strategy>/result.json or "
             f"native_<subset>_<judge>_<strategy>_result.json). Pass {', '.join(f'{name}=...' for name in missing)}."
         )
@@ -138,7 +138,7 @@ def _rows(record: Mapping[str, Any], head: dict[str, Any], equal: str, log: Log,
 
 
 def _score(answer: Any) -> float:
-    """Score in [text, stop reason]; NaN where the text is no number."""
+    """Score in [text, stop reason]; NaN if the text is not a number."""
     text = answer[0] if isinstance(answer, list) and answer else answer
     try:
         return float(text)
@@ -149,7 +149,7 @@ def _score(answer: Any) -> float:
 READER = Reader(
     name="llmbar",
     frame="preferences",
-    about="LLMBar result.json; forced choice; equal scores of Rating strategies stand as a win (see equal_scores)",
+    about="LLMBar result.json; forced choice; equal scores of Rating strategies count as a win (see equal_scores)",
     example='[{"output_1": ..., "output_2": ..., "label": 1, "results": [{"swap = False": {"winner": "1"}, ...}]}]',
     both_orders="yes",
     order_known="yes",

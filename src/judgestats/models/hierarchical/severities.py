@@ -458,7 +458,7 @@ def severity(
 
     Examples
     --------
-    >>> from judgestats.published.paper_merchant_risk import panel, scores  # doctest: +SKIP
+    >>> from judgestats.published.paper_tables import panel, scores  # doctest: +SKIP
     >>> severity(scores(), reference=panel())  # doctest: +SKIP
     """
     confidence(conf_level)

@@ -1,6 +1,6 @@
 """Pictures of tidy estimates: each function takes a result, returns matplotlib axes, and computes nothing.
 
-They draw on a figure of their own, outside of pyplot's state, or on the axes given as ``ax=``; ``axes.figure`` is the
+They draw on a new figure, outside pyplot's state, or on the axes given as ``ax=``; ``axes.figure`` is the
 figure, to be saved or shown. May import what ``reporting`` may.
 """
 

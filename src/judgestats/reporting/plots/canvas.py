@@ -1,4 +1,4 @@
-"""What every picture shares: axes outside of pyplot, colours that colour-blind readers tell apart, labels that fit."""
+"""What all pictures share: axes outside pyplot, colours safe for colour-blind readers, labels that fit."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ from judgestats.errors import DesignError
 from judgestats.reporting.formatting import signed
 from judgestats.results import COLUMNS
 
-# ---- What every picture shares: axes outside of pyplot, colours that colour-blind readers tell apart, labels that fit
-
 #: Text, secondary text, grid and background lines.
 INK, MUTED, GRID, FAINT = "#1c2733", "#5f6b7a", "#dfe4ea", "#f1f3f6"
 #: Okabe and Ito's colours, without the yellow that vanishes on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D", "#8C6BB1")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "h")
-#: Size of labels and of what stands in cells, in points.
+#: Font size of labels and of text in cells, in points.
 TEXT, SMALL = 9.0, 7.5
-#: As many series as are labelled where they are; more get a legend.
+#: Up to this many series are labelled directly; more get a legend.
 DIRECT = 8
 
 
 def new_axes(ax: Any, width: float, height: float) -> Any:
-    """Return `ax`, or the axes of a new figure that knows nothing of pyplot.
+    """Return `ax`, or the axes of a new figure outside pyplot.
 
     Parameters
     ----------
@@ -94,7 +92,7 @@ def label_width(labels: Iterable[str]) -> float:
 
 
 def literal(text: object, *, lines: bool = False) -> str:
-    """Text as matplotlib shows it as it stands: no formula between dollar signs, no control characters.
+    """Escape text so that matplotlib shows it unchanged: no formula between dollar signs, no control characters.
 
     Parameters
     ----------
@@ -272,15 +270,15 @@ def is_dark(color: Any) -> bool:
     return 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
 
 
-# ---- Rows of an estimate frame as pictures need them: whose they are, which step, which one --------------------------
+# ---- Rows of a table of estimates: which judge, which step, which term -----------------------------------------------
 
-#: Columns before ``term`` that do not say whose a row is.
+#: Columns before ``term`` that are not part of the label of a row.
 _NOT_WHOSE = {"section", "vacuum_kind", "stimulus", "delta", "system", "item", "criterion", "own", *COLUMNS}
 _STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
 
 
 def require(frame: Any, *columns: str) -> None:
-    """Refuse what is no table of estimates with these columns.
+    """Raise unless `frame` is a table of estimates with these columns.
 
     Parameters
     ----------
@@ -380,7 +378,7 @@ def terms(frame: pd.DataFrame, *wanted: str, needed: bool = True) -> pd.DataFram
 
 
 def one_each(frame: pd.DataFrame, term: str) -> pd.DataFrame:
-    """One row a judge of a term that has one: index ``who``. Dark current is taken pooled over the kinds of vacuum."""
+    """One row per judge for a term, indexed by ``who``; for dark current, the row pooled over the kinds of vacuum."""
     here = terms(frame, term, needed=False)
     for column in ("vacuum_kind", "detail"):
         if term == "dark_current" and column in here.columns:
@@ -431,7 +429,7 @@ def chosen(frame: pd.DataFrame, wanted: Sequence[str], *columns: str, source: st
 
 
 def groups_of(table: pd.DataFrame, *skip: str) -> list[str]:
-    """Columns before ``term`` that tell groups apart, but for those of `skip`."""
+    """Grouping columns (those before ``term``), without those in `skip`."""
     columns = [str(c) for c in table.columns]
     return [c for c in columns[: columns.index("term")] if c not in skip]
 
@@ -449,7 +447,7 @@ def names_of(table: pd.DataFrame, *skip: str) -> pd.Series[Any]:
     Returns
     -------
     pandas.Series
-        ``all`` where nothing groups; a number bears the name of its column.
+        ``all`` without grouping columns; a number is prefixed with the name of its column.
 
     Examples
     --------
@@ -480,7 +478,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def one_row_each(table: pd.DataFrame, columns: Sequence[str]) -> None:
-    """Refuse rows that nothing drawn tells apart.
+    """Raise if two rows would be drawn in the same place.
 
     Raises
     ------
@@ -491,7 +489,7 @@ def one_row_each(table: pd.DataFrame, columns: Sequence[str]) -> None:
     if twice.any():
         first = " · ".join(map(str, table.loc[twice, list(columns)].iloc[0]))
         raise DesignError(
-            f"{int(twice.sum())} rows stand in one place with another (first: {first}). Draw one group at a time."
+            f"{int(twice.sum())} rows would be drawn on top of another (first: {first}). Draw one group at a time."
         )
 
 
@@ -510,7 +508,7 @@ def panels(
     across: int | None = None,
     sharey: bool = True,
 ) -> list[Any]:
-    """Axes side by side, of a figure of their own or as given.
+    """Axes side by side, of a new figure or as given.
 
     Parameters
     ----------
@@ -580,7 +578,7 @@ def limits(ax: Any, *values: Any, zero: bool = False, even: bool = False, bounds
     ax : matplotlib.axes.Axes
         Axes.
     *values : array_like
-        What is drawn; what is not finite is left out.
+        Values to show; non-finite ones are ignored.
     zero : bool
         Zero is shown.
     even : bool
@@ -607,7 +605,7 @@ def shares(ax: Any) -> None:
 
 
 def neutral(ax: Any, value: float = 0.0) -> None:
-    """Draw the line at which nothing is found."""
+    """Draw the line of no effect."""
     ax.axvline(value, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
 
 
@@ -623,7 +621,7 @@ def interval(ax: Any, height: float, low: float, high: float, color: str = INK, 
 
 
 def point(ax: Any, value: float, height: float, color: str, *, filled: bool = True, marker: str = "o") -> None:
-    """Draw an estimate, or say that there is none."""
+    """Draw an estimate, or "n/a" where it is missing."""
     if not np.isfinite(value):
         start, end = ax.get_xlim()
         ax.text(start + 0.015 * (end - start), height, "n/a", fontsize=SMALL, color=MUTED, va="center")
@@ -679,10 +677,10 @@ def with_interval(row: Any, decimals: int = 2) -> str:
     """A signed estimate with its interval, as text."""
     if not np.isfinite(row["estimate"]):
         return "n/a"
-    told = signed(row["estimate"], decimals)
+    estimate = signed(row["estimate"], decimals)
     if np.isnan(row["conf_low"]) or np.isnan(row["conf_high"]):
-        return told
-    return f"{told}  [{signed(row['conf_low'], decimals)}, {signed(row['conf_high'], decimals)}]"
+        return estimate
+    return f"{estimate}  [{signed(row['conf_low'], decimals)}, {signed(row['conf_high'], decimals)}]"
 
 
 def below(ax: Any, text: str, offset: float = -34.0) -> None:
@@ -701,7 +699,7 @@ def below(ax: Any, text: str, offset: float = -34.0) -> None:
     )
 
 
-# ---- Labels of points in a plane, placed where they meet neither points nor one another ------------------------------
+# ---- Labels of points in a plane, placed so that they overlap neither points nor each other --------------------------
 
 #: Steps from a point to its label, in inches, and which end of the label is there; the nearer places come first.
 _PLACES = [
@@ -746,7 +744,7 @@ def label_around(
     every : bool
         Write a label that has no free place where it overlaps least; False leaves it out.
     avoid : sequence of (x0, y0, x1, y1)
-        What else stands in the way, in data units.
+        Further boxes to keep free, in data units.
 
     Returns
     -------

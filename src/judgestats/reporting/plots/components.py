@@ -1,4 +1,4 @@
-"""Where the variance of scores comes from, and how many judges are enough."""
+"""Variance components of scores, and decision studies."""
 
 from __future__ import annotations
 
@@ -10,35 +10,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
+from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.bars import stack
-from judgestats.reporting.plots.canvas import (
-    INK,
-    MUTED,
-    NAME,
-    SMALL,
-    TEXT,
-    below,
-    chosen,
-    distinct,
-    grid,
-    groups_of,
-    headed,
-    height_of,
-    joined,
-    label_width,
-    legend,
-    legend_above,
-    literal,
-    named,
-    names_of,
-    new_axes,
-    one_row_each,
-    panels,
-    shortened,
-    style_of,
-)
 
-#: Component -> colour; interactions are lighter. Others take what is left.
+#: Component -> colour; interactions are lighter. Other components take `_OTHERS` in turn.
 COLORS = {
     "judge": "#D55E00",
     "system": "#0072B2",
@@ -75,7 +50,7 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     Returns
     -------
     matplotlib.axes.Axes
-        Shares below 0.055 have no number. Components that the design cannot tell, or that were set to 0, are named
+        Shares below 0.055 have no number. Components that are not identifiable, or were set to 0, are named
         below.
 
     Raises
@@ -90,30 +65,36 @@ def variance_components(components: pd.DataFrame, *, ax: Any = None, title: str 
     >>> [t.get_text() for t in variance_components(rows).texts]
     ['.100', '.500', '.400']
     """
-    known = distinct(components["term"].astype(str)) if "term" in getattr(components, "columns", ()) else []
-    here = chosen(components, known, "share", source="variance_components")
-    here = here.assign(_row=names_of(here), term=here["term"].astype(str))
+    known = canvas.distinct(components["term"].astype(str)) if "term" in getattr(components, "columns", ()) else []
+    here = canvas.chosen(components, known, "share", source="variance_components")
+    here = here.assign(_row=canvas.names_of(here), term=here["term"].astype(str))
     if not here["share"].notna().any():
-        raise DesignError("No component has a share to draw: the design cannot tell any of them.")
-    one_row_each(here, ["_row", "term"])
-    labels = distinct(here["_row"])
+        raise DesignError(
+            "No component has a share to draw: none is identifiable. Give ratings that cross the factors."
+        )
+    canvas.one_row_each(here, ["_row", "term"])
+    labels = canvas.distinct(here["_row"])
     wide = here.set_index(["_row", "term"])["share"].astype(float).unstack().reindex(index=labels, columns=known)
     others = iter(_OTHERS * len(known))
-    classes = {t: (literal(t.replace(":", " × ")), COLORS.get(t) or next(others)) for t in known}
+    classes = {t: (canvas.literal(t.replace(":", " × ")), COLORS.get(t) or next(others)) for t in known}
     used = [t for t in known if (wide[t] > 0).any()]
     lines = -(-len(used) // 5)
     columns = -(-len(used) // lines)
-    ax = new_axes(ax, 6.0 + label_width(shortened(labels, NAME)), height_of(len(labels), 0.38) + 0.18 * lines)
+    ax = canvas.new_axes(
+        ax,
+        6.0 + canvas.label_width(canvas.shortened(labels, canvas.NAME)),
+        canvas.height_of(len(labels), 0.38) + 0.18 * lines,
+    )
     shown = stack(ax, wide, classes)
-    legend_above(ax, [Patch(color=color, label=label) for label, color in shown.values()], columns)
-    named(ax, "share of the variance", title=title, pad=10 + 15 * lines)
-    told = wide[wide.notna().any(axis=1)]
-    untold = [t.replace(":", " × ") for t in known if told[t].isna().any()]
-    nothing = [t.replace(":", " × ") for t in known if t not in used and told[t].notna().all()]
-    remarks = [f"0: {', '.join(nothing)}"] if nothing else []
-    remarks += [f"not told by every design: {', '.join(untold)}"] if untold else []
+    canvas.legend_above(ax, [Patch(color=color, label=label) for label, color in shown.values()], columns)
+    canvas.named(ax, "share of the variance", title=title, pad=10 + 15 * lines)
+    estimated = wide[wide.notna().any(axis=1)]
+    unknown = [t.replace(":", " × ") for t in known if estimated[t].isna().any()]
+    zero = [t.replace(":", " × ") for t in known if t not in used and estimated[t].notna().all()]
+    remarks = [f"0: {', '.join(zero)}"] if zero else []
+    remarks += [f"not identifiable in every design: {', '.join(unknown)}"] if unknown else []
     if remarks:
-        below(ax, "\n".join(remarks))
+        canvas.below(ax, "\n".join(remarks))
     return ax
 
 
@@ -136,7 +117,7 @@ def decision_study(
     Returns
     -------
     list of matplotlib.axes.Axes
-        The smallest numbers that are enough are ringed, where they are drawn, and written into the legend. Where
+        The smallest numbers that reach the target are ringed, where they are drawn, and given in the legend. Where
         judges do not vary, the first facet that does is along the axis.
 
     Raises
@@ -151,7 +132,7 @@ def decision_study(
     >>> [axes.get_xlabel() for axes in decision_study(rows)]
     ['number of judges']
     """
-    here = chosen(study, list(_TERMS), source="decision_study")
+    here = canvas.chosen(study, list(_TERMS), source="decision_study")
     facets = [f for f in FACETS if f in here.columns]
     along = next((f for f in facets if here[f].nunique() > 1), facets[0] if facets else None)
     if along is None:
@@ -159,35 +140,36 @@ def decision_study(
             "The study has no column of numbers (judges, items, runs). Give a result of decision_study()."
         )
     rest = [f for f in facets if f != along and here[f].nunique() > 1]
-    study = study.assign(_line=joined(_counted(study, rest), [*groups_of(study), *rest]))
+    study = study.assign(_line=canvas.joined(_counted(study, rest), [*canvas.groups_of(study), *rest]))
     here = study.loc[here.index]
-    terms, lines = [t for t in _TERMS if t in set(here["term"])], distinct(here["_line"])
-    axes = panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
+    terms, lines = [t for t in _TERMS if t in set(here["term"])], canvas.distinct(here["_line"])
+    axes = canvas.panels(ax, terms, [], wide=[3.4] * len(terms), each=0.34)
     if ax is None:
         axes[0].figure.set_size_inches(1.2 + 3.5 * len(terms) + (2.0 if len(lines) > 1 else 0.8), 3.9)
     for panel, term in zip(axes, terms, strict=True):
-        grid(panel)
-        panel.axhline(target_reliability, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        canvas.grid(panel)
+        panel.axhline(target_reliability, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
         for i, line in enumerate(lines):
             _curve(panel, here[(here["term"] == term) & (here["_line"] == line)], along, i)
             _ring(panel, _enough(study, term, along, line), here, term, line, along)
         panel.set(ylim=(-0.02, 1.03))
-        panel.set_xticks(_ticks(here[along].to_numpy(float)))
-        panel.set_title(_TERMS[term], fontsize=TEXT, color=INK, loc="left")
-        named(panel, f"number of {along}", "reliability" if panel is axes[0] else "")
-        panel.set_title(_TERMS[term], fontsize=TEXT, color=INK, loc="left")
+        values = here[along].to_numpy(float)
+        found = np.unique(values[np.isfinite(values)])
+        panel.set_xticks(found if found.size <= 10 else found[:: -(-found.size // 8)])
+        canvas.named(panel, f"number of {along}", "reliability" if panel is axes[0] else "")
+        panel.set_title(_TERMS[term], fontsize=canvas.TEXT, color=canvas.INK, loc="left")
     end = axes[0].get_xlim()[1]
     axes[0].text(
         end,
         target_reliability - 0.015,
         f"wanted: {target_reliability:g}",
-        fontsize=SMALL,
-        color=MUTED,
+        fontsize=canvas.SMALL,
+        color=canvas.MUTED,
         va="top",
         ha="right",
     )
     _legend(axes[-1], study, terms, lines, along)
-    headed(axes if len(axes) > 1 else [*axes, axes[0]], title)
+    canvas.headed(axes if len(axes) > 1 else [*axes, axes[0]], title)
     return axes
 
 
@@ -195,14 +177,9 @@ def _counted(study: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     return study.assign(**{c: study[c].astype(float) for c in columns})
 
 
-def _ticks(values: Any) -> Any:
-    found = np.unique(values[np.isfinite(values)])
-    return found if found.size <= 10 else found[:: -(-found.size // 8)]
-
-
 def _curve(ax: Any, table: pd.DataFrame, along: str, index: int) -> None:
     table = table.dropna(subset=["estimate"]).sort_values(along)
-    style = style_of(index)
+    style = canvas.style_of(index)
     ax.plot(table[along], table["estimate"], linewidth=1.5, markersize=4.5, markeredgecolor="white", zorder=3, **style)
 
 
@@ -221,7 +198,7 @@ def _ring(ax: Any, enough: float, here: pd.DataFrame, term: str, line: str, alon
             marker="o",
             markersize=11,
             markerfacecolor="none",
-            markeredgecolor=INK,
+            markeredgecolor=canvas.INK,
             zorder=4,
             linestyle="none",
         )
@@ -233,12 +210,20 @@ def _legend(ax: Any, study: pd.DataFrame, terms: list[str], lines: list[str], al
     known = False
     for i, line in enumerate(lines):
         enough = [_enough(study, t, along, line) for t in terms]
-        told = " / ".join("—" if np.isnan(k) else "∞" if np.isinf(k) else f"{k:g}" for k in enough)
+        numbers = " / ".join("—" if np.isnan(k) else "∞" if np.isinf(k) else f"{k:g}" for k in enough)
         known = known or bool(np.isfinite(enough).any())
         name = "" if line == "all" else line
-        label = f"{name}: {told}" if name and not np.isnan(enough).all() else name or told
+        label = f"{name}: {numbers}" if name and not np.isnan(enough).all() else name or numbers
         keys.append(
-            Line2D([], [], linewidth=1.5, markersize=4.5, markeredgecolor="white", label=literal(label), **style_of(i))
+            Line2D(
+                [],
+                [],
+                linewidth=1.5,
+                markersize=4.5,
+                markeredgecolor="white",
+                label=canvas.literal(label),
+                **canvas.style_of(i),
+            )
         )
     if len(lines) > 1 or known:
-        legend(ax, keys, f"{along} that are enough:\n{' / '.join(terms)}" if known else "")
+        canvas.legend(ax, keys, f"{along} that are enough:\n{' / '.join(terms)}" if known else "")

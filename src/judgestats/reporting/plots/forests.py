@@ -15,45 +15,12 @@ from matplotlib.ticker import MaxNLocator
 
 from judgestats.errors import DesignError
 from judgestats.reporting.formatting import NEUTRAL, in_words
-from judgestats.reporting.plots.canvas import (
-    INK,
-    MUTED,
-    NAME,
-    PALETTE,
-    SMALL,
-    TEXT,
-    below,
-    beside,
-    chosen,
-    distinct,
-    grid,
-    headed,
-    height_of,
-    key,
-    label_width,
-    lanes,
-    legend_above,
-    limits,
-    literal,
-    named,
-    names_of,
-    neutral,
-    new_axes,
-    one_row_each,
-    order_of,
-    panels,
-    point,
-    require,
-    shortened,
-    terms,
-    whisker,
-    with_interval,
-)
+from judgestats.reporting.plots import canvas
 
 # ---- From before to after, a row a group: agreement that moves (consensus_illusion paper, Table 3), calibration
 
 #: A row whose shift is flagged.
-FLAGGED = PALETTE[1]
+FLAGGED = canvas.PALETTE[1]
 _LIMIT = re.compile(r"\|shift\| > ([\d.]+(?:e-?\d+)?)")
 
 
@@ -87,35 +54,35 @@ def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None =
     >>> [float(line.get_xdata()[0]) for line in agreement_shift(rows).lines if line.get_marker() == "o"]
     [0.7, 0.5]
     """
-    here = chosen(shifts, ["shift"], "conf_low", "conf_high", "flag", "before", "after", source="agreement_shift")
-    here = here.assign(_row=names_of(here))
-    one_row_each(here, ["_row"])
+    here = canvas.chosen(
+        shifts, ["shift"], "conf_low", "conf_high", "flag", "before", "after", source="agreement_shift"
+    )
+    here = here.assign(_row=canvas.names_of(here))
+    canvas.one_row_each(here, ["_row"])
     labels = list(here["_row"])
-    ax = new_axes(ax, 5.9 + label_width(shortened(labels, NAME)), height_of(len(labels), 0.3))
-    limits(ax, here[["before", "after"]], bounds=(-1, 1))
-    lanes(ax, labels)
+    ax = canvas.new_axes(
+        ax, 5.9 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), 0.3)
+    )
+    canvas.limits(ax, here[["before", "after"]], bounds=(-1, 1))
+    canvas.lanes(ax, labels)
     found = [_LIMIT.search(str(f)) for f in here["flag"]]
     for i, (row, marked) in enumerate(zip(here.to_dict("records"), found, strict=True)):
-        color = FLAGGED if marked else PALETTE[0]
-        _arm(ax, row["before"], row["after"], i, color)
-        beside(ax, i, with_interval(row), color=FLAGGED if marked else MUTED)
-    beside(ax, None, "shift")
-    keys: list[Any] = [key("before", MUTED, filled=False), key("after", MUTED)]
-    at = distinct(m.group(1) for m in found if m)
+        color = FLAGGED if marked else canvas.PALETTE[0]
+        before, after = row["before"], row["after"]
+        if np.isfinite([before, after]).all():
+            ax.plot([before, after], [i] * 2, color=color, linewidth=2.0, alpha=0.45, zorder=2)
+        if np.isfinite(before):
+            canvas.point(ax, before, i, color, filled=False)
+        if np.isfinite(after) or not np.isfinite(before):
+            canvas.point(ax, after, i, color)
+        canvas.beside(ax, i, canvas.with_interval(row), color=FLAGGED if marked else canvas.MUTED)
+    canvas.beside(ax, None, "shift")
+    keys: list[Any] = [canvas.key("before", canvas.MUTED, filled=False), canvas.key("after", canvas.MUTED)]
+    at = canvas.distinct(m.group(1) for m in found if m)
     keys += [Patch(color=FLAGGED, label=f"|shift| > {at[0]}" if len(at) == 1 else "flagged shift")] if at else []
-    legend_above(ax, keys, 3)
-    named(ax, "correlation of the judges", title=title, pad=24)
+    canvas.legend_above(ax, keys, 3)
+    canvas.named(ax, "correlation of the judges", title=title, pad=24)
     return ax
-
-
-def _arm(ax: Any, before: float, after: float, height: float, color: str) -> None:
-    """Two points and what joins them, hollow before and filled after."""
-    if np.isfinite([before, after]).all():
-        ax.plot([before, after], [height] * 2, color=color, linewidth=2.0, alpha=0.45, zorder=2)
-    if np.isfinite(before):
-        point(ax, before, height, color, filled=False)
-    if np.isfinite(after) or not np.isfinite(before):
-        point(ax, after, height, color)
 
 
 def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -150,26 +117,30 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     """
     ends = ("_before", "_after")
     wanted = [f"{t}{e}" for t in ("deviation", "rmse") for e in ends]
-    here = chosen(result, wanted, "judge", "conf_low", "conf_high", source="calibrate")
-    here = here.assign(_row=names_of(here))
-    one_row_each(here, ["_row", "term"])
-    labels = distinct(here["_row"])
-    axes = panels(ax, ["deviation", "RMSE"], labels, wide=[3.0, 2.6], each=0.42)
+    here = canvas.chosen(result, wanted, "judge", "conf_low", "conf_high", source="calibrate")
+    here = here.assign(_row=canvas.names_of(here))
+    canvas.one_row_each(here, ["_row", "term"])
+    labels = canvas.distinct(here["_row"])
+    axes = canvas.panels(ax, ["deviation", "RMSE"], labels, wide=[3.0, 2.6], each=0.42)
     for panel, what in zip(axes, ("deviation", "rmse"), strict=True):
         table = here[here["term"].isin([what + e for e in ends])]
         values = table[["estimate", "conf_low", "conf_high"]]
-        limits(panel, values, zero=True, even=what == "deviation", bounds=(-np.inf, np.inf))
+        canvas.limits(panel, values, zero=True, even=what == "deviation", bounds=(-np.inf, np.inf))
         if what == "rmse":
             panel.set_xlim(left=0)
-        neutral(panel)
-        lanes(panel, labels, first=panel is axes[0])
+        canvas.neutral(panel)
+        canvas.lanes(panel, labels, first=panel is axes[0])
         _pairs(panel, table, labels, [what + e for e in ends])
-    named(axes[0], "mean deviation from the reference")
-    named(axes[1], "RMSE")
-    legend_above(axes[0], [key("before", PALETTE[0], filled=False), key("after, held out", PALETTE[0])], 2)
+    canvas.named(axes[0], "mean deviation from the reference")
+    canvas.named(axes[1], "RMSE")
+    canvas.legend_above(
+        axes[0],
+        [canvas.key("before", canvas.PALETTE[0], filled=False), canvas.key("after, held out", canvas.PALETTE[0])],
+        2,
+    )
     if "flag" in here.columns and here["flag"].astype(str).str.contains("clusters").any():
-        below(axes[0], "fewer than 10 items: intervals are rough")
-    headed(axes, title)
+        canvas.below(axes[0], "fewer than 10 items: intervals are rough")
+    canvas.headed(axes, title)
     return axes
 
 
@@ -180,17 +151,17 @@ def _pairs(ax: Any, table: pd.DataFrame, labels: list[str], ends: list[str]) -> 
         at = [(e, i + shift) for e, shift in zip(ends, (-0.15, 0.15), strict=True) if e in here.index]
         values = [float(here.loc[e, "estimate"]) for e, _ in at]
         if len(at) == 2 and np.isfinite(values).all():
-            ax.plot(values, [h for _, h in at], color=MUTED, linewidth=0.9, alpha=0.8, zorder=2)
+            ax.plot(values, [h for _, h in at], color=canvas.MUTED, linewidth=0.9, alpha=0.8, zorder=2)
         if not np.isfinite(values).any():
-            point(ax, np.nan, i, MUTED)
+            canvas.point(ax, np.nan, i, canvas.MUTED)
             continue
         for end, height in at:
-            whisker(ax, here.loc[end], height, filled=end == ends[1])
+            canvas.whisker(ax, here.loc[end], height, filled=end == ends[1])
 
 
 # ---- Estimates with their intervals, a row a judge -------------------------------------------------------------------
 
-#: What tells the rows of a term apart as a panel of its own, and as a row of its own (with what stands before it).
+#: Columns whose values make separate panels of a term, and those that make separate rows (with the text before them).
 _FACETS = ("section", "vacuum_kind", "stimulus", "delta", "detail")
 _ROWS = {"system": " on ", "item": " · ", "criterion": " · "}
 
@@ -200,7 +171,7 @@ def forest(
 ) -> Any:
     """Draw estimates with their intervals, a row a judge, a panel a term.
 
-    Where that leaves several points that nothing tells apart, there is a panel for each section, step, kind of vacuum
+    Where several points would share a place, there is a panel for each section, step, kind of vacuum
     or other detail of a term, and a row for each system, item or criterion of a judge (``judge on system``).
 
     Parameters
@@ -231,12 +202,16 @@ def forest(
     >>> [t.get_text() for t in forest(rows).get_yticklabels()]
     ['a', 'b']
     """
-    require(estimates, "judge", "term", "estimate")
-    table = terms(estimates, *dict.fromkeys(estimates["term"]), needed=False)
+    canvas.require(estimates, "judge", "term", "estimate")
+    table = canvas.terms(estimates, *dict.fromkeys(estimates["term"]), needed=False)
     if table.empty:
         raise DesignError("There is no estimate to draw. Give at least one row.")
-    table = _told_apart(table)
-    rows = [label for judge in order_of(estimates) for label in dict.fromkeys(table.loc[table["who"] == judge, "row"])]
+    table = _rows_and_panels(table)
+    rows = [
+        label
+        for judge in canvas.order_of(estimates)
+        for label in dict.fromkeys(table.loc[table["who"] == judge, "row"])
+    ]
     texts = {
         (term, facet): (labels or {}).get(term, in_words(term)) + (f": {facet}" if facet else "")
         for term, here in table.groupby("term", sort=False)
@@ -247,14 +222,16 @@ def forest(
         here = table[(table["term"] == term) & (table["facet"] == facet)]
         _panel(panel, here, rows, str(term), first=i == 0)
         text = "\n".join(textwrap.wrap(text, 30)) if len(texts) > 1 else text
-        panel.set_title(literal(text, lines=True), fontsize=TEXT, color=INK, loc="left")
+        panel.set_title(canvas.literal(text, lines=True), fontsize=canvas.TEXT, color=canvas.INK, loc="left")
     if title:
-        panels[0].figure.suptitle(literal(title), fontsize=TEXT + 1.5, fontweight="bold", color=INK, x=0.01, ha="left")
+        panels[0].figure.suptitle(
+            canvas.literal(title), fontsize=canvas.TEXT + 1.5, fontweight="bold", color=canvas.INK, x=0.01, ha="left"
+        )
     return panels[0] if len(panels) == 1 else list(panels)
 
 
-def _told_apart(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the label of their line and the rest of the name of their panel, for each term."""
+def _rows_and_panels(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the label of each row, and the part of its panel's name after the term."""
     row, facet = table["who"].astype(object).copy(), pd.Series("", index=table.index, dtype=object)
     for _, here in table.groupby("term", sort=False):
         for column, between in _ROWS.items():
@@ -282,52 +259,51 @@ def _appended(texts: pd.Series[Any], values: pd.Series[Any], between: str) -> li
 def _panels(ax: Any, shown: list[str], judges: list[str]) -> list[Any]:
     if ax is None:
         height = 0.95 + max(0.26, 0.34 - 0.004 * len(judges)) * len(judges)
-        width = 0.3 + label_width(shortened(judges, 34)) + max(5.2, 2.35 * len(shown))
+        width = 0.3 + canvas.label_width(canvas.shortened(judges, 34)) + max(5.2, 2.35 * len(shown))
         figure = Figure(figsize=(width, height), layout="constrained")
-        return [new_axes(a, 0, 0) for a in figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]]
-    panels = list(np.ravel(np.asarray(ax, dtype=object)))
-    if len(panels) != len(shown):
-        raise DesignError(
-            f"forest has {len(shown)} panels ({', '.join(shown)}) and got {len(panels)} axes. Give one for each."
-        )
-    return [new_axes(p, 0, 0) for p in panels]
+        return [canvas.new_axes(a, 0, 0) for a in figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]]
+    return canvas.panels(ax, shown, [], wide=[])
 
 
 def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first: bool) -> None:
     low, high = _range(table)
     if term in NEUTRAL:
-        ax.axvline(NEUTRAL[term], color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+        ax.axvline(NEUTRAL[term], color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     for row, judge in enumerate(judges):
         here = table[table["row"] == judge]
         offsets = np.linspace(-0.22, 0.22, len(here)) if len(here) > 1 else np.zeros(len(here))
         for offset, r in zip(offsets, here.to_dict("records"), strict=True):
             _whisker(ax, r, row + offset, low, high)
-    grid(ax)
+    canvas.grid(ax)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
     ax.set(xlim=(low, high), ylim=(len(judges) - 0.5, -0.5), yticks=range(len(judges)))
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0, labelleft=first)
     if first:
-        ax.set_yticklabels(shortened(judges, 34))
+        ax.set_yticklabels(canvas.shortened(judges, 34))
 
 
 def _whisker(ax: Any, row: dict[str, Any], height: float, low: float, high: float) -> None:
     value, ends = row["estimate"], (row.get("conf_low", np.nan), row.get("conf_high", np.nan))
     if not np.isfinite(value):
-        ax.text(low + 0.02 * (high - low), height, "n/a", fontsize=SMALL, color=MUTED, va="center")
+        ax.text(low + 0.02 * (high - low), height, "n/a", fontsize=canvas.SMALL, color=canvas.MUTED, va="center")
         return
     if not np.isnan(ends).any():
         inside = [min(max(e, low), high) for e in ends]
-        ax.plot(inside, [height] * 2, color=PALETTE[0], linewidth=1.6, alpha=0.75, zorder=2, solid_capstyle="butt")
+        ax.plot(
+            inside, [height] * 2, color=canvas.PALETTE[0], linewidth=1.6, alpha=0.75, zorder=2, solid_capstyle="butt"
+        )
         for end, arrow in zip(ends, "<>", strict=True):
             if np.isinf(end):
-                ax.plot(low if end < 0 else high, height, marker=arrow, color=PALETTE[0], markersize=5, clip_on=False)
+                ax.plot(
+                    low if end < 0 else high, height, marker=arrow, color=canvas.PALETTE[0], markersize=5, clip_on=False
+                )
     ax.plot(
         value,
         height,
         marker="o",
         markersize=6,
-        color=PALETTE[0],
+        color=canvas.PALETTE[0],
         markeredgecolor="white",
         markeredgewidth=0.9,
         zorder=3,

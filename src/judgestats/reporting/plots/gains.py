@@ -12,38 +12,7 @@ from matplotlib.lines import Line2D
 
 from judgestats.errors import DesignError
 from judgestats.reporting.formatting import count
-from judgestats.reporting.plots.canvas import (
-    DIRECT,
-    INK,
-    PALETTE,
-    SMALL,
-    beside,
-    chosen,
-    distinct,
-    grid,
-    height_of,
-    joined,
-    key,
-    label_around,
-    lanes,
-    legend,
-    legend_above,
-    limits,
-    literal,
-    named,
-    neutral,
-    new_axes,
-    note,
-    one_row_each,
-    require,
-    shortened,
-    step,
-    style_of,
-    terms,
-    unit_square,
-    whisker,
-)
-from judgestats.reporting.plots.canvas import NAME as ROW_NAME
+from judgestats.reporting.plots import canvas
 
 # ---- What a prompt saves and what it costs (Figure 4 of the dark_current paper) --------------------------------------
 
@@ -77,18 +46,18 @@ def operating_point(
     matplotlib.axes.Axes
         A segment for each judge and step of the ladder, from the first prompt (open) to the second (filled).
     """
-    table = terms(shift, "criterion_base", "criterion_strict")
-    require(shift, "judge", "term", "estimate", "conf_low", "conf_high")
+    table = canvas.terms(shift, "criterion_base", "criterion_strict")
+    canvas.require(shift, "judge", "term", "estimate", "conf_low", "conf_high")
     if sensitivity is not None:
-        require(sensitivity, "judge", "term", "estimate", "conf_low", "conf_high", "prompt")
+        canvas.require(sensitivity, "judge", "term", "estimate", "conf_low", "conf_high", "prompt")
     equal = table[table["step"].isna() & _on_equals(table)]
     ladder = table[table["step"].notna()]
     judges = list(dict.fromkeys(equal["who"]))
-    ax = new_axes(ax, 6.4, 4.4)
-    unit_square(ax)
-    grid(ax)
+    ax = canvas.new_axes(ax, 6.4, 4.4)
+    canvas.unit_square(ax)
+    canvas.grid(ax)
     keys: list[Line2D] = []
-    names = dict(zip(judges, shortened(judges), strict=True))
+    names = dict(zip(judges, canvas.shortened(judges), strict=True))
     for judge in judges:
         x = _ends(equal[equal["who"] == judge], None)
         for delta in sorted(set(ladder.loc[ladder["who"] == judge, "step"])):
@@ -96,17 +65,17 @@ def operating_point(
             y = y if sensitivity is None else _ends(sensitivity, (judge, delta, prompts)) or y
             if x and y:
                 label = f"Δ = {delta:g}" if len(judges) == 1 else f"{names[judge]}, Δ = {delta:g}"
-                keys.append(_segment(ax, x, y, style_of(len(keys)), label))
-    legend(ax, [*keys, *_prompt_keys(prompts)])
+                keys.append(_segment(ax, x, y, canvas.style_of(len(keys)), label))
+    canvas.legend(ax, [*keys, *_prompt_keys(prompts)])
     what = "right choices on the ladder" if sensitivity is not None else "calls that take a side on the ladder"
-    named(ax, "false preference between equals (1 − tie rate)", what, title)
+    canvas.named(ax, "false preference between equals (1 − tie rate)", what, title)
     return ax
 
 
 def _prompt_keys(prompts: tuple[str, str]) -> list[Line2D]:
     return [
-        Line2D([], [], linestyle="none", marker="o", markerfacecolor=face, markeredgecolor=INK, label=label)
-        for face, label in zip(("white", INK), shortened(prompts), strict=True)
+        Line2D([], [], linestyle="none", marker="o", markerfacecolor=face, markeredgecolor=canvas.INK, label=label)
+        for face, label in zip(("white", canvas.INK), canvas.shortened(prompts), strict=True)
     ]
 
 
@@ -130,7 +99,7 @@ def _ends(table: pd.DataFrame, at: tuple[str, float, tuple[str, str]] | None) ->
         )
     judge, delta, prompts = at
     here = table[
-        (table["term"] == "target_sensitivity") & (table["judge"].astype(str) == judge) & (step(table) == delta)
+        (table["term"] == "target_sensitivity") & (table["judge"].astype(str) == judge) & (canvas.step(table) == delta)
     ]
     found = [here[here["prompt"] == p] for p in prompts]
     return (
@@ -206,33 +175,33 @@ def strategies(comparisons: pd.DataFrame, *, ax: Any = None, title: str | None =
     [10.0, 2.0]
     """
     columns = ("judge", "strategy", "conf_low", "conf_high", "baseline_only", "strategy_only", "survives")
-    here = chosen(comparisons, ["difference"], *columns, source="compare_strategies")
-    here = here.assign(_row=joined(here, _judge_first(here)))
-    one_row_each(here, ["_row"])
+    here = canvas.chosen(comparisons, ["difference"], *columns, source="compare_strategies")
+    groups = [str(c) for c in here.columns[: list(here.columns).index("term")]]
+    here = here.assign(_row=canvas.joined(here, sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1))))
+    canvas.one_row_each(here, ["_row"])
     points = here.assign(**{c: 100 * here[c] for c in ("estimate", "conf_low", "conf_high")})
     labels = list(here["_row"])
     each = 0.32 if len(labels) < 20 else 0.26
-    ax = new_axes(ax, 4.9 + 0.075 * max(map(len, shortened(labels, ROW_NAME))), height_of(len(labels), each))
-    limits(ax, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
-    neutral(ax)
-    lanes(ax, labels)
+    ax = canvas.new_axes(
+        ax, 4.9 + 0.075 * max(map(len, canvas.shortened(labels, canvas.NAME))), canvas.height_of(len(labels), each)
+    )
+    canvas.limits(ax, points[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-100, 100))
+    canvas.neutral(ax)
+    canvas.lanes(ax, labels)
     for i, row in enumerate(points.to_dict("records")):
-        whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
+        canvas.whisker(ax, row, i, filled=row["survives"] is True or row["survives"] == 1)
         for name, offset in (("baseline_only", 30.0), ("strategy_only", 62.0)):
-            beside(ax, i, count(float(row[name])), offset, ha="right")
-    beside(ax, None, "b", 30.0, ha="right")
-    beside(ax, None, "c", 62.0, ha="right")
-    after = distinct(here["adjustment"].dropna()) if "adjustment" in here.columns else []
-    told = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
-    legend_above(ax, [key(told, PALETTE[0]), key("does not", PALETTE[0], filled=False)], 2)
-    base = " or ".join(map(str, distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
-    named(ax, f"gain in accuracy over {literal(base or 'the baseline')}, points", title=title, pad=24)
+            canvas.beside(ax, i, count(float(row[name])), offset, ha="right")
+    canvas.beside(ax, None, "b", 30.0, ha="right")
+    canvas.beside(ax, None, "c", 62.0, ha="right")
+    after = canvas.distinct(here["adjustment"].dropna()) if "adjustment" in here.columns else []
+    survives = f"survives correction ({after[0]})" if len(after) == 1 else "survives correction"
+    canvas.legend_above(
+        ax, [canvas.key(survives, canvas.PALETTE[0]), canvas.key("does not", canvas.PALETTE[0], filled=False)], 2
+    )
+    base = " or ".join(map(str, canvas.distinct(here["baseline"].dropna()))) if "baseline" in here.columns else ""
+    canvas.named(ax, f"gain in accuracy over {canvas.literal(base or 'the baseline')}, points", title=title, pad=24)
     return ax
-
-
-def _judge_first(table: pd.DataFrame) -> list[str]:
-    groups = [str(c) for c in table.columns[: list(table.columns).index("term")]]
-    return sorted(groups, key=lambda c: {"judge": 0, "strategy": 2}.get(c, 1))
 
 
 def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None, title: str | None = None) -> Any:
@@ -243,7 +212,7 @@ def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None,
     front : pandas.DataFrame
         A result of :func:`pareto_front`.
     by : str or sequence of str
-        The columns that it was grouped by: a front of its own colour for each.
+        The columns that it was grouped by: one front, in its own colour, for each.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional
@@ -266,44 +235,42 @@ def pareto(front: pd.DataFrame, *, by: str | Sequence[str] = (), ax: Any = None,
     >>> pareto(rows).get_xscale()
     'log'
     """
-    require(front, "cost", "value", "on_front")
+    canvas.require(front, "cost", "value", "on_front")
     groups = [by] if isinstance(by, str) else list(by)
-    require(front, *groups)
+    canvas.require(front, *groups)
     names = [str(c) for c in front.columns[: list(front.columns).index("cost")] if c not in groups]
-    front = front.assign(_name=joined(front, names), _group=joined(front, groups))
+    front = front.assign(_name=canvas.joined(front, names), _group=canvas.joined(front, groups))
     there = np.isfinite(front[["cost", "value"]].to_numpy(float)).all(axis=1)
     here, absent = front[there], list(front.loc[~there, "_name"])
     if here.empty:
         raise DesignError("No configuration has both a cost and a value. Give a result of pareto_front().")
-    ax = new_axes(ax, 6.8, 4.5)
-    grid(ax)
-    _ranges(ax, here["cost"].to_numpy(float), here["value"].to_numpy(float))
-    keys = _fronts(ax, here)
-    all_labelled = len(here) <= MOST_LABELS
-    labelled = here if all_labelled else here[here["on_front"].astype(bool)]
-    short = shortened(labelled["_name"], 28)
-    x, y = list(labelled["cost"]), list(labelled["value"])
-    left = label_around(ax, x, y, short, size=SMALL + 0.5, every=all_labelled, avoid=_drawn(here))
-    legend_above(ax, keys, 3)
-    named(ax, "cost" + (" (log scale)" if ax.get_xscale() == "log" else ""), "value", title, pad=24)
-    remarks = [] if all_labelled else ["Labelled: configurations on the front."]
-    remarks += [f"No room for: {', '.join(left)}."] if left else []
-    remarks += [f"Without cost or value: {', '.join(shortened(absent))}."] if absent else []
-    if remarks:
-        note(ax, " ".join(remarks))
-    return ax
-
-
-def _ranges(ax: Any, cost: Any, value: Any) -> None:
+    ax = canvas.new_axes(ax, 6.8, 4.5)
+    canvas.grid(ax)
+    cost = here["cost"].to_numpy(float)
+    value = here["value"].to_numpy(float)
     margin = 0.09 * float(np.ptp(value)) or 0.05
     ax.set_ylim(value.min() - margin, value.max() + 1.3 * margin)
     if cost.min() > 0 and cost.max() / cost.min() > LOG_FROM:
         ax.set_xscale("log")
-        room = (cost.max() / cost.min()) ** 0.09
-        ax.set_xlim(cost.min() / room, cost.max() * room)
+        pad = (cost.max() / cost.min()) ** 0.09
+        ax.set_xlim(cost.min() / pad, cost.max() * pad)
     else:
-        room = 0.09 * float(np.ptp(cost)) or 0.5 * float(cost.max()) or 0.5
-        ax.set_xlim(cost.min() - room, cost.max() + room)
+        pad = 0.09 * float(np.ptp(cost)) or 0.5 * float(cost.max()) or 0.5
+        ax.set_xlim(cost.min() - pad, cost.max() + pad)
+    keys = _fronts(ax, here)
+    all_labelled = len(here) <= MOST_LABELS
+    labelled = here if all_labelled else here[here["on_front"].astype(bool)]
+    short = canvas.shortened(labelled["_name"], 28)
+    x, y = list(labelled["cost"]), list(labelled["value"])
+    left = canvas.label_around(ax, x, y, short, size=canvas.SMALL + 0.5, every=all_labelled, avoid=_drawn(here))
+    canvas.legend_above(ax, keys, 3)
+    canvas.named(ax, "cost" + (" (log scale)" if ax.get_xscale() == "log" else ""), "value", title, pad=24)
+    remarks = [] if all_labelled else ["Labelled: configurations on the front."]
+    remarks += [f"Labels that do not fit: {', '.join(left)}."] if left else []
+    remarks += [f"Without cost or value: {', '.join(canvas.shortened(absent))}."] if absent else []
+    if remarks:
+        canvas.note(ax, " ".join(remarks))
+    return ax
 
 
 def _fronts(ax: Any, here: pd.DataFrame) -> list[Any]:
@@ -311,16 +278,18 @@ def _fronts(ax: Any, here: pd.DataFrame) -> list[Any]:
     several = here["_group"].nunique() > 1
     worse = here[~here["on_front"].astype(bool)]
     ax.scatter(worse["cost"], worse["value"], s=34, color=DOMINATED, edgecolors="white", linewidths=0.7, zorder=3)
-    for i, group in enumerate(distinct(here["_group"])):
-        color = PALETTE[i % len(PALETTE)]
+    for i, group in enumerate(canvas.distinct(here["_group"])):
+        color = canvas.PALETTE[i % len(canvas.PALETTE)]
         on = here[(here["_group"] == group) & here["on_front"].astype(bool)].sort_values(["cost", "value"])
         ax.step(on["cost"], on["value"], where="post", color=color, linewidth=1.4, alpha=0.8, zorder=2)
         ax.scatter(on["cost"], on["value"], s=46, color=color, edgecolors="white", linewidths=0.8, zorder=4)
         name = f"front: {group}" if several else "on the front"
-        keys.append(Line2D([], [], color=color, marker="o", markersize=6, markeredgecolor="white", label=literal(name)))
+        keys.append(
+            Line2D([], [], color=color, marker="o", markersize=6, markeredgecolor="white", label=canvas.literal(name))
+        )
     if len(worse):
-        keys.append(key("dominated", DOMINATED))
-    return keys[: DIRECT + 1]
+        keys.append(canvas.key("dominated", DOMINATED))
+    return keys[: canvas.DIRECT + 1]
 
 
 def _drawn(here: pd.DataFrame) -> list[tuple[float, float, float, float]]:

@@ -1,4 +1,4 @@
-"""How far judges agree: on systems, on items, on scores; by ICC; and with the quality of systems."""
+"""Agreement of judges: on systems, items and scores, by ICC, and against the quality of systems."""
 
 from __future__ import annotations
 
@@ -13,46 +13,10 @@ from matplotlib.patches import Patch
 
 from judgestats.errors import DesignError
 from judgestats.reporting.formatting import in_words, number, signed
-from judgestats.reporting.plots.canvas import (
-    INK,
-    MUTED,
-    NAME,
-    PALETTE,
-    SMALL,
-    below,
-    beside,
-    chosen,
-    distinct,
-    grid,
-    headed,
-    height_of,
-    interval,
-    key,
-    label_around,
-    label_width,
-    lanes,
-    legend,
-    legend_above,
-    limits,
-    literal,
-    named,
-    names_of,
-    neutral,
-    new_axes,
-    note,
-    one_row_each,
-    panels,
-    point,
-    require,
-    shares,
-    shortened,
-    style_of,
-    whisker,
-    with_interval,
-)
+from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
 
-# ---- Judge by judge: agreement of each pair, how far apart they are, how they use the scale --------------------------
+# ---- Judge by judge: pairwise agreement, differences, use of the scale -----------------------------------------------
 
 #: Term -> text below the matrix.
 _TERMS = {"kappa": "Cohen's κ", "r": "correlation r", "rho": "rank correlation ρ", "ac1": "Gwet's AC1"}
@@ -90,11 +54,11 @@ def kappa_matrix(kappas: pd.DataFrame, *, ax: Any = None, title: str | None = No
     >>> sorted({t.get_text() for t in kappa_matrix(rows).texts[:-1]})
     ['0.20', '0.40', '0.60']
     """
-    require(kappas, "judge", "other", "term", "estimate")
-    found = distinct(kappas["term"].astype(str))
-    here = chosen(kappas, found[:1], source="kappa")
+    canvas.require(kappas, "judge", "other", "term", "estimate")
+    found = canvas.distinct(kappas["term"].astype(str))
+    here = canvas.chosen(kappas, found[:1], source="kappa")
     names = here.assign(judge=here["judge"].astype(str), other=here["other"].astype(str))
-    one_row_each(names, ["judge", "other"])
+    canvas.one_row_each(names, ["judge", "other"])
     judges = sorted({*names["judge"], *names["other"]})
     at = {j: i for i, j in enumerate(judges)}
     values = np.full((len(judges),) * 2, np.nan)
@@ -110,7 +74,7 @@ def kappa_matrix(kappas: pd.DataFrame, *, ax: Any = None, title: str | None = No
         column, row = (int(p) for p in text.get_position())
         if not known[row, column]:
             text.remove()
-    below(ax, f"{literal(_TERMS.get(found[0], in_words(found[0])))}, dark: high", -6)
+    canvas.below(ax, f"{canvas.literal(_TERMS.get(found[0], in_words(found[0])))}, dark: high", -6)
     return ax
 
 
@@ -148,55 +112,55 @@ def disagreement(result: pd.DataFrame, *, ax: Any = None, title: str | None = No
     """
     columns = ("conf_low", "conf_high", "judge", "other", "threshold")
     wanted = ["share_above", "mean_difference", "highest_alone", "highest_shared"]
-    here = chosen(result, wanted, *columns, source="disagreement")
-    here = here.assign(_row=names_of(here))
+    here = canvas.chosen(result, wanted, *columns, source="disagreement")
+    here = here.assign(_row=canvas.names_of(here))
     if here["_row"].nunique() > 1:
         raise DesignError(
-            f"The result has {here['_row'].nunique()} groups ({', '.join(distinct(here['_row'])[:4])}, ...). "
+            f"The result has {here['_row'].nunique()} groups ({', '.join(canvas.distinct(here['_row'])[:4])}, ...). "
             "Draw one at a time."
         )
     share = here[here["term"] == "share_above"].assign(_row=lambda t: [f"spread > {v:g}" for v in t["threshold"]])
     apart = here[here["term"] == "mean_difference"]
-    apart = apart.assign(_row=_pairs_named(apart))
+    # both judges of each pair, each as long as fits
+    judges = sorted({*apart["judge"].astype(str), *apart["other"].astype(str)})
+    short = {
+        j: s.replace(r"\$", "$") for j, s in zip(judges, canvas.shortened(judges, (canvas.NAME - 3) // 2), strict=True)
+    }
+    apart = apart.assign(
+        _row=[f"{short[str(a)]} – {short[str(b)]}" for a, b in zip(apart["judge"], apart["other"], strict=True)]
+    )
     alone, shared = (here[here["term"] == t].assign(_row=lambda t: t["judge"].astype(str)) for t in wanted[2:])
-    lines = [list(share["_row"]), list(apart["_row"]), distinct([*alone["_row"], *shared["_row"]])]
+    lines = [list(share["_row"]), list(apart["_row"]), canvas.distinct([*alone["_row"], *shared["_row"]])]
     one, two, three = _stacked(ax, lines)
-    shares(one)
-    limits(two, apart[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-np.inf, np.inf))
+    canvas.shares(one)
+    canvas.limits(two, apart[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(-np.inf, np.inf))
     two.set_xlim(left=0)
-    shares(three)
+    canvas.shares(three)
     for panel, labels in zip((one, two, three), lines, strict=True):
-        lanes(panel, labels)
+        canvas.lanes(panel, labels)
     _bars(one, share, lines[0], BAR)
     for row in apart.to_dict("records"):
-        whisker(two, row, lines[1].index(row["_row"]))
+        canvas.whisker(two, row, lines[1].index(row["_row"]))
     _bars(three, shared, lines[2], BAR, ends=False)
     for row in alone.to_dict("records"):
-        whisker(three, row, lines[2].index(row["_row"]), PALETTE[1])
-    legend_above(three, [Patch(color=BAR, label="ties shared out"), key("alone", PALETTE[1])], 2)
-    named(one, "share of things")
-    named(two, "mean absolute difference")
-    named(three, "share of things on which it is highest")
-    headed([one, two, three], title)
+        canvas.whisker(three, row, lines[2].index(row["_row"]), canvas.PALETTE[1])
+    canvas.legend_above(three, [Patch(color=BAR, label="ties shared out"), canvas.key("alone", canvas.PALETTE[1])], 2)
+    canvas.named(one, "share of things")
+    canvas.named(two, "mean absolute difference")
+    canvas.named(three, "share of things on which it is highest")
+    canvas.headed([one, two, three], title)
     return [one, two, three]
-
-
-def _pairs_named(table: pd.DataFrame) -> list[str]:
-    """Both judges of each pair, each as long as fits."""
-    judges = sorted({*table["judge"].astype(str), *table["other"].astype(str)})
-    short = {j: s.replace(r"\$", "$") for j, s in zip(judges, shortened(judges, (NAME - 3) // 2), strict=True)}
-    return [f"{short[str(a)]} – {short[str(b)]}" for a, b in zip(table["judge"], table["other"], strict=True)]
 
 
 def _stacked(ax: Any, lines: list[list[str]]) -> list[Any]:
     """Three panels under one another, as high as their rows need."""
     names = ["shares above", "pairs", "highest"]
     if ax is not None:
-        return panels(ax, names, [], wide=[], sharey=False)
-    high = [height_of(len(rows), 0.28) for rows in lines]
-    width = 4.6 + label_width(shortened([r for rows in lines for r in rows], NAME))
+        return canvas.panels(ax, names, [], wide=[], sharey=False)
+    high = [canvas.height_of(len(rows), 0.28) for rows in lines]
+    width = 4.6 + canvas.label_width(canvas.shortened([r for rows in lines for r in rows], canvas.NAME))
     found = Figure(figsize=(width, sum(high)), layout="constrained").subplots(3, 1, height_ratios=high)
-    return [new_axes(a, 0, 0) for a in found]
+    return [canvas.new_axes(a, 0, 0) for a in found]
 
 
 def _bars(ax: Any, table: pd.DataFrame, labels: list[str], color: str, *, ends: bool = True) -> None:
@@ -204,11 +168,11 @@ def _bars(ax: Any, table: pd.DataFrame, labels: list[str], color: str, *, ends: 
     for row in table.to_dict("records"):
         at = labels.index(row["_row"])
         if not np.isfinite(row["estimate"]):
-            point(ax, np.nan, at, MUTED)
+            canvas.point(ax, np.nan, at, canvas.MUTED)
             continue
         ax.barh(at, row["estimate"], height=0.58, color=color, zorder=2)
         if ends:
-            interval(ax, at, row["conf_low"], row["conf_high"], INK, 1.1)
+            canvas.interval(ax, at, row["conf_low"], row["conf_high"], canvas.INK, 1.1)
 
 
 def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -240,40 +204,44 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     >>> [axes.get_xlabel() for axes in score_distribution(rows)]
     ['mean score', 'share at the top']
     """
-    here = chosen(result, ["mean", "sd", "ceiling"], "judge", "conf_low", "conf_high", source="score_distribution")
-    here = here.assign(_row=names_of(here, "tier" if "tier" in result and result["tier"].isna().any() else ""))
-    mean = chosen(here, ["mean"], source="score_distribution").set_index("_row")
-    one_row_each(here, ["_row", "term"])
+    here = canvas.chosen(
+        result, ["mean", "sd", "ceiling"], "judge", "conf_low", "conf_high", source="score_distribution"
+    )
+    here = here.assign(_row=canvas.names_of(here, "tier" if "tier" in result and result["tier"].isna().any() else ""))
+    mean = canvas.chosen(here, ["mean"], source="score_distribution").set_index("_row")
+    canvas.one_row_each(here, ["_row", "term"])
     labels = list(mean.index)
     sd = here[here["term"] == "sd"].set_index("_row")["estimate"].reindex(labels).to_numpy(float)
-    left, right = panels(ax, ["mean", "ceiling"], labels, wide=[3.4, 2.2])
+    left, right = canvas.panels(ax, ["mean", "ceiling"], labels, wide=[3.4, 2.2])
     value = mean["estimate"].to_numpy(float)
-    limits(left, value - sd, value + sd, mean[["conf_low", "conf_high"]], value, bounds=(-np.inf, np.inf))
-    shares(right)
+    canvas.limits(left, value - sd, value + sd, mean[["conf_low", "conf_high"]], value, bounds=(-np.inf, np.inf))
+    canvas.shares(right)
     for panel in (left, right):
-        lanes(panel, labels, first=panel is left)
+        canvas.lanes(panel, labels, first=panel is left)
     for i, label in enumerate(labels):
-        interval(left, i, value[i] - sd[i], value[i] + sd[i], MUTED, 1.0)
+        canvas.interval(left, i, value[i] - sd[i], value[i] + sd[i], canvas.MUTED, 1.0)
         if np.isfinite(value[i]):
-            interval(left, i, mean.loc[label, "conf_low"], mean.loc[label, "conf_high"], PALETTE[0], 3.4)
-        point(left, value[i], i, PALETTE[0])
+            canvas.interval(left, i, mean.loc[label, "conf_low"], mean.loc[label, "conf_high"], canvas.PALETTE[0], 3.4)
+        canvas.point(left, value[i], i, canvas.PALETTE[0])
     _bars(right, here[here["term"] == "ceiling"], labels, BAR)
-    legend_above(left, [key("mean and its interval", PALETTE[0]), key("± sd", MUTED, marker="_")], 2)
-    named(left, "mean score")
-    named(right, "share at the top")
+    canvas.legend_above(
+        left, [canvas.key("mean and its interval", canvas.PALETTE[0]), canvas.key("± sd", canvas.MUTED, marker="_")], 2
+    )
+    canvas.named(left, "mean score")
+    canvas.named(right, "share at the top")
     if "flag" in here.columns and here["flag"].astype(str).str.contains("top is the highest score seen").any():
-        below(right, "top: the highest score seen")
-    headed([left, right], title)
+        canvas.below(right, "top: the highest score seen")
+    canvas.headed([left, right], title)
     return [left, right]
 
 
-# ---- How far judges agree: on systems, on items, on scores; by ICC; and with the quality of systems ------------------
+# ---- Levels of agreement, ICC, and agreement against the quality of systems ------------------------------------------
 
 #: Term -> label and colour, from the coarsest level to the finest.
 LEVELS = {
-    "rho_system": ("systems: Spearman ρ", PALETTE[0]),
-    "r_sample": ("items: Pearson r", PALETTE[1]),
-    "icc": ("scores: ICC(2,1)", PALETTE[2]),
+    "rho_system": ("systems: Spearman ρ", canvas.PALETTE[0]),
+    "r_sample": ("items: Pearson r", canvas.PALETTE[1]),
+    "icc": ("scores: ICC(2,1)", canvas.PALETTE[2]),
 }
 GAPS = {"gap_system_sample": "ρ − r", "gap_sample_icc": "r − ICC"}
 #: Points that a gap takes beside its row.
@@ -295,7 +263,7 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     Returns
     -------
     matplotlib.axes.Axes
-        At the right the two gaps, with the intervals of their own.
+        On the right the two gaps, with their intervals.
 
     Raises
     ------
@@ -309,24 +277,26 @@ def agreement_levels(levels: pd.DataFrame, *, ax: Any = None, title: str | None 
     >>> [t.get_text() for t in agreement_levels(rows).get_yticklabels()]
     ['all']
     """
-    here = chosen(levels, list(LEVELS), "conf_low", "conf_high", source="agreement_levels")
-    names = names_of(levels)
+    here = canvas.chosen(levels, list(LEVELS), "conf_low", "conf_high", source="agreement_levels")
+    names = canvas.names_of(levels)
     here = here.assign(_row=names[here.index])
-    one_row_each(here, ["_row", "term"])
-    labels = distinct(here["_row"])
-    ax = new_axes(ax, 7.7 + label_width(shortened(labels, NAME)), height_of(len(labels), 0.66))
-    limits(ax, here[["estimate", "conf_low", "conf_high"]], [1.0], zero=True, bounds=(-1, 1))
-    lanes(ax, labels)
+    canvas.one_row_each(here, ["_row", "term"])
+    labels = canvas.distinct(here["_row"])
+    ax = canvas.new_axes(
+        ax, 7.7 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), 0.66)
+    )
+    canvas.limits(ax, here[["estimate", "conf_low", "conf_high"]], [1.0], zero=True, bounds=(-1, 1))
+    canvas.lanes(ax, labels)
     for i, label in enumerate(labels):
         _three(ax, here[here["_row"] == label].set_index("term"), i)
         for j, term in enumerate(GAPS):
             found = levels[(names == label) & (levels["term"] == term)]
             if len(found):
-                beside(ax, i, with_interval(found.iloc[0]), 8 + j * GAP_WIDTH)
+                canvas.beside(ax, i, canvas.with_interval(found.iloc[0]), 8 + j * GAP_WIDTH)
     for j, head in enumerate(GAPS.values()):
-        beside(ax, None, head, 8 + j * GAP_WIDTH)
-    legend_above(ax, [key(*look) for look in LEVELS.values()], 3)
-    named(ax, "agreement of the judges", title=title, pad=24)
+        canvas.beside(ax, None, head, 8 + j * GAP_WIDTH)
+    canvas.legend_above(ax, [canvas.key(*look) for look in LEVELS.values()], 3)
+    canvas.named(ax, "agreement of the judges", title=title, pad=24)
     return ax
 
 
@@ -338,8 +308,8 @@ def _three(ax: Any, here: pd.DataFrame, row: int) -> None:
             continue
         found, height = here.loc[term], row + shift
         if last and np.isfinite([last[0], found["estimate"]]).all():
-            ax.plot([last[0], found["estimate"]], [last[1], height], color=MUTED, linewidth=0.9, zorder=2)
-        whisker(ax, found, height, color)
+            ax.plot([last[0], found["estimate"]], [last[1], height], color=canvas.MUTED, linewidth=0.9, zorder=2)
+        canvas.whisker(ax, found, height, color)
         last = (float(found["estimate"]), height)
 
 
@@ -377,27 +347,34 @@ def icc(
     'ICC(2,1)'
     """
     wanted = [forms] if isinstance(forms, str) else list(forms)
-    here = chosen(result, wanted, "conf_low", "conf_high", source="icc")
+    here = canvas.chosen(result, wanted, "conf_low", "conf_high", source="icc")
     absent = [f for f in wanted if f not in set(here["term"])]
     if absent:
-        have = ", ".join(distinct(result["term"].astype(str)))
+        have = ", ".join(canvas.distinct(result["term"].astype(str)))
         raise DesignError(f"forms has {', '.join(absent)}, which the result does not. It has: {have}.")
-    here = here.assign(_row=names_of(here))
-    one_row_each(here, ["_row", "term"])
-    labels = distinct(here["_row"])
+    here = here.assign(_row=canvas.names_of(here))
+    canvas.one_row_each(here, ["_row", "term"])
+    labels = canvas.distinct(here["_row"])
     each = 0.3 if len(wanted) == 1 else 0.17 * len(wanted) + 0.1
-    ax = new_axes(ax, 4.6 + label_width(shortened(labels, NAME)), height_of(len(labels), each))
-    limits(ax, here["estimate"], np.clip(here[["conf_low", "conf_high"]], -1, 1), [1.0], zero=True, bounds=(-5, 1))
-    neutral(ax)
-    lanes(ax, labels)
+    ax = canvas.new_axes(
+        ax, 4.6 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels), each)
+    )
+    canvas.limits(
+        ax, here["estimate"], np.clip(here[["conf_low", "conf_high"]], -1, 1), [1.0], zero=True, bounds=(-5, 1)
+    )
+    canvas.neutral(ax)
+    canvas.lanes(ax, labels)
     shifts = np.linspace(-0.3, 0.3, len(wanted)) if len(wanted) > 1 else [0.0]
     for row in here.to_dict("records"):
         form = wanted.index(row["term"])
-        whisker(ax, row, labels.index(row["_row"]) + shifts[form], **style_of(form))
+        canvas.whisker(ax, row, labels.index(row["_row"]) + shifts[form], **canvas.style_of(form))
     if len(wanted) > 1:
-        keys = [key(f, style_of(i)["color"], marker=style_of(i)["marker"]) for i, f in enumerate(wanted)]
-        legend_above(ax, keys, 4 if len(keys) == 4 else 3)
-    named(
+        keys = [
+            canvas.key(f, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
+            for i, f in enumerate(wanted)
+        ]
+        canvas.legend_above(ax, keys, 4 if len(keys) == 4 else 3)
+    canvas.named(
         ax,
         wanted[0] if len(wanted) == 1 else "intraclass correlation",
         title=title,
@@ -449,50 +426,57 @@ def quality_agreement(
     >>> quality_agreement(rows).get_ylabel()
     'agreement of the judges (mean r)'
     """
-    require(table, score, agreement)
+    canvas.require(table, score, agreement)
     here = table[np.isfinite(table[[score, agreement]].astype(float)).all(axis=1)]
     if here.empty:
         raise DesignError(f"No system has both {score} and {agreement}. Give a table with one row per system.")
-    tiers = distinct(here[within].astype(str)) if within in here.columns else []
+    tiers = canvas.distinct(here[within].astype(str)) if within in here.columns else []
     known = _rho(result, within)
     keys = [f"{t}{known.get(t, '')}" for t in tiers]
-    ax = new_axes(ax, 6.4 + (0.4 + label_width(keys) if tiers else 0), 4.6)
-    grid(ax)
+    ax = canvas.new_axes(ax, 6.4 + (0.4 + canvas.label_width(keys) if tiers else 0), 4.6)
+    canvas.grid(ax)
     x, y = here[score].to_numpy(float), here[agreement].to_numpy(float)
     for setter, v in ((ax.set_xlim, x), (ax.set_ylim, y)):
         margin = 0.09 * float(np.ptp(v)) or 0.5
         setter(v.min() - margin, v.max() + margin)
     of = here[within].astype(str).map(tiers.index).to_numpy() if tiers else np.zeros(len(here), int)
     for i in range(max(1, len(tiers))):
-        ax.scatter(x[of == i], y[of == i], s=44, zorder=3, edgecolors="white", linewidths=0.8, **style_of(i))
+        ax.scatter(x[of == i], y[of == i], s=44, zorder=3, edgecolors="white", linewidths=0.8, **canvas.style_of(i))
     if tiers:
-        legend(ax, [key(t, style_of(i)["color"], marker=style_of(i)["marker"]) for i, t in enumerate(keys)], within)
+        canvas.legend(
+            ax,
+            [
+                canvas.key(t, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
+                for i, t in enumerate(keys)
+            ],
+            within,
+        )
     left = _names(ax, here, x, y)
-    told = f"ρ{known['']}" if "" in known else ""
-    if told:
+    overall = f"ρ{known['']}" if "" in known else ""
+    if overall:
         ax.annotate(
-            told,
+            overall,
             (1, 1),
             (-4, 4),
             xycoords="axes fraction",
             textcoords="offset points",
             ha="right",
             va="bottom",
-            fontsize=SMALL + 1,
-            color=MUTED,
+            fontsize=canvas.SMALL + 1,
+            color=canvas.MUTED,
         )
-    named(
+    canvas.named(
         ax,
-        literal(score.replace("_", " ")),
-        f"agreement of the judges (mean {literal(agreement)})",
+        canvas.literal(score.replace("_", " ")),
+        f"agreement of the judges (mean {canvas.literal(agreement)})",
         title,
-        pad=18 if told else 6,
+        pad=18 if overall else 6,
     )
     lost = len(table) - len(here)
     remarks = [f"Names that do not fit: {len(left)}."] if left else []
     remarks += [f"Systems without one of the two numbers: {lost}."] if lost else []
     if remarks:
-        note(ax, " ".join(remarks))
+        canvas.note(ax, " ".join(remarks))
     return ax
 
 
@@ -500,21 +484,23 @@ def _names(ax: Any, here: pd.DataFrame, x: Any, y: Any) -> list[str]:
     column = next((c for c in ("system", "model") if c in here.columns), None)
     if column is None:
         return []
-    size = SMALL if len(here) <= 12 else SMALL - 1
-    return label_around(ax, list(x), list(y), shortened(here[column], 26), size=size, every=False)
+    size = canvas.SMALL if len(here) <= 12 else canvas.SMALL - 1
+    return canvas.label_around(ax, list(x), list(y), canvas.shortened(here[column], 26), size=size, every=False)
 
 
 def _rho(result: pd.DataFrame | None, within: str) -> dict[str, str]:
     """Value of `within` -> its ρ as text; all systems under the empty name."""
     if result is None:
         return {}
-    here = chosen(result, ["spearman"], "conf_low", "conf_high", source="quality_agreement")
+    here = canvas.chosen(result, ["spearman"], "conf_low", "conf_high", source="quality_agreement")
     names = here[within].astype(object).where(here[within].notna(), "") if within in here.columns else [""] * len(here)
-    told = {}
+    texts = {}
     for name, row in zip(names, here.to_dict("records"), strict=True):
         if np.isfinite(row["estimate"]):
             p = f", p = {number(row['p_value'], 3)}" if np.isfinite(row.get("p_value", np.nan)) else ""
-            told[str(name)] = f" = {signed(row['estimate'])} [{signed(row['conf_low'])}, {signed(row['conf_high'])}]{p}"
+            texts[str(name)] = (
+                f" = {signed(row['estimate'])} [{signed(row['conf_low'])}, {signed(row['conf_high'])}]{p}"
+            )
         else:
-            told[str(name)] = " n/a"
-    return {k: v if k == "" else f" (ρ{v.split(' [')[0]})" for k, v in told.items()}
+            texts[str(name)] = " n/a"
+    return {k: v if k == "" else f" (ρ{v.split(' [')[0]})" for k, v in texts.items()}

@@ -1,4 +1,4 @@
-"""Who gave whom what: scores and deviations as heat maps, a judge's own system in a frame."""
+"""Heat maps of scores and deviations by judge and system, with each judge's own system framed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,7 @@ from matplotlib.patches import Rectangle
 from judgestats.errors import DesignError
 from judgestats.metrics import consensus
 from judgestats.reporting.formatting import number, signed
-from judgestats.reporting.plots.canvas import (
-    INK,
-    MUTED,
-    SMALL,
-    TEXT,
-    is_dark,
-    label_width,
-    named,
-    new_axes,
-    require,
-    shortened,
-    whose,
-)
+from judgestats.reporting.plots import canvas
 
 #: Below (blue), at (near white) and above (red); the ends as in ColorBrewer's RdBu, safe for colour-blind readers.
 DIVERGING = LinearSegmentedColormap.from_list(
@@ -44,7 +32,7 @@ def score_matrix(
     ax: Any = None,
     title: str | None = None,
 ) -> Any:
-    """Draw what each judge gave each system.
+    """Draw the scores of each system by each judge.
 
     Parameters
     ----------
@@ -54,7 +42,7 @@ def score_matrix(
     shade : {'rank', 'score'}
         Colour by the judge's ranking of the systems, as the merchant_risk paper does, or by the score.
     identity : mapping of str to str, optional
-        System -> judge, where a judge's own system bears another name.
+        System -> judge, where a judge's own system has another name.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on.
     title : str, optional
@@ -89,15 +77,15 @@ def score_matrix(
         low, high = low - 1.0, high + 1.0
     own = _own(values, judges, identity)
     ax = heat(values, colored, SEQUENTIAL, Normalize(low, high), own, ax, title, number, spread)
-    told = "dark: the judge ranks the system high" if shade == "rank" else "dark: high score"
-    _told_below(ax, told, own)
+    meaning = "dark: the judge ranks the system high" if shade == "rank" else "dark: high score"
+    _legend_below(ax, meaning, own)
     return ax
 
 
 def deviation_matrix(
     deviations: pd.DataFrame, *, limit: float | None = None, ax: Any = None, title: str | None = None
 ) -> Any:
-    """Draw how far each judge is from the consensus on each system: blue below, red above.
+    """Draw the deviation of each judge from the consensus on each system: blue below, red above.
 
     Parameters
     ----------
@@ -119,7 +107,7 @@ def deviation_matrix(
     DesignError
         If there is no deviation, or two of one judge and system: pass one condition or criterion at a time.
     """
-    require(deviations, "judge", "system", "term", "estimate")
+    canvas.require(deviations, "judge", "system", "term", "estimate")
     here = deviations[deviations["term"] == "deviation"]
     if not here["estimate"].notna().any():
         raise DesignError("There is no deviation to draw. Give a result of consensus_deviation().")
@@ -131,7 +119,7 @@ def deviation_matrix(
         else _own(values, {}, None)
     )
     ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), own, ax, title, signed, None)
-    _told_below(ax, "blue: below the consensus · red: above", own)
+    _legend_below(ax, "blue: below the consensus · red: above", own)
     return ax
 
 
@@ -147,16 +135,16 @@ def _score_tables(scores: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame | No
         return scores.astype(float), None, {}
     if "estimate" not in scores.columns:
         scores = consensus.score_matrix(scores)
-    require(scores, "judge", "system", "estimate")
+    canvas.require(scores, "judge", "system", "estimate")
     here = scores[scores["term"] == "score"] if "term" in scores.columns else scores
     spread = _wide(here, "sd") if "sd" in here.columns and here["sd"].notna().any() else None
-    judges = dict(zip(whose(here), here["judge"].astype(str), strict=True))
+    judges = dict(zip(canvas.whose(here), here["judge"].astype(str), strict=True))
     return _wide(here, "estimate"), spread, judges
 
 
 def _wide(table: pd.DataFrame, value: str) -> pd.DataFrame:
     groups = [c for c in table.columns if c != "own"]
-    table = table.assign(who=whose(table[groups]), system=table["system"].astype(str))
+    table = table.assign(who=canvas.whose(table[groups]), system=table["system"].astype(str))
     twice = table.duplicated(["who", "system"])
     if twice.any():
         judge, system = table.loc[twice, ["who", "system"]].iloc[0]
@@ -165,7 +153,7 @@ def _wide(table: pd.DataFrame, value: str) -> pd.DataFrame:
             "condition or criterion at a time."
         )
     wide = table.pivot_table(index="who", columns="system", values=value, sort=False, dropna=False, aggfunc="first")
-    order = [j for j in wide.index if j in wide.columns]  # judges that are systems stand on the diagonal
+    order = [j for j in wide.index if j in wide.columns]  # judges that are systems are on the diagonal
     rest = sorted(c for c in wide.columns if c not in order)
     result: pd.DataFrame = wide[[*order, *rest]].astype(float)
     return result
@@ -186,15 +174,19 @@ def heat(
     own: pd.DataFrame,
     ax: Any,
     title: str | None,
-    told: Any,
+    formatted: Any,
     spread: pd.DataFrame | None,
 ) -> Any:
-    """Draw a heat map: numbers in cells, told by `told`, coloured by `colored`; a frame where `own`."""
+    """Draw a heat map: numbers in cells (as `formatted` writes them), coloured by `colored`; framed where `own`."""
     rows, columns = values.shape
     with_numbers = rows * columns <= MOST_NUMBERS
-    across, down = shortened(values.columns, 24), shortened(values.index, 30)
+    across, down = canvas.shortened(values.columns, 24), canvas.shortened(values.index, 30)
     crowded = max(map(len, across)) > (9 if with_numbers else 3)
-    ax = _room(ax, across, down, (0.78, 0.42) if with_numbers else (0.32, 0.24), crowded)
+    cell = (0.78, 0.42) if with_numbers else (0.32, 0.24)  # inches
+    over = 0.85 * canvas.label_width(across) if crowded else 0.0  # slanted labels run beyond the last column
+    cells = cell[0] * len(across)
+    width = 0.8 + canvas.label_width(down) + cells + max(over, 2.6 - cells)
+    ax = canvas.new_axes(ax, width, 0.9 + 0.62 * over + cell[1] * len(down))
     shown = np.ma.masked_invalid(colored.to_numpy(float))
     ax.pcolormesh(
         np.arange(columns + 1), np.arange(rows + 1), shown, cmap=colors, norm=norm, edgecolors="white", linewidth=1.0
@@ -203,9 +195,11 @@ def heat(
     if with_numbers:
         for i in range(rows):
             for j in range(columns):
-                _cell(ax, i, j, values.iat[i, j], colored.iat[i, j], colors, norm, told, spread)
+                _cell(ax, i, j, values.iat[i, j], colored.iat[i, j], colors, norm, formatted, spread)
     for i, j in zip(*np.nonzero(own.to_numpy()), strict=True):
-        ax.add_patch(Rectangle((j + 0.03, i + 0.03), 0.94, 0.94, fill=False, edgecolor=INK, linewidth=1.8, zorder=5))
+        ax.add_patch(
+            Rectangle((j + 0.03, i + 0.03), 0.94, 0.94, fill=False, edgecolor=canvas.INK, linewidth=1.8, zorder=5)
+        )
     ax.set(xticks=np.arange(columns) + 0.5, yticks=np.arange(rows) + 0.5, xlim=(0, columns), ylim=(rows, 0))
     ax.xaxis.tick_top()
     slant = {"rotation": 35, "ha": "left", "rotation_mode": "anchor"} if crowded else {}
@@ -213,35 +207,34 @@ def heat(
     ax.set_yticklabels(down)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    named(ax, "", "", title)
+    canvas.named(ax, "", "", title)
     return ax
 
 
-def _room(ax: Any, across: list[str], down: list[str], cell: tuple[float, float], crowded: bool) -> Any:
-    """Axes with room for cells of this size and for the labels, which are slanted where they are crowded."""
-    over = 0.85 * label_width(across) if crowded else 0.0  # slanted labels run beyond the last column
-    cells = cell[0] * len(across)
-    width = 0.8 + label_width(down) + cells + max(over, 2.6 - cells)
-    return new_axes(ax, width, 0.9 + 0.62 * over + cell[1] * len(down))
-
-
 def _cell(
-    ax: Any, i: int, j: int, value: float, shade: float, colors: Colormap, norm: Normalize, told: Any, spread: Any
+    ax: Any, i: int, j: int, value: float, shade: float, colors: Colormap, norm: Normalize, formatted: Any, spread: Any
 ) -> None:
     if np.isnan(value):
-        ax.text(j + 0.5, i + 0.5, "n/a", ha="center", va="center", fontsize=SMALL, color=MUTED)
+        ax.text(j + 0.5, i + 0.5, "n/a", ha="center", va="center", fontsize=canvas.SMALL, color=canvas.MUTED)
         return
-    ink = "white" if is_dark(colors(norm(shade))) else INK
+    ink = "white" if canvas.is_dark(colors(norm(shade))) else canvas.INK
     sd = np.nan if spread is None else spread.iat[i, j]
     middle = i + (0.5 if np.isnan(sd) else 0.38)
-    ax.text(j + 0.5, middle, told(value, 2), ha="center", va="center", fontsize=TEXT - 0.5, color=ink)
+    ax.text(j + 0.5, middle, formatted(value, 2), ha="center", va="center", fontsize=canvas.TEXT - 0.5, color=ink)
     if not np.isnan(sd):
         ax.text(
-            j + 0.5, i + 0.74, f"± {number(sd, 2)}", ha="center", va="center", fontsize=SMALL - 1, color=ink, alpha=0.85
+            j + 0.5,
+            i + 0.74,
+            f"± {number(sd, 2)}",
+            ha="center",
+            va="center",
+            fontsize=canvas.SMALL - 1,
+            color=ink,
+            alpha=0.85,
         )
 
 
-def _told_below(ax: Any, text: str, own: pd.DataFrame) -> None:
+def _legend_below(ax: Any, text: str, own: pd.DataFrame) -> None:
     framed = "\nframed: the judge on its own system" if own.to_numpy().any() else ""
     ax.annotate(
         text + framed,
@@ -251,7 +244,7 @@ def _told_below(ax: Any, text: str, own: pd.DataFrame) -> None:
         textcoords="offset points",
         va="top",
         ha="left",
-        fontsize=SMALL,
-        color=MUTED,
+        fontsize=canvas.SMALL,
+        color=canvas.MUTED,
     )
-    ax.set_ylabel("judge", fontsize=TEXT, color=MUTED)
+    ax.set_ylabel("judge", fontsize=canvas.TEXT, color=canvas.MUTED)

@@ -1,4 +1,4 @@
-"""What was seen beside what a Bayesian model predicts."""
+"""Observed values beside the predictions of a Bayesian model."""
 
 from __future__ import annotations
 
@@ -9,36 +9,17 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from judgestats.errors import DesignError
-from judgestats.reporting.plots.canvas import (
-    INK,
-    PALETTE,
-    SMALL,
-    TEXT,
-    below,
-    distinct,
-    face,
-    grid,
-    headed,
-    joined,
-    key,
-    lanes,
-    legend_above,
-    limits,
-    literal,
-    one_row_each,
-    panels,
-    require,
-)
+from judgestats.reporting.plots import canvas
 
-#: Columns of a predictive frame that are no labels.
+#: Columns of a predictive frame that are not labels.
 _NO_LABEL = ("kind", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale", "method", "flag")
 _COLUMNS = ("kind", "outcome", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale")
-#: More rows have no room for their names.
+#: With more rows than this, names are left out.
 MOST_NAMED = 40
 _HEADS = {"prior": "prior predictive", "posterior": "posterior predictive"}
-#: Panels whose ranges differ by more have axes of their own.
+#: Panels whose ranges differ by more have separate axes.
 _MUCH_WIDER = 8.0
-_OUTSIDE = PALETTE[1]
+_OUTSIDE = canvas.PALETTE[1]
 
 
 def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) -> Any:
@@ -60,12 +41,12 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
         A panel for the prior and for the posterior, where both are there. A row for each value, the highest predicted
         one on top; counts are drawn per call, so that cells of different size are comparable. Bars are 95 % predictive
         intervals, ticks in them predictive means; dots are observed values, red squares those outside. More than 40
-        rows lose their names but for those outside.
+        rows lose their names, except those outside.
 
     Raises
     ------
     DesignError
-        If it is no table of predictions, nothing in it was observed, or rows cannot be told apart.
+        If it is not a table of predictions, has no observed value, or two rows have the same labels.
 
     Examples
     --------
@@ -81,35 +62,38 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
     named = len(labels) <= MOST_NAMED
     outside = set(table.loc[~table["inside"].astype(bool) & (table["kind"] == kinds[-1]), "_row"])
     shown = labels if named else [name if name in outside else "" for name in labels]
-    sized = sorted(shown, key=len, reverse=True)[:MOST_NAMED]  # many rows share the room of so many
-    found = panels(ax, kinds, [*sized, "—"], wide=[3.9] * len(kinds), each=0.3 if named else 0.24)
+    sized = sorted(shown, key=len, reverse=True)[:MOST_NAMED]  # width of the labels: of at most this many rows
+    found = canvas.panels(ax, kinds, [*sized, "—"], wide=[3.9] * len(kinds), each=0.3 if named else 0.24)
     for i, (panel, kind) in enumerate(zip(found, kinds, strict=True)):
         here = table[table["kind"] == kind].set_index("_row")
-        limits(panel, _together(table, here)[["observed", "conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
+        canvas.limits(panel, _together(table, here)[["observed", "conf_low", "conf_high"]], bounds=(-np.inf, np.inf))
         _rows(panel, here, labels, shown, first=i == 0, thin=not named)
-        panel.set_xlabel(_scale(table), fontsize=TEXT, color=INK)
-        below(panel, _count(here), -36.0)
+        panel.set_xlabel(_scale(table), fontsize=canvas.TEXT, color=canvas.INK)
+        inside = int(here["inside"].astype(bool).sum())
+        canvas.below(panel, f"{inside} of {len(here)} observed values inside", -36.0)
         if len(kinds) > 1:
-            panel.set_title(_HEADS[kind], fontsize=TEXT, color=INK, loc="left", pad=22)
-    legend_above(found[0], _keys(bool((~table["inside"].astype(bool)).any())), 3)
-    headed(found, title)
+            panel.set_title(_HEADS[kind], fontsize=canvas.TEXT, color=canvas.INK, loc="left", pad=22)
+    bar = Line2D([], [], color=canvas.PALETTE[0], linewidth=5.0, alpha=0.75, label="95 % predictive interval")
+    more = [canvas.key("outside", _OUTSIDE, marker="s")] if bool((~table["inside"].astype(bool)).any()) else []
+    canvas.legend_above(found[0], [bar, canvas.key("observed", canvas.INK), *more], 3)
+    canvas.headed(found, title)
     return found[0] if len(found) == 1 else found
 
 
 def _table(predictions: Any) -> pd.DataFrame:
     """The frame of a model, or the frame that was given."""
-    own = getattr(predictions, "predictive", None)
-    table = own("both") if callable(own) else predictions
-    require(table, *_COLUMNS)
+    method = getattr(predictions, "predictive", None)
+    table = method("both") if callable(method) else predictions
+    canvas.require(table, *_COLUMNS)
     if unknown := sorted(set(map(str, table["kind"])) - set(_HEADS)):
         raise DesignError(f"kind has {unknown[0]!r}. Allowed: posterior, prior. Give a result of predictive().")
     table = table[np.isfinite(table["observed"].to_numpy(float))]
     if table.empty:
         raise DesignError("There is no observed value to draw. Give a result of predictive() with at least one.")
     columns = [c for c in table.columns if c not in _NO_LABEL]
-    telling = [c for c in columns if table[c].astype(object).nunique(dropna=False) > 1]
-    table = table.assign(_row=joined(table, telling))
-    one_row_each(table, ["kind", "_row"])
+    varying = [c for c in columns if table[c].astype(object).nunique(dropna=False) > 1]
+    table = table.assign(_row=canvas.joined(table, varying))
+    canvas.one_row_each(table, ["kind", "_row"])
     return table
 
 
@@ -123,7 +107,7 @@ def _per_call(table: pd.DataFrame) -> pd.DataFrame:
 def _order(table: pd.DataFrame) -> list[str]:
     """Rows, the highest predicted value first; by the posterior where there is one."""
     last = table[table["kind"] == ("posterior" if (table["kind"] == "posterior").any() else "prior")]
-    rest = [r for r in distinct(table["_row"]) if r not in set(last["_row"])]
+    rest = [r for r in canvas.distinct(table["_row"]) if r not in set(last["_row"])]
     return [*last.sort_values("estimate", ascending=False, kind="stable")["_row"], *rest]
 
 
@@ -138,40 +122,29 @@ def _together(table: pd.DataFrame, here: pd.DataFrame) -> pd.DataFrame:
 
 
 def _scale(table: pd.DataFrame) -> str:
-    what = distinct(table["outcome"])
+    what = canvas.distinct(table["outcome"])
     if (table["scale"] == "count").any():
-        return f"{literal(what[0])}, per call" if len(what) == 1 else "count per call"
-    return literal(what[0]) if len(what) == 1 else "score"
+        return f"{canvas.literal(what[0])}, per call" if len(what) == 1 else "count per call"
+    return canvas.literal(what[0]) if len(what) == 1 else "score"
 
 
 def _rows(ax: Any, here: pd.DataFrame, labels: list[str], shown: list[str], *, first: bool, thin: bool) -> None:
     if thin:
-        grid(ax, "x")
+        canvas.grid(ax, "x")
         ax.set(ylim=(len(labels) - 0.5, -0.5), yticks=[i for i, name in enumerate(shown) if name])
-        ax.set_yticklabels([literal(name) for name in shown if name], fontsize=SMALL - 1)
+        ax.set_yticklabels([canvas.literal(name) for name in shown if name], fontsize=canvas.SMALL - 1)
         ax.tick_params(axis="y", length=2, labelleft=first)
     else:
-        lanes(ax, labels, first=first)
+        canvas.lanes(ax, labels, first=first)
     for i, name in enumerate(labels):
         if name not in here.index:
             continue
         row = here.loc[name]
         ends, wide = [row["conf_low"], row["conf_high"]], 1.5 if thin else 5.0
-        ax.plot(ends, [i, i], color=PALETTE[0], linewidth=wide, alpha=0.75, zorder=2.5, solid_capstyle="butt")
+        ax.plot(ends, [i, i], color=canvas.PALETTE[0], linewidth=wide, alpha=0.75, zorder=2.5, solid_capstyle="butt")
         if not thin:
             ax.plot(row["estimate"], i, marker="|", color="white", markersize=4.5, zorder=3)
         seen = bool(row["inside"])
-        look = face(INK if seen else _OUTSIDE, filled=True)
+        look = canvas.face(canvas.INK if seen else _OUTSIDE, filled=True)
         look |= {"markersize": 3.5, "markeredgewidth": 0.3} if thin else {}
         ax.plot(row["observed"], i, marker="o" if seen else "s", linestyle="none", zorder=4, **look)
-
-
-def _count(here: pd.DataFrame) -> str:
-    inside = int(here["inside"].astype(bool).sum())
-    return f"{inside} of {len(here)} observed values inside"
-
-
-def _keys(outside: bool) -> list[Line2D]:
-    bar = Line2D([], [], color=PALETTE[0], linewidth=5.0, alpha=0.75, label="95 % predictive interval")
-    more = [key("outside", _OUTSIDE, marker="s")] if outside else []
-    return [bar, key("observed", INK), *more]

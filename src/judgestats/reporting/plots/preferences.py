@@ -1,4 +1,4 @@
-"""What people and judges prefer, and what a judge reads length as (debiasing paper, Appendix G and F)."""
+"""Preferences of people and judges, and verbosity bias (debiasing paper, Appendices G and F)."""
 
 from __future__ import annotations
 
@@ -9,44 +9,15 @@ import pandas as pd
 from matplotlib.patches import Rectangle
 
 from judgestats.reporting.formatting import number, signed
-from judgestats.reporting.plots.canvas import (
-    FAINT,
-    INK,
-    MUTED,
-    PALETTE,
-    SMALL,
-    below,
-    chosen,
-    distinct,
-    face,
-    headed,
-    key,
-    label_around,
-    label_width,
-    lanes,
-    legend,
-    legend_above,
-    limits,
-    literal,
-    named,
-    names_of,
-    neutral,
-    new_axes,
-    one_row_each,
-    panels,
-    shares,
-    shortened,
-    style_of,
-    whisker,
-)
+from judgestats.reporting.plots import canvas
 
 #: Role -> label, colour and marker, in the order of the rows.
 ROLES = {
-    "people": ("people, pooled", INK, "D"),
-    "person": ("a person", MUTED, "o"),
-    "judge": ("judge", PALETTE[0], "o"),
+    "people": ("people, pooled", canvas.INK, "D"),
+    "person": ("a person", canvas.MUTED, "o"),
+    "judge": ("judge", canvas.PALETTE[0], "o"),
 }
-#: As many crosses are labelled where they are; more get a legend.
+#: Up to this many crosses are labelled directly; more get a legend.
 MOST_LABELS = 5
 #: Class of :func:`verbosity_bias` -> colour of its region.
 CLASSES = {"verbose": "#fbe3d3", "quality-sensitive": "#d5eee4", "indifferent": "#e6e9ee"}
@@ -82,50 +53,47 @@ def preference_gaps(gaps: pd.DataFrame, *, ax: Any = None, title: str | None = N
     >>> [t.get_text() for t in preference_gaps(rows)[0].get_yticklabels()]
     ['people, pooled', 'g']
     """
-    here = chosen(gaps, ["rate", "gap"], "role", "judge", "conf_low", "conf_high", source="preference_gap")
+    here = canvas.chosen(gaps, ["rate", "gap"], "role", "judge", "conf_low", "conf_high", source="preference_gap")
     order = here["role"].map({r: i for i, r in enumerate(ROLES)})
     here = here.assign(_row=_people_named(here), _order=order).sort_values("_order", kind="stable")
-    one_row_each(here, ["_row", "role", "term"])
+    canvas.one_row_each(here, ["_row", "role", "term"])
     rate, gap = here[here["term"] == "rate"], here[here["term"] == "gap"]
-    rows = distinct(zip(here["role"], here["_row"], strict=True))
-    left, right = panels(ax, ["rate", "gap"], [r for _, r in rows], wide=[3.4, 2.5])
-    shares(left)
-    limits(right, gap[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
+    rows = canvas.distinct(zip(here["role"], here["_row"], strict=True))
+    left, right = canvas.panels(ax, ["rate", "gap"], [r for _, r in rows], wide=[3.4, 2.5])
+    canvas.shares(left)
+    canvas.limits(right, gap[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
     for panel, table, value in ((left, rate, 0.5), (right, gap, 0.0)):
-        neutral(panel, value)
-        lanes(panel, [r for _, r in rows], first=panel is left)
+        canvas.neutral(panel, value)
+        canvas.lanes(panel, [r for _, r in rows], first=panel is left)
         for row in table.to_dict("records"):
             _, color, marker = ROLES[row["role"]]
-            whisker(panel, row, rows.index((row["role"], row["_row"])), color, marker=marker)
+            canvas.whisker(panel, row, rows.index((row["role"], row["_row"])), color, marker=marker)
     pooled = rate[rate["role"] == "people"]
     if len(pooled) == 1 and np.isfinite(pooled[["conf_low", "conf_high"]].to_numpy(float)).all():
-        left.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=FAINT, zorder=0)
+        left.axvspan(pooled["conf_low"].item(), pooled["conf_high"].item(), color=canvas.FAINT, zorder=0)
     keys = [
-        key(label, color, marker=marker) for role, (label, color, marker) in ROLES.items() if role in set(here["role"])
+        canvas.key(label, color, marker=marker)
+        for role, (label, color, marker) in ROLES.items()
+        if role in set(here["role"])
     ]
-    legend_above(left, keys, 3)
-    named(left, "share that prefers the target")
-    named(right, "gap: judge − people")
-    _told_of_people(left, gaps)
-    headed([left, right], title)
+    canvas.legend_above(left, keys, 3)
+    canvas.named(left, "share that prefers the target")
+    canvas.named(right, "gap: judge − people")
+    among = []  # agreement among people, where it is known and unique
+    for term, words, say in (("annotator_agreement", "agreement", number), ("annotator_kappa", "κ", signed)):
+        found = gaps.loc[gaps["term"] == term, "estimate"].dropna()
+        among += [f"{words} {say(found.item(), 2)}"] if len(found) == 1 else []
+    if among:
+        canvas.below(left, f"among people: {', '.join(among)}")
+    canvas.headed([left, right], title)
     return [left, right]
 
 
 def _people_named(table: pd.DataFrame) -> list[str]:
-    names = names_of(table, "role")
-    rest = names_of(table, "role", "judge")
+    names = canvas.names_of(table, "role")
+    rest = canvas.names_of(table, "role", "judge")
     pooled = ["people, pooled" if r == "all" else f"people, pooled · {r}" for r in rest]
     return [p if role == "people" else n for p, n, role in zip(pooled, names, table["role"], strict=True)]
-
-
-def _told_of_people(ax: Any, gaps: pd.DataFrame) -> None:
-    """How far the people agree, where that is known, once."""
-    told = []
-    for term, words, say in (("annotator_agreement", "agreement", number), ("annotator_kappa", "κ", signed)):
-        found = gaps.loc[gaps["term"] == term, "estimate"].dropna()
-        told += [f"{words} {say(found.item(), 2)}"] if len(found) == 1 else []
-    if told:
-        below(ax, f"among people: {', '.join(told)}")
 
 
 def verbosity_bias(
@@ -168,51 +136,56 @@ def verbosity_bias(
     ['verbose', 'quality-sensitive', 'indifferent', 'g']
     """
     wanted = ["expansion_bias", "truncation_accuracy"]
-    here = chosen(readings, wanted, "judge", "conf_low", "conf_high", "reading", source="verbosity_bias")
-    here = here.assign(_row=names_of(here))
-    one_row_each(here, ["_row", "term"])
+    here = canvas.chosen(readings, wanted, "judge", "conf_low", "conf_high", "reading", source="verbosity_bias")
+    here = here.assign(_row=canvas.names_of(here))
+    canvas.one_row_each(here, ["_row", "term"])
     bias, right = (here[here["term"] == t].set_index("_row") for t in wanted)
     both = bias["estimate"].notna() & right["estimate"].reindex(bias.index).notna()
-    judges, absent = list(bias.index[both]), [j for j in distinct(here["_row"]) if not both.get(j, False)]
-    chosen(here[here["_row"].isin(judges)], wanted, source="verbosity_bias")
+    judges, absent = list(bias.index[both]), [j for j in canvas.distinct(here["_row"]) if not both.get(j, False)]
+    canvas.chosen(here[here["_row"].isin(judges)], wanted, source="verbosity_bias")
     many = len(judges) > MOST_LABELS
-    ax = new_axes(ax, 6.2 + (0.4 + label_width(shortened(judges)) if many else 0), 4.8)
+    ax = canvas.new_axes(ax, 6.2 + (0.4 + canvas.label_width(canvas.shortened(judges)) if many else 0), 4.8)
     ax.set(xlim=(-1.04, 1.04), ylim=(-0.03, 1.03), xticks=np.arange(-1, 1.1, 0.5), yticks=np.arange(0, 1.1, 0.25))
     _regions(ax, margin, chance, recognised)
-    ax.axvline(0, color=MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+    ax.axvline(0, color=canvas.MUTED, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     crosses = []
     for i, judge in enumerate(judges):
-        x, y, style = bias.loc[judge], right.loc[judge], style_of(i)
+        x, y, style = bias.loc[judge], right.loc[judge], canvas.style_of(i)
         sides = (x["conf_low"], y["estimate"], x["conf_high"], y["estimate"])
         ups = (x["estimate"], y["conf_low"], x["estimate"], y["conf_high"])
         for x0, y0, x1, y1 in (sides, ups):
             ax.plot([x0, x1], [y0, y1], color=style["color"], linewidth=1.1, alpha=0.6, zorder=2)
         crosses += [c for c in (sides, ups) if np.isfinite(np.array(c, dtype=float)).all()]
-        look = face(style["color"], x["reading"] != "undecided")
+        look = canvas.face(style["color"], x["reading"] != "undecided")
         ax.plot(x["estimate"], y["estimate"], marker=style["marker"], linestyle="none", zorder=4, **look)
     if many:
         keys = [
-            key(n, style_of(i)["color"], filled=bias.loc[j, "reading"] != "undecided", marker=style_of(i)["marker"])
-            for i, (j, n) in enumerate(zip(judges, shortened(judges), strict=True))
+            canvas.key(
+                n,
+                canvas.style_of(i)["color"],
+                filled=bias.loc[j, "reading"] != "undecided",
+                marker=canvas.style_of(i)["marker"],
+            )
+            for i, (j, n) in enumerate(zip(judges, canvas.shortened(judges), strict=True))
         ]
-        legend(ax, keys)
+        canvas.legend(ax, keys)
     else:
-        label_around(
+        canvas.label_around(
             ax,
             list(bias.loc[judges, "estimate"]),
             list(right.loc[judges, "estimate"]),
-            shortened(judges),
+            canvas.shortened(judges),
             avoid=crosses,
         )
-    named(ax, "expansion bias b (right: prefers the padded answer)", "truncation accuracy", title)
+    canvas.named(ax, "expansion bias b (right: prefers the padded answer)", "truncation accuracy", title)
     remarks = (
         ["hollow: the intervals leave the class undecided"]
         if (bias.loc[judges, "reading"] == "undecided").any()
         else []
     )
-    remarks += [f"not shown, for want of one of the two: {', '.join(shortened(absent))}"] if absent else []
+    remarks += [f"not shown, one of the two is missing: {', '.join(canvas.shortened(absent))}"] if absent else []
     if remarks:
-        below(ax, "\n".join(remarks))
+        canvas.below(ax, "\n".join(remarks))
     return ax
 
 
@@ -230,4 +203,6 @@ def _regions(ax: Any, margin: float, chance: float, recognised: float) -> None:
             "quality-sensitive": ((-1.02, 1.01), "left", "top"),
             "indifferent": ((0.0, -0.01), "center", "bottom"),
         }[name]
-        ax.text(*at, literal(name), fontsize=SMALL + 0.5, color=MUTED, ha=ha, va=va, style="italic")
+        ax.text(
+            *at, canvas.literal(name), fontsize=canvas.SMALL + 0.5, color=canvas.MUTED, ha=ha, va=va, style="italic"
+        )

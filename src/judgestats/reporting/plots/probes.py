@@ -1,4 +1,4 @@
-"""What a cue moves: verdicts, second verdicts, and explanations (rationalization paper)."""
+"""Effects of a cue on verdicts, revised verdicts and explanations (rationalization paper)."""
 
 from __future__ import annotations
 
@@ -9,35 +9,7 @@ import pandas as pd
 from matplotlib.patches import Patch
 
 from judgestats.reporting.formatting import count
-from judgestats.reporting.plots.canvas import (
-    INK,
-    MUTED,
-    NAME,
-    below,
-    beside,
-    chosen,
-    distinct,
-    headed,
-    height_of,
-    interval,
-    key,
-    label_width,
-    lanes,
-    legend_above,
-    limits,
-    literal,
-    named,
-    names_of,
-    neutral,
-    new_axes,
-    one_row_each,
-    panels,
-    point,
-    shares,
-    shortened,
-    style_of,
-    whisker,
-)
+from judgestats.reporting.plots import canvas
 
 #: Term -> label and colour, from top to bottom.
 SHIFTS = {
@@ -49,7 +21,7 @@ TOWARDS, AWAY = "#E79A6B", "#7FB2D9"
 
 
 def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
-    """Draw where verdicts move from blind to each probe, and beside it what becomes of the ties.
+    """Draw how verdicts shift from blind to each probe, and the tie rates beside them.
 
     Parameters
     ----------
@@ -81,55 +53,55 @@ def anchoring(result: pd.DataFrame, *, ax: Any = None, title: str | None = None)
     [0.2, -0.1, -0.1]
     """
     wanted = [*SHIFTS, "tie", "tie_blind"]
-    chosen(result, list(SHIFTS), "judge", "probe", "conf_low", "conf_high", source="anchoring")
+    canvas.chosen(result, list(SHIFTS), "judge", "probe", "conf_low", "conf_high", source="anchoring")
     here = result[result["term"].isin(wanted)]
-    here = here.assign(_row=names_of(here, "probe"), probe=here["probe"].astype(str))
-    one_row_each(here, ["_row", "probe", "term"])
+    here = here.assign(_row=canvas.names_of(here, "probe"), probe=here["probe"].astype(str))
+    canvas.one_row_each(here, ["_row", "probe", "term"])
     moved = here[here["term"].isin(SHIFTS)]
-    probes, labels = distinct(moved["probe"]), distinct(here["_row"])
+    probes, labels = canvas.distinct(moved["probe"]), canvas.distinct(here["_row"])
     names = [f"{p}: {w}" for p in probes for w in ("shifts", "ties")]
-    axes = panels(ax, names, labels, wide=[2.9, 1.5] * len(probes), each=0.5)
+    axes = canvas.panels(ax, names, labels, wide=[2.9, 1.5] * len(probes), each=0.5)
     for i, probe in enumerate(probes):
         left, right = axes[2 * i], axes[2 * i + 1]
-        limits(left, moved[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
-        shares(right)
+        canvas.limits(left, moved[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
+        canvas.shares(right)
         right.set_xticks([0, 0.5, 1])
-        neutral(left)
+        canvas.neutral(left)
         table = here[here["probe"] == probe]
         for panel in (left, right):
-            lanes(panel, labels, first=panel is axes[0])
+            canvas.lanes(panel, labels, first=panel is axes[0])
         for row, label in enumerate(labels):
             _shifts(left, table[table["_row"] == label].set_index("term"), row)
             _ties(right, table[table["_row"] == label].set_index("term"), row)
-        named(left, f"blind → {literal(probe)}: change of the share")
-        named(right, "tie rate")
-    legend_above(axes[0], [Patch(color=color, label=label) for label, color in SHIFTS.values()], 3)
-    legend_above(axes[1], [key("blind", INK, filled=False), key("probe", INK)], 2)
-    headed(axes, title)
+        canvas.named(left, f"blind → {canvas.literal(probe)}: change of the share")
+        canvas.named(right, "tie rate")
+    canvas.legend_above(axes[0], [Patch(color=color, label=label) for label, color in SHIFTS.values()], 3)
+    canvas.legend_above(axes[1], [canvas.key("blind", canvas.INK, filled=False), canvas.key("probe", canvas.INK)], 2)
+    canvas.headed(axes, title)
     return axes
 
 
 def _shifts(ax: Any, here: pd.DataFrame, row: int) -> None:
     """Three bars of one group around zero."""
     if not here.reindex(list(SHIFTS))["estimate"].notna().any():
-        point(ax, np.nan, row, MUTED)
+        canvas.point(ax, np.nan, row, canvas.MUTED)
         return
     for (term, (_, color)), shift in zip(SHIFTS.items(), (-0.25, 0.0, 0.25), strict=True):
         if term in here.index and np.isfinite(here.loc[term, "estimate"]):
             ax.barh(row + shift, here.loc[term, "estimate"], height=0.23, color=color, zorder=2)
-            interval(ax, row + shift, here.loc[term, "conf_low"], here.loc[term, "conf_high"], INK, 1.0)
+            canvas.interval(ax, row + shift, here.loc[term, "conf_low"], here.loc[term, "conf_high"], canvas.INK, 1.0)
 
 
 def _ties(ax: Any, here: pd.DataFrame, row: int) -> None:
     """Tie rate from blind to the probe."""
     ends = [float(here.loc[t, "estimate"]) if t in here.index else np.nan for t in ("tie_blind", "tie")]
     if np.isfinite(ends).all():
-        ax.plot(ends, [row, row], color=MUTED, linewidth=1.8, alpha=0.6, zorder=2)
+        ax.plot(ends, [row, row], color=canvas.MUTED, linewidth=1.8, alpha=0.6, zorder=2)
     if not np.isfinite(ends).any():
-        point(ax, np.nan, row, MUTED)
+        canvas.point(ax, np.nan, row, canvas.MUTED)
     for end, filled in zip(ends, (False, True), strict=True):
         if np.isfinite(end):
-            point(ax, end, row, INK, filled=filled)
+            canvas.point(ax, end, row, canvas.INK, filled=filled)
 
 
 def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -163,41 +135,47 @@ def revision(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) 
     >>> [float(bar.get_width()) for bar in revision(rows).patches]
     [0.4, -0.1]
     """
-    here = chosen(result, ["revision", "towards", "away", "net"], "judge", "conf_low", "conf_high", source="revision")
-    here = here.assign(_row=names_of(here))
-    one_row_each(here, ["_row", "term"])
-    labels = distinct(here["_row"])
+    here = canvas.chosen(
+        result, ["revision", "towards", "away", "net"], "judge", "conf_low", "conf_high", source="revision"
+    )
+    here = here.assign(_row=canvas.names_of(here))
+    canvas.one_row_each(here, ["_row", "term"])
+    labels = canvas.distinct(here["_row"])
     wide = here.set_index(["_row", "term"])
-    ax = new_axes(ax, 5.2 + label_width(shortened(labels, NAME)), height_of(len(labels)))
+    ax = canvas.new_axes(
+        ax, 5.2 + canvas.label_width(canvas.shortened(labels, canvas.NAME)), canvas.height_of(len(labels))
+    )
     directed = here.loc[here["term"].isin(["towards", "away"]), "estimate"].notna().any()
     ax.set(xlim=(-1.03, 1.03) if directed else (-0.03, 1.03))
     ax.set_xticks(np.arange(-1 if directed else 0, 1.01, 0.5 if directed else 0.25))
     ax.xaxis.set_major_formatter(lambda v, _: f"{abs(v):g}")
-    lanes(ax, labels)
-    ax.axvline(0, color=MUTED, linewidth=0.9, zorder=1)
+    canvas.lanes(ax, labels)
+    ax.axvline(0, color=canvas.MUTED, linewidth=0.9, zorder=1)
     for i, label in enumerate(labels):
         _revised(ax, wide.loc[label], i)
     keys: list[Any] = [Patch(color=TOWARDS, label="towards the label"), Patch(color=AWAY, label="away from it")]
-    keys.append(key("net", INK, marker="D"))
+    keys.append(canvas.key("net", canvas.INK, marker="D"))
     whole = [label for label in labels if not {"towards", "away"} & set(wide.loc[label].index)]
     keys = (keys if directed else []) + ([Patch(color="#9aa5b1", label="revised, no direction known")] if whole else [])
-    legend_above(ax, keys, 4)
-    named(ax, "← away     share of items     towards →" if directed else "share of items revised", title=title, pad=24)
+    canvas.legend_above(ax, keys, 4)
+    canvas.named(
+        ax, "← away     share of items     towards →" if directed else "share of items revised", title=title, pad=24
+    )
     return ax
 
 
 def _revised(ax: Any, here: pd.DataFrame, row: int) -> None:
     value = here["estimate"].astype(float)
     if not value.notna().any():
-        point(ax, np.nan, row, MUTED)
+        canvas.point(ax, np.nan, row, canvas.MUTED)
     elif {"towards", "away"} & set(here.index):
         ax.barh(row, value.get("towards", 0.0), height=0.56, color=TOWARDS, zorder=2)
         ax.barh(row, -value.get("away", 0.0), height=0.56, color=AWAY, zorder=2)
         if np.isfinite(value.get("net", np.nan)):
-            whisker(ax, here.loc["net"], row, INK, marker="D")
+            canvas.whisker(ax, here.loc["net"], row, canvas.INK, marker="D")
     else:
         ax.barh(row, value["revision"], height=0.56, color="#9aa5b1", zorder=2)
-        interval(ax, row, here.loc["revision", "conf_low"], here.loc["revision", "conf_high"], INK, 1.1)
+        canvas.interval(ax, row, here.loc["revision", "conf_low"], here.loc["revision", "conf_high"], canvas.INK, 1.1)
 
 
 def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -230,30 +208,37 @@ def rationale_shift(result: pd.DataFrame, *, ax: Any = None, title: str | None =
     ['13 / 38', 'same / all']
     """
     columns = ("judge", "probe", "conf_low", "conf_high", "embed", "n_same", "n_items")
-    here = chosen(result, ["drift"], *columns, source="rationale_shift")
-    here = here.assign(_row=names_of(here, "probe"), probe=here["probe"].astype(str), embed=here["embed"].astype(str))
-    one_row_each(here, ["_row", "probe", "embed"])
-    probes, labels, embedders = (distinct(here[c]) for c in ("probe", "_row", "embed"))
+    here = canvas.chosen(result, ["drift"], *columns, source="rationale_shift")
+    here = here.assign(
+        _row=canvas.names_of(here, "probe"), probe=here["probe"].astype(str), embed=here["embed"].astype(str)
+    )
+    canvas.one_row_each(here, ["_row", "probe", "embed"])
+    probes, labels, embedders = (canvas.distinct(here[c]) for c in ("probe", "_row", "embed"))
     each = 0.34 if len(embedders) == 1 else 0.2 + 0.16 * len(embedders)
-    axes = panels(ax, probes, labels, wide=[3.1] * len(probes), each=each)
+    axes = canvas.panels(ax, probes, labels, wide=[3.1] * len(probes), each=each)
     shifts = np.linspace(-0.26, 0.26, len(embedders)) if len(embedders) > 1 else [0.0]
     for panel, probe in zip(axes, probes, strict=True):
-        limits(panel, here[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(0, 2))
+        canvas.limits(panel, here[["estimate", "conf_low", "conf_high"]], zero=True, bounds=(0, 2))
         panel.set_xlim(left=0)
-        lanes(panel, labels, first=panel is axes[0])
+        canvas.lanes(panel, labels, first=panel is axes[0])
         table = here[here["probe"] == probe]
         for row in table.to_dict("records"):
             one = embedders.index(row["embed"])
-            whisker(panel, row, labels.index(row["_row"]) + shifts[one], **style_of(one))
+            canvas.whisker(panel, row, labels.index(row["_row"]) + shifts[one], **canvas.style_of(one))
         for label, same in table.groupby("_row", sort=False):
-            told = distinct(f"{count(a)} / {count(b)}" for a, b in zip(same["n_same"], same["n_items"], strict=True))
-            beside(panel, labels.index(str(label)), ", ".join(told), color=MUTED)
-        beside(panel, None, "same / all")
-        named(panel, f"blind → {literal(probe)}: drift")
+            counts = canvas.distinct(
+                f"{count(a)} / {count(b)}" for a, b in zip(same["n_same"], same["n_items"], strict=True)
+            )
+            canvas.beside(panel, labels.index(str(label)), ", ".join(counts), color=canvas.MUTED)
+        canvas.beside(panel, None, "same / all")
+        canvas.named(panel, f"blind → {canvas.literal(probe)}: drift")
     if len(embedders) > 1:
-        keys = [key(e, style_of(i)["color"], marker=style_of(i)["marker"]) for i, e in enumerate(embedders)]
-        legend_above(axes[0], keys, 3)
+        keys = [
+            canvas.key(e, canvas.style_of(i)["color"], marker=canvas.style_of(i)["marker"])
+            for i, e in enumerate(embedders)
+        ]
+        canvas.legend_above(axes[0], keys, 3)
     which = "" if len(embedders) > 1 else f"embedder: {embedders[0]}\n"
-    below(axes[0], f"{which}same / all: items with the same verdict,\nof those with a verdict in both")
-    headed(axes, title)
+    canvas.below(axes[0], f"{which}same / all: items with the same verdict,\nof those with a verdict in both")
+    canvas.headed(axes, title)
     return axes

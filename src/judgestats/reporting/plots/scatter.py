@@ -11,47 +11,12 @@ from matplotlib.lines import Line2D
 
 from judgestats.errors import DesignError, choose
 from judgestats.reporting.formatting import signed
-from judgestats.reporting.plots.canvas import (
-    DIRECT,
-    FAINT,
-    INK,
-    MUTED,
-    SMALL,
-    TEXT,
-    below,
-    chosen,
-    distinct,
-    grid,
-    groups_of,
-    headed,
-    joined,
-    keep_legend,
-    label_points,
-    label_width,
-    lanes,
-    legend,
-    limits,
-    literal,
-    named,
-    names_of,
-    neutral,
-    new_axes,
-    note,
-    one_each,
-    one_row_each,
-    order_of,
-    panels,
-    shortened,
-    style_of,
-    terms,
-    unit_square,
-    whisker,
-)
+from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import DIVERGING, heat
 
 # ---- Biases: signed scores of judges, and what strategies do to them (debiasing paper, Figure 2) ---------------------
 
-#: A change this large has the darkest colour where none is larger.
+#: The darkest colour means at least this change.
 LEAST_REACH = 0.05
 #: Most panels side by side.
 ACROSS = 4
@@ -89,12 +54,12 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
     ['−0.21', '+0.02']
     """
     term = "mean_change" if judge is None else "magnitude_change"
-    here = chosen(changes, [term], "judge", "strategy", "conf_low", "conf_high", source="bias_change")
+    here = canvas.chosen(changes, [term], "judge", "strategy", "conf_low", "conf_high", source="bias_change")
     if judge is not None:
         known = sorted(set(here["judge"].dropna().astype(str)))
         here = here[here["judge"].astype(str) == choose(judge, known, "judge")]
-    here = here.assign(_row=names_of(here, "judge", "strategy"), _column=here["strategy"].astype(str))
-    one_row_each(here, ["_row", "_column"])
+    here = here.assign(_row=canvas.names_of(here, "judge", "strategy"), _column=here["strategy"].astype(str))
+    canvas.one_row_each(here, ["_row", "_column"])
     wide = {c: _grid(here, c) for c in ("estimate", "conf_low", "conf_high")}
     values = wide["estimate"]
     if not values.notna().to_numpy().any():
@@ -104,15 +69,15 @@ def bias_map(changes: pd.DataFrame, *, judge: str | None = None, ax: Any = None,
     ax = heat(values, values, DIVERGING, TwoSlopeNorm(0, -reach, reach), sure, ax, title, signed, None)
     for text, bold in zip(ax.texts, sure.to_numpy().ravel(), strict=False):
         text.set_fontweight("bold" if bold else "normal")
-    whose = "mean over judges" if judge is None else str(judge)
+    judges = "mean over judges" if judge is None else str(judge)
     framed = "\nframed: the interval excludes 0" if sure.to_numpy().any() else ""
-    below(ax, f"change of |b| ({whose})\nblue: the bias falls · red: it grows{framed}", -6)
+    canvas.below(ax, f"change of |b| ({judges})\nblue: the bias falls · red: it grows{framed}", -6)
     return ax
 
 
 def _grid(table: pd.DataFrame, value: str) -> pd.DataFrame:
     wide: pd.DataFrame = table.set_index(["_row", "_column"])[value].astype(float).unstack()
-    return wide.reindex(index=distinct(table["_row"]), columns=distinct(table["_column"]))
+    return wide.reindex(index=canvas.distinct(table["_row"]), columns=canvas.distinct(table["_column"]))
 
 
 def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -144,29 +109,35 @@ def bias_scores(scores: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     >>> bias_scores(rows).get_title("left")
     'length'
     """
-    here = chosen(scores, ["bias", "mean"], "judge", "conf_low", "conf_high", source="bias_score")
+    here = canvas.chosen(scores, ["bias", "mean"], "judge", "conf_low", "conf_high", source="bias_score")
     mean = here["term"] == "mean"
-    over = [c for c in groups_of(here, "judge", "bias") if mean.any() and here.loc[mean, c].isna().all()]
+    over = [c for c in canvas.groups_of(here, "judge", "bias") if mean.any() and here.loc[mean, c].isna().all()]
     facets = [c for c in ("bias",) if c in here.columns] + over
-    here = here.assign(_row=names_of(here, *facets), _panel=joined(here, facets))
+    here = here.assign(_row=canvas.names_of(here, *facets), _panel=canvas.joined(here, facets))
     here.loc[mean, "_panel"] = [f"{p} · mean" if p != "all" else "mean" for p in here.loc[mean, "_panel"]]
-    one_row_each(here, ["_row", "_panel"])
-    rows, shown = distinct(here["_row"]), distinct(here["_panel"])
+    canvas.one_row_each(here, ["_row", "_panel"])
+    rows, shown = canvas.distinct(here["_row"]), canvas.distinct(here["_panel"])
     each = 3.2 if len(shown) == 1 else 2.3
-    axes = panels(ax, shown, rows, wide=[each] * len(shown), across=ACROSS)
+    axes = canvas.panels(ax, shown, rows, wide=[each] * len(shown), across=ACROSS)
     for i, (panel, facet) in enumerate(zip(axes, shown, strict=True)):
-        limits(panel, here[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
-        neutral(panel)
-        lanes(panel, rows, first=i % ACROSS == 0)
+        canvas.limits(panel, here[["estimate", "conf_low", "conf_high"]], zero=True, even=True, bounds=(-1, 1))
+        canvas.neutral(panel)
+        canvas.lanes(panel, rows, first=i % ACROSS == 0)
         for row in here[here["_panel"] == facet].to_dict("records"):
-            whisker(panel, row, rows.index(row["_row"]))
-        panel.set_title("" if facet == "all" else literal(facet), fontsize=TEXT, color=INK, loc="left")
-        panel.set_xlabel("b, towards the target →", fontsize=TEXT, color=INK)
+            canvas.whisker(panel, row, rows.index(row["_row"]))
+        panel.set_title(
+            "" if facet == "all" else canvas.literal(facet), fontsize=canvas.TEXT, color=canvas.INK, loc="left"
+        )
+        panel.set_xlabel("b, towards the target →", fontsize=canvas.TEXT, color=canvas.INK)
     if len(axes) > 1 or shown == ["all"]:
-        headed(axes, title)
+        canvas.headed(axes, title)
     elif title:
         axes[0].set_title(
-            literal(f"{title}: {shown[0]}"), fontsize=TEXT + 1.5, color=INK, loc="left", fontweight="bold"
+            canvas.literal(f"{title}: {shown[0]}"),
+            fontsize=canvas.TEXT + 1.5,
+            color=canvas.INK,
+            loc="left",
+            fontweight="bold",
         )
     return axes[0] if len(axes) == 1 else axes
 
@@ -204,22 +175,22 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     >>> metrology_map(rows).get_xlabel()
     'dark current (DC)'
     """
-    terms(sheet, "dark_current")
-    terms(sheet, "stable_cross_sensitivity")
-    dark, stable = one_each(sheet, "dark_current"), one_each(sheet, "stable_cross_sensitivity")
+    canvas.terms(sheet, "dark_current")
+    canvas.terms(sheet, "stable_cross_sensitivity")
+    dark, stable = canvas.one_each(sheet, "dark_current"), canvas.one_each(sheet, "stable_cross_sensitivity")
     first = _first_step(sheet)
-    judges = [j for j in order_of(sheet) if j in dark.index and j in stable.index]
-    ax = new_axes(ax, 5.6 + _legend_width(judges), 4.6)
-    unit_square(ax)
-    grid(ax)
+    judges = [j for j in canvas.order_of(sheet) if j in dark.index and j in stable.index]
+    ax = canvas.new_axes(ax, 5.6 + _legend_width(judges), 4.6)
+    canvas.unit_square(ax)
+    canvas.grid(ax)
     _scatter(ax, dark, stable, judges, [_area(first.get(j, np.nan)) for j in judges])
-    named(ax, "dark current (DC)", "stable cross-sensitivity (SCS)", title)
+    canvas.named(ax, "dark current (DC)", "stable cross-sensitivity (SCS)", title)
     if len(first):
-        keep_legend(ax)
+        canvas.keep_legend(ax)
         _size_legend(ax)
-    absent = [j for j in order_of(sheet) if (j in dark.index) != (j in stable.index)]
+    absent = [j for j in canvas.order_of(sheet) if (j in dark.index) != (j in stable.index)]
     if absent:
-        note(ax, f"Not shown, for want of one of the two rates: {', '.join(shortened(absent))}.")
+        canvas.note(ax, f"Not shown, one of the two rates is missing: {', '.join(canvas.shortened(absent))}.")
     return ax
 
 
@@ -240,23 +211,26 @@ def stable_positional(sheet: pd.DataFrame, *, ax: Any = None, title: str | None 
     matplotlib.axes.Axes
         The grey corner holds what cannot be: the two classes exclude each other.
     """
-    terms(sheet, "stable_cross_sensitivity")
-    stable, positional = one_each(sheet, "stable_cross_sensitivity"), one_each(sheet, "positional_false_preference")
-    judges = [j for j in order_of(sheet) if j in stable.index and j in positional.index]
-    ax = new_axes(ax, 5.6 + _legend_width(judges), 4.6)
-    unit_square(ax)
-    grid(ax)
-    ax.fill([0, 1.05, 1.05, -0.05], [1.0, -0.05, 1.05, 1.05], color=FAINT, zorder=0, linewidth=0)
-    ax.text(0.98, 0.98, "not possible", fontsize=SMALL, color=MUTED, ha="right", va="top")
+    canvas.terms(sheet, "stable_cross_sensitivity")
+    stable, positional = (
+        canvas.one_each(sheet, "stable_cross_sensitivity"),
+        canvas.one_each(sheet, "positional_false_preference"),
+    )
+    judges = [j for j in canvas.order_of(sheet) if j in stable.index and j in positional.index]
+    ax = canvas.new_axes(ax, 5.6 + _legend_width(judges), 4.6)
+    canvas.unit_square(ax)
+    canvas.grid(ax)
+    ax.fill([0, 1.05, 1.05, -0.05], [1.0, -0.05, 1.05, 1.05], color=canvas.FAINT, zorder=0, linewidth=0)
+    ax.text(0.98, 0.98, "not possible", fontsize=canvas.SMALL, color=canvas.MUTED, ha="right", va="top")
     _scatter(ax, stable, positional, judges, [70.0] * len(judges))
-    named(ax, "stable cross-sensitivity (SCS)", "positional false preference (PFP)", title)
+    canvas.named(ax, "stable cross-sensitivity (SCS)", "positional false preference (PFP)", title)
     return ax
 
 
 def _scatter(ax: Any, across: pd.DataFrame, up: pd.DataFrame, judges: list[str], areas: list[float]) -> None:
     """Points with both intervals, labelled where they are few."""
     x, y = (t["estimate"].reindex(judges).to_numpy(float) for t in (across, up))
-    styles = [style_of(i) for i in range(len(judges))]
+    styles = [canvas.style_of(i) for i in range(len(judges))]
     for i, style in enumerate(styles):
         for table, horizontal in ((across, True), (up, False)):
             low, high = _interval(table.loc[judges[i]])
@@ -264,9 +238,9 @@ def _scatter(ax: Any, across: pd.DataFrame, up: pd.DataFrame, judges: list[str],
             ax.plot(*ends, color=style["color"], linewidth=1.0, alpha=0.55, zorder=2, solid_capstyle="butt")
         ax.scatter(x[i], y[i], s=areas[i], zorder=3, edgecolors="white", linewidths=0.9, alpha=0.95, **style)
     shown = [i for i in range(len(judges)) if np.isfinite(x[i]) and np.isfinite(y[i])]
-    labels = shortened(judges)
-    if len(judges) <= DIRECT:
-        label_points(
+    labels = canvas.shortened(judges)
+    if len(judges) <= canvas.DIRECT:
+        canvas.label_points(
             ax,
             [x[i] for i in shown],
             [y[i] for i in shown],
@@ -274,11 +248,11 @@ def _scatter(ax: Any, across: pd.DataFrame, up: pd.DataFrame, judges: list[str],
             [styles[i]["color"] for i in shown],
         )
     else:
-        legend(ax, [_key(style, label) for style, label in zip(styles, labels, strict=True)])
+        canvas.legend(ax, [_key(style, label) for style, label in zip(styles, labels, strict=True)])
 
 
 def _legend_width(judges: list[str]) -> float:
-    return 0.45 + label_width(shortened(judges)) if len(judges) > DIRECT else 0.0
+    return 0.45 + canvas.label_width(canvas.shortened(judges)) if len(judges) > canvas.DIRECT else 0.0
 
 
 def _key(style: dict[str, Any], label: str) -> Line2D:
@@ -290,7 +264,7 @@ def _interval(row: pd.Series[Any]) -> tuple[float, float]:
 
 
 def _first_step(sheet: pd.DataFrame) -> dict[str, float]:
-    here = terms(sheet, "target_sensitivity", needed=False)
+    here = canvas.terms(sheet, "target_sensitivity", needed=False)
     first = here[here["step"] == here.groupby("who")["step"].transform("min")]
     return dict(zip(first["who"], first["estimate"], strict=True))
 
@@ -320,12 +294,12 @@ def _size_legend(ax: Any) -> None:
         bbox_to_anchor=(0, 1.01),
         ncols=3,
         frameon=False,
-        fontsize=SMALL + 0.5,
-        title_fontsize=SMALL + 0.5,
+        fontsize=canvas.SMALL + 0.5,
+        title_fontsize=canvas.SMALL + 0.5,
         borderaxespad=0.2,
-        labelcolor=INK,
+        labelcolor=canvas.INK,
         alignment="left",
         columnspacing=1.6,
         handletextpad=0.4,
     )
-    drawn.get_title().set_color(MUTED)
+    drawn.get_title().set_color(canvas.MUTED)

@@ -157,3 +157,13 @@ def design_of(place: str) -> dict[str, str]:
     """Printed numbers of the design in one place of the paper."""
     table = load("debiasing/design", printed=True)
     return {r["name"]: r["value"] for r in table.to_dict("records") if r["place"] == place}
+
+
+def kappa_from_margins(agreement, p, q):
+    """Unweighted kappa where only the share of agreement and the margins are known (debiasing paper, Appendix D: Tables 1 and 3 give Table 6)."""
+    one, two = np.asarray(p, dtype=float), np.asarray(q, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, two = one / one.sum(axis=-1, keepdims=True), two / two.sum(axis=-1, keepdims=True)
+        expected = np.asarray((one * two).sum(axis=-1))
+        apart = np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
+        return (np.asarray(agreement, dtype=float) - expected) / apart
