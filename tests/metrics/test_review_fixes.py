@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from judgestats.errors import DesignError, SchemaError
-from judgestats.metrics import measure_registry
 from judgestats.metrics.agreement import (
     agreement_levels,
     alpha,
@@ -37,7 +36,7 @@ from judgestats.metrics.bias import (
 from judgestats.metrics.bias.strategies import INFINITE, NAMELESS, NO_COST, OVER_BUDGET, mcnemar_test
 from judgestats.metrics.consensus import calibrate, consensus_deviation, rank_correlation
 from judgestats.metrics.consensus.correlations import correlated
-from judgestats.metrics.measure_registry import PREFERENCE_TRIALS, RATING_TRIALS
+from judgestats.metrics.measure_registry import measures_of
 from judgestats.reporting.formatting import FLAGS
 from judgestats.results import FEW_CLUSTERS, FEW_RATERS, ONE_UNIT, few_clusters
 from judgestats.schema.cells import cells
@@ -356,5 +355,6 @@ def test_no_interval_no_word_of_raters():
 
 
 def test_the_measures_that_are_tried_are_those_asked():
-    assert measure_registry.trials(calls()) is PREFERENCE_TRIALS
-    assert measure_registry.trials(scores()) is RATING_TRIALS
+    assert {"consistency", "kappa", "alpha"} - set(measures_of(calls())) == set()
+    assert {"score_matrix", "icc", "alpha"} - set(measures_of(scores())) == set()
+    assert not {"icc"} & set(measures_of(calls())) | {"kappa"} & set(measures_of(scores()))

@@ -92,8 +92,8 @@ def test_a_named_cluster_reaches_the_effect_of_names():
     own = (data["judge"] == data["system"]) * data["condition"].map({"attributed": 2.0, "anonymized": 1.0})
     data["score"] = 5 + own + rng.normal(size=len(data))
     data["topic"] = (data["item"] % 6).astype(str)
-    take = measure_registry.RATING_TRIALS["attenuation"].take
-    named, alone = (take(data, measure_registry.Options(cluster=c)) for c in ("topic", "auto"))
+    record = measure_registry.measures()["attenuation"]
+    named, alone = (record.attempt(data, measure_registry.Options(cluster=c)) for c in ("topic", "auto"))
     np.testing.assert_allclose(named["estimate"], alone["estimate"])
     assert named["method"].str.contains("topic").all(), named["method"]
     assert not alone["method"].str.contains("topic").any()

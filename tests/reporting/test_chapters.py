@@ -7,9 +7,8 @@ import pytest
 
 import judgestats as js
 import registry
-from judgestats.metrics.measure_registry import PREFERENCE_TRIALS, RATING_TRIALS, Options, attempts
-from judgestats.reporting.pages import CHAPTERS, MOST, chapters, estimates_table
-from judgestats.reporting.sheets import _SHOWN_BY
+from judgestats.metrics.measure_registry import Options, attempts, measures, measures_of
+from judgestats.reporting.pages import MOST, chapters, estimates_table
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +26,10 @@ def page(tmp_path_factory):
     return of
 
 
-def test_every_measure_that_is_tried_has_a_place_on_the_page():
-    placed = {p.measure for parts in CHAPTERS.values() for p in parts} | set(_SHOWN_BY)
-    elsewhere = {
-        "attenuation": "a page of two conditions",
-        "rank_correlation": "beside the score matrix",
-        "ordering_accuracy": "asks for the order of the tiers",
-    }
-    assert {*PREFERENCE_TRIALS, *RATING_TRIALS} - placed == set(elsewhere)
+def test_a_picture_of_a_section_is_the_plot_of_its_record_and_says_how_to_read_it():
+    drawn = {m: record.plot.partition(",")[0] for m, record in measures().items() if record.caption}
+    assert {"kappa", "icc", "calibrate"} & set(drawn) == {"kappa", "calibrate"}
+    assert set(drawn.values()) <= set(js.plot.__all__)
 
 
 @pytest.mark.slow
@@ -89,8 +84,8 @@ def test_a_long_table_is_cut_and_says_so():
             "flag": "",
         }
     )
-    sections, shown = chapters(registry.calls(), {"preference_rate": rows}, 0.95)
-    assert shown == {"preference_rate"}
+    sections = chapters(registry.calls(), {"preference_rate": rows}, 0.95)
+    assert list(sections) == ["Which way does it lean?"]
     text = sections["Which way does it lean?"]
     assert text.count("<tr") == MOST + 1
     assert "5 rows more" in text
@@ -105,7 +100,7 @@ def test_names_from_the_data_are_escaped():
 
 def test_an_attempt_is_estimates_or_a_reason():
     taken = attempts(registry.calls(), Options(n_resamples=10))
-    assert set(taken) == set(PREFERENCE_TRIALS)
+    assert set(taken) == set(measures_of(registry.calls()))
     assert isinstance(taken["kappa"], pd.DataFrame)
     assert "probe" in taken["anchoring"]
 

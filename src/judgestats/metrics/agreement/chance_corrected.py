@@ -29,6 +29,7 @@ from judgestats.kernels.chance import (
 )
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
+from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap, Statistic, planned, read_off, resampled
 from judgestats.results import (
     BY_STRUCTURE,
@@ -42,7 +43,7 @@ from judgestats.results import (
 )
 from judgestats.schema.clustering import Cluster, auto_cluster, clusters, column_of, columns_of, dependence, with_pair
 from judgestats.schema.coding import codes_of, compact, joint
-from judgestats.schema.columns import COUNTS, By, N, grouping, names
+from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.raters import INVALID, SIDES, SLOTS, Labels, labels_of
@@ -562,6 +563,25 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 
 
+def _level_of(data: Any) -> Level:
+    """Level of measurement: nominal for verdicts, ordinal for a handful of whole numbers, else interval."""
+    present = column_names(data)
+    name = answer_column(present)
+    if kind_of(present) == "preferences" or name == "correct":
+        return "nominal"
+    values = nw.from_native(data).lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
+    numbers = values.to_numpy(dtype=float)
+    return "ordinal" if numbers.size <= 12 and (numbers == np.floor(numbers)).all() else "interval"
+
+
+@Measure(
+    "Do all judges together answer alike, answers missing or not?", "agreement", "P, R",
+    "t, bootstrap of things judged or clusters", "Krippendorff 2011; Zapf et al. 2016",
+    frames=("preferences", "ratings"), needs=(pairs_of_judges,), arguments=lambda data, _: {"level": _level_of(data)},
+    terms=(
+        Term("alpha", "α (Krippendorff)"),
+    ),
+)  # fmt: skip
 def alpha(
     data: Any,
     *,
@@ -707,6 +727,15 @@ Interval = Literal["asymptotic", "percentile", "bca"]
 INTERVALS: tuple[Interval, ...] = ("asymptotic", "percentile", "bca")
 
 
+@Measure(
+    "Do two judges (or all) answer alike beyond chance?", "agreement", "P, R, counts",
+    "asymptotic, linearised over clusters; bootstrap", "Cohen 1960, 1968; Light 1971; Fleiss 1971; debiasing, Table 6",
+    plot="kappa_matrix", frames=("preferences",), needs=(pairs_of_judges,),
+    caption="Agreement of every two judges beyond chance, on what both judged.",
+    terms=(
+        Term("kappa", "κ (Cohen)"),
+    ),
+)  # fmt: skip
 def kappa(
     data: Any,
     *,
@@ -825,6 +854,13 @@ def kappa(
     return estimates(rows, keys, EXTRA)
 
 
+@Measure(
+    "Do judges answer alike beyond chance, where one answer is very frequent?", "agreement", "P, R",
+    "asymptotic, t, over clusters too; bootstrap", "Gwet 2008",
+    terms=(
+        Term("ac1", "AC1 (Gwet)"),
+    ),
+)  # fmt: skip
 def ac1(
     data: Any,
     *,

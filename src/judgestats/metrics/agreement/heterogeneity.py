@@ -34,7 +34,9 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.agreement.shifts import Matched, matched, two_sides, words
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.rates import Bootstrap
+from judgestats.metrics.references import labels
 from judgestats.results import FEW_CLUSTERS, NO_DATA, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
@@ -45,6 +47,10 @@ PAIR = "pair"
 DEPENDENT = "subgroups share units"
 
 
+@Measure(
+    "Is the shift the same in all subgroups?", "agreement", "R", "t, bootstrap; Cochran's Q",
+    "consensus_illusion, Sec 3.1, 3.4",
+)  # fmt: skip
 def shift_heterogeneity(
     before: Any,
     after: Any,
@@ -258,6 +264,18 @@ def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
     return float(away @ np.linalg.solve(inside, away))
 
 
+def _temperatures(data: Any, _: Options) -> str:
+    found = len(labels(data, "temperature"))
+    return "" if found > 2 else f"needs three values in a column 'temperature', and finds {found}"
+
+
+@Measure(
+    "Does temperature cost agreement?", "agreement", "R", "t, bootstrap of items", "consensus_illusion, App D",
+    frames=("ratings",), needs=(_temperatures,),
+    terms=(
+        Term("slope", "slope of the mean correlation", neutral=0.0),
+    ),
+)  # fmt: skip
 def agreement_slope(
     ratings: Any,
     *,

@@ -39,6 +39,7 @@ from judgestats.metrics.agreement.levels import (
     whole,
 )
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
 from judgestats.metrics.rates import Bootstrap
 from judgestats.results import NO_DATA, SMALL_N, UNBOUNDED, estimates, flags
 from judgestats.schema.clustering import Cluster
@@ -52,6 +53,19 @@ SIDE = "_side"
 NOT_POSITIVE = "base not positive"
 
 
+def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
+    return against_control(data, options, "condition", lambda *pair: options.call(agreement_shift, data, pair))
+
+
+@Measure(
+    "How far does another way of judging move the agreement?", "agreement", "R, table",
+    "t, bootstrap, paired where items are shared", "consensus_illusion, Eq 1, Table 3", plot="agreement_shift",
+    frames=("ratings",), needs=(control_of("condition"),), take=_from_baseline,
+    caption="Mean correlation of the judges before and after. A fall says that they shared what lies on the surface.",
+    terms=(
+        Term("shift", "shift of the mean correlation", neutral=0.0),
+    ),
+)  # fmt: skip
 def agreement_shift(
     before: Any,
     after: Any = None,
@@ -376,6 +390,10 @@ _MEAN_WORDS = ("mean", "average", "avg", "overall", "grand mean")
 _KINDS = ("is_mean", "kind")
 
 
+@Measure(
+    "Do the shifts differ from 0 over conditions?", "agreement", "table", "t; share of falls: Wilson",
+    "consensus_illusion, Sec 2.1, Table 3",
+)  # fmt: skip
 def shift_tests(
     table: Any,
     *,
@@ -645,6 +663,10 @@ def cohen_d(before: ArrayLike, after: ArrayLike, *, d: D = "pooled", ddof: int =
 _INTERVAL = ("std_error", "conf_low", "conf_high")
 
 
+@Measure(
+    "How much of the agreement goes with the shared rubric?", "agreement", "R, two numbers", "t, bootstrap",
+    "consensus_illusion, Sec 3.3",
+)  # fmt: skip
 def rubric_share(
     free: Any,
     shared: Any,
