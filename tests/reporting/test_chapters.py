@@ -1,6 +1,10 @@
 """The page beyond the datasheets: a section for each question that the data can answer, and a reason for the others."""
 
+import inspect
 import re
+import sys
+from collections import Counter
+from functools import wraps
 
 import pandas as pd
 import pytest
@@ -30,6 +34,62 @@ def test_a_picture_of_a_section_is_the_plot_of_its_record_and_says_how_to_read_i
     drawn = {m: record.plot.partition(",")[0] for m, record in measures().items() if record.caption}
     assert {"kappa", "icc", "calibrate"} & set(drawn) == {"kappa", "calibrate"}
     assert set(drawn.values()) <= set(js.plot.__all__)
+
+
+def plain(value):
+    """What tells an argument from another: frames by their kind, the rest by value."""
+    if isinstance(value, dict | list | tuple):
+        return tuple(map(plain, value.items() if isinstance(value, dict) else value))
+    return value if value is None or isinstance(value, str | int | float) else type(value).__name__
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often each measure, and tally, is called with the same arguments; calls among measures are left out."""
+    found, inside = Counter(), []
+
+    def watched(function):
+        @wraps(function)
+        def call(*args, **kwargs):
+            bound = inspect.signature(function).bind(*args, **kwargs)
+            bound.apply_defaults()
+            if not inside or function is js.tally:
+                found[function.__name__, plain(bound.arguments)] += 1
+            inside.append(function)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                inside.pop()
+
+        return call
+
+    records = measures().values()
+    stands_for = {f: watched(f) for f in {js.tally, *(m.function for m in records)}}
+    for module in [m for name, m in sys.modules.items() if name.startswith("judgestats.")]:
+        for name, value in list(vars(module).items()):
+            if inspect.isfunction(value) and value in stands_for:
+                monkeypatch.setattr(module, name, stands_for[value])
+    originals = [(m, m.function) for m in records]
+    for record, function in originals:
+        object.__setattr__(record, "function", stands_for[function])
+    yield found
+    for record, function in originals:
+        object.__setattr__(record, "function", function)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param("calls", {"delta0", "target_sensitivity", "criterion_shift", "tally"}, marks=pytest.mark.slow),
+        ("people", {"consistency", "slot_lean", "preference_rate", "kappa", "tally"}),
+        ("single_scores", {"score_matrix", "consensus_deviation", "variance_components", "calibrate"}),
+    ],
+)
+def test_a_page_computes_each_measure_and_each_tally_once(data, expected, counted, tmp_path):
+    named = {"baseline": "base"} if data == "calls" else {}
+    js.report(getattr(registry, data)(), tmp_path / "page.html", n_resamples=20, **named)
+    assert expected <= {name for name, _ in counted}
+    assert [call for call, times in counted.items() if times > 1] == []
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from judgestats.schema.columns import CHOICES, CONDITIONS, COUNTS, VOCABULARY, K
 from judgestats.schema.counting import tally
 from judgestats.schema.opening import opened
 from judgestats.schema.patterns import PATTERNS, Pattern
+from judgestats.schema.selection import require
 from judgestats.schema.splitting import KEYS, splits_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -227,6 +228,8 @@ class Measure:
             if self.take is not None:
                 result = self.take(data, options)
             else:
+                if self.pattern and self.pattern.unit != "raters":
+                    require(column_names(data), self.pattern, self.name)
                 result = options.call(self.function, data, **(self.arguments(data, options) if self.arguments else {}))
         except JudgestatsError as error:
             return str(error).partition(" Columns: ")[0]
