@@ -19,6 +19,7 @@ from judgestats.ingest import sniff as sniff
 from judgestats.metrics.agreement.chance_corrected import ac1 as ac1
 from judgestats.metrics.agreement.chance_corrected import alpha as alpha
 from judgestats.metrics.agreement.chance_corrected import kappa as kappa
+from judgestats.metrics.agreement.chance_corrected import scott_pi as scott_pi
 from judgestats.metrics.agreement.distribution import disagreement as disagreement
 from judgestats.metrics.agreement.distribution import score_distribution as score_distribution
 from judgestats.metrics.agreement.gtheory import decision_study as decision_study

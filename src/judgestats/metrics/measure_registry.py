@@ -187,6 +187,8 @@ class Measure:
         What its terms mean; another measure's are read from that.
     name : str
         Where it is not the function's.
+    counted_as : str
+        The measure whose pattern it counts, where that is not its own.
     """
 
     question: str
@@ -205,11 +207,13 @@ class Measure:
     table: tuple[str, ...] = ()
     terms: tuple[Term, ...] = ()
     name: str = ""
+    counted_as: str = ""
     function: Callable[..., Any] = field(default=lambda: None, init=False)
 
     def __call__(self, function: F) -> F:
         """Enter the record of a function."""
-        record = replace(self, name=self.name or function.__name__)
+        name = self.name or function.__name__
+        record = replace(self, name=name, counted_as=self.counted_as or name)
         object.__setattr__(record, "function", function)
         _RECORDS[record.name] = record
         return function
@@ -217,7 +221,7 @@ class Measure:
     @property
     def pattern(self) -> Pattern | None:
         """What it counts; None where it works on whole vectors of scores, or on texts."""
-        return PATTERNS.get(self.name)
+        return PATTERNS.get(self.counted_as)
 
     def attempt(self, data: Any, options: Options) -> pd.DataFrame | str:
         """Estimates with a number among them, or why there is none."""
