@@ -144,7 +144,7 @@ def test_a_long_table_is_cut_and_says_so():
             "flag": "",
         }
     )
-    sections = chapters(registry.calls(), {"preference_rate": rows}, 0.95)
+    sections = chapters({"preference_rate": rows}, 0.95)
     assert list(sections) == ["Which way does it lean?"]
     text = sections["Which way does it lean?"]
     assert text.count("<tr") == MOST + 1

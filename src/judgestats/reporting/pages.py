@@ -18,7 +18,7 @@ from judgestats import __version__
 from judgestats.errors import DesignError
 from judgestats.ingest.files import PATHS
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
-from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures, measures_of
+from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, references
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import (
@@ -381,21 +381,11 @@ _BESIDE = {
 }
 
 
-def chapters(data: Any, taken: Mapping[str, pd.DataFrame | str], conf_level: float) -> dict[str, Markup]:
-    """Write the sections that the data support.
-
-    Parameters
-    ----------
-    data : frame
-        A canonical frame.
-    taken : mapping
-        Measures of it that no datasheet shows, or why they cannot be taken.
-    conf_level : float
-        Coverage of the intervals.
-    """
-    found = {m: (taken[m], record) for m, record in measures_of(data).items() if isinstance(taken.get(m), pd.DataFrame)}
+def chapters(results: Mapping[str, pd.DataFrame], conf_level: float) -> dict[str, Markup]:
+    """Title -> content of each section with estimates of a measure; `conf_level` is the coverage of their intervals."""
+    shown = [(record, results[name]) for name, record in measures().items() if name in results]
     sections = {
-        title: join(_part(record, result, conf_level) for result, record in found.values() if record.section == section)
+        title: join(_part(record, result, conf_level) for record, result in shown if record.section == section)
         for section, title in SECTIONS.items()
     }
     return {title: content for title, content in sections.items() if content}
@@ -603,6 +593,7 @@ def report(
     )  # fmt: skip
     sheet = sheet_of(measured, settings)
     taken = attempts(measured, settings, besides=shown_measures(sheet))
+    shown = {m: r for m, r in taken.items() if isinstance(r, pd.DataFrame) and not measures()[m].sheet}
     sections = {
         "What was read": _read(source, findings),
         "At a glance": overview(sheet, conf_level) if whose(sheet).nunique() > 1 else Markup(""),
@@ -614,8 +605,8 @@ def report(
                 _datasheets(sheet, conf_level),
             ]
         ),
-        **chapters(measured, taken, conf_level),
-        "What this page does not show": _not_shown(measured, kind, sheet, taken, bool(known.humans)),
+        **chapters(shown, conf_level),
+        "What this page does not show": _not_shown(measured, kind, sheet, taken, shown, bool(known.humans)),
         "How it was made": _made({**options, **{k: v for k, v in asked.items() if v}}, source),
     }
     sections = {k: v for k, v in sections.items() if v}
@@ -757,6 +748,7 @@ def _not_shown(
     kind: Kind,
     sheet: pd.DataFrame,
     taken: Mapping[str, pd.DataFrame | str],
+    shown: Mapping[str, pd.DataFrame],
     people: bool,
 ) -> Markup:
     absent = {m: why for m, why in taken.items() if isinstance(why, str)}
@@ -776,7 +768,7 @@ def _not_shown(
         else ("" if "stimulus" in frame.columns else _PREFERENCE_LIMIT),
     ]
     parts += [tag("h3", "Limits"), tag("ul", *(tag("li", t) for t in limits if t))]
-    marked = [sheet["flag"], *(t["flag"] for t in taken.values() if not isinstance(t, str))]
+    marked = [sheet["flag"], *(result["flag"] for result in shown.values())]
     used = doubts(f for flags in marked for cell in flags for f in str(cell).split("; "))
     if used:
         entries = [join([tag("dt", f), tag("dd", FLAGS.get(f, "Said by the measure itself."))]) for f in used]

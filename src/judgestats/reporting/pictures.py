@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -146,6 +147,7 @@ _READ = {
 
 
 def _of_ratings(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Markup]:
+    options = replace(options, cluster="auto")  # as in the datasheet
     scores = options.call(score_matrix, data)
     wide = scores["system"].nunique() > 5 or len(scores) > 40
     if scores["system"].nunique() > 1:

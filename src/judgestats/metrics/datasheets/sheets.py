@@ -291,6 +291,7 @@ def sheet_of(data: Any, options: Options) -> pd.DataFrame:
     asked = list(dict.fromkeys(["judge", *options.by]))
     ratings = kind_of(present) == "ratings"
     if ratings:
+        options = replace(options, cluster="auto")  # without a cluster, deviations of single runs have no interval
         further = [s.column for s in splits_of(data, [*KEYS, *asked])]
     else:
         further = [way for way in WAYS if way in present and 1 < len(labels(data, way)) <= MOST_ARMS]
