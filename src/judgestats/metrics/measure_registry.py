@@ -285,16 +285,28 @@ def column_names(data: Any) -> list[str]:
     return list(nw.from_native(data).collect_schema().names())
 
 
+def values_of(column: str, least: int = 2) -> Need:
+    """That a column has so many values."""
+
+    def missing(data: Any, _: Options) -> str:
+        found = labels(data, column)
+        if len(found) >= least:
+            return ""
+        wanted = f"needs {('two', 'three', 'four')[least - 2]} values in a column {column!r}"
+        return wanted + (f", and finds {', '.join(map(repr, found))}" if found else "")
+
+    return missing
+
+
 def control_of(column: str) -> Need:
     """That a column of conditions has two values, and that one of them is known to be the control condition."""
 
     def missing(data: Any, options: Options) -> str:
-        found = labels(data, column)
-        if len(found) < 2:
-            return f"needs two values in a column {column!r}" + (f", and finds {found[0]!r}" if found else "")
-        if column not in options.baseline:
-            return f"does not know which {column} is the baseline ({', '.join(found[:MOST])}): name it in baseline="
-        return ""
+        why = values_of(column)(data, options)
+        if why or column in options.baseline:
+            return why
+        known = ", ".join(labels(data, column)[:MOST])
+        return f"does not know which {column} is the baseline ({known}): name it in baseline="
 
     return missing
 

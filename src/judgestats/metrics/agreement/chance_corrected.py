@@ -932,7 +932,10 @@ def ac1(
 @Measure(
     "Do two judges answer alike beyond chance, if both draw on one distribution of answers?", "agreement",
     "P, R, counts", "asymptotic, t, over clusters too; bootstrap", "Scott 1955", plot="kappa_matrix",
-    counted_as="kappa", terms=(Term("pi", "π (Scott)"),),
+    counted_as="kappa",
+    terms=(
+        Term("pi", "π (Scott)"),
+    ),
 )  # fmt: skip
 def scott_pi(
     data: Any,

@@ -34,9 +34,8 @@ from judgestats.metrics.agreement.levels import (
 )
 from judgestats.metrics.agreement.shifts import Matched, matched, two_sides, words
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import Bootstrap
-from judgestats.metrics.references import labels
 from judgestats.results import FEW_CLUSTERS, NO_DATA, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
@@ -264,14 +263,9 @@ def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
     return float(away @ np.linalg.solve(inside, away))
 
 
-def _temperatures(data: Any, _: Options) -> str:
-    found = len(labels(data, "temperature"))
-    return "" if found > 2 else f"needs three values in a column 'temperature', and finds {found}"
-
-
 @Measure(
     "Does temperature cost agreement?", "agreement", "R", "t, bootstrap of items", "consensus_illusion, App D",
-    frames=("ratings",), needs=(_temperatures,),
+    frames=("ratings",), needs=(values_of("temperature", 3),),
     terms=(
         Term("slope", "slope of the mean correlation", neutral=0.0),
     ),

@@ -11,9 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import leans, rates
-from judgestats.metrics.references import labels
 from judgestats.results import FORCED_CHOICE, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.coding import codes_of, count
@@ -50,14 +49,10 @@ _ANSWERS = {"first": 0, "second": 1, "tie": 2, "abstain": 2, "invalid": 3}
 _RELATIONS = {"equal": 2, "different": 2, "one valid": 1, "none valid": 0}
 
 
-def _repeated(data: Any, _: Options) -> str:
-    return "" if len(labels(data, "replicate")) > 1 else "no call is repeated: there is no second value in 'replicate'"
-
-
 @Measure(
     "Is the verdict the same when asked again?", "bias", "P, counts", "Wilson, clustered", "ours",
-    frames=("preferences",), needs=(_repeated,), arguments=lambda *_: {"over": "replicate"}, sheet=("repeats",),
-    name="consistency, over repeats",
+    frames=("preferences",), needs=(values_of("replicate"),), arguments=lambda *_: {"over": "replicate"},
+    sheet=("repeats",), name="consistency, over repeats",
     terms=(
         Term("repeat_consistency", "same answer when repeated", "pair", "pairs of repeats", "lower",
              "The judge repeats its answer when asked again."),

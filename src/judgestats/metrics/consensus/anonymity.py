@@ -24,7 +24,7 @@ from judgestats.metrics.consensus.deviations import (
     own_systems,
 )
 from judgestats.metrics.consensus.panel import Panel, panel
-from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
 from judgestats.results import CONSTANT, FEW_CLUSTERS, SIGN_CHANGED, UNBOUNDED, ZERO_BASE, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
@@ -43,7 +43,7 @@ def _of_names(data: Any, options: Options) -> pd.DataFrame:
 @Measure(
     "Does hiding the author shrink the deviation on oneself?", "consensus", "R",
     "Fieller, folded; the mean: delta method", "merchant_risk, Sec 4.3.2", plot="forest", frames=("ratings",),
-    take=_of_names,
+    needs=(values_of("condition"),), take=_of_names,
     terms=(
         Term("attenuation"),
     ),
