@@ -1,18 +1,21 @@
-"""Every measure, the data that exercise it, and the properties it has: all, but those it is exempt from, with the reason.
+"""The data that exercise each measure, and the properties it has: all, but those it is exempt from, with the reason.
 
-``test_properties.py`` holds each measure to them. A public function that returns estimates and is not here fails there.
+``test_properties.py`` holds each measure to them. What its record says decides most: a measure that is in ``CASES`` has
+data of its own, or a peculiarity; any other is held to every property on the calls, or on one run of the scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+import judgestats as js
 from instrument import instrument_calls, suited
+from judgestats.metrics.measure_registry import Measure, measures
 
 #: What is asked of every measure.
 PROPERTIES = {
@@ -31,14 +34,14 @@ Data = Callable[[], pd.DataFrame]
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A measure and what is asked of it.
+class Case:
+    """How a measure is exercised, and what is peculiar about it.
 
     Attributes
     ----------
-    call : callable
-        From a frame to estimates.
-    data : callable
+    call : callable, optional
+        From a frame to estimates; by default the measure itself.
+    data : callable, optional
         Gives a frame that exercises it.
     exempt : mapping of str to str
         Property -> why it does not apply.
@@ -46,20 +49,17 @@ class Measure:
         Terms that change sign when every pair is shown the other way round.
     swaps : tuple of (str, str)
         Terms that change places then.
-    tally : str
-        Its name in PATTERNS, where that is not its own; empty for the same.
     loose : tuple of str
         Columns in which frame and tally may differ (resampling, or pairing, needs the frame).
     baseline : str or None
         For tally() of a measure of changes.
     """
 
-    call: Callable[[Any], pd.DataFrame]
-    data: Data
+    call: Callable[[Any], pd.DataFrame] | None = None
+    data: Data | None = None
     exempt: Mapping[str, str] = field(default_factory=dict)
     flips: tuple[str, ...] = ()
     swaps: tuple[tuple[str, str], ...] = ()
-    tally: str = ""
     loose: tuple[str, ...] = ()
     baseline: str | None = None
 
@@ -179,221 +179,135 @@ def probes() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-_NUMBERS = "the scores are numbers of cells, not counts of identical calls"
-_VECTORS = "it works on whole vectors of scores (UNIT_LEVEL), or on a table of its own"
-_MEANS = "runs are averaged: three identical runs change the spread, not the mean"
-_ORDERED = {"slots": "it is about the slot: the other way round is another design"}
+def hidden() -> pd.DataFrame:
+    """The scores with and without the names of the systems; without, judges favour themselves less."""
+    table = pd.concat([scores().assign(condition=c) for c in ("attributed", "anonymized")], ignore_index=True)
+    own = (table["judge"] == table["system"]) & (table["condition"] == "anonymized")
+    return table.assign(score=table["score"] - 0.4 * own)
 
 
-def _psychometrics() -> dict[str, Measure]:
-    from judgestats.metrics import psychometrics as m
+def later() -> pd.DataFrame:
+    """The scores under condition a, and with more noise under b."""
+    return pd.concat([scores().assign(condition="a"), noisier().assign(condition="b")], ignore_index=True)
 
-    shift = Measure(
-        lambda data: m.criterion_shift(data, "base", "strict"),
+
+def under(data: Any, condition: str) -> Any:
+    """Rows of one condition, of a frame of pandas or Polars."""
+    import polars as pl
+
+    is_pandas = isinstance(data, pd.DataFrame)
+    return data[data["condition"] == condition] if is_pandas else data.filter(pl.col("condition") == condition)
+
+
+def few(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any], pd.DataFrame]:
+    """The measure with few resamples."""
+    return lambda data: measure(data, n_resamples=50, **arguments)
+
+
+_TEXTS = "explanations are compared one by one"
+_NAMED = "the favoured side is named in an argument; renaming it is tested in test_anchoring"
+
+#: Measure -> its case, where it has data of its own or a peculiarity.
+CASES: dict[str, Case] = {
+    "detection_threshold": Case(few(js.detection_threshold), loose=("conf_low", "conf_high", "method", "flag")),
+    "d_prime": Case(exempt={"count": "the log-linear correction depends on n"}, flips=("slot_criterion",)),
+    "criterion_shift": Case(
+        lambda data: js.criterion_shift(data, "base", "strict"),
         valid_calls,
         {"count": "the ratio's interval knows n; its estimate is the same, its flag is not"},
         loose=("std_error", "conf_low", "conf_high", "method", "flag"),  # a tally cannot name the paired calls
-    )
-    return {
-        "dark_current": Measure(m.dark_current, calls),
-        "delta0": Measure(m.delta0, calls),
-        "target_sensitivity": Measure(m.target_sensitivity, calls),
-        "detection_threshold": Measure(
-            lambda data: m.detection_threshold(data, n_resamples=50),
-            calls,
-            loose=("conf_low", "conf_high", "method", "flag"),
-        ),
-        "d_prime": Measure(
-            m.d_prime, calls, {"count": "the log-linear correction depends on n"}, flips=("slot_criterion",)
-        ),
-        "criterion_shift": shift,
-        "filler_preference": Measure(m.filler_preference, calls),
-        "validity_gates": Measure(
-            m.validity_gates,
-            calls,
-            {"tally": "gates are conditions on calls in their order, with no pattern of their own"},
-        ),
-    }
+    ),
+    "score_matrix": Case(data=scores),
+    "consensus_deviation": Case(data=scores),
+    "calibrate": Case(few(js.calibrate), scores, {"items": "items are dealt to folds by a seed and their names"}),
+    "blinding_effect": Case(data=hidden),
+    "rank_correlation": Case(data=scores),
+    "ranks": Case(data=scores),
+    "kendall_w": Case(data=scores),
+    "consistency": Case(swaps=(("first_twice", "second_twice"),)),
+    "position_bias": Case(
+        exempt={"slots": "first_share_nontie becomes its complement; lean and shares are tested in test_bias"}
+    ),
+    "gold_agreement": Case(data=fit_for("gold_agreement")),
+    "accuracy": Case(data=lambda: scores().assign(correct=lambda t: t.pop("score").gt(5).mask(t.index % 31 == 0))),
+    "bias_score": Case(data=fit_for("bias_score")),
+    "bias_change": Case(few(js.bias_change), strategies, baseline="B0"),
+    "verbosity_bias": Case(data=lengths),
+    "preference_gap": Case(
+        lambda data: js.preference_gap(data, humans=["ann", "bob"]),
+        people,
+        {"judges": "people are named in an argument; renaming them is tested in test_people"},
+    ),
+    "compare_strategies": Case(data=strategies, baseline="B0"),
+    "best_of_accuracy": Case(lambda data: js.best_of_accuracy(data, by="criterion"), lambda: scores().assign(gold="c")),
+    "score_error": Case(
+        few(js.score_error),
+        lambda: scores().assign(gold=lambda t: t["system"].map({"a": 5.0, "b": 6.0, "c": 7.0, "d": 4.0})),
+    ),
+    "icc": Case(lambda data: js.icc(data, by="system"), scores),
+    "judge_against_people": Case(
+        few(js.judge_against_people, humans=["ann", "bob"]), people, {"judges": "people are named in an argument"}
+    ),
+    "alpha": Case(few(js.alpha, level_of_measurement="interval")),
+    "correlation": Case(few(js.correlation), scores),
+    "agreement_levels": Case(few(js.agreement_levels), scores),
+    "agreement_shift": Case(lambda data: js.agreement_shift(data, ("a", "b"), n_resamples=50), later),
+    "agreement_slope": Case(few(js.agreement_slope), warmed),
+    "agreement_shift, across": Case(
+        lambda data: js.agreement_shift(under(data, "a"), under(data, "b"), across="domain", n_resamples=50),
+        lambda: later().assign(domain=lambda t: np.where(t["item"] < "i4", "law", "art")),
+        {"items": "Cochran's Q weighs by bootstrapped standard errors, which the names of items reorder"},
+    ),
+    "agreement_shift, relative": Case(
+        lambda data: js.agreement_shift(data, ("a", "b"), relative=True, n_resamples=50), later
+    ),
+    "disagreement": Case(few(js.disagreement), scores, {"items": "ties among the most disputed are broken by name"}),
+    "score_distribution": Case(few(js.score_distribution), scores),
+    "quality_agreement": Case(data=scores),
+    "ordering_accuracy": Case(
+        few(js.ordering_accuracy, order=("low", "high")),
+        lambda: scores().assign(tier=lambda t: np.where(t["system"].isin(["a", "d"]), "low", "high")),
+    ),
+    "anchoring": Case(
+        lambda data: js.anchoring(data, favoured="a"),
+        probes,
+        {"candidates": _NAMED},
+        loose=("std_error", "conf_low", "conf_high"),  # the frame pairs the items, counts cannot
+    ),
+    "protocol_difference": Case(few(js.protocol_difference, favoured="a"), probes, {"candidates": _NAMED}),
+    "revision": Case(lambda data: js.revision(data, before="flip", after="truth"), probes, baseline="flip"),
+    "rationale_shift": Case(few(js.rationale_shift), probes, {"count": _TEXTS}),
+    "rationale_alignment": Case(
+        few(js.rationale_alignment, favoured_text="fluent and complete", opposed_text="short and wrong"),
+        probes,
+        {"count": _TEXTS},
+    ),
+    "rationale_check": Case(data=probes),
+}
 
 
-def _consensus() -> dict[str, Measure]:
-    from judgestats.metrics import consensus as m
-
-    vectors = "it works on whole vectors of scores (UNIT_LEVEL)"
-    two = lambda: pd.concat([scores().assign(condition=c) for c in ("attributed", "anonymized")], ignore_index=True)  # noqa: E731
-
-    def hidden() -> pd.DataFrame:
-        table = two()
-        own = (table["judge"] == table["system"]) & (table["condition"] == "anonymized")
-        return table.assign(score=table["score"] - 0.4 * own)
-
-    return {
-        "score_matrix": Measure(m.score_matrix, scores, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
-        "consensus_deviation": Measure(m.consensus_deviation, scores, {"slots": _NUMBERS, "count": _MEANS}),
-        "calibrate": Measure(
-            lambda data: m.calibrate(data, n_resamples=50),
-            scores,
-            {
-                "slots": _NUMBERS,
-                "count": _MEANS,
-                "tally": vectors,
-                "items": "items are dealt to folds by a seed and their names",
-            },
-        ),
-        "blinding_effect": Measure(m.blinding_effect, hidden, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
-        "rank_correlation": Measure(m.rank_correlation, scores, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
-        "ranks": Measure(m.ranks, scores, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
-        "kendall_w": Measure(m.kendall_w, scores, {"slots": _NUMBERS, "count": _MEANS, "tally": vectors}),
-    }
+def of_record(record: Measure, data: Data) -> dict[str, str]:
+    """What a measure is exempt from by what its record says, and by the kind of its data."""
+    ratings = "first" not in data().columns
+    found = {}
+    if ratings:
+        found["slots"] = "the scores are numbers of cells, not the slots of a call"
+    if record.pattern is None:
+        found["tally"] = "it works on texts, on whole vectors of scores, or on several tallies: it has no pattern"
+    if ratings and (record.pattern is None or record.pattern.unit == "cell"):
+        found["count"] = "runs are averaged: three identical runs change the spread, not the mean"
+    return found
 
 
-def _bias() -> dict[str, Measure]:
-    from judgestats.metrics import bias as m
-
-    judged = "the right answer and its rivals are systems with scores, not the slots of a call"
-    slotted = "first_share_nontie becomes its complement; lean and shares are tested in test_bias"
-    return {
-        "consistency": Measure(m.consistency, calls, swaps=(("first_twice", "second_twice"),)),
-        "position_bias": Measure(m.position_bias, calls, {"slots": slotted}),
-        "answer_rates": Measure(m.answer_rates, calls),
-        "gold_agreement": Measure(m.gold_agreement, fit_for("gold_agreement")),
-        "accuracy": Measure(
-            m.accuracy,
-            lambda: scores().assign(correct=lambda t: t.pop("score").gt(5).mask(t.index % 31 == 0)),
-            {"slots": _NUMBERS},
-        ),
-        "bias_score": Measure(m.bias_score, fit_for("bias_score")),
-        "bias_change": Measure(lambda data: m.bias_change(data, n_resamples=50), strategies, baseline="B0"),
-        "verbosity_bias": Measure(
-            m.verbosity_bias,
-            lengths,
-            {"tally": "two kinds of pairs with two kinds of tallies, tested in test_bias_scores"},
-        ),
-        "preference_rate": Measure(m.preference_rate, calls),
-        "preference_gap": Measure(
-            lambda data: m.preference_gap(data, humans=["ann", "bob"]),
-            people,
-            {
-                "judges": "people are named in an argument; renaming them is tested in test_people",
-                "tally": "a tally has rates and gaps, but nothing of the agreement of annotators; tested in test_people",
-            },
-        ),
-        "compare_strategies": Measure(m.compare_strategies, strategies, baseline="B0"),
-        "best_of_accuracy": Measure(
-            lambda data: m.best_of_accuracy(data, by="criterion"),
-            lambda: scores().assign(gold="c"),
-            {"slots": judged, "count": _MEANS, "tally": _VECTORS},
-        ),
-        "score_error": Measure(
-            lambda data: m.score_error(data, n_resamples=50),
-            lambda: scores().assign(gold=lambda t: t["system"].map({"a": 5.0, "b": 6.0, "c": 7.0, "d": 4.0})),
-            {"slots": _NUMBERS, "count": _MEANS, "tally": _VECTORS},
-        ),
-    }
-
-
-def _agreement() -> dict[str, Measure]:
-    from judgestats.metrics import agreement as m
-
-    vectors = {"slots": _NUMBERS, "count": _MEANS, "tally": _VECTORS}
-    few = {"n_resamples": 50}
-    later = lambda: pd.concat([scores().assign(condition="a"), noisier().assign(condition="b")], ignore_index=True)  # noqa: E731
-
-    def shifted(data: Any) -> Any:
-        return m.agreement_shift(data, ("a", "b"), **few)
-
-    return {
-        "icc": Measure(lambda data: m.icc(data, by="system"), scores, {"slots": _NUMBERS, "count": _MEANS}),
-        "kappa": Measure(m.kappa, single_scores, {"slots": _NUMBERS}),
-        "ac1": Measure(m.ac1, single_scores, vectors),
-        "judge_against_people": Measure(
-            lambda data: m.judge_against_people(data, humans=["ann", "bob"], **few),
-            people,
-            {
-                "judges": "people are named in an argument",
-                "tally": "it takes the answers of people and judges thing by thing (UNIT_LEVEL)",
-            },
-        ),
-        "alpha": Measure(lambda data: m.alpha(data, level_of_measurement="interval", **few), single_scores, vectors),
-        "correlation": Measure(lambda data: m.correlation(data, **few), scores, vectors),
-        "agreement_levels": Measure(lambda data: m.agreement_levels(data, **few), scores, vectors),
-        "agreement_shift": Measure(shifted, later, vectors),
-        "agreement_slope": Measure(lambda data: m.agreement_slope(data, **few), warmed, vectors),
-        "agreement_shift, across": Measure(
-            lambda data: m.agreement_shift(
-                data[data["condition"] == "a"] if isinstance(data, pd.DataFrame) else data.filter(_is("a")),
-                data[data["condition"] == "b"] if isinstance(data, pd.DataFrame) else data.filter(_is("b")),
-                across="domain",
-                **few,
-            ),
-            lambda: later().assign(domain=lambda t: np.where(t["item"] < "i4", "law", "art")),
-            {
-                **vectors,
-                "items": "Cochran's Q weighs by bootstrapped standard errors, which the names of items reorder",
-            },
-        ),
-        "agreement_shift, relative": Measure(
-            lambda data: m.agreement_shift(data, ("a", "b"), relative=True, **few), later, vectors
-        ),
-        "disagreement": Measure(
-            lambda data: m.disagreement(data, **few),
-            scores,
-            {**vectors, "items": "ties among the most disputed are broken by name"},
-        ),
-        "score_distribution": Measure(lambda data: m.score_distribution(data, **few), scores, vectors),
-        "quality_agreement": Measure(m.quality_agreement, scores, vectors),
-        "ordering_accuracy": Measure(
-            lambda data: m.ordering_accuracy(data, order=("low", "high"), **few),
-            lambda: scores().assign(tier=lambda t: np.where(t["system"].isin(["a", "d"]), "low", "high")),
-            vectors,
-        ),
-        "variance_components": Measure(m.variance_components, single_scores, vectors),
-        "decision_study": Measure(m.decision_study, single_scores, vectors),
-    }
-
-
-def _invariance() -> dict[str, Measure]:
-    from judgestats.metrics import invariance as m
-
-    texts = "texts have no reduction (UNIT_LEVEL)"
-    return {
-        "anchoring": Measure(
-            lambda data: m.anchoring(data, favoured="a"),
-            probes,
-            {"candidates": "the favoured side is named in an argument; renaming it is tested in test_anchoring"},
-            loose=("std_error", "conf_low", "conf_high"),  # the frame pairs the items, counts cannot
-        ),
-        "protocol_difference": Measure(
-            lambda data: m.protocol_difference(data, favoured="a", n_resamples=50),
-            probes,
-            {
-                "candidates": "the favoured side is named in an argument",
-                "tally": "it takes the tally of anchoring; tested in test_anchoring",
-            },
-        ),
-        "revision": Measure(lambda data: m.revision(data, before="flip", after="truth"), probes, baseline="flip"),
-        "rationale_shift": Measure(
-            lambda data: m.rationale_shift(data, n_resamples=50),
-            probes,
-            {"tally": texts, "count": "explanations are compared one by one"},
-        ),
-        "rationale_alignment": Measure(
-            lambda data: m.rationale_alignment(
-                data, favoured_text="fluent and complete", opposed_text="short and wrong", n_resamples=50
-            ),
-            probes,
-            {"tally": texts, "count": "explanations are compared one by one"},
-        ),
-        "rationale_check": Measure(m.rationale_check, probes, {"tally": texts}),
-    }
-
-
-def _is(value: str) -> Any:
-    import polars as pl
-
-    return pl.col("condition") == value
-
-
-def registry() -> dict[str, Measure]:
-    """All of them, by public name."""
-    return {**_psychometrics(), **_consensus(), **_bias(), **_agreement(), **_invariance()}
+def registry() -> dict[str, Case]:
+    """The case of each measure of preferences or ratings, by public name; a second case has a word after a comma."""
+    found, records = {}, measures()
+    for name in [*records, *(case for case in CASES if "," in case)]:
+        record = records[name.partition(",")[0]]
+        if name.partition(",")[0] != record.function.__name__ or not set(record.input) & {"P", "R"}:
+            continue
+        case = CASES.get(name, Case())
+        data = case.data or (single_scores if "R" in record.input else calls)
+        exempt = {**of_record(record, data), **case.exempt}
+        found[name] = replace(case, call=case.call or record.function, data=data, exempt=exempt)
+    return found

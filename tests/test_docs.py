@@ -87,6 +87,15 @@ def test_every_measure_has_one_row_and_every_row_a_measure(rows):
     assert {"bias_score", "aggregate", "simulate", "calibrate", "available_measures"} <= measures()
 
 
+def test_the_tables_and_the_public_names_are_those_of_the_records(page):
+    import measures_page
+
+    again = "run python benchmarks/measures_page.py: docs/measures.md or __init__.pyi is older than the records"
+    assert page == measures_page.page(page), again
+    names = measures_page.STUB.read_text(encoding="utf-8")
+    assert names == measures_page.stub(names), again
+
+
 def test_no_cell_is_empty(rows):
     assert {len(r) for r in rows} == {len(HEAD)}
     assert all(cell for r in rows for cell in r)

@@ -10,6 +10,7 @@ import pytest
 
 import judgestats as js
 import registry
+from judgestats.metrics.measure_registry import measures
 from judgestats.schema import PATTERNS, tally
 
 MEASURES = registry.registry()
@@ -23,7 +24,6 @@ NOT_MEASURES = {
     "pareto_front": "compares configurations, and has no estimates of its own; tested in test_frontier",
     "recommend": "picks a comparison; test_frontier permutes the names of judges and strategies",
     "minimum_detectable_effect": "plans; its input are numbers, not verdicts",
-    "shift_tests": "takes a table of correlations, not verdicts; tested in test_shifts",
 }
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
 
@@ -83,10 +83,22 @@ def of_estimates(result):
     return result
 
 
-def test_every_measure_is_registered():
-    homes = {n for n, home in js._HOMES.items() if home.startswith("judgestats.metrics")}
+def test_every_public_function_of_the_metrics_has_a_record_or_is_no_measure():
+    """A measure without a record has no properties that hold it to anything."""
+    homes = {n for n, (module, _) in js._HOMES.items() if module.startswith("judgestats.metrics")}
     functions = {n for n in homes if inspect.isfunction(getattr(js, n))}
-    assert functions - set(NOT_MEASURES) == {name.partition(",")[0] for name in MEASURES}
+    recorded = {name for name, m in measures().items() if name == m.function.__name__}
+    assert functions - set(NOT_MEASURES) == recorded
+    assert recorded - {name.partition(",")[0] for name in MEASURES} == {"shift_tests"}, (
+        "it takes correlations, not verdicts; tested in test_shifts"
+    )
+
+
+def test_every_case_is_of_a_measure_and_says_no_more_than_its_record():
+    assert set(registry.CASES) <= set(MEASURES)
+    for name, case in registry.CASES.items():
+        implied = registry.of_record(measures()[name.partition(",")[0]], MEASURES[name].data)
+        assert not set(case.exempt) & set(implied), name
 
 
 def test_an_exemption_names_a_property_and_gives_a_reason():
@@ -96,7 +108,7 @@ def test_an_exemption_names_a_property_and_gives_a_reason():
 
 
 def test_every_pattern_has_its_measure():
-    assert set(PATTERNS) == {m.tally or n for n, m in MEASURES.items() if "tally" not in m.exempt}
+    assert set(PATTERNS) == {measures()[n].counted_as for n, m in MEASURES.items() if "tally" not in m.exempt}
 
 
 @pytest.mark.slow
@@ -214,7 +226,7 @@ def test_a_row_may_carry_a_count(name):
 def test_the_tally_gives_what_the_frame_gives(name):
     measure = MEASURES[name]
     data, result = of_the_data(name)
-    counted = measure.call(tally(data, measure.tally or name, baseline=measure.baseline))
+    counted = measure.call(tally(data, measures()[name].counted_as, baseline=measure.baseline))
     loose = [c for c in NUMBERS if c in measure.loose]
     assert list(counted["term"]) == list(result["term"])
     columns = [c for c in NUMBERS if c not in loose]

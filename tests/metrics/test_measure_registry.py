@@ -9,7 +9,7 @@ import pandas as pd
 
 import judgestats as js
 from judgestats.metrics import measure_registry
-from judgestats.metrics.measure_registry import PREFERENCE_TRIALS, RATING_TRIALS
+from judgestats.metrics.measure_registry import measures_of
 
 
 def panel_of_whole_scores(items, seed=0):
@@ -68,8 +68,8 @@ def test_a_named_cluster_reaches_the_effect_of_names():
     own = (data["judge"] == data["system"]) * data["condition"].map({"attributed": 2.0, "anonymized": 1.0})
     data["score"] = 5 + own + rng.normal(size=len(data))
     data["topic"] = (data["item"] % 6).astype(str)
-    take = measure_registry.RATING_TRIALS["blinding_effect"].take
-    named, alone = (take(data, measure_registry.Options(cluster=c)) for c in ("topic", "auto"))
+    record = measure_registry.measures()["blinding_effect"]
+    named, alone = (record.attempt(data, measure_registry.Options(cluster=c)) for c in ("topic", "auto"))
     np.testing.assert_allclose(named["estimate"], alone["estimate"])
     assert named["method"].str.contains("topic").all(), named["method"]
     assert not alone["method"].str.contains("topic").any()
@@ -114,5 +114,7 @@ def whole_scores(judges: str = "abc", items: int = 8, systems: str = "stuvw") ->
 
 
 def test_the_measures_that_are_tried_are_those_asked():
-    assert measure_registry.trials(calls()) is PREFERENCE_TRIALS
-    assert measure_registry.trials(whole_scores()) is RATING_TRIALS
+    assert {"consistency", "kappa", "alpha"} <= set(measures_of(calls()))
+    assert {"score_matrix", "icc", "alpha"} <= set(measures_of(whole_scores()))
+    assert "icc" not in measures_of(calls())
+    assert "kappa" not in measures_of(whole_scores())

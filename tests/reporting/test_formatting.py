@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from judgestats.metrics.datasheets.sheets import GLOSSARY
+from judgestats.metrics.measure_registry import terms
 from judgestats.reporting import formatting
 
 
@@ -48,10 +48,16 @@ def test_counts_are_whole():
     assert formatting.count(2.5) == "2.5"
 
 
-def test_every_term_of_a_datasheet_has_words():
-    assert not set(GLOSSARY) - set(formatting.WORDS)
+def test_a_term_has_the_words_of_its_record_or_its_name_with_spaces():
+    assert (
+        formatting.in_words("position_bias")
+        == "lean to the first slot"
+        == formatting.in_words("position_bias", "position_bias")
+    )
+    assert formatting.in_words("both_orders") == "both orders"
+    assert formatting.in_words("shift", "calibrate") != formatting.in_words("shift")
 
 
 def test_every_bad_direction_of_the_glossary_reads_as_a_sentence():
-    told = {formatting.bad_direction(e.bad) for e in GLOSSARY.values()}
+    told = {formatting.bad_direction(e.bad) for e in terms().values()}
     assert not {t for t in told if "universal" in t or "when the signal" in t or "construct-dependent" in t}

@@ -2,9 +2,13 @@
 
 import errno
 import html
+import inspect
 import itertools
 import os
 import re
+import sys
+from collections import Counter
+from functools import wraps
 from html.parser import HTMLParser
 
 import numpy as np
@@ -21,12 +25,11 @@ from judgestats.ingest import read, source_info
 from judgestats.metrics import consensus
 from judgestats.metrics.bias import consistency, position_bias
 from judgestats.metrics.datasheets import datasheet
-from judgestats.metrics.measure_registry import PREFERENCE_TRIALS, RATING_TRIALS, Options, attempts
+from judgestats.metrics.measure_registry import Options, attempts, measures, measures_of
 from judgestats.published import audited
 from judgestats.reporting import audit_page, pages, plots, report
 from judgestats.reporting.formatting import FLAGS, doubts, in_words, interval
-from judgestats.reporting.pages import CHAPTERS, MOST, account, chapters, estimates_table
-from judgestats.reporting.sheets import _SHOWN_BY
+from judgestats.reporting.pages import MOST, account, chapters, estimates_table
 from judgestats.results import NOT_INDEPENDENT
 from judgestats.schema import check, preferences, ratings
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
@@ -634,14 +637,66 @@ def page(tmp_path_factory):
     return of
 
 
-def test_every_measure_that_is_tried_has_a_place_on_the_page():
-    placed = {p.measure for parts in CHAPTERS.values() for p in parts} | set(_SHOWN_BY)
-    elsewhere = {
-        "blinding_effect": "a page of two conditions",
-        "rank_correlation": "beside the score matrix",
-        "ordering_accuracy": "asks for the order of the tiers",
-    }
-    assert {*PREFERENCE_TRIALS, *RATING_TRIALS} - placed == set(elsewhere)
+def test_a_picture_of_a_section_is_the_plot_of_its_record_and_says_how_to_read_it():
+    drawn = {m: record.plot.partition(",")[0] for m, record in measures().items() if record.caption}
+    assert {"kappa", "icc", "calibrate"} & set(drawn) == {"kappa", "calibrate"}
+    assert set(drawn.values()) <= set(js.plot.__all__)
+
+
+def plain(value):
+    """What tells an argument from another: frames by their kind, the rest by value."""
+    if isinstance(value, dict | list | tuple):
+        return tuple(map(plain, value.items() if isinstance(value, dict) else value))
+    return value if value is None or isinstance(value, str | int | float) else type(value).__name__
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often each measure, and tally, is called with the same arguments; calls among measures are left out."""
+    found, inside = Counter(), []
+
+    def watched(function):
+        @wraps(function)
+        def call(*args, **kwargs):
+            bound = inspect.signature(function).bind(*args, **kwargs)
+            bound.apply_defaults()
+            if not inside or function is js.tally:
+                found[function.__name__, plain(bound.arguments)] += 1
+            inside.append(function)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                inside.pop()
+
+        return call
+
+    records = measures().values()
+    stands_for = {f: watched(f) for f in {js.tally, *(m.function for m in records)}}
+    for module in [m for name, m in sys.modules.items() if name.startswith("judgestats.")]:
+        for name, value in list(vars(module).items()):
+            if inspect.isfunction(value) and value in stands_for:
+                monkeypatch.setattr(module, name, stands_for[value])
+    originals = [(m, m.function) for m in records]
+    for record, function in originals:
+        object.__setattr__(record, "function", stands_for[function])
+    yield found
+    for record, function in originals:
+        object.__setattr__(record, "function", function)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param("calls", {"delta0", "target_sensitivity", "criterion_shift", "tally"}, marks=pytest.mark.slow),
+        ("people", {"consistency", "position_bias", "preference_rate", "kappa", "tally"}),
+        ("single_scores", {"score_matrix", "consensus_deviation", "variance_components", "calibrate"}),
+    ],
+)
+def test_a_page_computes_each_measure_and_each_tally_once(data, expected, counted, tmp_path):
+    named = {"baseline": "base"} if data == "calls" else {}
+    js.report(getattr(registry, data)(), tmp_path / "page.html", n_resamples=20, **named)
+    assert expected <= {name for name, _ in counted}
+    assert [call for call, times in counted.items() if times > 1] == []
 
 
 @pytest.mark.slow
@@ -696,8 +751,8 @@ def test_a_long_table_is_cut_and_says_so():
             "flag": "",
         }
     )
-    sections, shown = chapters(registry.calls(), {"preference_rate": rows}, 0.95)
-    assert shown == {"preference_rate"}
+    sections = chapters({"preference_rate": rows}, 0.95)
+    assert list(sections) == ["Which way does it lean?"]
     text = sections["Which way does it lean?"]
     assert text.count("<tr") == MOST + 1
     assert "5 rows more" in text
@@ -712,7 +767,7 @@ def test_names_from_the_data_are_escaped():
 
 def test_an_attempt_is_estimates_or_a_reason():
     taken = attempts(registry.calls(), Options(n_resamples=10))
-    assert set(taken) == set(PREFERENCE_TRIALS)
+    assert set(taken) == set(measures_of(registry.calls()))
     assert isinstance(taken["kappa"], pd.DataFrame)
     assert "probe" in taken["anchoring"]
 

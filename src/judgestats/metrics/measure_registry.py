@@ -1,30 +1,38 @@
-"""Every measure with its question, tried on a data set: :func:`available_measures`; and the design of it:
-:func:`describe`."""
+"""The record of each measure, tried on a data set: :func:`available_measures`; and the design of the data:
+:func:`describe`.
+
+A record is written as a decorator of the function that it is about, and stands nowhere else: the sections of a page,
+the words for terms, ``docs/measures.md``, the public names and the properties in the tests are read from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from inspect import signature
-from typing import Any
+import pkgutil
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import import_module
+from inspect import signature, unwrap
+from typing import Any, Literal, TypeVar
 
 import narwhals.stable.v2 as nw
-import numpy as np
 import pandas as pd
 
+from judgestats import metrics
 from judgestats.errors import DesignError, JudgestatsError
-from judgestats.metrics import agreement, bias, consensus, invariance, psychometrics
-from judgestats.metrics.bias.bias_scores import numeric_attributes
 from judgestats.metrics.references import Baseline, Humans, labels, references
-from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
-from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, answer_column, kind_of
+from judgestats.schema.columns import CHOICES, CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column, kind_of
 from judgestats.schema.counting import tally
 from judgestats.schema.opening import opened
+from judgestats.schema.patterns import PATTERNS, Pattern
+from judgestats.schema.selection import require
 from judgestats.schema.splitting import KEYS, splits_of
 
-# ---- The question of each measure, and the arguments that the data themselves suggest for it -------------------------
+F = TypeVar("F", bound=Callable[..., Any])
+
+# ---- How a data set is measured --------------------------------------------------------------------------------------
 
 #: Levels of an incomplete design whose components a page waits for.
 QUICK = 500
@@ -38,7 +46,7 @@ MOST = 12
 
 @dataclass(frozen=True)
 class Options:
-    """What every measure is given, as far as it takes it.
+    """What every measure of a data set is given, as far as it takes it; and what was measured with it.
 
     Attributes
     ----------
@@ -52,6 +60,8 @@ class Options:
         Answers of people, beside which the judges' are laid; None where nobody is known to be a person.
     baseline : mapping of str to str
         Column -> its control condition.
+    results : dict
+        Results, and refusals, of the calls made so far, so that each is made once.
     """
 
     by: tuple[str, ...] = ()
@@ -62,6 +72,7 @@ class Options:
     conf_level: float = 0.95
     people: pd.DataFrame | None = None
     baseline: Mapping[str, str] = field(default_factory=dict)
+    results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def call(self, measure: Callable[..., Any], *data: Any, **arguments: Any) -> Any:
         """A measure with those of the groups, coverage, cluster and bootstrap that it takes and is not given."""
@@ -73,398 +84,280 @@ class Options:
         }
         if self.cluster != "auto":  # "auto" is each measure's own default
             known["cluster"] = self.cluster
-        taken = signature(measure).parameters
-        return measure(*data, **{name: value for name, value in known.items() if name in taken} | arguments)
+        taken = signature(measure)
+        asked = {name: value for name, value in known.items() if name in taken.parameters} | arguments
+        bound = taken.bind(*data, **asked)
+        bound.apply_defaults()
+        key = (measure, *((name, _identified(value)) for name, value in bound.arguments.items()))
+        if key not in self.results:
+            try:
+                self.results[key] = measure(*data, **asked), bound  # keeps the data, whose identity is in the key
+            except JudgestatsError as error:
+                self.results[key] = error, bound
+        result = self.results[key][0]
+        if isinstance(result, JudgestatsError):
+            raise result
+        return result.copy()
+
+
+def _identified(value: Any) -> Any:
+    """What tells an argument from another: the value of plain ones, else the object itself."""
+    if isinstance(value, Mapping):
+        return tuple((k, _identified(v)) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_identified, value))
+    return value if value is None or isinstance(value, str | int | float) else id(value)
+
+
+# ---- The record of a measure -----------------------------------------------------------------------------------------
+
+#: Sections of a page and of ``docs/measures.md``, in their order.
+SECTIONS = {
+    "people": "Do the judges agree with people?",
+    "bias": "Which way does it lean?",
+    "accuracy": "Is it right?",
+    "strategies": "Does another way of asking help?",
+    "psychometrics": "Nothing there and equals",
+    "cues": "Do cues move it?",
+    "agreement": "Do the judges agree?",
+    "variance": "Where does the variance come from?",
+    "scores": "How are the scores spread?",
+    "consensus": "How far from peers, people, truth?",
+    "calibration": "What would bring the judges together?",
+}
+Section = Literal[
+    "people", "bias", "accuracy", "strategies", "psychometrics", "cues", "agreement", "variance", "scores", "consensus",
+    "calibration",
+]  # fmt: skip
+#: Why data cannot be measured; empty where they can.
+Need = Callable[[Any, Options], str]
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A measure and what it asks.
+class Term:
+    """How a term of a result is read: its label, what ``n`` counts, which direction is bad, and a sentence."""
+
+    name: str
+    label: str = ""
+    level: str = ""
+    denominator: str = ""
+    bad: str = ""
+    meaning: str = ""
+    symbol: str = "—"
+    neutral: float | None = None  # the value that says: nothing found
+    whole: bool = False  # a whole number, and neither a share nor a mean
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", self.name.replace("_", " "))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is known of a measure; a decorator of its function, which it leaves as it is.
 
     Attributes
     ----------
     question : str
         What it answers.
-    take : callable
-        Data and options to estimates; raises, or gives a text, where the data cannot answer.
+    section : str
+        A key of :data:`SECTIONS`.
+    input : str
+        What it takes: P for preferences, R for ratings, counts, and whatever else.
+    interval, source : str
+        How the interval comes about, and the paper that defines the measure.
+    plot : str
+        Functions of ``judgestats.plot`` that draw it, and how; empty where none does.
+    frames : tuple of {'preferences', 'ratings'}
+        Data on which :func:`available_measures` and a page try it.
+    needs : tuple of callable
+        From data and options to what is missing.
+    arguments : callable, optional
+        From data and options to what the data suggest for its arguments.
+    take : callable, optional
+        From data and options to estimates, where one call of the function does not do.
+    nothing : str
+        What to say where no estimate is a number.
+    sheet : tuple of str
+        Sections of a datasheet that show it, with the one term that does after a colon.
+    caption : str
+        How to read its picture; a page draws none without it.
+    table : tuple of str
+        Terms that a page lists; empty for all.
+    terms : tuple of Term
+        What its terms mean; another measure's are read from that.
+    name : str
+        Where it is not the function's.
+    counted_as : str
+        The measure whose pattern it counts, where that is not its own.
     """
 
     question: str
-    take: Callable[[Any, Options], pd.DataFrame | str]
+    section: Section
+    input: str
+    interval: str
+    source: str
+    plot: str = ""
+    frames: tuple[Kind, ...] = ()
+    needs: tuple[Need, ...] = ()
+    arguments: Callable[[Any, Options], Mapping[str, Any]] | None = None
+    take: Callable[[Any, Options], pd.DataFrame] | None = None
+    nothing: str = ""
+    sheet: tuple[str, ...] = ()
+    caption: str = ""
+    table: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = ()
+    name: str = ""
+    counted_as: str = ""
+    function: Callable[..., Any] = field(default=lambda: None, init=False)
+
+    def __call__(self, function: F) -> F:
+        """Enter the record of a function."""
+        name = self.name or function.__name__
+        record = replace(self, name=name, counted_as=self.counted_as or name)
+        object.__setattr__(record, "function", function)
+        _RECORDS[record.name] = record
+        return function
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """What it counts; None where it works on whole vectors of scores, or on texts."""
+        return PATTERNS.get(self.counted_as)
+
+    def attempt(self, data: Any, options: Options) -> pd.DataFrame | str:
+        """Estimates with a number among them, or why there is none."""
+        try:
+            missing = next((why for need in self.needs if (why := need(data, options))), "")
+            if missing:
+                return missing
+            if self.take is not None:
+                result = self.take(data, options)
+            else:
+                if self.pattern and self.pattern.unit != "raters":
+                    require(column_names(data), self.pattern, self.name)
+                result = options.call(self.function, data, **(self.arguments(data, options) if self.arguments else {}))
+        except JudgestatsError as error:
+            return str(error).partition(" Columns: ")[0]
+        if result["estimate"].notna().any():
+            return result
+        doubts = "; ".join(dict.fromkeys(f for f in result["flag"] if f))
+        return self.nothing or f"no number comes out: {doubts or 'no row is of use'}"
 
 
-def columns_of(data: Any) -> list[str]:
+_RECORDS: dict[str, Measure] = {}
+
+
+@cache
+def measures() -> dict[str, Measure]:
+    """Name -> record of every measure in the modules of ``judgestats.metrics``, in the order of a page."""
+    for module in pkgutil.walk_packages(metrics.__path__, f"{metrics.__name__}."):
+        import_module(module.name)
+    return dict(sorted(_RECORDS.items(), key=lambda item: _place(item[1])))
+
+
+def _place(record: Measure) -> tuple[int, str, int]:
+    """Where a measure stands on a page: by section, module, and line."""
+    line: int = unwrap(record.function).__code__.co_firstlineno
+    return list(SECTIONS).index(record.section), record.function.__module__, line
+
+
+@cache
+def terms() -> dict[tuple[str, str], Term]:
+    """(Measure, term) -> how it is read; and ("", term): of the first measure that has such a term."""
+    found: dict[tuple[str, str], Term] = {}
+    for name, record in measures().items():
+        for term in record.terms:
+            found[name, term.name] = term
+            found.setdefault(("", term.name), term)
+    return found
+
+
+def measures_of(data: Any) -> dict[str, Measure]:
+    """Measures that are tried on this kind of data, in the order of a page."""
+    kind = kind_of(column_names(data))
+    return {name: record for name, record in measures().items() if kind in record.frames}
+
+
+# ---- What measures need of the data ----------------------------------------------------------------------------------
+
+
+def column_names(data: Any) -> list[str]:
     """Names of the columns of a frame of any kind."""
     return list(nw.from_native(data).collect_schema().names())
 
 
-def unnamed(data: Any, column: str, options: Options) -> str:
-    """Why a column cannot be compared with its control condition; empty where it can."""
-    found = labels(data, column)
-    if len(found) < 2:
-        return f"needs two values in a column {column!r}" + (f", and finds {found[0]!r}" if found else "")
-    if column not in options.baseline:
-        return f"does not know which {column} is the baseline ({', '.join(found[:MOST])}): name it in baseline="
+def values_of(column: str, least: int = 2) -> Need:
+    """That a column has so many values."""
+
+    def missing(data: Any, _: Options) -> str:
+        found = labels(data, column)
+        if len(found) >= least:
+            return ""
+        wanted = f"needs {('two', 'three', 'four')[least - 2]} values in a column {column!r}"
+        return wanted + (f", and finds {', '.join(map(repr, found))}" if found else "")
+
+    return missing
+
+
+def control_of(column: str) -> Need:
+    """That a column of conditions has two values, and that one of them is known to be the control condition."""
+
+    def missing(data: Any, options: Options) -> str:
+        why = values_of(column)(data, options)
+        if why or column in options.baseline:
+            return why
+        known = ", ".join(labels(data, column)[:MOST])
+        return f"does not know which {column} is the baseline ({known}): name it in baseline="
+
+    return missing
+
+
+def against_control(data: Any, options: Options, column: str, call: Callable[[str, str], Any]) -> pd.DataFrame:
+    """What `call` gives for the control condition and each other one, which is named in `column`."""
+    base = options.baseline[column]
+    others = [other for other in labels(data, column) if other != base]
+    return pd.concat([call(base, other).assign(**{column: other}) for other in others], ignore_index=True)
+
+
+def pairs_of_judges(data: Any, _: Options) -> str:
+    """That there are two judges or more, and not too many for every pair."""
+    judges = labels(data, "judge")
+    if not 2 <= len(judges) <= MANY:
+        return "needs two judges" if len(judges) < 2 else f"{len(judges)} judges are too many for every pair"
     return ""
 
 
-def _both_orders(table: pd.DataFrame) -> pd.DataFrame | str:
-    one = table["estimate"].isna().all()
-    return "every pair was judged in one order only: run each pair in both orders" if one else table
+def few_systems(data: Any, _: Options) -> str:
+    """That systems are few enough to have items in common."""
+    systems = len(labels(data, "system"))
+    return f"{systems:,} systems are too many to look into each" if systems > SYSTEMS else ""
 
 
-def _repeats(data: Any, options: Options) -> pd.DataFrame | str:
-    if len(labels(data, "replicate")) < 2:
-        return "no call is repeated: there is no second value in 'replicate'"
-    return options.call(bias.consistency, data, over="replicate")
+def gold_column(data: Any, _: Options) -> str:
+    """That there is a column of right answers."""
+    return "" if "gold" in column_names(data) else "needs a column 'gold'"
 
 
-def _criterion(data: Any, options: Options) -> pd.DataFrame | str:
-    if why := unnamed(data, "prompt", options):
-        return why
-    base = options.baseline["prompt"]
-    parts = [
-        options.call(psychometrics.criterion_shift, data, base, other).assign(prompt=other)
-        for other in labels(data, "prompt")
-        if other != base
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _bias_score(data: Any, options: Options) -> pd.DataFrame | str:
-    present = columns_of(data)
-    if "target" in present:
-        known = nw.from_native(data).filter(~nw.col("target").is_null()).to_native()
-        return options.call(bias.bias_score, known)
-    attributes = numeric_attributes(data)
-    if not attributes:
-        return "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
-    parts = [options.call(bias.bias_score, data, attribute=a).assign(bias=a) for a in attributes]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _change(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options], pd.DataFrame | str]:
-    def take(data: Any, options: Options) -> pd.DataFrame | str:
-        if why := unnamed(data, "strategy", options):
-            return why
-        return options.call(measure, data, baseline=options.baseline["strategy"])
-
-    return take
-
-
-def _under_cues(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options], pd.DataFrame | str]:
-    def take(data: Any, options: Options) -> pd.DataFrame | str:
-        if why := unnamed(data, "probe", options):
-            return why
-        return options.call(measure, data, baseline=options.baseline["probe"])
-
-    return take
-
-
-def _gap_to_people(data: Any, options: Options) -> pd.DataFrame | str:
-    if options.people is None:
-        who = labels(data, "judge")
-        return f"does not know which of the {len(who)} judges are people: name them in humans="
-    everybody = pd.concat([nw.from_native(data).lazy().collect(backend="pandas").to_native(), options.people])
-    people = sorted(options.people["judge"].astype(str).unique())
-    if "target" in everybody.columns:
-        return options.call(bias.preference_gap, everybody, humans=people)
-    attributes = numeric_attributes(everybody)
-    if not attributes:
-        return "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
-    parts = [
-        options.call(bias.preference_gap, everybody, humans=people, attribute=a).assign(bias=a) for a in attributes
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _with_people(data: Any, options: Options) -> pd.DataFrame | str:
-    if options.people is None:
-        return "does not know which judges are people: name them in humans="
-    everybody = pd.concat([nw.from_native(data).lazy().collect(backend="pandas").to_native(), options.people])
-    humans = sorted(options.people["judge"].astype(str).unique())
-    return options.call(agreement.judge_against_people, everybody, humans=humans)
-
-
-def _within_systems(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any, Options], Any]:
-    """A correlation over the items of each system, where systems are few enough to have items in common."""
-    agreeing = _agreeing(measure, **arguments)
-
-    def take(data: Any, options: Options) -> pd.DataFrame | str:
-        systems = len(labels(data, "system"))
-        return f"{systems:,} systems are too many to look into each" if systems > SYSTEMS else agreeing(data, options)
-
-    return take
-
-
-def _agreeing(measure: Callable[..., pd.DataFrame], **arguments: Any) -> Callable[[Any, Options], pd.DataFrame | str]:
-    """A measure of agreement, where there are two judges or more, and not too many for every pair.
-
-    An argument that is a function is what it says of the data.
-    """
-
-    def take(data: Any, options: Options) -> pd.DataFrame | str:
-        judges = labels(data, "judge")
-        if not 2 <= len(judges) <= MANY:
-            return "needs two judges" if len(judges) < 2 else f"{len(judges)} judges are too many for every pair"
-        return options.call(measure, data, **{k: v(data) if callable(v) else v for k, v in arguments.items()})
-
-    return take
-
-
-def _self_excess(data: Any, options: Options) -> pd.DataFrame | str:
-    known = dict(options.identity)
-    if not set(labels(data, "judge")) & {known.get(s, s) for s in labels(data, "system")}:
-        return "no judge bears the name of a system: say which is which with identity={'system': 'judge'}"
-    table = options.call(consensus.consensus_deviation, data, identity=known)
-    return table[table["term"] == "self_excess"]
-
-
-def _deviation(data: Any, options: Options) -> pd.DataFrame:
-    reference = "peers" if options.people is None else options.people
-    table = options.call(consensus.consensus_deviation, data, reference=reference, identity=dict(options.identity))
-    return table[table["term"] == "deviation"]
-
-
-def _attenuation(data: Any, options: Options) -> pd.DataFrame:
-    by = [c for c in options.by if c != "condition"]
-    table = options.call(consensus.blinding_effect, data, identity=dict(options.identity), by=by)
-    return table[table["term"] == "attenuation"]
-
-
-def _shift(data: Any, options: Options) -> pd.DataFrame | str:
-    if why := unnamed(data, "condition", options):
-        return why
-    base = options.baseline["condition"]
-    parts = [
-        options.call(agreement.agreement_shift, data, (base, other)).assign(condition=other)
-        for other in labels(data, "condition")
-        if other != base
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _slope(data: Any, options: Options) -> pd.DataFrame | str:
-    found = labels(data, "temperature")
-    if len(found) < 3:
-        return f"needs three values in a column 'temperature', and finds {len(found)}"
-    return options.call(agreement.agreement_slope, data)
-
-
-def _calibration(data: Any, options: Options) -> pd.DataFrame | str:
+def people_named(data: Any, options: Options) -> str:
+    """That somebody is known to be a person."""
     if options.people is not None:
-        return options.call(consensus.calibrate, data, reference=options.people)
-    return _agreeing(consensus.calibrate)(data, options)
+        return ""
+    return f"does not know which of the {len(labels(data, 'judge'))} judges are people: name them in humans="
 
 
-def _tiers(data: Any, _: Options) -> str:
-    found = labels(data, "tier")
-    if len(found) < 2:
-        return "needs two values in a column 'tier'"
-    return f"does not know which of the tiers {', '.join(found)} should be higher: name them from low to high in order="
-
-
-def _quality(data: Any, options: Options) -> pd.DataFrame | str:
-    if len(labels(data, "system")) < 4:
-        return "needs four systems or more"
-    return options.call(agreement.quality_agreement, data)
-
-
-def _with_gold(measure: Callable[..., pd.DataFrame]) -> Callable[[Any, Options], pd.DataFrame | str]:
-    def take(data: Any, options: Options) -> pd.DataFrame | str:
-        if "gold" not in columns_of(data):
-            return "needs a column 'gold'"
-        return options.call(measure, data)
-
-    return take
-
-
-def _components(data: Any, options: Options) -> pd.DataFrame:
-    """Variance components, where they are quick: a large incomplete design is left to a call of its own."""
-    return options.call(agreement.variance_components, data, max_levels=QUICK)
-
-
-def _run_sd(data: Any, options: Options) -> pd.DataFrame:
-    return (
-        cells(data, list(options.by))
-        .rename(columns={"sd": "estimate", "runs": "n"})
-        .assign(flag="no rating is repeated")
-    )
-
-
-def _on_the_same_scale(data: Any) -> str:
-    """Level of measurement: nominal for right and wrong, ordinal for a handful of whole numbers, else interval."""
-    if answer_column(columns_of(data)) == "correct":
-        return "nominal"
-    name = answer_column(columns_of(data))
-    values = nw.from_native(data).lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
-    numbers = values.to_numpy(dtype=float)
-    return "ordinal" if numbers.size <= 12 and (numbers == np.floor(numbers)).all() else "interval"
-
-
-#: Measure of preferences -> how it is tried.
-PREFERENCE_TRIALS: dict[str, Trial] = {
-    "consistency": Trial(
-        "does the judge say the same in both orders?", lambda d, o: _both_orders(o.call(bias.consistency, d))
-    ),
-    "consistency, over repeats": Trial("does the judge say the same when asked again?", _repeats),
-    "position_bias": Trial(
-        "does the judge lean to one slot; how often does it tie?", lambda d, o: o.call(bias.position_bias, d)
-    ),
-    "gold_agreement": Trial("how often is the judge right?", lambda d, o: o.call(bias.gold_agreement, d)),
-    "dark_current": Trial(
-        "does the judge prefer where there is nothing to prefer?",
-        lambda d, o: o.call(psychometrics.dark_current, d),
-    ),
-    "delta0": Trial(
-        "what is false preference between equals made of?",
-        lambda d, o: _both_orders(o.call(psychometrics.delta0, d)),
-    ),
-    "target_sensitivity": Trial(
-        "does the judge find a known difference?", lambda d, o: o.call(psychometrics.target_sensitivity, d)
-    ),
-    "detection_threshold": Trial(
-        "how large must a difference be?", lambda d, o: o.call(psychometrics.detection_threshold, d)
-    ),
-    "d_prime": Trial("how far apart are signal and no signal?", lambda d, o: o.call(psychometrics.d_prime, d)),
-    "filler_preference": Trial(
-        "does the judge reward filler?", lambda d, o: o.call(psychometrics.filler_preference, d)
-    ),
-    "criterion_shift": Trial("does a prompt move the border between tie and preference?", _criterion),
-    "bias_score": Trial("which way does the judge lean, whatever the slot?", _bias_score),
-    "preference_rate": Trial("which candidate wins how often?", lambda d, o: o.call(bias.preference_rate, d)),
-    "compare_strategies": Trial(
-        "which way of asking makes the judge more often right?", _change(bias.compare_strategies)
-    ),
-    "bias_change": Trial("which way of asking makes the judge lean less?", _change(bias.bias_change)),
-    "judge_against_people": Trial("do the judges agree with people as people do with each other?", _with_people),
-    "preference_gap": Trial(
-        "do judges prefer the target more than people do? (what people prefer too is no bias)", _gap_to_people
-    ),
-    "kappa": Trial("do two judges give the same verdicts, beyond chance?", _agreeing(agreement.kappa)),
-    "alpha": Trial(
-        "do all judges together give the same verdicts?",
-        lambda d, o: o.call(agreement.alpha, d, level_of_measurement="nominal"),
-    ),
-    "anchoring": Trial("does a label move the verdicts?", _under_cues(invariance.anchoring)),
-    "revision": Trial("does the judge revise when the truth is revealed?", lambda d, o: o.call(invariance.revision, d)),
-    "rationale_shift": Trial(
-        "does a label move the explanation of the same verdict?",
-        _under_cues(invariance.rationale_shift),
-    ),
-    "rationale_check": Trial(
-        "does the explanation fit the verdict?", lambda d, o: o.call(invariance.rationale_check, d)
-    ),
-}
-#: Measure of ratings -> how it is tried.
-RATING_TRIALS: dict[str, Trial] = {
-    "accuracy": Trial("how often is the verdict right?", lambda d, o: o.call(bias.accuracy, d)),
-    "score_matrix": Trial(
-        "how does each judge score each system, and how steadily?", lambda d, o: o.call(consensus.score_matrix, d)
-    ),
-    "judge_against_people": Trial("do the judges agree with people as people do with each other?", _with_people),
-    "consensus_deviation": Trial("how far is each judge from its peers, or from people?", _deviation),
-    "self_excess": Trial("does a judge favour itself?", _self_excess),
-    "blinding_effect": Trial("does hiding the author shrink that?", _attenuation),
-    "rank_correlation": Trial("do two judges rank alike?", lambda d, o: o.call(consensus.rank_correlation, d)),
-    "run_sd": Trial("does the judge repeat its score?", _run_sd),
-    "score_distribution": Trial(
-        "how are the scores spread, and how many are at the top?",
-        lambda d, o: o.call(agreement.score_distribution, d),
-    ),
-    "agreement_levels": Trial(
-        "do the judges agree on systems, on items, on the score itself?",
-        _within_systems(agreement.agreement_levels),
-    ),
-    "icc": Trial(
-        "how reliable is one judge, and the panel?",
-        _agreeing(agreement.icc),
-    ),
-    "alpha": Trial(
-        "do all judges together give the same scores?",
-        _agreeing(agreement.alpha, level_of_measurement=_on_the_same_scale),
-    ),
-    "correlation": Trial(
-        "which judges agree with which, item by item?",
-        _within_systems(agreement.correlation, level="cell", pairs="each"),
-    ),
-    "disagreement": Trial("on what do the judges differ most?", _agreeing(agreement.disagreement)),
-    "variance_components": Trial("where does the variance of the scores come from?", _components),
-    "decision_study": Trial(
-        "how many judges does a wanted reliability need?",
-        lambda d, o: agreement.decision_study(_components(d, o), by=list(o.by)),
-    ),
-    "agreement_shift": Trial("does another way of judging move the agreement?", _shift),
-    "agreement_slope": Trial("does temperature cost agreement?", _slope),
-    "quality_agreement": Trial("do the judges agree less on better systems?", _quality),
-    "ordering_accuracy": Trial("do the scores follow the tiers?", _tiers),
-    "calibrate": Trial("what would bring each judge nearer to its peers, or to people?", _calibration),
-    "score_error": Trial("how far is each score from the truth?", _with_gold(bias.score_error)),
-    "best_of_accuracy": Trial("how often does the right response score highest?", _with_gold(bias.best_of_accuracy)),
-}
-
-# ---- Each measure, tried on a data set with the arguments that the data themselves suggest; or why it cannot be taken
-
-
-def attempt(trial: Trial, data: Any, options: Options) -> pd.DataFrame | str:
-    """Take a measure, or say why it gives no number.
-
-    Parameters
-    ----------
-    trial : Trial
-    data : frame
-        Preferences or ratings.
-    options : Options
-
-    Returns
-    -------
-    pandas.DataFrame or str
-        Estimates with a number among them, or the reason.
-    """
-    try:
-        result = trial.take(data, options)
-    except JudgestatsError as error:
-        return str(error).partition(" Columns: ")[0]
-    if isinstance(result, str) or result["estimate"].notna().any():
-        return result
-    doubts = "; ".join(dict.fromkeys(f for f in result["flag"] if f))
-    return f"no number comes out: {doubts or 'no row is of use'}"
-
-
-def attempts(data: Any, options: Options) -> dict[str, pd.DataFrame | str]:
-    """Take every measure of this kind of data.
-
-    Parameters
-    ----------
-    data : frame
-        Preferences or ratings.
-    options : Options
-
-    Returns
-    -------
-    dict of str to (pandas.DataFrame or str)
-        Estimates, or why there are none.
-    """
-    return {measure: attempt(trial, data, options) for measure, trial in trials(data).items()}
-
-
-def trials(data: Any) -> dict[str, Trial]:
-    """Measures of this kind of data, in the order of a page.
-
-    Parameters
-    ----------
-    data : frame
-        Preferences or ratings.
-
-    Raises
-    ------
-    SchemaError
-        If `data` is neither canonical frame.
-    """
-    return RATING_TRIALS if kind_of(columns_of(data)) == "ratings" else PREFERENCE_TRIALS
+def with_people(data: Any, options: Options) -> tuple[pd.DataFrame, list[str]]:
+    """Answers of judges and of people in one table, and the names of the people."""
+    assert options.people is not None
+    models = nw.from_native(data).lazy().collect(backend="pandas").to_native()
+    return pd.concat([models, options.people]), sorted(options.people["judge"].astype(str).unique())
 
 
 # ---- Which measures a data set supports today, and what is missing for the others ------------------------------------
+
+
+def attempts(data: Any, options: Options, besides: Container[str] = ()) -> dict[str, pd.DataFrame | str]:
+    """Take every measure of this kind of data but those named `besides`: estimates, or why there are none."""
+    return {name: m.attempt(data, options) for name, m in measures_of(data).items() if name not in besides}
 
 
 def available_measures(
@@ -518,12 +411,10 @@ def available_measures(
     ratings = kind_of(known.models.columns) == "ratings"
     apart = tuple(s.column for s in splits_of(known.models, KEYS)) if ratings else ()
     options = Options(by=apart, identity=dict(identity or {}), n_resamples=1, people=people, baseline=known.baseline)
-    taken = attempts(known.models, options)
     rows = []
-    for measure, trial in trials(known.models).items():
-        result = taken[measure]
+    for name, result in attempts(known.models, options).items():
         missing = result if isinstance(result, str) else ""
-        rows.append((measure, trial.question, not missing, missing))
+        rows.append((name, measures()[name].question, not missing, missing))
     return pd.DataFrame(rows, columns=["measure", "question", "supported", "missing"])
 
 
@@ -564,7 +455,7 @@ def describe(data: Any) -> pd.DataFrame:
             _answers(table),
         ]
     rows.append(("repeats", _repeats_text(data, table)))
-    known = {c.name for c in VOCABULARY[kind] if c.name not in _CONDITIONS}
+    known = {c.name for c in VOCABULARY[kind] if c.name not in (*CONDITIONS, "stimulus")}
     conditions = [
         c
         for c in table.columns
@@ -574,22 +465,6 @@ def describe(data: Any) -> pd.DataFrame:
     ]
     rows.append(("conditions", ", ".join(f"{c} ({table[c].astype(str).nunique()})" for c in conditions) or "none"))
     return pd.DataFrame(rows, columns=["property", "value"])
-
-
-_CONDITIONS = (
-    "task",
-    "topic",
-    "strategy",
-    "scheme",
-    "probe",
-    "prompt",
-    "temperature",
-    "bias",
-    "stimulus",
-    "condition",
-    "domain",
-    "tier",
-)
 
 
 def _repeats_text(data: Any, table: pd.DataFrame) -> str:

@@ -6,8 +6,7 @@ import math
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,20 +17,19 @@ import pandas as pd
 from judgestats import __version__
 from judgestats.errors import DesignError
 from judgestats.ingest.files import PATHS
-from judgestats.metrics.datasheets import datasheet, profile
-from judgestats.metrics.datasheets.sheets import BEFORE, WAYS
-from judgestats.metrics.measure_registry import Options, attempts, trials
-from judgestats.metrics.references import Baseline, Humans, References, references
+from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
+from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures
+from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, references
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import (
     FLAGS,
     NONE,
-    WHOLE,
     count,
     doubts,
     estimate,
     in_words,
     interval,
+    is_whole,
     noun,
     number,
 )
@@ -43,7 +41,7 @@ from judgestats.results import COLUMNS
 from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
-from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, answer_column, grouping
+from judgestats.schema.columns import CONDITIONS, COUNTS, VOCABULARY, By, Kind, answer_column, grouping
 from judgestats.schema.opening import opened
 from judgestats.schema.pairing import REPEATED
 from judgestats.schema.splitting import KEYS, Split, splits_of
@@ -53,22 +51,8 @@ from judgestats.schema.validation import raise_faults
 
 #: Files listed one by one.
 MOST_FILES = 20
-#: Canonical columns that are conditions of a call when they vary.
-_CONDITIONS = (
-    "strategy",
-    "scheme",
-    "probe",
-    "prompt",
-    "bias",
-    "task",
-    "topic",
-    "temperature",
-    "condition",
-    "tier",
-    "domain",
-)
-#: Those that are ways of judging: pooled over, they hide a difference between instruments.
-_WAYS = ("strategy", "scheme", "probe", "prompt", "temperature", "condition")
+#: Ways of judging: pooled over, they hide a difference between instruments.
+_WAYS = (*CONTROLLED, "temperature")
 #: People who are named in the head of a page.
 _MOST_PEOPLE = 6
 #: A further column with more values than this is no condition but an id.
@@ -191,8 +175,8 @@ def design(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, by: Sequence[
     told = _pairwise(data, findings, by) if kind == "preferences" else _scored(data)
     varying = _varying(data, kind)
     for said, names in (
-        ("Conditions that vary", [n for n in varying if n in _CONDITIONS]),
-        ("Further columns", [n for n in varying if n not in _CONDITIONS]),
+        ("Conditions that vary", [n for n in varying if n in CONDITIONS]),
+        ("Further columns", [n for n in varying if n not in CONDITIONS]),
     ):
         listed = ", ".join(f"{name} ({noun(varying[name], 'level')})" for name in names)
         told += f" {said}: {listed}." if listed else ""
@@ -364,13 +348,13 @@ def _varying(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
     known = {c.name for c in VOCABULARY[kind]}
     found = {}
     for name in data.columns:
-        if name not in _CONDITIONS and (name in known or pd.api.types.is_float_dtype(data[name])):
+        if name not in CONDITIONS and (name in known or pd.api.types.is_float_dtype(data[name])):
             continue
         try:
             levels = int(data[name].nunique())
         except TypeError:  # lists and dicts
             continue
-        if levels > 1 and (name in _CONDITIONS or levels <= _MOST_LEVELS):
+        if levels > 1 and (name in CONDITIONS or levels <= _MOST_LEVELS):
             found[str(name)] = levels
     return found
 
@@ -382,7 +366,6 @@ def head(kind: str, title: str, told: str) -> Markup:
 
 # ---- Sections of a page beyond the datasheets: what the data say about groups of judges, strategies, cues and systems
 
-_Picture = Callable[[pd.DataFrame], Any]
 #: Rows of a table that are shown at once, and at all.
 OPEN_ROWS, MOST = 12, 60
 #: Columns that say nothing where they hold one value.
@@ -398,184 +381,26 @@ _BESIDE = {
 }
 
 
-@dataclass(frozen=True)
-class Part:
-    """One measure in a section.
-
-    Attributes
-    ----------
-    measure : str
-        A name of :func:`judgestats.available_measures`.
-    picture : callable, optional
-        Draws its estimates.
-    told : str
-        How to read the picture.
-    terms : tuple of str
-        Terms of the table; empty for all.
-    """
-
-    measure: str
-    picture: _Picture | None = None
-    told: str = ""
-    terms: tuple[str, ...] = ()
+def chapters(results: Mapping[str, pd.DataFrame], conf_level: float) -> dict[str, Markup]:
+    """Title -> content of each section with estimates of a measure; `conf_level` is the coverage of their intervals."""
+    shown = [(record, results[name]) for name, record in measures().items() if name in results]
+    sections = {
+        title: join(_part(record, result, conf_level) for record, result in shown if record.section == section)
+        for section, title in SECTIONS.items()
+    }
+    return {title: content for title, content in sections.items() if content}
 
 
-#: Title of a section -> its parts.
-CHAPTERS: dict[str, tuple[Part, ...]] = {
-    "Do the judges agree with people?": (
-        Part("judge_against_people"),
-        Part("preference_gap", None, terms=("rate", "gap", "annotator_agreement", "annotator_kappa")),
-    ),
-    "Which way does it lean?": (
-        Part(
-            "bias_score",
-            plots.bias_scores,
-            "Share of calls for the target minus share against it; the line in the middle is no lean. Ties count in n.",
-            ("bias", "magnitude"),
-        ),
-        Part("preference_rate", None, terms=("win_rate",)),
-    ),
-    "Does another way of asking help?": (
-        Part(
-            "compare_strategies",
-            plots.strategies,
-            "Accuracy under the strategy minus under the baseline, on the pairs that both judged. Filled: survives the "
-            "correction for all comparisons.",
-        ),
-        Part(
-            "bias_change",
-            plots.bias_map,
-            "Change of the size of each bias; blue is less bias. Sizes are biased upwards where there is none.",
-            ("change", "magnitude_change", "mean_change"),
-        ),
-    ),
-    "Do cues move it?": (
-        Part(
-            "anchoring",
-            plots.anchoring,
-            "How far a label moves the shares of the favoured side, the opposed side and the tie. A judge that ties "
-            "more under the label buys robustness by abstaining.",
-            (
-                "equality_detection",
-                "neutrality",
-                "shift_favoured",
-                "shift_opposed",
-                "shift_tie",
-                "lds",
-                "lao",
-                "shift_nontie",
-            ),
-        ),
-        Part(
-            "revision", plots.revision, "Share of items whose verdict changed after the truth was shown, by direction."
-        ),
-        Part(
-            "rationale_shift",
-            plots.rationale_shift,
-            "Distance of the explanations of the same verdict, blind and under the label.",
-        ),
-        Part("rationale_check"),
-    ),
-    "Do the judges agree?": (
-        Part("kappa", plots.kappa_matrix, "Agreement of every two judges beyond chance, on what both judged."),
-        Part(
-            "agreement_levels",
-            plots.agreement_levels,
-            "The same scores at three levels: order of the systems, items within a system, and the score itself.",
-        ),
-        Part("icc", None, terms=("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)", "ICC(3,k)")),
-        Part("alpha"),
-        Part("correlation", None, terms=("mean", "sd")),
-        Part("disagreement", plots.disagreement, "How often the judges are far apart, which two, and who is highest."),
-        Part(
-            "agreement_shift",
-            plots.agreement_shift,
-            "Mean correlation of the judges before and after. A fall says that they shared what lies on the surface.",
-        ),
-        Part("agreement_slope"),
-    ),
-    "Where does the variance come from?": (
-        Part(
-            "variance_components",
-            plots.variance_components,
-            "Share of the variance of a single score that each source brings; all are taken as drawn at random.",
-        ),
-        Part(
-            "decision_study",
-            plots.decision_study,
-            "Reliability of a mean over so many judges; the dashed line is what is wanted.",
-            (
-                "judges_for_generalizability",
-                "judges_for_dependability",
-                "runs_for_generalizability",
-                "runs_for_dependability",
-            ),
-        ),
-    ),
-    "How are the scores spread?": (
-        Part(
-            "score_distribution",
-            plots.score_distribution,
-            "Mean and spread of the scores, and the share at the top of the scale.",
-        ),
-        Part("quality_agreement"),
-    ),
-    "Against the truth": (Part("score_error"), Part("best_of_accuracy")),
-    "What would bring the judges together?": (
-        Part(
-            "calibrate",
-            plots.calibration,
-            "Distance from the peers (from people, where they are the reference) before and after a constant is added "
-            "to each judge's scores, on items held out.",
-        ),
-    ),
-}
-
-
-def chapters(
-    data: Any, taken: Mapping[str, pd.DataFrame | str], conf_level: float
-) -> tuple[dict[str, Markup], set[str]]:
-    """Write the sections that the data support.
-
-    Parameters
-    ----------
-    data : frame
-        A canonical frame.
-    taken : mapping
-        Every measure of it, or why it cannot be taken: :func:`judgestats.metrics.measure_registry.attempts`.
-    conf_level : float
-        Coverage of the intervals.
-
-    Returns
-    -------
-    sections : dict of str to Markup
-    shown : set of str
-        The measures in them.
-    """
-    known = trials(data)
-    sections, shown = {}, set()
-    for title, parts in CHAPTERS.items():
-        results = [(part, taken.get(part.measure, "")) for part in parts]
-        found = [(part, result) for part, result in results if not isinstance(result, str)]
-        if found:
-            sections[title] = join(_part(p, known[p.measure].question, result, conf_level) for p, result in found)
-            shown |= {part.measure for part, _ in found}
-    return sections, shown
-
-
-def _part(part: Part, question: str, result: pd.DataFrame, conf_level: float) -> Markup:
-    asked = question[0].upper() + question[1:]
-    head = tag("h3", asked, " ", tag("code", part.measure))
+def _part(record: Measure, result: pd.DataFrame, conf_level: float) -> Markup:
+    head = tag("h3", record.question, " ", tag("code", record.name))
     picture = Markup("")
-    if part.picture is not None:
-        made = [
-            *drawing(
-                part.measure.replace("_", "-"), asked.rstrip("?"), part.told, partial(part.picture, result), wide=True
-            )
-        ]
+    if record.caption:
+        draw = partial(getattr(plots, record.plot.partition(",")[0]), result)
+        title = record.question.rstrip("?")
+        made = [*drawing(record.name.replace("_", "-"), title, record.caption, draw, wide=True)]
         picture = tag("div", *made, class_="figures") if made else picture
-    rows = result[result["term"].isin(part.terms)] if part.terms else result
-    return join([head, picture, _folded(rows, conf_level, part.measure)])
+    rows = result[result["term"].isin(record.table)] if record.table else result
+    return join([head, picture, _folded(rows, conf_level, record.name)])
 
 
 def _folded(rows: pd.DataFrame, conf_level: float, measure: str) -> Markup:
@@ -608,8 +433,8 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
         cells: list[object] = [_label(r[c]) for c in names]
         ends = [tag("span", interval(r["conf_low"], r["conf_high"]), class_="interval")]
         ends += [tag("span", r["method"], class_="method")] if r["method"] else []
-        whole = str(r["term"]).startswith(WHOLE)
-        value = tag("span", estimate(r["estimate"], r["flag"], decimals=0 if whole else 3), class_="value")
+        decimals = 0 if is_whole(r["term"]) else 3
+        value = tag("span", estimate(r["estimate"], r["flag"], decimals=decimals), class_="value")
         cells += [
             in_words(r["term"], measure, r.get("threshold", math.nan)),
             value,
@@ -761,15 +586,14 @@ def report(
     known = references(frame, humans, gold, baseline)
     everybody, renamed = _apart(pd.concat([known.models, known.people]), groups)
     measured, people = everybody.iloc[: len(known.models)], everybody.iloc[len(known.models) :]
-    own: dict[str, Any] = {"humans": list(known.humans), "baseline": known.baseline}
-    sheet = datasheet(everybody, **{**options, "by": renamed}, **own)
     title = title or "Judge datasheet"
     settings = Options(
         tuple(renamed), identity or {}, cluster, n_resamples, seed, conf_level, people if known.humans else None,
         known.baseline,
     )  # fmt: skip
-    taken = attempts(measured, settings)
-    further, shown = chapters(measured, taken, conf_level)
+    sheet = sheet_of(measured, settings)
+    taken = attempts(measured, settings, besides=shown_measures(sheet))
+    shown = {m: r for m, r in taken.items() if isinstance(r, pd.DataFrame) and not measures()[m].sheet}
     sections = {
         "What was read": _read(source, findings),
         "At a glance": overview(sheet, conf_level) if whose(sheet).nunique() > 1 else Markup(""),
@@ -781,7 +605,7 @@ def report(
                 _datasheets(sheet, conf_level),
             ]
         ),
-        **further,
+        **chapters(shown, conf_level),
         "What this page does not show": _not_shown(measured, kind, sheet, taken, shown, bool(known.humans)),
         "How it was made": _made({**options, **{k: v for k, v in asked.items() if v}}, source),
     }
@@ -924,15 +748,13 @@ def _not_shown(
     kind: Kind,
     sheet: pd.DataFrame,
     taken: Mapping[str, pd.DataFrame | str],
-    shown: set[str],
+    shown: Mapping[str, pd.DataFrame],
     people: bool,
 ) -> Markup:
-    seen = shown | shown_measures(sheet)
-    asked = trials(frame)
-    absent = {m: why for m, why in taken.items() if isinstance(why, str) and m not in seen}
+    absent = {m: why for m, why in taken.items() if isinstance(why, str)}
     parts = []
     if absent:
-        rows = [row([tag("code", measure), asked[measure].question, why]) for measure, why in absent.items()]
+        rows = [row([tag("code", measure), measures()[measure].question, why]) for measure, why in absent.items()]
         parts += [
             tag("p", f"{noun(len(absent), 'measure')} that these data do not support, and what each would need:"),
             table(["measure", "question", "what is missing"], rows),
@@ -946,7 +768,7 @@ def _not_shown(
         else ("" if "stimulus" in frame.columns else _PREFERENCE_LIMIT),
     ]
     parts += [tag("h3", "Limits"), tag("ul", *(tag("li", t) for t in limits if t))]
-    marked = [sheet["flag"], *(t["flag"] for m, t in taken.items() if m in shown and not isinstance(t, str))]
+    marked = [sheet["flag"], *(result["flag"] for result in shown.values())]
     used = doubts(f for flags in marked for cell in flags for f in str(cell).split("; "))
     if used:
         entries = [join([tag("dt", f), tag("dd", FLAGS.get(f, "Said by the measure itself."))]) for f in used]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from judgestats.errors import JudgestatsError
-from judgestats.metrics import consensus
+from judgestats.metrics.consensus.deviations import deviations_of
+from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.psychometrics import target_sensitivity
 from judgestats.reporting import plots
@@ -102,17 +104,16 @@ def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Ma
     shifts = sheet[sheet["section"].astype(str).str.startswith("criterion, ")]
     for _, shift in shifts.groupby("section", sort=False) if not options.by else ():
         base, other = options.baseline["prompt"], str(shift["prompt"].iloc[0]).partition(" to ")[2]
-        yield from _of_two_prompts(data, shift, base, other, options.conf_level)
+        yield from _of_two_prompts(data, shift, base, other, options)
 
 
-def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, conf_level: float) -> Iterator[Markup]:
+def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, options: Options) -> Iterator[Markup]:
     at = step(shift)
     shift = shift[at.isna() | at.isin([at.min(), at.max()])]
 
     def draw() -> Any:
-        return plots.operating_point(
-            shift, target_sensitivity(data, by="prompt", conf_level=conf_level), prompts=(base, strict)
-        )
+        found = options.call(target_sensitivity, data, by=["prompt"])
+        return plots.operating_point(shift, found, prompts=(base, strict))
 
     told = (
         f"From the prompt “{base}” to “{strict}”: to the left, fewer false preferences between equals; down, "
@@ -150,17 +151,15 @@ _READ = {
 
 
 def _of_ratings(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Markup]:
-    by, identity = list(options.by), options.identity or None
-    scores = consensus.score_matrix(data, by=by)
+    options = replace(options, cluster="auto")  # as in the datasheet
+    scores = options.call(score_matrix, data)
     wide = scores["system"].nunique() > 5 or len(scores) > 40
     if scores["system"].nunique() > 1:
-        draw: _Drawing = partial(plots.score_matrix, scores, identity=identity)
+        draw: _Drawing = partial(plots.score_matrix, scores, identity=options.identity or None)
         yield from drawing("score-matrix", "Score matrix", f"{_SCORES}{_doubts(scores)}", draw, wide=wide)
     people = options.people
     if scores["judge"].nunique() > 1 or people is not None:
-        reference = "peers" if people is None else people
-        deviations = consensus.consensus_deviation(data, reference=reference, by=by, identity=identity)
-        draw = partial(plots.deviation_matrix, deviations)
+        draw = partial(plots.deviation_matrix, deviations_of(data, options))
         title, told = (
             ("Deviation from peers", _DEVIATIONS) if people is None else ("Deviation from people", _FROM_PEOPLE)
         )

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from judgestats.errors import DesignError
+from judgestats.metrics.measure_registry import measures
 from judgestats.reporting.formatting import FLAGS, NONE, THIN, bad_direction, count, estimate, in_words, interval
 from judgestats.reporting.markup import Markup, join, row, sketch, table, tag
 from judgestats.reporting.plots.canvas import step, whose
@@ -37,25 +38,6 @@ SECTIONS = {
     "scores": "What it scores, and how steadily",
     "consensus": "Against its peers",
     "people": "Against people",
-}
-#: Measure -> section of a datasheet that shows it, and the one term of it that does, if not all.
-_SHOWN_BY = {
-    "consistency": ("swap", ""),
-    "consistency, over repeats": ("repeats", ""),
-    "position_bias": ("slots", ""),
-    "gold_agreement": ("gold", ""),
-    "dark_current": ("dark current", ""),
-    "delta0": ("Δ0", ""),
-    "target_sensitivity": ("ladder", ""),
-    "detection_threshold": ("threshold", ""),
-    "d_prime": ("d'", ""),
-    "filler_preference": ("filler", ""),
-    "criterion_shift": ("criterion", ""),
-    "accuracy": ("verdicts", ""),
-    "score_matrix": ("scores", "mean_score"),
-    "run_sd": ("scores", "run_sd"),
-    "consensus_deviation": ("consensus", "mean_others"),
-    "self_excess": ("consensus", "self_excess"),
 }
 #: Terms of the table of all judges, where they are there: term, whether at the first, the last or no step.
 OVERVIEW = (
@@ -95,10 +77,8 @@ def shown_measures(sheet: pd.DataFrame) -> set[str]:
     """
     known = sheet[sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(RIGHT_CENSORED, regex=False)]
     sections = known["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
-    there = set(sections) | set(zip(sections, known["term"], strict=True))
-    return {
-        measure for measure, (section, term) in _SHOWN_BY.items() if ((section, term) if term else section) in there
-    }
+    there = {*sections, *(f"{s}: {t}" for s, t in zip(sections, known["term"], strict=True))}
+    return {name for name, record in measures().items() if there & set(record.sheet)}
 
 
 def datasheet_table(rows: pd.DataFrame, conf_level: float) -> Markup:

@@ -7,7 +7,7 @@ Two frames (:func:`preferences`, :func:`ratings`), one table of patterns (:data:
 from judgestats.schema.columns import CHOICES, PREFERENCES, RATINGS, STIMULI, Column, kind_of
 from judgestats.schema.counting import tally
 from judgestats.schema.frames import preferences, ratings
-from judgestats.schema.patterns import PATTERNS, UNIT_LEVEL, Pattern
+from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.validation import check
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "PREFERENCES",
     "RATINGS",
     "STIMULI",
-    "UNIT_LEVEL",
     "Column",
     "Pattern",
     "check",

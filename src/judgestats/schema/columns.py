@@ -61,6 +61,10 @@ YES = ("1", "true", "yes", "y", "t", "1.0", "right", "correct", "pass", "passed"
 NO = ("0", "false", "no", "n", "f", "0.0", "wrong", "incorrect", "fail", "failed")
 #: Columns that hold what a rating came to: the first of them that is there.
 ANSWERS = ("score", "correct", "mean")
+#: Columns that are conditions of a call where they vary.
+CONDITIONS = (
+    "strategy", "scheme", "probe", "prompt", "bias", "task", "topic", "temperature", "condition", "tier", "domain",
+)  # fmt: skip
 #: What the judge was shown, in a datasheet design.
 STIMULI = ("vacuum", "same_subset", "different_subset", "ladder", "filler")
 

@@ -109,7 +109,7 @@ def tally(
     choose(measure, PATTERNS, "measure")
     pattern = PATTERNS[measure]
     columns = clusters(cluster)
-    frame = as_runs(frame, average_over, by)
+    frame = as_runs(frame, average_over, by) if average_over else frame
     if pattern.unit == "cell":
         return cells(frame, by)
     data = nw.from_native(frame)

@@ -187,25 +187,3 @@ PATTERNS: dict[str, Pattern] = {
         "ratings", "cell", {"judge": None, "system": None, "mean": None}, optional=("item", "criterion", "sd", "runs")
     ),
 }
-
-#: Measures of whole score vectors or texts: they have no reduction to counts.
-UNIT_LEVEL: tuple[str, ...] = (
-    "score_matrix",
-    "rank_correlation",
-    "blinding_effect",
-    "alpha",
-    "ac1",
-    "judge_against_people",
-    "rationale_shift",
-    "rationale_alignment",
-    "variance_components",
-    "decision_study",
-    "correlation",
-    "agreement_levels",
-    "agreement_shift",
-    "agreement_slope",
-    "quality_agreement",
-    "ordering_accuracy",
-    "disagreement",
-    "score_distribution",
-)

@@ -19,7 +19,7 @@ def selected(data: Any, pattern: Pattern, measure: str, stimulus: str | None) ->
 
 def chosen(data: Any, pattern: Pattern, measure: str, stimulus: str | None) -> Any:
     """Return the rows that a measure counts; refuse data that cannot answer it."""
-    _require(list(data.collect_schema().names()), pattern, measure, stimulus)
+    require(list(data.collect_schema().names()), pattern, measure, stimulus)
     wanted = (stimulus,) if stimulus else pattern.stimulus
     data = _of_stimuli(data, wanted, measure) if wanted else data
     return data.filter(between_two(gold="gold" in pattern.needs)) if pattern.unit == "side" or pattern.needs else data
@@ -46,7 +46,8 @@ def sources(pattern: Pattern, present: list[str]) -> list[str]:
     return [c for c in dict.fromkeys([*pattern.columns, *made]) if c in present]
 
 
-def _require(present: list[str], pattern: Pattern, measure: str, stimulus: str | None) -> None:
+def require(present: list[str], pattern: Pattern, measure: str, stimulus: str | None = None) -> None:
+    """Refuse a frame without the columns that a measure counts."""
     wanted = required("preferences") if pattern.frame == "preferences" else ["judge", answer_column(present)]
     missing = [c for c in [*wanted, *pattern.needs] if c not in present]
     missing += [c for c in pattern.columns if c in UNIT_COLUMNS and c not in present]

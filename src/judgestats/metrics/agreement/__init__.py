@@ -1,7 +1,6 @@
 """How well do judges agree: with one another, over criteria, systems and runs?
 
-May import schema, results, kernels and errors. ``matrices`` lays ratings out as subjects x raters, ``designs`` as
-facets, ``components`` fits variances by REML; ``reliability``, ``generalizability`` and ``decisions`` are public.
+May import what ``metrics`` may.
 """
 
 from judgestats.metrics.agreement.chance_corrected import ac1, alpha, kappa

@@ -29,6 +29,7 @@ from judgestats.kernels.chance import (
 )
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.kernels.resampling import generator
+from judgestats.metrics.measure_registry import Measure, Term, column_names, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap, Statistic, planned, read_off, resampled
 from judgestats.results import (
     BY_STRUCTURE,
@@ -42,7 +43,7 @@ from judgestats.results import (
 )
 from judgestats.schema.clustering import Cluster, auto_cluster, clusters, column_of, columns_of, dependence, with_pair
 from judgestats.schema.coding import codes_of, compact, joint
-from judgestats.schema.columns import COUNTS, By, N, grouping, names
+from judgestats.schema.columns import COUNTS, By, N, answer_column, grouping, kind_of, names
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.raters import INVALID, SIDES, SLOTS, Labels, labels_of
@@ -442,12 +443,13 @@ def panel(
 def beside(
     table: pd.DataFrame,
     term: str,
+    coefficient: str,
     weights: Weights | None,
     labels: Sequence[Any] | None,
     by: By,
     drawing: tuple[str, int, int | np.random.Generator | None, float],
 ) -> pd.DataFrame:
-    """Gwet's coefficient of each judge beside a reference, from the tally of their answers."""
+    """A coefficient of each pair of judges, or of each judge beside a reference, from the tally of their answers."""
     interval, n_resamples, seed, conf_level = drawing
     column = column_of(table)
     plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
@@ -474,8 +476,8 @@ def beside(
         start = np.concatenate([[0], np.cumsum(size[some])]).astype(np.int64)
         units = Units(start, np.array([v for vs in values for v in vs], dtype=np.int64), times)
         group = Group(named, units, n[some], part[some].reset_index(drop=True), float(n[~some].sum()))
-        rows.append(_row(group, term, "gwet", w, column, plan, conf_level, dependent))
-    return estimates(rows, keys, [c for c in EXTRA if c != "z"])
+        rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
+    return estimates(rows, keys, EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"])
 
 
 def _row(
@@ -562,6 +564,25 @@ Level = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 
 
+def _level_of(data: Any) -> Level:
+    """Level of measurement: nominal for verdicts, ordinal for a handful of whole numbers, else interval."""
+    present = column_names(data)
+    name = answer_column(present)
+    if kind_of(present) == "preferences" or name == "correct":
+        return "nominal"
+    values = nw.from_native(data).lazy().select(name).unique().collect(backend="pandas").to_native()[name].dropna()
+    numbers = values.to_numpy(dtype=float)
+    return "ordinal" if numbers.size <= 12 and (numbers == np.floor(numbers)).all() else "interval"
+
+
+@Measure(
+    "Do all judges together answer alike, answers missing or not?", "agreement", "P, R",
+    "t, bootstrap of things judged or clusters", "Krippendorff 2011; Zapf et al. 2016",
+    frames=("preferences", "ratings"), needs=(pairs_of_judges,), arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
+    terms=(
+        Term("alpha", "α (Krippendorff)"),
+    ),
+)  # fmt: skip
 def alpha(
     data: Any,
     *,
@@ -710,6 +731,15 @@ Interval = Literal["asymptotic", "percentile", "bca"]
 INTERVALS: tuple[Interval, ...] = ("asymptotic", "percentile", "bca")
 
 
+@Measure(
+    "Do two judges (or all) answer alike beyond chance?", "agreement", "P, R, counts",
+    "asymptotic, linearised over clusters; bootstrap", "Cohen 1960, 1968; Light 1971; Fleiss 1971; debiasing, Table 6",
+    plot="kappa_matrix", frames=("preferences",), needs=(pairs_of_judges,),
+    caption="Agreement of every two judges beyond chance, on what both judged.",
+    terms=(
+        Term("kappa", "κ (Cohen)"),
+    ),
+)  # fmt: skip
 def kappa(
     data: Any,
     *,
@@ -828,6 +858,13 @@ def kappa(
     return estimates(rows, keys, EXTRA)
 
 
+@Measure(
+    "Do judges answer alike beyond chance, where one answer is very frequent?", "agreement", "P, R",
+    "asymptotic, t, over clusters too; bootstrap", "Gwet 2008",
+    terms=(
+        Term("ac1", "AC1 (Gwet)"),
+    ),
+)  # fmt: skip
 def ac1(
     data: Any,
     *,
@@ -891,8 +928,82 @@ def ac1(
     term = "ac1" if weights is None else "ac2"
     if reference is not None:
         table = _pair_counts(data, by, cluster, reference_as_runs(reference, average_over))
-        return beside(table, term, weights, labels, by, (interval, n_resamples, seed, conf_level))
+        return beside(table, term, "gwet", weights, labels, by, (interval, n_resamples, seed, conf_level))
     return panel(data, term, "gwet", weights, labels, by, cluster, (interval, n_resamples, seed, conf_level))
+
+
+@Measure(
+    "Do two judges answer alike beyond chance, if both draw on one distribution of answers?", "agreement",
+    "P, R, counts", "asymptotic, t, over clusters too; bootstrap", "Scott 1955", plot="kappa_matrix",
+    counted_as="kappa",
+    terms=(
+        Term("pi", "π (Scott)"),
+    ),
+)  # fmt: skip
+def scott_pi(
+    data: Any,
+    *,
+    against: Any = None,
+    weights: Weights | None = None,
+    by: By = (),
+    average_over: By = (),
+    interval: Interval = "asymptotic",
+    cluster: Cluster = "auto",
+    n_resamples: int = 2000,
+    seed: int | np.random.Generator | None = 0,
+    conf_level: float = 0.95,
+) -> pd.DataFrame:
+    """Scott's pi of each pair of judges, or of each judge against people or the truth.
+
+    Chance agreement is that of two judges with one distribution of answers, the mean of their own; Cohen's kappa lets
+    each keep its own, so that two judges who differ in how often they give an answer have the higher kappa.
+
+    Parameters
+    ----------
+    data : frame
+        Preferences, ratings or a tally, as :func:`kappa` takes them.
+    against : None, 'gold', 'gold_candidate', judge or frame
+        As in :func:`kappa`.
+    weights : {None, 'linear', 'quadratic'}
+        As in :func:`kappa`.
+    by, average_over, interval, cluster, n_resamples, seed, conf_level
+        As in :func:`kappa`. The asymptotic interval takes t with a degree of freedom less than there are units.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Term ``pi`` per ``judge`` and ``other``; ``n`` counts the things that both answered. Further columns:
+        ``observed`` and ``expected`` agreement; ``z`` and ``p_value`` of the hypothesis that pi is 0 (NaN with
+        clusters, or weights). A thing that one of the two answered validly counts in the shares of the answers, and
+        in a flag.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or holds what it should not.
+    DesignError
+        If no thing was judged by two, an option is unknown, or answers without an order are to be weighted.
+
+    References
+    ----------
+    Scott, W. A. (1955). Public Opinion Quarterly 19, 321-325. Standard error: Gwet (2008), for Fleiss's kappa, which
+    is pi where there are two judges.
+
+    Examples
+    --------
+    Two coders of a hundred acts (Artstein and Poesio 2008, Table 3):
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"judge": "A", "other": "B", "answer": ["stat", "stat", "ireq", "chck", "chck"],
+    ...                       "other_answer": ["stat", "ireq", "ireq", "ireq", "chck"], "n": [46, 6, 32, 6, 10]})
+    >>> scott_pi(table)[["judge", "other", "term", "estimate", "observed", "expected", "n"]].round(4)
+      judge other term  estimate  observed  expected      n
+    0     A     B   pi    0.7995      0.88    0.4014  100.0
+    """
+    data, against = as_runs(data, average_over, by), reference_as_runs(against, average_over)
+    choose(interval, INTERVALS, "interval")
+    table = _pair_counts(data, by, cluster, against)
+    return beside(table, "pi", "fleiss", weights, None, by, (interval, n_resamples, seed, conf_level))
 
 
 def _pair_counts(data: Any, by: By, cluster: Cluster, against: Any) -> pd.DataFrame:

@@ -32,6 +32,7 @@ from judgestats.metrics.agreement.levels import (
     some,
 )
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap
 from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.cells import cells
@@ -42,6 +43,19 @@ from judgestats.schema.splitting import as_runs
 # ---- How far apart are the judges on one thing they rated? -----------------------------------------------------------
 
 
+@Measure(
+    "How far apart are they, who is highest, and on what?", "agreement", "R", "t, bootstrap; shares: Wilson, clustered",
+    "consensus_illusion, App C", plot="disagreement", frames=("ratings",), needs=(pairs_of_judges,),
+    caption="How often the judges are far apart, which two, and who is highest.",
+    terms=(
+        Term("mean_spread", "mean spread, highest minus lowest"),
+        Term("share_above", "share with a spread above the threshold"),
+        Term("mean_difference", "mean absolute difference"),
+        Term("highest_alone"),
+        Term("highest_shared", "highest, ties shared out"),
+        Term("disputed", "most disputed: spread"),
+    ),
+)  # fmt: skip
 def disagreement(
     ratings: Any,
     *,
@@ -252,6 +266,16 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
 OBSERVED_TOP = "top is the highest score seen"
 
 
+@Measure(
+    "How does each judge use the scale?", "scores", "R", "t, bootstrap; ceiling: Wilson, clustered",
+    "consensus_illusion, App F", plot="score_distribution", frames=("ratings",),
+    caption="Mean and spread of the scores, and the share at the top of the scale.",
+    terms=(
+        Term("skew", "skewness"),
+        Term("ceiling", "share at the top of the scale"),
+        Term("tier_range", "range of means within the tier"),
+    ),
+)  # fmt: skip
 def score_distribution(
     ratings: Any,
     *,

@@ -17,6 +17,7 @@ from judgestats.kernels.reml import cross_products
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
 from judgestats.metrics.agreement.components import fitted, told_apart
 from judgestats.metrics.agreement.intraclass import AVERAGED
+from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
 from judgestats.results import COLUMNS, CONSTANT, NO_DATA, estimates, flags
 from judgestats.schema.cells import ABOUT, score_counts
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
@@ -207,6 +208,12 @@ FEW_LEVELS = "fewer than 10 levels"
 MOST_LEVELS = 1000
 
 
+@Measure(
+    "How much of the variance is of judges, systems, items, criteria, runs, or any other column?", "variance", "R",
+    "modified large-sample; REML: Satterthwaite", "Brennan 2001; Ting et al. 1990", plot="variance_components",
+    frames=("ratings",), arguments=lambda *_: {"max_levels": QUICK},
+    caption="Share of the variance of a single score that each source brings; all are taken as drawn at random.",
+)  # fmt: skip
 def variance_components(
     ratings: Any,
     *,
@@ -387,6 +394,26 @@ PLURAL = {"judge": "judges", "item": "items", "system": "systems", "criterion": 
 _COLUMNS = (*PLURAL.values(), "runs")
 
 
+def _of_components(data: Any, options: Options) -> pd.DataFrame:
+    components = options.call(variance_components, data, max_levels=QUICK)
+    return options.call(decision_study, components, by=list(options.by))
+
+
+@Measure(
+    "How many judges, items, runs does a wanted reliability need?", "variance", "R, table of components", "none",
+    "Brennan 2001, Ch 4", plot="decision_study", frames=("ratings",), take=_of_components,
+    caption="Reliability of a mean over so many judges; the dashed line is what is wanted.",
+    table=(
+        "judges_for_generalizability", "judges_for_dependability", "runs_for_generalizability",
+        "runs_for_dependability",
+    ),
+    terms=(
+        Term("judges_for_generalizability", "judges needed, to rank the systems", whole=True),
+        Term("judges_for_dependability", "judges needed, for the scores themselves", whole=True),
+        Term("runs_for_generalizability", "runs needed, to rank the systems", whole=True),
+        Term("runs_for_dependability", "runs needed, for the scores themselves", whole=True),
+    ),
+)  # fmt: skip
 def decision_study(
     data: Any,
     *,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
 from judgestats.metrics.agreement.chance_corrected import NO_PAIRS, ONE_LABEL, is_answer
+from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.rates import Bootstrap, Statistic, resampled
 from judgestats.metrics.references import Humans, references
 from judgestats.results import SMALL_N, estimates, flags
@@ -23,6 +24,20 @@ Floats = NDArray[np.float64]
 ONE_PERSON = "one person only"
 
 
+def _beside_people(data: Any, options: Options) -> pd.DataFrame:
+    everybody, humans = with_people(data, options)
+    return options.call(judge_against_people, everybody, humans=humans)
+
+
+@Measure(
+    "Do judges agree with people as people agree with each other?", "people", "P, R", "bootstrap",
+    "Lin 1989; Cohen 1960; Scott 1955", frames=("preferences", "ratings"), needs=(people_named,), take=_beside_people,
+    terms=(
+        Term("concordance", "concordance (Lin)"),
+        Term("agreement", "share of equal answers"),
+        Term("constant_answer", "share of equal answers of the best constant answer"),
+    ),
+)  # fmt: skip
 def judge_against_people(
     data: Any,
     *,

@@ -17,6 +17,7 @@ from judgestats.kernels.variance import clustered_correlations, correlations, me
 from judgestats.metrics.agreement.components import Fitted, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Measure, pairs_of_judges
 from judgestats.results import COLUMNS, CONSTANT, FEW_RATERS, NO_DATA, NOT_INDEPENDENT, few_clusters, flags
 from judgestats.schema.cells import ABOUT, CellTable, cell_table
 from judgestats.schema.clustering import Cluster
@@ -261,6 +262,12 @@ NOT_APART = "components not told apart"
 NOT_CONVERGED = "not converged"
 
 
+@Measure(
+    "How reliable is one judge, and the mean of the panel?", "agreement", "R, counts",
+    "F; clustered: t of log F, jackknife; approximate by REML", "Shrout and Fleiss 1979; McGraw and Wong 1996",
+    plot="icc", frames=("ratings",), needs=(pairs_of_judges,),
+    table=("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(2,k)", "ICC(3,k)"),
+)  # fmt: skip
 def icc(
     ratings: Any,
     *,

@@ -28,6 +28,7 @@ from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.pingouin_engine import repeated_measures, version
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.correlations import PERFECT, TOO_FEW, fisher_cells, spearman_p
+from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap, read_off
 from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, ONE_UNIT, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.cells import cells
@@ -370,6 +371,16 @@ PAIRS: tuple[Pairs, ...] = ("mean", "each")
 Interval = Literal["fisher", "t"]
 
 
+@Measure(
+    "Which judges agree, over items or over systems?", "agreement", "R",
+    "Fisher for each pair; t, bootstrap for their mean", "consensus_illusion, Sec 2.1, 3.2",
+    plot="kappa_matrix, with pairs=\"each\"", frames=("ratings",), needs=(few_systems, pairs_of_judges),
+    arguments=lambda *_: {"level": "cell", "pairs": "each"}, table=( "mean", "sd", ),
+    terms=(
+        Term("r", "Pearson r"),
+        Term("rho", "Spearman ρ"),
+    ),
+)  # fmt: skip
 def correlation(
     ratings: Any,
     *,
@@ -596,6 +607,19 @@ def _over_cells(
     return rows
 
 
+@Measure(
+    "Do they agree on systems, on items, on the score itself?", "agreement", "R",
+    "t, one bootstrap of items for all levels and gaps", "consensus_illusion, Sec 3.2", plot="agreement_levels",
+    frames=("ratings",), needs=(few_systems, pairs_of_judges),
+    caption="The same scores at three levels: order of the systems, items within a system, and the score itself.",
+    terms=(
+        Term("rho_system", "order of systems: mean Spearman ρ"),
+        Term("r_sample", "items: mean Pearson r"),
+        Term("icc", "scores: mean ICC(2,1)"),
+        Term("gap_system_sample", "gap, systems to items"),
+        Term("gap_sample_icc", "gap, items to scores"),
+    ),
+)  # fmt: skip
 def agreement_levels(
     ratings: Any,
     *,

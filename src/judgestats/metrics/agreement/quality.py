@@ -29,7 +29,9 @@ from judgestats.metrics.agreement.levels import (
     whole,
 )
 from judgestats.metrics.consensus.correlations import correlated
+from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
 from judgestats.metrics.rates import LONE_UNIT, Bootstrap
+from judgestats.metrics.references import labels
 from judgestats.results import NO_DATA, estimates, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster, clusters
@@ -41,6 +43,14 @@ from judgestats.schema.splitting import as_runs
 TIERS = ("Base", "Instruct", "Thinking")
 
 
+@Measure(
+    "Do they agree less on better systems?", "scores", "R, table", "Fisher over systems; over families: t, jackknife",
+    "consensus_illusion, Sec 3.1, Table 9", plot="quality_agreement", frames=("ratings",),
+    needs=(values_of("system", 4),),
+    terms=(
+        Term("spearman", "Spearman ρ of score and agreement"),
+    ),
+)  # fmt: skip
 def quality_agreement(
     data: Any,
     *,
@@ -220,6 +230,16 @@ def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
     return dict(zip(pairs["system"], pairs[column], strict=True))
 
 
+def _order_of_tiers(data: Any, _: Options) -> str:
+    found = labels(data, "tier")
+    return f"does not know which of the tiers {', '.join(found)} should be higher: name them from low to high in order="
+
+
+@Measure(
+    "How often do mean scores follow the tiers of the systems?", "accuracy", "R, table",
+    "bootstrap of systems within tiers, or of families", "consensus_illusion, Sec 3.2",
+    plot="forest, with by=\"judge\"", frames=("ratings",), needs=(values_of("tier"), _order_of_tiers),
+)  # fmt: skip
 def ordering_accuracy(
     data: Any,
     *,

@@ -39,6 +39,7 @@ from judgestats.metrics.agreement.levels import (
     whole,
 )
 from judgestats.metrics.clustered import clustered_by
+from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of, values_of
 from judgestats.metrics.rates import Bootstrap
 from judgestats.results import FEW_CLUSTERS, NO_DATA, SMALL_N, UNBOUNDED, estimates, flags
 from judgestats.schema.clustering import Cluster
@@ -53,6 +54,20 @@ SIDE = "_side"
 NOT_POSITIVE = "base not positive"
 
 
+def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
+    return against_control(data, options, "condition", lambda *pair: options.call(agreement_shift, data, pair))
+
+
+@Measure(
+    "How far does another way of judging move the agreement, and is the shift the same in all subgroups (`across=`)?",
+    "agreement", "R, table", "t, bootstrap, paired where items are shared; Cochran's Q",
+    "consensus_illusion, Eq 1, Table 3, Sec 3.1, 3.3, 3.4", plot="agreement_shift",
+    frames=("ratings",), needs=(control_of("condition"),), take=_from_baseline,
+    caption="Mean correlation of the judges before and after. A fall says that they shared what lies on the surface.",
+    terms=(
+        Term("shift", "shift of the mean correlation", neutral=0.0),
+    ),
+)  # fmt: skip
 def agreement_shift(
     before: Any,
     after: Any = None,
@@ -395,7 +410,7 @@ def _moved(before: float, after: float, flag_at: float, relative: bool) -> dict[
 NAMES = {"before": ("before", "baseline", "base"), "after": ("after", "merg")}
 
 
-def values_of(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
+def known_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
     """A table of known correlations with the columns ``before`` and ``after``, and its other columns.
 
     Raises
@@ -425,7 +440,7 @@ def values_of(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _of_values(table: Any, by: By, flag_at: float, relative: bool) -> pd.DataFrame:
-    frame, labels = values_of(table, by)
+    frame, labels = known_correlations(table, by)
     rows = []
     for record in frame.to_dict("records"):
         moved = _moved(record["before"], record["after"], flag_at, relative)
@@ -574,6 +589,13 @@ def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
 # ---- Does agreement change with temperature? -------------------------------------------------------------------------
 
 
+@Measure(
+    "Does temperature cost agreement?", "agreement", "R", "t, bootstrap of items", "consensus_illusion, App D",
+    frames=("ratings",), needs=(values_of("temperature", 3),),
+    terms=(
+        Term("slope", "slope of the mean correlation", neutral=0.0),
+    ),
+)  # fmt: skip
 def agreement_slope(
     ratings: Any,
     *,
@@ -688,6 +710,10 @@ _MEAN_WORDS = ("mean", "average", "avg", "overall", "grand mean")
 _KINDS = ("is_mean", "kind")
 
 
+@Measure(
+    "Do the shifts differ from 0 over conditions?", "agreement", "table", "t; share of falls: Wilson",
+    "consensus_illusion, Sec 2.1, Table 3",
+)  # fmt: skip
 def shift_tests(
     table: Any,
     *,
@@ -757,7 +783,7 @@ def shift_tests(
     choose(alternative, ("two-sided", "less", "greater"), "alternative")
     choose(means, ("refuse", "drop"), "means")
     confidence(conf_level)
-    data, labels = values_of(table, by)
+    data, labels = known_correlations(table, by)
     groups = grouping(by, data.columns, "table") if names(by) else []
     chosen = _without_means(data, labels, means)
     parts = list(chosen[0].groupby(groups, dropna=False, sort=True)) if groups else [((), chosen[0])]

@@ -17,6 +17,7 @@ from scipy.special import stdtrit
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.proportions import ROUNDING, normal_quantile
 from judgestats.metrics.bias.bias_scores import InvalidHere, Settings, targeted
+from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import (
     CLUSTERED,
     Bootstrap,
@@ -147,6 +148,18 @@ _TERMS = ("change", "magnitude_change")
 _MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
 
 
+@Measure(
+    "Does a strategy change a bias, signed and in size?", "strategies", "P, counts", "MOVER of Newcombe's; bootstrap",
+    "debiasing, Fig 2", plot="bias_map", frames=("preferences",), needs=(control_of("strategy"),),
+    arguments=lambda _, options: {"baseline": options.baseline["strategy"]},
+    caption="Change of the size of each bias; blue is less bias. Sizes are biased upwards where there is none.",
+    table=( "change", "magnitude_change", "mean_change", ),
+    terms=(
+        Term("change", "change of the signed bias", neutral=0.0),
+        Term("magnitude_change", "change of its size", neutral=0.0),
+        Term("mean_change", "change of its size, mean of the judges", neutral=0.0),
+    ),
+)  # fmt: skip
 def bias_change(
     calls: Any,
     *,

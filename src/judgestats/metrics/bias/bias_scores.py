@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.metrics.bias.position import flag_forced
+from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
 from judgestats.metrics.rates import (
     Bootstrap,
     Floats,
@@ -356,6 +357,18 @@ def numeric_attributes(calls: Any) -> list[str]:
     return sorted(a for a in both if a and all(schema.get(f"{a}_{s}", nw.String()).is_numeric() for s in _SLOTS))
 
 
+def target_known(data: Any, _: Options) -> str:
+    """That there is a column ``target``, or an attribute of both candidates that is a number."""
+    known = "target" in column_names(data) or numeric_attributes(data)
+    wanted = "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
+    return "" if known else wanted
+
+
+def of_attributes(data: Any, measure: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+    """What `measure` gives for each attribute that is a number, which is named in ``bias``."""
+    return pd.concat([measure(a).assign(bias=a) for a in numeric_attributes(data)], ignore_index=True)
+
+
 # ---- How far does a judge lean to the candidate that carries an attribute, and how far back does a strategy bring it?
 
 #: What an invalid call is to a score without a right answer: set aside, or no preference.
@@ -364,6 +377,23 @@ InvalidHere = Literal["drop", "tie"]
 ONE_SLOT = "target in one slot only"
 
 
+def _each_attribute(data: Any, options: Options) -> pd.DataFrame:
+    if "target" in column_names(data):
+        return options.call(bias_score, nw.from_native(data).filter(~nw.col("target").is_null()).to_native())
+    return of_attributes(data, lambda attribute: options.call(bias_score, data, attribute=attribute))
+
+
+@Measure(
+    "How much more often is the target preferred than the other?", "bias", "P, counts",
+    "Newcombe for two shares of one sample; clustered: Tango; bootstrap", "debiasing, Sec 3.5", plot="bias_scores",
+    frames=("preferences",), needs=(target_known,), take=_each_attribute, table=( "bias", "magnitude", ),
+    caption="Share of calls for the target minus share against it; the line in the middle is no lean. Ties count in "
+    "n.",
+    terms=(
+        Term("bias", "bias, signed", neutral=0.0),
+        Term("magnitude", "size of the bias"),
+    ),
+)  # fmt: skip
 def bias_score(
     calls: Any,
     *,

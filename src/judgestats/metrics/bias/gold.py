@@ -15,6 +15,7 @@ from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import Aside
+from judgestats.metrics.measure_registry import Measure, Term, gold_column
 from judgestats.metrics.rates import Bootstrap, Interval, interval_of, rates, resampled
 from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.cells import ABOUT, cells
@@ -41,6 +42,10 @@ from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
 _SAME = 1e-9
 
 
+@Measure(
+    "How often is the right response ranked strictly first?", "accuracy", "R", "Wilson, clustered; bootstrap",
+    "RewardBench 2", plot="forest", frames=("ratings",), needs=(gold_column,),
+)  # fmt: skip
 def best_of_accuracy(
     ratings: Any,
     *,
@@ -236,6 +241,15 @@ TOO_FEW = "too few for an interval"
 ERRORS_ALIKE = "errors do not vary"
 
 
+@Measure(
+    "How far are the scores from the right ones?", "accuracy", "R and gold",
+    "bootstrap; bias: t over clusters; Pearson: Fisher, clustered", "LLM-Rubric (ACL 2024)", plot="forest",
+    frames=("ratings",), needs=(gold_column,),
+    terms=(
+        Term("rmse", "root mean square error"),
+        Term("mae", "mean absolute error"),
+    ),
+)  # fmt: skip
 def score_error(
     ratings: Any,
     gold: Any = "gold",
@@ -463,6 +477,18 @@ _CLASSES = ("first", "second", "tie", "invalid")
 _CURE = "Give the id of the right candidate, 'tie', or nothing."
 
 
+@Measure(
+    "How often does the verdict agree with gold, raw and beyond chance?", "accuracy", "P, counts",
+    "Wilson, clustered; bootstrap; kappa: asymptotic", "debiasing, Sec 3.1, 3.5, Table 6", plot="forest",
+    frames=("preferences",), sheet=("gold",),
+    terms=(
+        Term("accuracy", "", "call", "valid calls with a gold answer", "lower", "The judge gives the gold answer."),
+        Term("gold_tie", "tie where there is a gold answer", "call", "calls with a gold answer", "higher",
+             "The judge calls a tie where there is a gold answer."),
+        Term("gold_wrong", "wrong", "call", "calls with a gold answer", "higher",
+             "The judge gives another answer than the gold one."),
+    ),
+)  # fmt: skip
 def gold_agreement(
     calls: Any,
     *,
@@ -562,6 +588,13 @@ def gold_agreement(
     return estimates(aside.flagged(rows, groups), groups)
 
 
+@Measure(
+    "How often is a verdict right, where each is right or wrong (or equals a gold)?", "accuracy",
+    "R (`correct`), counts", "Wilson, clustered", "ours", plot="forest", frames=("ratings",), sheet=("verdicts",),
+    terms=(
+        Term("right", "right verdicts", "verdict", "valid verdicts", "no universal direction", "The verdict is right."),
+    ),
+)  # fmt: skip
 def accuracy(
     ratings: Any,
     *,

@@ -16,9 +16,10 @@ from scipy.special import stdtrit
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.errors import confidence as coverage
 from judgestats.kernels.proportions import clustered_wilson, wilson
-from judgestats.metrics.bias.bias_scores import Aside, targeted
+from judgestats.metrics.bias.bias_scores import Aside, of_attributes, target_known, targeted
 from judgestats.metrics.bias.gold import Ties
 from judgestats.metrics.bias.position import flag_forced
+from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.rates import (
     Bootstrap,
     Floats,
@@ -129,6 +130,22 @@ def _by_chance(given: NDArray[np.float64]) -> float:
 # ---- Is it a bias, or do people share it? Preference of judges and of people for the same target ---------------------
 
 
+def _gap_to_people(data: Any, options: Options) -> pd.DataFrame:
+    everybody, people = with_people(data, options)
+    if "target" in everybody.columns:
+        return options.call(preference_gap, everybody, humans=people)
+    return of_attributes(everybody, lambda a: options.call(preference_gap, everybody, humans=people, attribute=a))
+
+
+@Measure(
+    "Does the judge prefer the target (its own family, the longer answer) more often than people do on the same pairs?",
+    "people", "P, counts", "t, clustered by pair (and annotator); counts: Newcombe", "debiasing, App G",
+    plot="preference_gaps", frames=("preferences",), needs=(people_named, target_known), take=_gap_to_people,
+    table=( "rate", "gap", "annotator_agreement", "annotator_kappa", ),
+    terms=(
+        Term("gap", neutral=0.0),
+    ),
+)  # fmt: skip
 def preference_gap(
     calls: Any,
     *,
@@ -445,6 +462,13 @@ def _between(pull: Any, unit: Any, *, corrected: bool = True) -> tuple[float, in
 # ---- How often is each candidate preferred? --------------------------------------------------------------------------
 
 
+@Measure(
+    "How often does each candidate win?", "bias", "P, counts", "Wilson, clustered; bootstrap",
+    "ours; graded: AlpacaEval", plot="forest", frames=("preferences",), table=("win_rate",),
+    terms=(
+        Term("win_rate", neutral=0.5),
+    ),
+)  # fmt: skip
 def preference_rate(
     calls: Any,
     *,

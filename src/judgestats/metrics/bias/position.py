@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import leans, rates
 from judgestats.results import FORCED_CHOICE, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
@@ -48,6 +49,32 @@ _ANSWERS = {"first": 0, "second": 1, "tie": 2, "abstain": 2, "invalid": 3}
 _RELATIONS = {"equal": 2, "different": 2, "one valid": 1, "none valid": 0}
 
 
+@Measure(
+    "Is the verdict the same when asked again?", "bias", "P, counts", "Wilson, clustered", "ours",
+    frames=("preferences",), needs=(values_of("replicate"),), arguments=lambda *_: {"over": "replicate"},
+    sheet=("repeats",), name="consistency, over repeats",
+    terms=(
+        Term("repeat_consistency", "same answer when repeated", "pair", "pairs of repeats", "lower",
+             "The judge repeats its answer when asked again."),
+    ),
+)  # fmt: skip
+@Measure(
+    "Is the verdict the same in the other order, or when asked again?", "bias", "P, counts", "Wilson, clustered",
+    "ours; rule agrees: published position-bias logs", plot="forest", frames=("preferences",),
+    nothing="every pair was judged in one order only: run each pair in both orders", sheet=("swap",),
+    terms=(
+        Term("consistency", "same verdict in both orders", "pair", "pairs", "lower",
+             "The judge gives the same verdict in both orders."),
+        Term("first_twice", "first slot twice", "pair", "pairs", "higher",
+             "The judge picks the first slot in both orders."),
+        Term("second_twice", "second slot twice", "pair", "pairs", "higher",
+             "The judge picks the second slot in both orders."),
+        Term("both_tie", "tie twice", "pair", "pairs", "no universal direction",
+             "The judge calls a tie in both orders."),
+        Term("one_sided", "tie in one order only", "pair", "pairs", "higher",
+             "The judge commits in one order and calls a tie in the other."),
+    ),
+)  # fmt: skip
 def consistency(
     calls: Any,
     *,
@@ -257,6 +284,23 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataF
 # ---- Which slot does a judge favour, whatever stands in it? ----------------------------------------------------------
 
 
+@Measure(
+    "How often does each slot win, and how much more often the first?", "bias", "P, counts",
+    "Wilson; Newcombe for the lean, clustered: Tango", "ours", plot="answers", frames=("preferences",),
+    sheet=("slots",),
+    terms=(
+        Term("first", "first slot", "call", "calls", "no universal direction",
+             "The judge picks the candidate shown first."),
+        Term("second", "second slot", "call", "calls", "no universal direction",
+             "The judge picks the candidate shown second."),
+        Term("tie", "", "call", "calls", "no universal direction", "The judge calls a tie."),
+        Term("invalid", "", "call", "calls", "higher", "No verdict could be read."),
+        Term("position_bias", "lean to the first slot", "call", "valid calls", "far from 0",
+             "First minus second: above 0 the judge leans to the first slot.", neutral=0.0),
+        Term("first_share_nontie", "first slot among decided", "call", "valid calls that are not ties", "far from 0.5",
+             "The first slot's share of the decided calls.", neutral=0.5),
+    ),
+)  # fmt: skip
 def position_bias(
     calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95, **model_arguments: Any
 ) -> pd.DataFrame:
@@ -330,6 +374,10 @@ def position_bias(
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
 
 
+@Measure(
+    "How often is the answer a tie, or invalid? (needs no order)", "bias", "P, counts", "Wilson, clustered", "ours",
+    plot="forest",
+)  # fmt: skip
 def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
     """Tie and invalid rates, which need no order.
 

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
+from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import paired_cells, paired_error, size_flag
 from judgestats.results import NO_DATA, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of, dependence
@@ -351,6 +352,16 @@ EXTRA = (
 )
 
 
+@Measure(
+    "Is a strategy more often right than the baseline on the same pairs?", "strategies", "P, counts",
+    "Newcombe, paired; McNemar's p, adjusted", "debiasing, Sec 3.5, App D", plot="strategies", frames=("preferences",),
+    needs=(control_of("strategy"),), arguments=lambda _, options: {"baseline": options.baseline["strategy"]},
+    caption="Accuracy under the strategy minus under the baseline, on the pairs that both judged. Filled: survives "
+    "the correction for all comparisons.",
+    terms=(
+        Term("difference", "gain in accuracy", neutral=0.0),
+    ),
+)  # fmt: skip
 def compare_strategies(
     calls: Any,
     *,

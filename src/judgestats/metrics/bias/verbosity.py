@@ -9,12 +9,17 @@ import pandas as pd
 
 from judgestats.errors import DesignError, confidence, suggestion
 from judgestats.metrics.bias.bias_scores import Aside, InvalidHere, Settings, outcome_counts, targeted
+from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.rates import leans, rates
 from judgestats.results import estimates, flags
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.columns import By
 
 
+@Measure(
+    "Does the judge like length, or completeness?", "bias", "P, counts", "Newcombe and Wilson, Bonferroni for the two",
+    "debiasing, Sec 4.1.2 and App F; thresholds ours", plot="verbosity_bias",
+)  # fmt: skip
 def verbosity_bias(
     calls: Any,
     *,

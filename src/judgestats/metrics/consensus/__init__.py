@@ -1,8 +1,6 @@
 """How far is each judge from its peers, from people, from the truth?
 
-May import verdicts, schema, results, kernels and errors. ``panel`` reads ratings as deviations, ``uncertainty`` says
-how sure they are, ``doubts`` flags them; ``deviations``, ``anonymity``, ``scores``, ``ranking``, ``correlations`` and
-``calibration`` are public.
+May import what ``metrics`` may.
 """
 
 from judgestats.metrics.consensus.anonymity import blinding_effect

@@ -24,6 +24,7 @@ from judgestats.metrics.consensus.deviations import (
     own_systems,
 )
 from judgestats.metrics.consensus.panel import Panel, panel
+from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
 from judgestats.results import CONSTANT, FEW_CLUSTERS, SIGN_CHANGED, UNBOUNDED, ZERO_BASE, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
@@ -33,6 +34,20 @@ Floats = NDArray[np.float64]
 LEFT_OUT = "judges left out"
 
 
+def _of_names(data: Any, options: Options) -> pd.DataFrame:
+    by = [c for c in options.by if c != "condition"]
+    table = options.call(blinding_effect, data, identity=options.identity or None, by=by)
+    return table[table["term"] == "attenuation"]
+
+
+@Measure(
+    "Does hiding the author shrink the deviation on oneself?", "consensus", "R",
+    "Fieller, folded; the mean: delta method", "merchant_risk, Sec 4.3.2", plot="forest", frames=("ratings",),
+    needs=(values_of("condition"),), take=_of_names,
+    terms=(
+        Term("attenuation"),
+    ),
+)  # fmt: skip
 def blinding_effect(
     ratings: Any,
     *,

@@ -17,6 +17,7 @@ from judgestats.kernels.deviation import consensus
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import AVERAGED, NO_REFERENCE, interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
+from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap, Statistic, resampled
 from judgestats.results import CONSTANT, FEW_CLUSTERS, ONE_UNIT, estimates, flags
 from judgestats.schema.cells import CellTable
@@ -279,6 +280,25 @@ def _lies_in(ratings: Any, items: Any, column: str, cluster: Cluster) -> tuple[s
     return column, pd.factorize(known[column], use_na_sentinel=False)[0][place]
 
 
+def _peers_or_people(data: Any, options: Options) -> str:
+    return "" if options.people is not None else pairs_of_judges(data, options)
+
+
+@Measure(
+    "Which map brings a judge to a reference, and what is it worth on held-out items?", "calibration", "R",
+    "shift, deviations: t over items; else t, bootstrap", "ours", plot="calibration", frames=("ratings",),
+    needs=(_peers_or_people,),
+    arguments=lambda _, options: {} if options.people is None else {"reference": options.people},
+    caption="Distance from the peers (from people, where they are the reference) before and after a constant is "
+    "added to each judge's scores, on items held out.",
+    terms=(
+        Term("shift", "constant added to the scores"),
+        Term("deviation_before", "distance from the reference, before"),
+        Term("deviation_after", "distance from the reference, after"),
+        Term("rmse_before", "root mean square, before"),
+        Term("rmse_after", "root mean square, after"),
+    ),
+)  # fmt: skip
 def calibrate(
     ratings: Any,
     *,

@@ -18,6 +18,7 @@ from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
+from judgestats.metrics.measure_registry import Measure
 from judgestats.results import CONSTANT, NO_DATA, RESAMPLES_AGREE, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
@@ -32,6 +33,9 @@ INCOMPLETE = "systems not scored by every judge left out"
 ALONE = "one judge or system"
 
 
+@Measure(
+    "Which rank does each system have with each judge?", "consensus", "R", "none", "ours", plot="forest",
+)  # fmt: skip
 def ranks(
     ratings: Any,
     *,
@@ -91,6 +95,9 @@ def ranks(
     return estimates(rows, [*keys, "system"])
 
 
+@Measure(
+    "Do all judges rank the systems alike?", "agreement", "R", "none; chi-square p", "Kendall's W, corrected for ties",
+)  # fmt: skip
 def kendall_w(
     ratings: Any,
     *,
@@ -184,6 +191,11 @@ UNMATCHED = "without a partner left out"
 NOT_WHOLE = "levels not whole"
 
 
+@Measure(
+    "Does the judge rank as its peers, people, or the truth do?", "consensus", "R, table of truth",
+    "Fisher's z; clustered: t, jackknife; counts: Wilson", "Bonett and Wright 2000; merchant_risk, Sec 5",
+    plot="forest", frames=("ratings",),
+)  # fmt: skip
 def rank_correlation(
     ratings: Any,
     reference: Any = "peers",

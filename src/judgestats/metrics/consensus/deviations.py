@@ -18,6 +18,8 @@ from judgestats.kernels.deviation import cluster_scores
 from judgestats.kernels.proportions import normal_quantile, wilson
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
+from judgestats.metrics.measure_registry import Measure, Options, Term
+from judgestats.metrics.references import labels
 from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, SMALL_N, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import compact, joint
@@ -445,6 +447,44 @@ DEPENDENT_PAIRS = "pairs not independent"
 NAIVE = "naive, includes the judge"
 
 
+def deviations_of(data: Any, options: Options) -> pd.DataFrame:
+    """Deviations of a data set from people where they are known, else from peers."""
+    reference = "peers" if options.people is None else options.people
+    return options.call(consensus_deviation, data, reference=reference, identity=options.identity or None)
+
+
+def _own_names(data: Any, options: Options) -> str:
+    systems = {options.identity.get(s, s) for s in labels(data, "system")}
+    if set(labels(data, "judge")) & systems:
+        return ""
+    return "no judge bears the name of a system: say which is which with identity={'system': 'judge'}"
+
+
+@Measure(
+    "Does a judge favour itself?", "consensus", "R, counts (means)", "t over items or clusters",
+    "merchant_risk, Sec 4.1 to 4.4", frames=("ratings",), needs=(_own_names,),
+    take=lambda data, options: deviations_of(data, options).query("term == 'self_excess'"),
+    sheet=("consensus: self_excess", "people: self_excess"), name="self_excess",
+)  # fmt: skip
+@Measure(
+    "How far is each judge from the others, and more so on itself?", "consensus", "R, counts (means)",
+    "t over items or clusters; from means, sds, runs: t, Satterthwaite", "merchant_risk, Sec 4.1 to 4.4",
+    plot="deviation_matrix", frames=("ratings",),
+    take=lambda data, options: deviations_of(data, options).query("term == 'deviation'"),
+    sheet=("consensus: mean_others", "people: mean_others"),
+    terms=(
+        Term("mean_own", "deviation on itself", "score", "systems", "far from 0",
+             "Deviation from its peers when the judge scores itself.", neutral=0.0),
+        Term("mean_others", "severity: deviation on others", "score", "systems", "far from 0",
+             "Deviation from its peers when the judge scores others: severity.", neutral=0.0),
+        Term("mean_deviation", "severity: mean deviation", "score", "cells", "far from 0",
+             "Deviation from the other judges, over all it scored: severity.", neutral=0.0),
+        Term("self_excess", "self-excess", "score", "systems", "above 0",
+             "Own deviation beyond the judge's severity: self-preference.", neutral=0.0),
+        Term("deviation", "deviation from the reference", neutral=0.0),
+        Term("share_positive", "share above the reference"),
+    ),
+)  # fmt: skip
 def consensus_deviation(
     ratings: Any,
     reference: Any = "peers",

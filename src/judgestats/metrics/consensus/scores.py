@@ -12,6 +12,7 @@ import pandas as pd
 from judgestats.errors import DesignError
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
+from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, estimates, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
@@ -27,6 +28,30 @@ ASIDE = "missing scores set aside"
 EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
 
 
+def _run_sd(data: Any, options: Options) -> pd.DataFrame:
+    spread = cells(data, list(options.by)).rename(columns={"sd": "estimate", "runs": "n"})
+    return spread.assign(flag="no rating is repeated")
+
+
+@Measure(
+    "Does the judge repeat its score?", "consensus", "R", "none", "merchant_risk, Sec 3.1", frames=("ratings",),
+    take=_run_sd, sheet=("scores: run_sd",), name="run_sd",
+    terms=(
+        Term("run_sd", "spread over runs", "score", "scores with repeats", "higher",
+             "Standard deviation of the judge's repeats of one rating.", symbol="σ"),
+    ),
+)  # fmt: skip
+@Measure(
+    "What did each judge give each system, and how steadily?", "consensus", "R",
+    "t over runs, items or what they lie in", "merchant_risk, Sec 3.1", plot="score_matrix", frames=("ratings",),
+    sheet=("scores: mean_score",),
+    terms=(
+        Term("score"),
+        Term("mean_score", "", "score", "systems x items scored", "no universal direction",
+             "The judge's mean score; systems weigh alike."),
+        Term("missing", "missing scores", "score", "scores asked for", "higher", "No score could be read."),
+    ),
+)  # fmt: skip
 def score_matrix(
     ratings: Any,
     *,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -16,11 +17,13 @@ from scipy.special import stdtrit
 
 from judgestats.errors import DesignError
 from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
-from judgestats.metrics.consensus import consensus_deviation, score_matrix
+from judgestats.metrics.consensus.deviations import deviations_of
+from judgestats.metrics.consensus.scores import score_matrix
+from judgestats.metrics.measure_registry import Options, column_names, terms
 from judgestats.metrics.psychometrics.ladder import d_prime, target_sensitivity
 from judgestats.metrics.psychometrics.operating_point import criterion_shift
 from judgestats.metrics.psychometrics.surface import delta0, filler_preference
-from judgestats.metrics.psychometrics.threshold import detection_threshold
+from judgestats.metrics.psychometrics.threshold import cluster_of_steps, detection_threshold
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.rates import rates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
@@ -30,202 +33,6 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.splitting import KEYS, splits_of
-
-# ---- Symbol, level, denominator and bad direction of each row of a datasheet, and what it means in one sentence
-
-
-@dataclass(frozen=True)
-class Entry:
-    """How to read one term.
-
-    Attributes
-    ----------
-    symbol : str
-        Symbol in the paper, or a short one.
-    level : str
-        ``call``, ``pair``, ``ladder fit``, ``condition`` or ``score``.
-    denominator : str
-        What `n` counts.
-    bad : str
-        The direction that should worry.
-    meaning : str
-        One plain sentence.
-    """
-
-    symbol: str
-    level: str
-    denominator: str
-    bad: str
-    meaning: str
-
-
-GLOSSARY: dict[str, Entry] = {
-    "answered": Entry("—", "call", "calls", "lower", "The judge answered at all: no error and no refusal."),
-    "parse": Entry("—", "call", "calls answered", "lower", "The answer could be read."),
-    "schema": Entry("—", "call", "calls parsed", "lower", "The answer had the form that was asked for."),
-    "semantic": Entry("—", "call", "calls with valid form", "lower", "The answer made sense in its own terms."),
-    "hidden_metadata": Entry(
-        "—", "call", "calls that made sense", "lower", "No hidden information leaked into the answer."
-    ),
-    "valid": Entry("—", "call", "calls", "lower", "The call passed every gate and counts."),
-    "dark_current": Entry(
-        "DC", "call", "vacuum calls", "higher", "The judge prefers one of two candidates that do not differ at all."
-    ),
-    "raw_false_preference": Entry(
-        "RFP₀",
-        "call",
-        "both-order calls on equal pairs",
-        "higher",
-        "The judge refuses to call a tie between candidates of equal quality. A mixture, not a mechanism.",
-    ),
-    "tie_rate": Entry(
-        "C_J",
-        "call",
-        "both-order calls on equal pairs",
-        "no universal direction",
-        "The judge calls equal candidates equal.",
-    ),
-    "stable_cross_sensitivity": Entry(
-        "SCS",
-        "pair",
-        "equal pairs, both orders valid",
-        "construct-dependent",
-        "The judge picks the same content in both orders: it responds to surface.",
-    ),
-    "positional_false_preference": Entry(
-        "PFP",
-        "pair",
-        "equal pairs, both orders valid",
-        "higher",
-        "The judge picks the same slot in both orders: the preference is the position's.",
-    ),
-    "one_sided_commit": Entry(
-        "OSC",
-        "pair",
-        "equal pairs, both orders valid",
-        "higher",
-        "The judge commits in one order and calls a tie in the other.",
-    ),
-    "other_conflict": Entry(
-        "Other", "pair", "equal pairs, both orders valid", "higher", "What the named classes leave over."
-    ),
-    "no_preference": Entry(
-        "NP", "pair", "equal pairs, both orders valid", "construct-dependent", "The judge calls a tie in both orders."
-    ),
-    "target_sensitivity": Entry(
-        "P_correct",
-        "call",
-        "ladder calls of this step",
-        "lower",
-        "The judge picks the better candidate; a tie is a miss.",
-    ),
-    "non_tie_accuracy": Entry(
-        "P_correct|non-tie",
-        "call",
-        "ladder calls of this step that are not ties",
-        "lower",
-        "When the judge commits, it picks the better candidate.",
-    ),
-    "wrong_choice_rate": Entry(
-        "—", "call", "ladder calls of this step", "higher", "The judge picks the worse candidate."
-    ),
-    "miss_by_tie": Entry(
-        "MBT",
-        "call",
-        "ladder calls of this step",
-        "higher when the signal should be detected",
-        "There is a better candidate and the judge calls a tie.",
-    ),
-    "detection_threshold": Entry(
-        "Δ75*",
-        "ladder fit",
-        "ladder calls",
-        "higher",
-        "The smallest difference that the judge finds in three of four calls.",
-    ),
-    "d_prime": Entry(
-        "d'", "call", "ladder calls of this step", "lower", "How far apart signal and no signal are for the judge."
-    ),
-    "slot_criterion": Entry(
-        "c", "call", "ladder calls of this step", "far from 0", "Lean towards the first slot (negative) or the second."
-    ),
-    "filler_preference": Entry(
-        "—",
-        "call",
-        "filler calls",
-        "far from 0",
-        "The judge rewards (above 0) or punishes (below 0) words that say nothing.",
-    ),
-    "criterion_base": Entry(
-        "C_J(base)",
-        "condition",
-        "calls of this condition",
-        "no universal direction",
-        "Tie rate under the baseline prompt.",
-    ),
-    "criterion_strict": Entry(
-        "C_J(strict)",
-        "condition",
-        "calls of this condition",
-        "no universal direction",
-        "Tie rate under the other prompt.",
-    ),
-    "criterion_shift": Entry(
-        "ΔC", "condition", "calls of this condition", "no universal direction", "How far the prompt moves the tie rate."
-    ),
-    "false_preference_saved": Entry(
-        "—", "condition", "calls of this condition", "lower", "False preferences that the prompt turns into ties."
-    ),
-    "target_signal_lost": Entry(
-        "—", "condition", "calls of this condition", "higher", "Right answers that the prompt costs."
-    ),
-    "saved_per_lost": Entry(
-        "—", "condition", "calls of this step", "lower", "False preferences saved for each right answer lost."
-    ),
-    "consistency": Entry("—", "pair", "pairs", "lower", "The judge gives the same verdict in both orders."),
-    "first_twice": Entry("—", "pair", "pairs", "higher", "The judge picks the first slot in both orders."),
-    "second_twice": Entry("—", "pair", "pairs", "higher", "The judge picks the second slot in both orders."),
-    "both_tie": Entry("—", "pair", "pairs", "no universal direction", "The judge calls a tie in both orders."),
-    "one_sided": Entry("—", "pair", "pairs", "higher", "The judge commits in one order and calls a tie in the other."),
-    "repeat_consistency": Entry(
-        "—", "pair", "pairs of repeats", "lower", "The judge repeats its answer when asked again."
-    ),
-    "first": Entry("—", "call", "calls", "no universal direction", "The judge picks the candidate shown first."),
-    "second": Entry("—", "call", "calls", "no universal direction", "The judge picks the candidate shown second."),
-    "tie": Entry("—", "call", "calls", "no universal direction", "The judge calls a tie."),
-    "invalid": Entry("—", "call", "calls", "higher", "No verdict could be read."),
-    "position_bias": Entry(
-        "—", "call", "valid calls", "far from 0", "First minus second: above 0 the judge leans to the first slot."
-    ),
-    "first_share_nontie": Entry(
-        "—", "call", "valid calls that are not ties", "far from 0.5", "The first slot's share of the decided calls."
-    ),
-    "accuracy": Entry("—", "call", "valid calls with a gold answer", "lower", "The judge gives the gold answer."),
-    "right": Entry("—", "verdict", "valid verdicts", "no universal direction", "The verdict is right."),
-    "gold_tie": Entry(
-        "—", "call", "calls with a gold answer", "higher", "The judge calls a tie where there is a gold answer."
-    ),
-    "gold_wrong": Entry(
-        "—", "call", "calls with a gold answer", "higher", "The judge gives another answer than the gold one."
-    ),
-    "mean_score": Entry(
-        "—", "score", "systems x items scored", "no universal direction", "The judge's mean score; systems weigh alike."
-    ),
-    "missing": Entry("—", "score", "scores asked for", "higher", "No score could be read."),
-    "run_sd": Entry(
-        "σ", "score", "scores with repeats", "higher", "Standard deviation of the judge's repeats of one rating."
-    ),
-    "mean_own": Entry("—", "score", "systems", "far from 0", "Deviation from its peers when the judge scores itself."),
-    "mean_others": Entry(
-        "—", "score", "systems", "far from 0", "Deviation from its peers when the judge scores others: severity."
-    ),
-    "mean_deviation": Entry(
-        "—", "score", "cells", "far from 0", "Deviation from the other judges, over all it scored: severity."
-    ),
-    "self_excess": Entry(
-        "—", "score", "systems", "above 0", "Own deviation beyond the judge's severity: self-preference."
-    ),
-}
 
 # ---- A sketch of a judge in a few words, by rules whose thresholds are arguments. A description, not a test ----------
 
@@ -309,7 +116,7 @@ def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float
 AVERAGED = "several scores of one thing averaged"
 
 
-def score_rows(data: Any, groups: list[str], conf_level: float) -> pd.DataFrame:
+def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     """Mean score, missing share and spread over repeats of each judge.
 
     Parameters
@@ -318,8 +125,8 @@ def score_rows(data: Any, groups: list[str], conf_level: float) -> pd.DataFrame:
         Ratings.
     groups : list of str
         ``judge`` and the further grouping columns.
-    conf_level : float
-        Coverage of the intervals.
+    options : Options
+        How the data are measured.
 
     Returns
     -------
@@ -336,13 +143,13 @@ def score_rows(data: Any, groups: list[str], conf_level: float) -> pd.DataFrame:
     spread = table if numbered else table.assign(sd=math.nan)
     codes, of_spread = codes_of(table, groups), codes_of(spread, groups)
     rows: list[dict[str, Any]] = []
-    rows_of_matrix = score_matrix(data, by=by).groupby(groups, dropna=False)["estimate"].mean().reset_index()
+    rows_of_matrix = options.call(score_matrix, data).groupby(groups, dropna=False)["estimate"].mean().reset_index()
     means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
     for g, key in enumerate(means[groups].to_dict("records")):
         here = table[codes.code == g]
         averaged = AVERAGED if not numbered and (here["runs"] > 1).any() else ""
-        rows.append({**key, **_mean_score(here, float(means["estimate"].iloc[g]), conf_level, averaged)})
-        rows += [{**key, **row} for row in _missing(here, conf_level)]
+        rows.append({**key, **_mean_score(here, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
+        rows += [{**key, **row} for row in _missing(here, options.conf_level)]
     for g, key in enumerate(spread[groups].iloc[of_spread.first].to_dict("records")):
         rows.append({**key, **_run_sd(spread.loc[of_spread.code == g, "sd"].dropna())})
     return estimates(rows, groups)
@@ -465,20 +272,34 @@ def datasheet(
     1     g    swap  consistency       0.5  2.0
     """
     known = references(data, humans, gold, baseline) if (humans, gold, baseline) != (None, None, None) else None
-    control: Mapping[str, str] = known.baseline if known else controls_of(data)
-    data = known.models if known else data
-    people = known.people if known and known.humans else None
-    present = list(nw.from_native(data).collect_schema().names())
-    asked = list(dict.fromkeys(["judge", *grouping(by, present)]))
-    if kind_of(present) == "ratings":
-        groups = list(dict.fromkeys([*asked, *(s.column for s in splits_of(data, [*KEYS, *asked]))]))
-        parts = _ratings_sections(data, groups, identity, people, conf_level)
+    options = Options(
+        tuple(grouping(by, column_names(data))),
+        identity or {},
+        cluster,
+        n_resamples,
+        seed,
+        conf_level,
+        known.people if known and known.humans else None,
+        known.baseline if known else controls_of(data),
+    )
+    return sheet_of(known.models if known else data, options)
+
+
+def sheet_of(data: Any, options: Options) -> pd.DataFrame:
+    """Datasheet of the judges of a data set without the people, who are among the options."""
+    present = column_names(data)
+    asked = list(dict.fromkeys(["judge", *options.by]))
+    ratings = kind_of(present) == "ratings"
+    if ratings:
+        options = replace(options, cluster="auto")  # without a cluster, deviations of single runs have no interval
+        further = [s.column for s in splits_of(data, [*KEYS, *asked])]
     else:
-        ways = [way for way in WAYS if way in present and 1 < len(labels(data, way)) <= MOST_ARMS]
-        groups = list(dict.fromkeys([*asked, *ways]))
-        parts = _preference_sections(data, groups, present, cluster, n_resamples, seed, conf_level)
-        if "prompt" in ways and "stimulus" in present and groups == ["judge", "prompt"] and "prompt" in control:
-            parts = chain(parts, _criterion_sections(data, control["prompt"], cluster, conf_level))
+        further = [way for way in WAYS if way in present and 1 < len(labels(data, way)) <= MOST_ARMS]
+    groups = list(dict.fromkeys([*asked, *further]))
+    options = replace(options, by=tuple(g for g in groups if g != "judge"))
+    parts = _ratings_sections(data, present, groups, options) if ratings else _sections(data, present, options)
+    if options.by == ("prompt",) and "prompt" in further and "stimulus" in present and "prompt" in options.baseline:
+        parts = chain(parts, _criterion_sections(data, options))
     sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
     if not sheets:
         raise DesignError("There is nothing to measure: the frame has no rows.")
@@ -490,29 +311,30 @@ def datasheet(
     return sheet[[*groups, *BEFORE, *COLUMNS, *AFTER]]
 
 
-def _preference_sections(
-    data: Any,
-    groups: list[str],
-    present: list[str],
-    cluster: Cluster,
-    n_resamples: int,
-    seed: int,
-    conf_level: float,
-) -> Iterator[tuple[str, pd.DataFrame]]:
-    by = [g for g in groups if g != "judge"]
-    level: dict[str, Any] = {"by": by, "conf_level": conf_level}
-    clustered: dict[str, Any] = {**level, "cluster": cluster}
-    yield "validity", _failed_gates(validity_gates(data, **clustered))
+def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Sections of a datasheet of preferences that the design supports; `available_measures` tells why another is
+    absent."""
+    take = partial(_if_possible, data, options)
+    yield "validity", _failed_gates(options.call(validity_gates, data))
     if "stimulus" in present:
-        yield from _instrument_sections(data, present, level, clustered, n_resamples, seed)
+        yield from take("dark current", dark_current)
+        yield from take("Δ0", delta0)
+        yield from take("Δ0, different subset", delta0, stimulus="different_subset")
+        if {"better", "delta"} <= set(present):
+            yield from take("ladder", target_sensitivity)
+            yield from take("threshold", detection_threshold, **cluster_of_steps(data, options))
+            yield from take("d'", d_prime)
+        if "target" in present:
+            yield from take("filler", filler_preference)
     else:
-        yield from _if_possible("swap", lambda: consistency(data, **clustered))
-        slots = list(_if_possible("slots", lambda: position_bias(data, **clustered)))
-        yield from slots or [("answers", answer_rates(data, **clustered))]
+        yield from take("swap", consistency)
+        slots = list(take("slots", position_bias))
+        yield from slots or [("answers", options.call(answer_rates, data))]
     if "replicate" in present:
-        yield from _if_possible("repeats", lambda: consistency(data, over="replicate", **clustered))
+        yield from take("repeats", consistency, over="replicate")
     if "gold" in present:
-        yield from _if_possible("gold", lambda: gold_agreement(data, **clustered).replace({"term": _GOLD_TERMS}))
+        for section, table in take("gold", gold_agreement):
+            yield section, table.replace({"term": _GOLD_TERMS})
 
 
 def judges_apart(data: Any) -> set[Any]:
@@ -534,63 +356,38 @@ def _failed_gates(gates: pd.DataFrame) -> pd.DataFrame:
     return gates[gates["term"].isin([*failed, "valid"])]
 
 
-def _instrument_sections(
-    data: Any, present: list[str], level: dict[str, Any], clustered: dict[str, Any], n_resamples: int, seed: int
-) -> Iterator[tuple[str, pd.DataFrame]]:
-    yield from _if_possible("dark current", lambda: dark_current(data, **clustered))
-    yield from _if_possible("Δ0", lambda: delta0(data, **clustered))
-    yield from _if_possible("Δ0, different subset", lambda: delta0(data, stimulus="different_subset", **clustered))
-    if {"better", "delta"} <= set(present):
-        yield from _if_possible("ladder", lambda: target_sensitivity(data, **clustered))
-        named: dict[str, Any] = {} if clustered["cluster"] == "auto" else {"cluster": clustered["cluster"] or None}
-        yield from _if_possible(
-            "threshold", lambda: detection_threshold(data, n_resamples=n_resamples, seed=seed, **(level | named))
-        )
-        yield from _if_possible("d'", lambda: d_prime(data, **clustered))
-    if "target" in present:
-        yield from _if_possible("filler", lambda: filler_preference(data, **clustered))
-
-
-def _criterion_sections(
-    data: Any, base: str, cluster: Cluster, conf_level: float
-) -> Iterator[tuple[str, pd.DataFrame]]:
+def _criterion_sections(data: Any, options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
+    base = options.baseline["prompt"]
     for other in labels(data, "prompt"):
         if other != base:
-
-            def measure(other: str = other) -> pd.DataFrame:
-                table = criterion_shift(data, base, other, cluster=cluster, conf_level=conf_level)
-                return table.assign(prompt=f"{base} to {other}")
-
-            yield from _if_possible(f"criterion, {base} to {other}", measure)
+            for _, table in _if_possible(data, options, "criterion", criterion_shift, base, other):
+                yield f"criterion, {base} to {other}", table.assign(prompt=f"{base} to {other}")
 
 
-def _if_possible(section: str, measure: Callable[[], pd.DataFrame]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The section, unless the design does not support it; `available_measures` tells the reason."""
+def _if_possible(
+    data: Any, options: Options, section: str, measure: Callable[..., pd.DataFrame], *further: Any, **arguments: Any
+) -> Iterator[tuple[str, pd.DataFrame]]:
     try:
-        yield section, measure()
+        yield section, options.call(measure, data, *further, **arguments)
     except DesignError:
         return
 
 
 def _ratings_sections(
-    data: Any, groups: list[str], identity: dict[str, str] | None, people: Any, conf_level: float
+    data: Any, present: list[str], groups: list[str], options: Options
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    by = [g for g in groups if g != "judge"]
-    scores = score_rows(data, groups, conf_level)
-    present = nw.from_native(data).collect_schema().names()
+    scores = score_rows(data, groups, options)
     if answer_column(present) == "correct":
-        right = accuracy(data, by=by, conf_level=conf_level).query("term == 'accuracy'")
+        right = options.call(accuracy, data).query("term == 'accuracy'")
         yield "verdicts", right if "gold" in present else right.assign(term="right")
         scores = scores[scores["term"] != "mean_score"]
     yield "scores", scores
-    judges = nw.from_native(data).lazy().select("judge").unique().collect(backend="pandas")
-    if len(judges) > 1 or people is not None:
-        reference = "peers" if people is None else people
-        deviations = consensus_deviation(data, reference=reference, by=by, identity=identity, conf_level=conf_level)
+    if len(labels(data, "judge")) > 1 or options.people is not None:
+        deviations = deviations_of(data, options)
         deviations = deviations[deviations["judge"].astype(str) != ""]
         deviations = deviations[deviations["term"] != "deviation"]
         yield (
-            "consensus" if people is None else "people",
+            "consensus" if options.people is None else "people",
             deviations[~(deviations["term"].isin(["mean_own", "self_excess"]) & deviations["estimate"].isna())],
         )
 
@@ -604,8 +401,9 @@ def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFr
     table["term"] = table["term"].where(
         ~((section == "repeats") & (table["term"] == "consistency")), "repeat_consistency"
     )
+    known = [terms().get(("", t)) for t in table["term"]]
     for column, attribute in zip(AFTER, ("symbol", "level", "denominator", "bad", "meaning"), strict=True):
-        table[column] = [getattr(GLOSSARY[t], attribute) if t in GLOSSARY else "" for t in table["term"]]
+        table[column] = [getattr(term, attribute) if term and term.meaning else "" for term in known]
     if section == "people":
         table["meaning"] = table["meaning"].str.replace("its peers", "people").str.replace("the other judges", "people")
     return table

@@ -1,8 +1,6 @@
 """Do verdicts and their reasons stay the same when only a cue changes? (rationalization paper)
 
-May import what ``metrics`` may. ``sides`` says which candidate a cue favours, ``roles`` turns any input into counts of
-favoured, opposed and tie, ``movements`` holds the arithmetic of shifts and their tests, ``embeddings`` makes texts into
-vectors and matches them; ``outcomes``, ``revisions``, ``protocols``, ``rationales`` and ``texts`` are public.
+May import what ``metrics`` may.
 """
 
 from judgestats.metrics.invariance.outcomes import anchoring

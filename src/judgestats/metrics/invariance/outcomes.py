@@ -27,6 +27,7 @@ from judgestats.metrics.invariance.outcome_coding import (
     refuse_unnamed,
     study,
 )
+from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import Bootstrap, Interval, planned, rates, ratio, resampled
 from judgestats.results import NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster
@@ -323,6 +324,32 @@ _GAINS = {"favoured": "lds", "opposed": "ols", "tie": "ts"}
 _Rows = list[dict[str, Any]]
 
 
+@Measure(
+    "Where do verdicts move under a cue: to the favoured side, away, to the tie?", "cues", "P, counts",
+    "Wilson, Newcombe, clipped where the part is; LAO: bootstrap", "rationalization, Sec IV.C", plot="anchoring",
+    frames=("preferences",), needs=(control_of("probe"),),
+    arguments=lambda _, options: {"blind": options.baseline["probe"]},
+    caption="How far a label moves the shares of the favoured side, the opposed side and the tie. A judge that ties "
+    "more under the label buys robustness by abstaining.",
+    table=(
+        "equality_detection", "neutrality", "shift_favoured", "shift_opposed", "shift_tie", "lds", "lao",
+        "shift_nontie",
+    ),
+    terms=(
+        Term("equality_detection", "ties where nothing is labelled"),
+        Term("neutrality", "lean where nothing is labelled", neutral=0.0),
+        Term("neutrality_deviation", "its size"),
+        Term("shift_favoured", "shift to the favoured side", neutral=0.0),
+        Term("shift_opposed", "shift to the other side", neutral=0.0),
+        Term("shift_tie", "shift to the tie", neutral=0.0),
+        Term("shift_nontie", "shift among decided answers", neutral=0.0),
+        Term("lds", "LDS: drawn to the favoured side"),
+        Term("ols", "OLS: drawn to the other side"),
+        Term("ts", "TS: drawn to the tie"),
+        Term("lao", "LAO: share of movement towards the label"),
+        Term("total_variation"),
+    ),
+)  # fmt: skip
 def anchoring(
     calls: Any,
     *,

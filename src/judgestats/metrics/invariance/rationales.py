@@ -21,6 +21,7 @@ from judgestats.metrics.invariance.outcome_coding import (
     refuse_no_probe,
     study,
 )
+from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import Bootstrap, rates, ratio, resampled
 from judgestats.results import NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
@@ -227,6 +228,16 @@ _QUOTED = re.compile(r"[\"“«]([^\"“”«»]+)[\"”»]")
 _FIRST = {"a", "1", "one", "first"}
 
 
+@Measure(
+    "Does the explanation contradict the verdict, the scores, the text?", "cues", "P with texts", "Wilson, clustered",
+    "ours; named in rationalization", plot="forest", frames=("preferences",),
+    terms=(
+        Term("score_conflict", "verdict against its own scores"),
+        Term("statement_conflict", "verdict against its own words"),
+        Term("label_mentioned", "a source is named"),
+        Term("quote_absent", "a quotation that is in no text"),
+    ),
+)  # fmt: skip
 def rationale_check(
     calls: Any,
     *,
@@ -405,6 +416,16 @@ _EXTRA = ("embed", "n_same", "n_items")
 _EQUAL = 1e-12
 
 
+@Measure(
+    "Does the explanation of the same verdict move?", "cues", "P with texts", "bootstrap of items; rate: Wilson",
+    "rationalization, Sec IV.C e", plot="rationale_shift", frames=("preferences",), needs=(control_of("probe"),),
+    arguments=lambda _, options: {"blind": options.baseline["probe"]},
+    caption="Distance of the explanations of the same verdict, blind and under the label.",
+    terms=(
+        Term("drift", "drift of the explanation"),
+        Term("drift_rate", "share of explanations that drift"),
+    ),
+)  # fmt: skip
 def rationale_shift(
     calls: Any,
     *,
@@ -492,6 +513,10 @@ def rationale_shift(
     return estimates(rows, columns, _EXTRA)
 
 
+@Measure(
+    "Is the explanation nearer to the description of the favoured label?", "cues", "P with texts", "bootstrap of items",
+    "rationalization, Sec IV.C d; cue_aligned ours", plot="forest",
+)  # fmt: skip
 def rationale_alignment(
     calls: Any,
     *,

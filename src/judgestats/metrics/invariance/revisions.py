@@ -29,6 +29,7 @@ from judgestats.metrics.invariance.outcome_coding import (
     study,
     without_side,
 )
+from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.rates import Bootstrap, Interval, planned, rates, ratio, resampled
 from judgestats.results import NO_DATA, SMALL_N, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster
@@ -82,6 +83,10 @@ _BENT: Mapping[str, tuple[Sequence[Statistic], Callable[[float, float], tuple[fl
 }
 
 
+@Measure(
+    "Does one protocol anchor less than another?", "cues", "P, counts", "bootstrap, paired where items are known",
+    "rationalization, Sec V.D to V.F", plot="forest",
+)  # fmt: skip
 def protocol_difference(
     calls: Any,
     *,
@@ -312,6 +317,11 @@ _RANK = np.array([1, -1, 0, 0])
 _Rows = list[dict[str, Any]]
 
 
+@Measure(
+    "Does the judge revise when the truth is shown, and which way?", "cues", "P, counts",
+    "Wilson; net: Newcombe; bootstrap", "rationalization, Sec V.F", plot="revision", frames=("preferences",),
+    caption="Share of items whose verdict changed after the truth was shown, by direction.",
+)  # fmt: skip
 def revision(
     calls: Any,
     *,

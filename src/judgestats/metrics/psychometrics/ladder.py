@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from judgestats.errors import choose
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates
 from judgestats.results import CEILING, NO_DATA, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import Cluster, column_of, dependence
@@ -23,6 +24,20 @@ ONE_SLOT = "target in one slot only"
 _SIGNAL_TERMS = ("d_prime", "slot_criterion")
 
 
+@Measure(
+    "How often is a known difference found, step by step?", "accuracy", "P, counts", "Wilson, clustered",
+    "dark_current, Eqs 8, 9, 12", plot="psychometric_curves", frames=("preferences",), sheet=("ladder",),
+    terms=(
+        Term("target_sensitivity", "", "call", "ladder calls of this step", "lower",
+             "The judge picks the better candidate; a tie is a miss.", symbol="P_correct"),
+        Term("non_tie_accuracy", "accuracy among non-ties", "call", "ladder calls of this step that are not ties",
+             "lower", "When the judge commits, it picks the better candidate.", symbol="P_correct|non-tie"),
+        Term("wrong_choice_rate", "wrong choices", "call", "ladder calls of this step", "higher",
+             "The judge picks the worse candidate."),
+        Term("miss_by_tie", "", "call", "ladder calls of this step", "higher when the signal should be detected",
+             "There is a better candidate and the judge calls a tie.", symbol="MBT"),
+    ),
+)  # fmt: skip
 def target_sensitivity(
     calls: Any, *, by: By = (), cluster: Cluster = "auto", invalid: Invalid = "drop", conf_level: float = 0.95
 ) -> pd.DataFrame:
@@ -74,6 +89,16 @@ def target_sensitivity(
     return estimates(rows, groups)
 
 
+@Measure(
+    "How far apart are signal and no signal, whatever the slot criterion?", "accuracy", "P, counts",
+    "normal, variance of Gourevitch and Galanter", "Hautus 1995", plot="forest", frames=("preferences",), sheet=("d'",),
+    terms=(
+        Term("d_prime", "sensitivity d′", "call", "ladder calls of this step", "lower",
+             "How far apart signal and no signal are for the judge.", symbol="d'"),
+        Term("slot_criterion", "", "call", "ladder calls of this step", "far from 0",
+             "Lean towards the first slot (negative) or the second.", symbol="c", neutral=0.0),
+    ),
+)  # fmt: skip
 def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
     """Sensitivity d' and slot criterion c per step of the ladder, with the log-linear correction.
 

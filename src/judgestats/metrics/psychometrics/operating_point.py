@@ -13,6 +13,7 @@ import pandas as pd
 
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import normal_quantile
+from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
 from judgestats.metrics.rates import (
     Marks,
     Sides,
@@ -40,6 +41,29 @@ _Key = tuple[Any, ...]
 _Row = dict[str, Any]
 
 
+def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
+    return against_control(data, options, "prompt", lambda *prompts: options.call(criterion_shift, data, *prompts))
+
+
+@Measure(
+    "Does a prompt move the tie rate, and what is saved and lost?", "strategies", "P, counts",
+    "Newcombe, paired or not; the price: Fieller", "dark_current, Eq 11", plot="operating_point",
+    frames=("preferences",), needs=(control_of("prompt"),), take=_from_baseline, sheet=("criterion",),
+    terms=(
+        Term("criterion_base", "tie rate, baseline prompt", "condition", "calls of this condition",
+             "no universal direction", "Tie rate under the baseline prompt.", symbol="C_J(base)"),
+        Term("criterion_strict", "tie rate, other prompt", "condition", "calls of this condition",
+             "no universal direction", "Tie rate under the other prompt.", symbol="C_J(strict)"),
+        Term("criterion_shift", "shift of the tie rate", "condition", "calls of this condition",
+             "no universal direction", "How far the prompt moves the tie rate.", symbol="ΔC", neutral=0.0),
+        Term("false_preference_saved", "", "condition", "calls of this condition", "lower",
+             "False preferences that the prompt turns into ties.", neutral=0.0),
+        Term("target_signal_lost", "", "condition", "calls of this condition", "higher",
+             "Right answers that the prompt costs.", neutral=0.0),
+        Term("saved_per_lost", "saved per signal lost", "condition", "calls of this step", "lower",
+             "False preferences saved for each right answer lost."),
+    ),
+)  # fmt: skip
 def criterion_shift(
     calls: Any, baseline: str, prompt: str, *, cluster: Cluster = "auto", conf_level: float = 0.95
 ) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from judgestats.errors import choose
 from judgestats.kernels.decomposition import DROPPED, NO_PREFERENCE, ONE_SIDED, POSITIONAL, STABLE, decompose
 from judgestats.kernels.proportions import goodman
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import leans, rates
 from judgestats.results import BY_STRUCTURE, NO_DATA, estimates
 from judgestats.schema.clustering import Cluster, column_of
@@ -38,6 +39,30 @@ _ORDER = (
 )
 
 
+@Measure(
+    "What is false preference between equals made of?", "psychometrics", "P, counts",
+    "Goodman, simultaneous, clustered; Wilson, clustered", "dark_current, Eqs 2 to 7",
+    plot="decomposition, stable_positional", frames=("preferences",),
+    nothing="every pair was judged in one order only: run each pair in both orders", sheet=("Δ0",),
+    terms=(
+        Term("raw_false_preference", "", "call", "both-order calls on equal pairs", "higher",
+             "The judge refuses to call a tie between candidates of equal quality. A mixture, not a mechanism.",
+             symbol="RFP₀"),
+        Term("tie_rate", "tie rate on equals", "call", "both-order calls on equal pairs", "no universal direction",
+             "The judge calls equal candidates equal.", symbol="C_J"),
+        Term("stable_cross_sensitivity", "stable cross-sensitivity", "pair", "equal pairs, both orders valid",
+             "construct-dependent", "The judge picks the same content in both orders: it responds to surface.",
+             symbol="SCS"),
+        Term("positional_false_preference", "", "pair", "equal pairs, both orders valid", "higher",
+             "The judge picks the same slot in both orders: the preference is the position's.", symbol="PFP"),
+        Term("one_sided_commit", "one-sided commit", "pair", "equal pairs, both orders valid", "higher",
+             "The judge commits in one order and calls a tie in the other.", symbol="OSC"),
+        Term("other_conflict", "", "pair", "equal pairs, both orders valid", "higher",
+             "What the named classes leave over.", symbol="Other"),
+        Term("no_preference", "", "pair", "equal pairs, both orders valid", "construct-dependent",
+             "The judge calls a tie in both orders.", symbol="NP"),
+    ),
+)  # fmt: skip
 def delta0(
     calls: Any,
     *,
@@ -139,6 +164,14 @@ def _by_structure(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@Measure(
+    "Does the judge reward filler?", "psychometrics", "P, counts", "Newcombe for two shares of one sample",
+    "dark_current", plot="forest", frames=("preferences",), sheet=("filler",),
+    terms=(
+        Term("filler_preference", "", "call", "filler calls", "far from 0",
+             "The judge rewards (above 0) or punishes (below 0) words that say nothing.", neutral=0.0),
+    ),
+)  # fmt: skip
 def filler_preference(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
     """Preference for uninformative filler: share choosing the filler variant minus share choosing the clean one.
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.resampling import cluster_totals, generator, percentile_interval
+from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.psychometrics.ladder import settled
 from judgestats.results import (
     LEFT_CENSORED,
@@ -34,6 +35,20 @@ from judgestats.schema.patterns import Invalid
 Interpolation = Literal["linear", "step"]
 
 
+def cluster_of_steps(_: Any, options: Options) -> dict[str, Any]:
+    """The cluster argument of a threshold, which knows no "auto"."""
+    return {} if options.cluster == "auto" else {"cluster": options.cluster or None}
+
+
+@Measure(
+    "How large must a difference be to be found?", "accuracy", "P, counts",
+    "bootstrap, expanded percentile; ends may be censored; none on an incomplete ladder", "dark_current, Eq 10",
+    plot="forest", frames=("preferences",), arguments=cluster_of_steps, sheet=("threshold",),
+    terms=(
+        Term("detection_threshold", "", "ladder fit", "ladder calls", "higher",
+             "The smallest difference that the judge finds in three of four calls.", symbol="Δ75*"),
+    ),
+)  # fmt: skip
 def detection_threshold(
     calls: Any,
     *,

@@ -8,6 +8,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats.errors import SchemaError, choose
+from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
@@ -26,6 +27,14 @@ GATES = {
 }
 
 
+@Measure(
+    "Does the judge prefer where there is nothing to prefer?", "psychometrics", "P, counts", "Wilson, clustered",
+    "dark_current, Eq 1", plot="metrology_map", frames=("preferences",), sheet=("dark current",),
+    terms=(
+        Term("dark_current", "", "call", "vacuum calls", "higher",
+             "The judge prefers one of two candidates that do not differ at all.", symbol="DC"),
+    ),
+)  # fmt: skip
 def dark_current(
     calls: Any,
     *,
@@ -84,6 +93,20 @@ def dark_current(
     return estimates(rows, [*groups, "vacuum_kind"])
 
 
+@Measure(
+    "At which gate are calls lost?", "psychometrics", "P", "Wilson", "dark_current, Sec 3.2", plot="forest",
+    terms=(
+        Term("answered", "", "call", "calls", "lower", "The judge answered at all: no error and no refusal."),
+        Term("parse", "readable", "call", "calls answered", "lower", "The answer could be read."),
+        Term("schema", "in the form asked for", "call", "calls parsed", "lower",
+             "The answer had the form that was asked for."),
+        Term("semantic", "makes sense", "call", "calls with valid form", "lower",
+             "The answer made sense in its own terms."),
+        Term("hidden_metadata", "no hidden information", "call", "calls that made sense", "lower",
+             "No hidden information leaked into the answer."),
+        Term("valid", "", "call", "calls", "lower", "The call passed every gate and counts."),
+    ),
+)  # fmt: skip
 def validity_gates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
     """Share of calls that pass each validity gate, of those that reach it (dark_current paper, Section 3.2).
 

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from judgestats.errors import DesignError
-from judgestats.reporting.formatting import NEUTRAL, in_words
+from judgestats.reporting.formatting import in_words, neutral_value
 from judgestats.reporting.plots import canvas
 
 # ---- From before to after, a row a group: agreement that moves (consensus_illusion paper, Table 3), calibration
@@ -267,8 +267,8 @@ def _panels(ax: Any, shown: list[str], judges: list[str]) -> list[Any]:
 
 def _panel(ax: Any, table: pd.DataFrame, judges: list[str], term: str, *, first: bool) -> None:
     low, high = _range(table)
-    if term in NEUTRAL:
-        ax.axvline(NEUTRAL[term], color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
+    if (at := neutral_value(term)) is not None:
+        ax.axvline(at, color=canvas.MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     for row, judge in enumerate(judges):
         here = table[table["row"] == judge]
         offsets = np.linspace(-0.22, 0.22, len(here)) if len(here) > 1 else np.zeros(len(here))
@@ -317,7 +317,7 @@ def _range(table: pd.DataFrame) -> tuple[float, float]:
     values = values[np.isfinite(values)]
     if not values.size:
         return 0.0, 1.0
-    signed = values.min() < 0 or set(table["term"]) <= {t for t, v in NEUTRAL.items() if v == 0}
+    signed = values.min() < 0 or all(neutral_value(t) == 0 for t in set(table["term"]))
     if signed:
         reach = 1.08 * float(np.abs(values).max()) or 1.0
         return -reach, reach

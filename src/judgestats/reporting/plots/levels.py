@@ -18,8 +18,6 @@ from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
 
 # ---- Judge by judge: pairwise agreement, differences, use of the scale -----------------------------------------------
 
-#: Term -> text below the matrix.
-_TERMS = {"kappa": "Cohen's κ", "r": "correlation r", "rho": "rank correlation ρ", "ac1": "Gwet's AC1"}
 #: Bars.
 BAR = "#8fb8d8"
 
@@ -74,7 +72,7 @@ def kappa_matrix(kappas: pd.DataFrame, *, ax: Any = None, title: str | None = No
         column, row = (int(p) for p in text.get_position())
         if not known[row, column]:
             text.remove()
-    canvas.below(ax, f"{canvas.literal(_TERMS.get(found[0], in_words(found[0])))}, dark: high", -6)
+    canvas.below(ax, f"{canvas.literal(in_words(found[0]))}, dark: high", -6)
     return ax
 
 
