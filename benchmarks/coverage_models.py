@@ -20,11 +20,11 @@ import pandas as pd
 
 from judgestats.models.designs import Design, design
 from judgestats.models.fitted import Fitted
-from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, fit_design
 from judgestats.models.postestimation.diagnosis import scarce
 from judgestats.models.postestimation.intervals import confint, parameters, profile_rise
 from judgestats.models.postestimation.simulation import taken
+from judgestats.models.thresholds import thresholds
 
 COLUMNS = (
     "design",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -316,3 +319,14 @@ def test_ids_with_a_colon_do_not_confuse_levels():
     ours, expected = found.predict(table)["estimate"], other.predict(plain)["estimate"]
     np.testing.assert_allclose(ours, expected, rtol=1e-8)
     assert not found.predict(table)["flag"].str.contains("new level").any()
+
+
+VERBS = [n for n, f in inspect.getmembers(Fit, inspect.isfunction) if not n.startswith("_") and n in vars(Fit)]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb: str) -> None:
+    text = inspect.getdoc(getattr(Fit, verb)) or ""
+    assert "Returns\n-------" in text
+    for name in inspect.signature(getattr(Fit, verb)).parameters:
+        assert name == "self" or re.search(rf"^[\w*, ]*\b{name}\b.*( : |$)", text, re.MULTILINE), f"{verb}({name}=)"

@@ -12,8 +12,8 @@ import pytest
 
 from judgestats.errors import DesignError
 from judgestats.models.designs import design
-from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, fit_design
+from judgestats.models.thresholds import thresholds
 
 HERE = Path(__file__).parents[1] / "reference" / "models"
 LARGER = Path(os.environ.get("JUDGESTATS_REFERENCE_DATA", "absent"))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from judgestats.models.likelihood.objectives import thresholds
+from judgestats.models.thresholds import thresholds
 
 
 def test_symmetric_thresholds_of_three_categories_are_midpoint_and_half_width():

@@ -7,25 +7,22 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+
 from judgestats.errors import DesignError, FitError, choose
+from judgestats.models.coding.frames import independent, labels
 from judgestats.models.coding.responses import refuse_share
-from judgestats.models.designs import FAMILIES, Design, design
+from judgestats.models.designs import Design, design
 from judgestats.models.engines import ENGINES, Engine
+from judgestats.models.families import FAMILIES
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
 from judgestats.models.formula import parse
-from judgestats.models.likelihood.objectives import THRESHOLDS, Partition, by_kind, refuse_twice
 from judgestats.models.ml import Model
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.diagnosis import separated, sparse
+from judgestats.models.thresholds import THRESHOLDS, Partition, by_kind
 
-#: Family -> its links, the default one first.
-LINKS = {
-    "binomial": ("logit", "probit"),
-    "gaussian": ("identity",),
-    "poisson": ("log",),
-    "cumulative": ("logit", "probit"),
-}
 #: Options of engines that sample.
 SAMPLING: dict[str, Any] = {
     "priors": None, "draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept": 0.9, "progress": True
@@ -38,7 +35,7 @@ def fit(
     formula: str,
     data: Any,
     *,
-    family: Literal["binomial", "gaussian", "poisson", "cumulative"] = "binomial",
+    family: Literal["binomial", "gaussian", "poisson", "negative_binomial", "cumulative"] = "binomial",
     link: Literal["logit", "probit", "identity", "log"] | None = None,
     engine: str | Callable[..., Fitted] = "ml",
     reml: bool = False,
@@ -67,8 +64,9 @@ def fit(
         ``choice[first] ~ 1 + (0 + order|pair)``. Random terms may be left out.
     data : frame
         In any engine Narwhals knows.
-    family : {"binomial", "gaussian", "poisson", "cumulative"}
-        Cumulative: ordered categories, P(Y <= j) = F(θ_j - η).
+    family : {"binomial", "gaussian", "poisson", "negative_binomial", "cumulative"}
+        Cumulative: ordered categories, P(Y <= j) = F(θ_j - η). Negative binomial: counts with variance μ + μ²/size,
+        ``log(size)`` a parameter (``ml`` only).
     link : {"logit", "probit", "identity", "log"}, optional
         By default logit, identity or log.
     engine : str or callable
@@ -166,8 +164,8 @@ def fit(
     call = partial(fit, formula, data, **asked, **sampling)
     run = _engine(engine)
     name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
-    choose(family, FAMILIES, "family")
-    link = choose(link, LINKS[family], f"family={family!r}: link") if link is not None else LINKS[family][0]  # type: ignore[assignment]
+    links = FAMILIES[choose(family, FAMILIES, "family")].links
+    link = choose(link, links, f"family={family!r}: link") if link is not None else links[0]  # type: ignore[assignment]
     _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, cluster)
     _refuse_sampling(run, name, sampling)
     if run.samples and df is not None:
@@ -175,7 +173,7 @@ def fit(
     kinds = _threshold_columns(run, name, family, thresholds, thresholds_by)
     also = [*kinds.values(), *([cluster] if cluster else [])]
     if weights is not None:
-        refuse_share(parse(formula), family, weights)
+        refuse_share(parse(formula), weights, has_trials=FAMILIES[family].has_trials)
     coded = design(formula, data, family=family, weights=weights, categories=categories, also=also, counts=counts)
     freedom.refuse(df, coded, family, name)
     model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
@@ -207,9 +205,7 @@ def _noted(fitted: Fitted) -> Fitted:
 
 def _engine(engine: Any) -> Engine:
     if callable(engine):
-        return Engine(
-            engine, FAMILIES, ("logit", "probit", "identity", "log"), reml=True, quadrature=True, weights=True
-        )
+        return Engine(engine, reml=True, quadrature=True, weights=True)
     return ENGINES[choose(engine, ENGINES, "engine")]
 
 
@@ -217,15 +213,15 @@ def _refuse_options(
     run: Engine, name: str, family: str, link: str, reml: bool, n_quadrature: Any, weights: Any, cluster: Any
 ) -> None:
     """Refuse what the engine does not know; nothing asked for is ignored."""
-    if family not in run.families:
-        fitting = [n for n, e in ENGINES.items() if family in e.families]
+    own = FAMILIES[family]
+    if name in ENGINES and name not in own.engines:
+        known = " or ".join(repr(f.name) for f in FAMILIES.values() if name in f.engines)
         raise FitError(
-            f"engine={name!r} fits family={' or '.join(map(repr, run.families))}, got {family!r}. Engines for it: "
-            f"{', '.join(fitting)}."
+            f"engine={name!r} fits family={known}, got {family!r}. Engines for it: {', '.join(own.engines)}."
         )
     if link not in run.links:
         raise FitError(f"engine={name!r} has link={' or '.join(map(repr, run.links))}, got {link!r}. Use engine='ml'.")
-    if reml and not (run.reml and family == "gaussian"):
+    if reml and not (run.reml and own.linear):
         raise DesignError(
             f"reml=True is for Gaussian models of the engines ml and mixedlm; got family={family!r}, engine={name!r}. "
             "Leave it out."
@@ -236,8 +232,8 @@ def _refuse_options(
             f'n_quadrature={n_quadrature!r} is no number of nodes. Allowed: "auto", or 1 (Laplace\'s approximation) to '
             f"{MOST_NODES}."
         )
-    if n_quadrature not in (1, "auto") and (not run.quadrature or family == "gaussian"):
-        why = "A Gaussian likelihood is exact" if family == "gaussian" else f"engine={name!r} has no quadrature"
+    if n_quadrature not in (1, "auto") and (not run.quadrature or own.linear):
+        why = "A Gaussian likelihood is exact" if own.linear else f"engine={name!r} has no quadrature"
         raise DesignError(f"{why}: n_quadrature={n_quadrature} has no use there. Leave it out.")
     if weights is not None and not run.weights:
         raise FitError(f'engine={name!r} takes no weights=. Counts of identical rows are declared: counts="n".')
@@ -263,7 +259,7 @@ def _refuse_sampling(run: Engine, name: str, sampling: dict[str, Any]) -> None:
 def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: Any) -> dict[str, str]:
     choose(thresholds, THRESHOLDS, "thresholds")
     asked = thresholds != "free" or thresholds_by is not None
-    if asked and family != "cumulative":
+    if asked and not FAMILIES[family].ordered:
         raise DesignError(
             f"thresholds= and thresholds_by= are for family='cumulative', got {family!r}. Leave them out."
         )
@@ -282,7 +278,24 @@ def _model(
     kinds: dict[str, str],
 ) -> tuple[Model, Partition]:
     partition = Partition.of(kinds, coded.frame)
-    refuse_twice(partition, coded)
-    own = partition.thresholds(coded.categories, link, shape)
+    _refuse_twice(partition, coded)
+    own = FAMILIES[family].thresholds(partition, coded.categories, link, shape)
     part = partition.codes(coded.frame)
     return Model(coded, family, link, reml, n_quadrature, own, part), partition
+
+
+def _refuse_twice(partition: Partition, design: Design) -> None:
+    """Refuse fixed effects that shift all thresholds of a level, where these vary by it already."""
+    for kind in ("midpoint", "threshold"):
+        if kind not in partition.columns:
+            continue
+        names = labels(design.frame[partition.columns[kind]]).to_numpy(dtype=object)
+        dummies = (names[:, None] == np.array(partition.levels[kind], dtype=object)).astype(float)
+        kept = independent(np.hstack([dummies, design.X]))
+        width = dummies.shape[1]
+        lost = [n for k, n in enumerate(design.names) if k + width not in kept]
+        if lost:
+            raise DesignError(
+                f"The {kind} varies by {partition.columns[kind]!r}, and {', '.join(lost)} of {design.formula.source!r} "
+                "would move it too. Leave one of them out."
+            )

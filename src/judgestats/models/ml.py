@@ -9,7 +9,6 @@ from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from judgestats.errors import DesignError
 from judgestats.kernels.elimination import Structure, solve_many
@@ -18,6 +17,7 @@ from judgestats.kernels.likelihoods import losses
 from judgestats.kernels.linear_mixed import Profile, cross
 from judgestats.kernels.quadrature import Trapezoid
 from judgestats.models.designs import Design
+from judgestats.models.families import FAMILIES, Family
 from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED, Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, Posterior, columns, compress
 from judgestats.models.likelihood.minimisation import (
@@ -33,16 +33,14 @@ from judgestats.models.likelihood.minimisation import (
     turned,
 )
 from judgestats.models.likelihood.objectives import (
-    KINDS,
-    NONE,
     GeneralisedObjective,
     LinearObjective,
-    Thresholds,
     laplace,
     linear,
     quadrature,
     trapezoid,
 )
+from judgestats.models.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -81,6 +79,16 @@ class Model:
     part: Ints | None = None
 
     @property
+    def distribution(self) -> Family:
+        """The record of the family."""
+        return FAMILIES[self.family]
+
+    @property
+    def kernel(self) -> int:
+        """Number of family and link in the kernels."""
+        return self.distribution.kernels[self.link]
+
+    @property
     def parts(self) -> Ints:
         """Set of thresholds of each row, 0 where there is one set."""
         return np.zeros(len(self.design.y), np.int64) if self.part is None else self.part
@@ -99,7 +107,7 @@ def _scalar(model: Model) -> bool:
 @one_blas_thread()
 def fit_design(model: Model) -> Fitted:
     """Fit by maximum likelihood, or by restricted likelihood."""
-    return _fit_linear(model) if model.family == "gaussian" else _fit_generalised(model)
+    return _fit_linear(model) if model.distribution.linear else _fit_generalised(model)
 
 
 def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
@@ -115,14 +123,14 @@ def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
     DesignError
         If quadrature is asked for and there is not exactly one scalar random term.
     """
-    n, kind = model.rule, KINDS[model.family, model.link]
+    n, kind = model.rule, model.kernel
     if n not in (1, "auto") and not _scalar(model):
         got = " + ".join(f"({', '.join(t.names)} | {t.factor})" for t in model.design.terms) or "none"
         raise DesignError(
             f"n_quadrature={n} needs one scalar random term, such as (1|item) or (0 + x|item). Got: {got}. "
             'Leave it out: "auto" then takes the Laplace approximation.'
         )
-    table = compress(model.design, model.parts)
+    table = compress(model.design, model.parts, additive=model.distribution.additive)
     if n == "auto":
         return table, trapezoid(table, kind, model.thresholds)
     return table, laplace(table, kind, model.thresholds) if n == 1 else quadrature(table, kind, model.thresholds, n)
@@ -150,7 +158,8 @@ def _fit_generalised(model: Model) -> Fitted:
         params, covariance, boundary, sound = _estimates(own, target, found, turn, free)
         refinement = _refinement(model, table, target, params, covariance)
     steps = [{**row, "x": turn @ row["x"]} for row in found.log]
-    loglik = _constant(model) - target(params)[0]
+    d = model.design
+    loglik = float((d.count * d.weights) @ model.distribution.constant(d.y, d.trials)) - target(params)[0]
     method = _method(model, target)
     notes = _notes(found.converged, bool(boundary.any()), sound)
     if refinement is not None and not refinement.settled:
@@ -198,7 +207,7 @@ def _refinement(
     if model.rule == 1:
         return None
     extra = target.kernel.extra if isinstance(target.kernel, Trapezoid) else 0
-    finer = trapezoid(table, KINDS[model.family, model.link], model.thresholds, extra + 1)
+    finer = trapezoid(table, model.kernel, model.thresholds, extra + 1)
     return _compared(target, finer, params, covariance)
 
 
@@ -297,15 +306,6 @@ def _partly(
     return covariance, sound
 
 
-def _constant(model: Model) -> float:
-    """What the log likelihood has beside the parameters."""
-    d = model.design
-    scale = d.count * d.weights
-    if model.family == "binomial":
-        return float(scale @ (gammaln(d.trials + 1) - gammaln(d.y + 1) - gammaln(d.trials - d.y + 1)))
-    return -float(scale @ gammaln(d.y + 1)) if model.family == "poisson" else 0.0
-
-
 def _notes(converged: bool, singular: bool, sound: bool) -> tuple[str, ...]:
     flags = ((not converged, NOT_CONVERGED), (singular, SINGULAR), (not sound, NO_HESSIAN))
     return tuple(name for wrong, name in flags if wrong)
@@ -353,7 +353,7 @@ def parameter_names(model: Model) -> tuple[str, ...]:
     for t in model.design.terms:
         k = len(t.names)
         names += [f"chol({t.names[a]},{t.names[b]}|{t.factor})" for b in range(k) for a in range(b, k)]
-    return (*names, "sd(residual)") if model.family == "gaussian" else tuple(names)
+    return (*names, "sd(residual)") if model.distribution.linear else tuple(names)
 
 
 def _named(x: Any, names: tuple[str, ...]) -> dict[str, float]:
@@ -367,7 +367,7 @@ def _posterior(model: Model, params: Floats, covariance: Floats) -> Posterior | 
     if not model.design.terms:
         return None
     table = compress(model.design, model.parts, groups=False)
-    target = laplace(table, KINDS[model.family, model.link], model.thresholds)
+    target = laplace(table, model.kernel, model.thresholds)
     beta, tau, theta = target.split(params)
     d, kernel = target.rows, cast(Laplace, target.kernel)
     hi, lo, _ = model.thresholds.around(tau, d.category, d.part)

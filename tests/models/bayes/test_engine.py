@@ -16,9 +16,9 @@ from judgestats.models.designs import design  # noqa: E402
 from judgestats.models.engines.bayes_pymc import Sampled, _effects, build  # noqa: E402
 from judgestats.models.engines.wrapping import wrapped  # noqa: E402
 from judgestats.models.fitting import as_fit  # noqa: E402
-from judgestats.models.likelihood.objectives import thresholds  # noqa: E402
 from judgestats.models.ml import Model, parameter_names  # noqa: E402
 from judgestats.models.postestimation import crossvalidation, sampled  # noqa: E402
+from judgestats.models.thresholds import thresholds  # noqa: E402
 from models.toys import calls, tallied  # noqa: E402
 
 FAST = {"draws": 300, "tune": 400, "chains": 2, "progress": False}

@@ -16,9 +16,9 @@ from judgestats.models.engines.bayes_pymc import _effects, prior_draws
 from judgestats.models.engines.wrapping import wrapped
 from judgestats.models.fitting import as_fit
 from judgestats.models.hierarchical import Posterior
-from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, parameter_names
 from judgestats.models.postestimation.sampled import _where_priors_are
+from judgestats.models.thresholds import thresholds
 from models.toys import calls, tallied
 
 

@@ -20,7 +20,8 @@ from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.bayes.priors import DF, Priors, single, sizes
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.designs import Design
-from judgestats.models.likelihood.objectives import Thresholds
+from judgestats.models.families import FAMILIES
+from judgestats.models.thresholds import Thresholds
 from judgestats.results import NO_DATA
 from judgestats.threads import warnings_ignored
 
@@ -166,7 +167,7 @@ def from_priors(
         sd = priors.sds[t] * np.abs(rng.standard_normal((1, n, len(term.names))))
         found[f"L{t}"] = sd[..., None] * _correlated(len(term.names), priors.shapes[t], n, rng)
         found[f"u{t}"] = rng.standard_normal((1, n, len(term.levels), len(term.names)))
-    if family == "gaussian":
+    if FAMILIES[family].linear:
         found["sigma"] = priors.residual * np.abs(rng.standard_t(DF, (1, n)))
     return found
 

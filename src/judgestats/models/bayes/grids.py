@@ -114,7 +114,7 @@ def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: 
     """
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 100:
         raise DesignError(f"draws={draws!r}: give a whole number, 100 or more. 1000 is the default.")
-    target = _linear(model, priors or {}) if model.family == "gaussian" else _generalised(model, priors or {})
+    target = _linear(model, priors or {}) if model.distribution.linear else _generalised(model, priors or {})
     return drawn(target, draws, seed, f"The posterior of {model.design.formula.source!r}")
 
 

@@ -28,6 +28,7 @@ from judgestats.models.bias_models.reports import (
     spread_rows,
 )
 from judgestats.models.coding.frames import columns, labels
+from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.results import NO_DATA, estimates, flags
@@ -333,9 +334,9 @@ def _effects(model: Fit, name: str, conf_level: float) -> list[Row]:
     """Rows of an own effect; NaN where it is a combination of the others."""
     if any(n.startswith("own") for n in model.design.aliased):
         return [{"term": OWN, "estimate": math.nan, "n": model.n, "flag": CONFOUNDED}]
-    scale = "score" if model.family == "gaussian" else "log-odds"
+    scale = LINKS[model.link].unit
     row = effect_row(model, linear(model, {name: 1.0}), OWN, conf_level, scale)
-    if model.family == "gaussian":
+    if model.distribution.linear:
         return [row]
     return [row, ratio_row(row), points_row(model, *_states(model, name), OWN, conf_level)]
 

@@ -15,10 +15,11 @@ from threadpoolctl import ThreadpoolController
 
 from judgestats.kernels.elimination import Structure, factorise, gather, invert, solve_many
 from judgestats.kernels.laplace import Laplace, Rows
-from judgestats.kernels.likelihoods import POISSON_LOG, losses
+from judgestats.kernels.likelihoods import NEGATIVE_BINOMIAL_LOG, POISSON_LOG, losses
 from judgestats.kernels.linear_mixed import cross
 from judgestats.models.likelihood.compression import Compressed
-from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective, Scales, Thresholds, layout_of
+from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective, Scales, layout_of
+from judgestats.models.thresholds import Thresholds
 from judgestats.threads import Shared
 
 # ---- Where the search for the maximum starts, and in which coordinates -----------------------------------------------
@@ -102,11 +103,12 @@ def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Float
     d, cuts = objective.rows, objective.thresholds
     p, t = d.X.shape[1], len(cuts.names)
     weight = d.m * d.times
-    middle = weight @ d.X / weight.sum() if t else np.zeros(p)
+    moved = t > 0 and cuts.location
+    middle = weight @ d.X / weight.sum() if moved else np.zeros(p)
     T = orthogonal(d.X - middle, weight)
     turn = np.eye(p + t + len(objective.scales.column))
     turn[:p, :p] = T
-    if t:  # what moves all thresholds alike
+    if moved:  # what moves all thresholds alike
         inner = cuts.map.reshape(-1, t)
         alike = np.linalg.lstsq(inner, np.ones(len(inner)), rcond=None)[0]
         turn[p : p + t, :p] = np.outer(alike, middle @ T)
@@ -175,7 +177,7 @@ def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
     tau = thresholds.start(rows.category, rows.part, rows.m * rows.times)
     hi, lo, _ = thresholds.around(tau, rows.category, rows.part)
     beta = np.zeros(rows.X.shape[1])
-    if rows.kind == POISSON_LOG:
+    if rows.kind in (POISSON_LOG, NEGATIVE_BINOMIAL_LOG):
         level = np.log(rows.times @ rows.y + 0.1) - logsumexp(rows.offset, b=rows.times * rows.m)
         beta = np.linalg.lstsq(rows.X, np.full(len(rows.y), level), rcond=None)[0]
     total = np.inf

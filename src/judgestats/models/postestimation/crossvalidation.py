@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import gammaln, log_expit, log_ndtr, logsumexp
+from scipy.special import logsumexp
 
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.bayes.draws import MOST_PARETO, Draws, pointwise
+from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
 from judgestats.models.postestimation.sampled import drawn
@@ -47,39 +48,7 @@ class Calls:
 
 
 def loo(fit: Fitted, unit: str = CALL) -> pd.DataFrame:
-    """Expected log predictive density of calls, or of levels of a factor, that were left out (PSIS-LOO).
-
-    Parameters
-    ----------
-    fit : Fit
-        By ``engine="pymc"``.
-    unit : str
-        ``call``: each call by itself, a trial of ``cbind`` too; equal calls are computed once and counted. Or a
-        grouping factor, such as ``item``: each level with all its calls.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row: ``unit``, ``elpd_loo`` (summed over units), ``std_error`` (over units), ``p_loo`` (effective
-        parameters), ``n`` (units), ``pareto_k`` (the worst), ``n_bad`` (units above 0.7), ``method``, ``flag``.
-
-    Raises
-    ------
-    DesignError
-        If the unit is neither ``call`` nor a factor of the model.
-    FitError
-        If the fit has no draws.
-
-    Notes
-    -----
-    The two units answer different questions, and their numbers are not comparable: another call on items that were
-    seen, or items that were not. Fits are compared on the same unit and the same calls. When a level is left out, its
-    random effects are integrated over their distribution, by quadrature where they have one or two columns and the
-    fit is not in need of more; otherwise importance sampling has to carry them, and ``pareto_k`` says whether it does.
-
-    Source: Vehtari, Gelman and Gabry 2017; Vehtari et al. 2024 (Pareto smoothing); Merkle, Furr and Rabe-Hesketh 2019
-    (which likelihood for which unit).
-    """
+    """See :meth:`judgestats.Fit.loo`."""
     draws = drawn(fit)
     if draws is None:
         raise FitError(f"engine={fit.engine!r} has no posterior draws. Use glance() for its AIC, or engine='pymc'.")
@@ -108,7 +77,7 @@ def _calls(fit: Fitted) -> Calls:
     d = fit.design
     rows = np.arange(len(d.y), dtype=np.int64)
     y, count = d.y, d.count
-    if fit.family == "binomial":
+    if fit.distribution.has_trials:
         rows, y = np.tile(rows, 2), np.repeat([1.0, 0.0], len(rows))
         count = np.concatenate([d.count * d.y, d.count * (d.trials - d.y)])
         rows, y, count = rows[count > 0], y[count > 0], count[count > 0]
@@ -134,24 +103,8 @@ def loglik(fit: Fitted, values: Floats, eta: Floats, calls: Calls) -> Floats:
     -------
     (S, N) float array
     """
-    y = calls.y
-    if fit.family == "gaussian":
-        sd = values[:, -1:]
-        return np.asarray(-0.5 * ((y - eta) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi), np.float64)
-    if fit.family == "poisson":
-        return np.asarray(y * eta - np.exp(eta) - gammaln(y + 1), np.float64)
-    below = log_expit if fit.link == "logit" else log_ndtr
-    if fit.family == "binomial":
-        return np.asarray(below(np.where(y > 0, 1.0, -1.0) * eta), np.float64)
-    cuts = np.einsum("ijt,st->sij", fit.thresholds.map, values[:, fit.n_fixed : fit.n_location])
-    edge = np.full((*cuts.shape[:2], 1), np.inf)
-    cuts = np.concatenate([-edge, cuts, edge], axis=2)
-    part, place = fit.part[calls.rows], y.astype(np.int64)
-    hi, lo = cuts[:, part, place + 1] - eta, cuts[:, part, place] - eta
-    upper = hi + lo > 0
-    a, b = np.where(upper, -lo, hi), np.where(upper, -hi, lo)
-    with np.errstate(divide="ignore"):
-        return np.asarray(below(a) + np.log1p(-np.exp(below(b) - below(a))), np.float64)
+    shape = fit.shape(values, calls.rows)
+    return fit.distribution.loglik(LINKS[fit.link], calls.y, eta, shape)
 
 
 def _eta(fit: Fitted, draws: Draws, rows: Ints, without: str = "") -> Floats:

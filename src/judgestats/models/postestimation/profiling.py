@@ -367,7 +367,7 @@ def surface(fit: Fitted) -> Surface:
     scales = Scales.of(tuple(len(t.names) for t in fit.design.terms))
     scalar = np.array([scales.sizes[t] == 1 for t in scales.term], bool)
     standing[fit.n_location : fit.n_location + fit.n_theta] = scalar
-    if fit.family != "gaussian":
+    if not fit.distribution.linear:
         assert fit.objective is not None
         value = fit.objective(fit.params)[0]
         return Surface(fit.objective, fit.params, value, _guess(fit.covariance, 0.1), standing)

@@ -56,7 +56,7 @@ def values(fit: Fitted, draws: Draws) -> Floats:
             cor = [C[..., i, j] / (sd[..., i] * sd[..., j]) for i in range(k) for j in range(i)]
         result += [c[..., None] for c in cor]
         first += k * (k + 1) // 2
-    if fit.family == "gaussian":
+    if fit.distribution.linear:
         result.append(own[..., -1:])
     return np.concatenate(result, axis=-1)
 
