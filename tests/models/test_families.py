@@ -104,7 +104,9 @@ FORMULAS = {
 @pytest.mark.parametrize("model", FORMULAS)
 def test_negative_binomial_is_that_of_glmmtmb(model: str) -> None:
     fit = js.fit(FORMULAS[model], counts(), family="negative_binomial", n_quadrature=1)
-    assert fit.loglik == pytest.approx(value("negative_binomial", model=model, engine="glmmTMB", quantity="loglik"), abs=1e-4)
+    assert fit.loglik == pytest.approx(
+        value("negative_binomial", model=model, engine="glmmTMB", quantity="loglik"), abs=1e-4
+    )
     own = fit.tidy().set_index("term")
     for row in results("negative_binomial", model=model, engine="glmmTMB").to_dict("records"):
         if row["quantity"] not in ("fixed", "log_size", "sd"):
@@ -143,13 +145,17 @@ def test_a_tally_of_counts_is_the_same_fit() -> None:
 
 def test_counts_that_are_poisson_have_the_poisson_fit() -> None:
     rng = np.random.default_rng(3)
-    table = pd.DataFrame({"y": rng.binomial(6, 0.5, 300), "g": rng.integers(0, 2, 300).astype(str)})  # less than Poisson
+    table = pd.DataFrame(
+        {"y": rng.binomial(6, 0.5, 300), "g": rng.integers(0, 2, 300).astype(str)}
+    )  # less than Poisson
     fit, poisson = (js.fit("y ~ g", table, family=f) for f in ("negative_binomial", "poisson"))
     np.testing.assert_allclose(fit.beta, poisson.beta, rtol=1e-5)
     assert fit.loglik == pytest.approx(poisson.loglik, abs=1e-3)
 
 
-@pytest.mark.parametrize(("y", "size"), [(0, 2.0), (3, 1e-3), (50, 0.4), (50, 300.0), (4000, 2.5), (4000, 1e9), (21, 1e12)])
+@pytest.mark.parametrize(
+    ("y", "size"), [(0, 2.0), (3, 1e-3), (50, 0.4), (50, 300.0), (4000, 2.5), (4000, 1e9), (21, 1e12)]
+)
 def test_large_counts_and_sizes_keep_their_digits(y: int, size: float) -> None:
     mean = max(y, 1) * 1.1
     got = lk.loss(lk.FAMILIES[lk.NEGATIVE_BINOMIAL_LOG], float(y), 1.0, np.log(mean), np.log(size), -np.inf)[0]

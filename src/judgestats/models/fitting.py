@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judgestats.errors import DesignError, FitError, choose
+from judgestats.models.bayes.draws import Sampling, sampling_options
 from judgestats.models.coding.frames import independent, labels
 from judgestats.models.coding.responses import refuse_share
 from judgestats.models.designs import Design, design
@@ -23,10 +24,6 @@ from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.diagnosis import separated, sparse
 from judgestats.models.thresholds import THRESHOLDS, Partition, by_kind
 
-#: Options of engines that sample.
-SAMPLING: dict[str, Any] = {
-    "priors": None, "draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept": 0.9, "progress": True
-}  # fmt: skip
 #: More nodes than this gain nothing.
 MOST_NODES = 100
 
@@ -48,12 +45,7 @@ def fit(
     cluster: str | None = None,
     df: str | None = None,
     priors: Mapping[str, Any] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
-    target_accept: float = 0.9,
-    progress: bool = True,
+    sampling: Sampling | None = None,
 ) -> Fit:
     """Fit a model to verdicts, scores or counts.
 
@@ -107,12 +99,9 @@ def fit(
     priors : mapping, optional
         For ``pymc``: parameter, or term -> scale of its prior, as in ``{"strategy": 1.0, "sd(item)": 0.5}``; those not
         named are weakly informative, see :func:`judgestats.models.bayes.priors.priors`. ``summary()`` states them.
-    draws, tune, chains, seed : int
-        For ``pymc``: kept draws and warm-up draws of each chain, chains, seed.
-    target_accept : float
-        For ``pymc``: higher is slower and diverges less.
-    progress : bool
-        For ``pymc``: whether to show progress.
+    sampling : mapping, optional
+        For ``pymc``, any of: ``draws`` and ``tune`` (kept and warm-up draws of each chain, 1000 each), ``chains`` (4),
+        ``seed`` (0), ``target_accept`` (0.9; higher is slower and diverges less), ``progress`` (whether to show it).
 
     Returns
     -------
@@ -157,17 +146,17 @@ def fit(
         "cluster": cluster,
         "df": df,
     }
-    sampling: dict[str, Any] = {
-        "priors": priors, "draws": draws, "tune": tune, "chains": chains, "seed": seed,
-        "target_accept": target_accept, "progress": progress,
-    }  # fmt: skip
-    call = partial(fit, formula, data, **asked, **sampling)
+    posterior: dict[str, Any] = {"priors": priors, "sampling": sampling}
+    call = partial(fit, formula, data, **asked, **posterior)
     run = _engine(engine)
     name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
     links = FAMILIES[choose(family, FAMILIES, "family")].links
     link = choose(link, links, f"family={family!r}: link") if link is not None else links[0]  # type: ignore[assignment]
     _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, cluster)
-    _refuse_sampling(run, name, sampling)
+    if run.samples:
+        sampling_options(sampling)
+    elif extra := [key for key, value in posterior.items() if value is not None]:
+        raise FitError(f"engine={name!r} samples nothing: it takes no {extra[0]}=. Use engine='pymc'.")
     if run.samples and df is not None:
         raise FitError(f"engine={name!r} has no degrees of freedom: its intervals are of draws. Leave df= out.")
     kinds = _threshold_columns(run, name, family, thresholds, thresholds_by)
@@ -177,7 +166,7 @@ def fit(
     coded = design(formula, data, family=family, weights=weights, categories=categories, also=also, counts=counts)
     freedom.refuse(df, coded, family, name)
     model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
-    own = {"cluster": cluster} if run.clusters else sampling if run.samples else {}
+    own = {"cluster": cluster} if run.clusters else posterior if run.samples else {}
     fitted = run.fit(model, **own)
     options = {**asked, "link": link, "partition": partition, **fitted.options}
     return as_fit(_noted(replace(fitted, engine=name, options=options)), call)
@@ -239,21 +228,6 @@ def _refuse_options(
         raise FitError(f'engine={name!r} takes no weights=. Counts of identical rows are declared: counts="n".')
     if cluster is not None and not run.clusters:
         raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use engine='gee'.")
-
-
-def _refuse_sampling(run: Engine, name: str, sampling: dict[str, Any]) -> None:
-    """Refuse options of sampling where nothing is sampled, and those that are no numbers."""
-    if not run.samples:
-        extra = [key for key, value in sampling.items() if value != SAMPLING[key]]
-        if extra:
-            raise FitError(f"engine={name!r} samples nothing: it takes no {extra[0]}=. Use engine='pymc'.")
-        return
-    for key, least in (("draws", 4), ("tune", 1), ("chains", 1), ("seed", 0)):
-        value = sampling[key]
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise DesignError(f"{key}={value!r} is no such number. Allowed: {least}, {least + 1}, ...")
-    if not 0 < sampling["target_accept"] < 1:
-        raise DesignError(f"target_accept={sampling['target_accept']!r} lies outside (0, 1). Use 0.9, or 0.99.")
 
 
 def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: Any) -> dict[str, str]:

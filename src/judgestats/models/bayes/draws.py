@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -503,6 +503,55 @@ def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: 
 # ---- From a PyMC model to draws: nutpie where it is installed, PyMC's own sampler otherwise --------------------------
 
 
+class Sampling(TypedDict, total=False):
+    """Options of the sampler, the argument ``sampling=``: ``{"draws": 2000, "seed": 1}``.
+
+    Attributes
+    ----------
+    draws, tune, chains : int
+        Kept draws and warm-up draws of each chain (1000 each), and chains (4).
+    seed : int
+        0 by default.
+    target_accept : float
+        Higher is slower and diverges less; 0.9 by default.
+    progress : bool
+        Whether to show progress; True by default.
+    """
+
+    draws: int
+    tune: int
+    chains: int
+    seed: int
+    target_accept: float
+    progress: bool
+
+
+#: Option of the sampler -> its default.
+SAMPLING = {"draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept": 0.9, "progress": True}
+
+
+def sampling_options(asked: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
+    """All options of the sampler: `asked`, else `defaults`, else :data:`SAMPLING`.
+
+    Raises
+    ------
+    DesignError
+        If an option is unknown, or not a possible value.
+    """
+    if asked is not None and not isinstance(asked, Mapping):
+        raise DesignError(f"sampling={asked!r} is not a mapping. Give, for example, sampling={{'draws': 2000}}.")
+    for name in asked or {}:
+        choose(name, SAMPLING, "sampling: option")
+    result: dict[str, Any] = {**SAMPLING, **defaults, **(asked or {})}
+    for name, least in (("draws", 4), ("tune", 1), ("chains", 1), ("seed", 0)):
+        value = result[name]
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise DesignError(f"sampling: {name}={value!r} is not possible. Allowed: {least}, {least + 1}, ...")
+    if not 0 < result["target_accept"] < 1:
+        raise DesignError(f"sampling: target_accept={result['target_accept']!r} lies outside (0, 1). Use 0.9, or 0.99.")
+    return result
+
+
 def pymc() -> Any:
     """PyMC, loaded now.
 
@@ -638,7 +687,7 @@ def _told() -> Iterator[None]:
         yield
     except Exception as error:
         raise FitError(
-            f"the sampler failed ({type(error).__name__}: {error}). Try more tuning (tune=2000), tighter priors= "
-            "or a model with fewer terms; fit(engine='pymc') also takes target_accept=0.99, and check() of a fit by "
+            f"the sampler failed ({type(error).__name__}: {error}). Try tighter priors=, "
+            "sampling={'tune': 2000, 'target_accept': 0.99} or a model with fewer terms; check() of a fit by "
             "engine='ml' says what the data carry."
         ) from error

@@ -28,7 +28,7 @@ class Engine:
     links : tuple of str
     reml, quadrature, weights, clusters, shapes, samples : bool
         Whether it takes ``reml=``, ``n_quadrature=``, ``weights=``, ``cluster=``, thresholds that are not free,
-        and :data:`judgestats.models.fitting.SAMPLING`.
+        and ``priors=`` and ``sampling=``.
     """
 
     fit: Callable[..., Fitted]

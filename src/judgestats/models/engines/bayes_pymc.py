@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.models.bayes.draws import NOT_MIXED, Draws, from_priors, pymc, sample
+from judgestats.models.bayes.draws import NOT_MIXED, Draws, Sampling, from_priors, pymc, sample, sampling_options
 from judgestats.models.bayes.priors import Priors, priors, single, sizes
 from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import wrapped
@@ -31,12 +31,7 @@ def fit_pymc(
     model: Model,
     *,
     priors: Mapping[str, Any] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
-    target_accept: float = 0.9,
-    progress: bool = True,
+    sampling: Sampling | None = None,
 ) -> Fitted:
     """Sample the posterior of a model.
 
@@ -46,11 +41,8 @@ def fit_pymc(
         Of any family and with any random terms.
     priors : mapping, optional
         See :func:`judgestats.models.bayes.priors.priors`.
-    draws, tune, chains : int
-        Kept draws and warm-up draws of each chain.
-    seed : int
-    target_accept : float
-    progress : bool
+    sampling : mapping, optional
+        See :class:`judgestats.models.bayes.draws.Sampling`.
 
     Returns
     -------
@@ -69,10 +61,7 @@ def fit_pymc(
     """
     own = _priors(model, priors)
     target = build(model.design, model.family, model.link, model.thresholds, own, model.parts)
-    raw = sample(
-        target, _labels(model), draws=draws, tune=tune, chains=chains, seed=seed, target_accept=target_accept,
-        progress=progress,
-    )  # fmt: skip
+    raw = sample(target, _labels(model), **sampling_options(sampling))
     found = _read(model, own, raw)
     values = found.flat("parameters")
     notes = replace(found, values={"parameters": found.values["parameters"]}).notes()  # of many levels some look odd

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, confidence
-from judgestats.models.bayes.draws import Draws, Top, pymc, spread_beside, spreads
+from judgestats.errors import DesignError, choose, confidence
+from judgestats.models.bayes.draws import Draws, Sampling, Top, pymc, sampling_options, spread_beside, spreads
 from judgestats.models.bayes.grids import integrated
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.designs import design
@@ -120,8 +120,7 @@ def agreement(
     facets: str | Sequence[str] = (),
     average_over: By = (),
     priors: Mapping[str, Any] | None = None,
-    draws: int = 4000,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
 ) -> Posterior:
     """Variance components of scores and intraclass correlations, with posterior intervals.
@@ -143,8 +142,8 @@ def agreement(
         ``level`` (scale of a normal about the mean score), ``subject``, ``judge``, ``residual`` and the facets (scale
         of a half-normal of the sd, or ``(scale, df)`` of a half-t). By default the sd of the scores; 10 of them for the
         level.
-    draws : int
-    seed : int
+    sampling : mapping, optional
+        ``draws`` (4000 in all) and ``seed`` (0) of the importance sampler.
     conf_level : float
 
     Returns
@@ -190,6 +189,10 @@ def agreement(
     nothing = _nothing(data)
     if nothing:
         return _empty(data, chosen, nothing)
+    options = sampling_options(sampling, draws=4000)
+    for name in sampling or {}:
+        choose(name, ("draws", "seed"), "sampling: option")
+    draws, seed = options["draws"], options["seed"]
     found = posterior(data, chosen, draws=draws, seed=seed)
     k, sizes = data.sizes["judge"], data.sizes
     doubt = flags(*doubts, FEW_RATERS if k < 10 else "")

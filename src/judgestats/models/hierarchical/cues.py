@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Top, beside, likely, pymc, sample
+from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample, sampling_options
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical.posteriors import (
     FEW_JUDGES,
@@ -459,12 +459,8 @@ def susceptibility(
     against: str | None = None,
     reference: str | None = None,
     priors: Mapping[str, float] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
-    progress: bool = True,
 ) -> Posterior:
     """Movement of verdicts under a cue, judge by judge, and what a judging scheme changes in it.
 
@@ -483,8 +479,9 @@ def susceptibility(
         Outcome that the others are set against. By default the one whose smallest share is the largest.
     priors : mapping, optional
         Scales by name: ``mean``, ``probe``, ``sd_blind``, ``sd_probe``; see ``.priors`` of the result.
-    draws, tune, chains, seed, progress
-        Of the sampler.
+    sampling : mapping, optional
+        Any of ``draws``, ``tune``, ``chains``, ``seed``, ``target_accept``, ``progress``, as for
+        :func:`judgestats.fit`.
     conf_level : float
         Coverage of the intervals.
 
@@ -534,11 +531,10 @@ def susceptibility(
     wanted = scales(PRIORS, priors)
     compared = data.compared(against)
     names = _labels(data)
-    found = sample(
-        model(data, wanted), names, draws=draws, tune=tune, chains=chains, seed=seed, progress=progress
-    )  # fmt: skip
+    options = sampling_options(sampling)
+    found = sample(model(data, wanted), names, **options)
     found = replace(found, tops=tuple(Top(k, v, _law(k, wanted[k])) for k, v in found.values.items() if k in wanted))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(options["seed"])
     shares = _with_another(found, data, rng)
     rows = [
         r

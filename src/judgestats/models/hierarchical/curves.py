@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Top, beside, likely, pymc, sample_each
+from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.bias_models.calls import answers, ordered_labels
 from judgestats.models.coding.frames import columns
@@ -570,12 +570,8 @@ def psychometric(
     level: float = 0.75,
     wider: bool = True,
     priors: Mapping[str, float] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
-    progress: bool = True,
 ) -> Posterior:
     """Target sensitivity over the difference of quality, judge by judge; whether criterion or resolution moved.
 
@@ -601,8 +597,9 @@ def psychometric(
         decides is then told from the ratio of posterior and prior sd alone.
     priors : mapping, optional
         Scales by name; see ``.priors`` of the result.
-    draws, tune, chains, seed, progress
-        Of the sampler.
+    sampling : mapping, optional
+        Any of ``draws``, ``tune``, ``chains``, ``seed``, ``target_accept``, ``progress``, as for
+        :func:`judgestats.fit`.
     conf_level : float
         Coverage of the intervals.
 
@@ -652,15 +649,15 @@ def psychometric(
         raise DesignError("links= is empty. Give 'logit', 'probit' or both.")
     stated = scales(PRIORS, priors)
     base = ladder(data, by, quality, baseline)
-    settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "seed": seed, "progress": progress}
+    options = sampling_options(sampling, target_accept=ACCEPT)
+    seed = options["seed"]
     widths = (("stated", stated), ("wider", {k: WIDER * v for k, v in stated.items()}))[: 1 + wider]
     models = {(link, name): (replace(base, link=link), scale) for link in asked for name, scale in widths}
     found = sample_each(
         model(base, stated),
         _labels(base) | _standard(base, stated),
         [given(*own) for own in models.values()],
-        target_accept=ACCEPT,
-        **settings,
+        **options,
     )
     found = [_topped(base, drawn, stated) for drawn in found]
     fits = {

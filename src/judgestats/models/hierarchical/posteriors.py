@@ -77,10 +77,10 @@ OUTSIDE = "observed counts outside the posterior predictive"
 
 #: Flag, or a part of it -> what to do.
 CURES = {
-    NOT_MIXED: "Sample longer: draws=2000, tune=2000; or give tighter priors=.",
-    FEW_EFFECTIVE: "Draw more (draws=), or give tighter priors=.",
-    DIVERGENT: "Sample longer (tune=2000), or give tighter priors= on the spreads.",
-    HEAVY: "Draw more (draws=), or give tighter priors=; severity also takes sampled=True.",
+    NOT_MIXED: "Sample longer, sampling={'draws': 2000, 'tune': 2000}; or give tighter priors=.",
+    FEW_EFFECTIVE: "Draw more (sampling={'draws': 4000}), or give tighter priors=.",
+    DIVERGENT: "Sample longer (sampling={'tune': 2000}), or give tighter priors= on the spreads.",
+    HEAVY: "Draw more (sampling={'draws': 20000}), or give tighter priors=; severity also takes sampled=True.",
     PRIOR_DRIVEN: "Fit again with other scales in priors=, and report both; more data are the only real cure.",
     CONFLICT: "See the units of the data, and predictive('prior'); widen that prior by priors=, and report both.",
     ZERO_SD: "Were the runs really equal, or is the temperature 0? Leave 'sd' out if it is not known.",
@@ -470,7 +470,7 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
         priors["parameter"]
     )
     tighter = f"tighter priors on the spreads (priors= takes {spreads})"
-    longer = f"Sample longer (draws=2000, tune=2000), or give {tighter}."
+    longer = f"Sample longer (sampling={{'draws': 2000, 'tune': 2000}}), or give {tighter}."
     return [
         finding("largest R-hat", worst, doubt(worst, np.inf), longer),
         finding("smallest ESS", ess, doubt(1.0, ess), longer),
@@ -478,7 +478,7 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
             "divergences",
             float(draws.divergences),
             DIVERGENT if draws.divergences else "",
-            f"Give {tighter}, or tune longer (tune=2000).",
+            f"Give {tighter}, or tune longer (sampling={{'tune': 2000}}).",
         ),
     ]
 

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
-from judgestats.models.bayes.draws import MOST_PARETO, Draws, beside, sample
+from judgestats.models.bayes.draws import MOST_PARETO, Draws, Sampling, beside, sample, sampling_options
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.hierarchical.crossed import (
     EFFECTS,
@@ -378,12 +378,8 @@ def severity(
     final: str | None = "final",
     average_over: By = (),
     priors: Mapping[str, Any] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
-    progress: bool = True,
     sampled: bool | None = None,
 ) -> Posterior:
     """Judge severity, system quality, taste and self-preference, and how self-preference fades when names are hidden.
@@ -415,8 +411,9 @@ def severity(
         Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     priors : mapping, optional
         Name in ``.priors`` -> scale of a (half-)normal, or (scale, df) of a half-t.
-    draws, tune, chains, seed, progress
-        ``draws * chains`` are kept; the others are the sampler's.
+    sampling : mapping, optional
+        Any of ``draws``, ``tune``, ``chains``, ``seed``, ``target_accept``, ``progress``, as for
+        :func:`judgestats.fit`. ``draws * chains`` are kept.
     conf_level : float
     sampled : bool, optional
         True samples by NUTS (PyMC), False draws by importance; by default importance, and NUTS where its weights are
@@ -466,10 +463,12 @@ def severity(
     data, doubts = panel(ratings, identity, reference, condition, final)
     pair = _compared(data, base, against)
     chosen = _priors(data, priors or {})
-    sds = None if sampled else posterior(data, chosen, draws=draws * chains, seed=seed)
+    options = sampling_options(sampling)
+    seed, size = options["seed"], options["draws"] * options["chains"]
+    sds = None if sampled else posterior(data, chosen, draws=size, seed=seed)
     if sds is None or (sampled is None and sds.pareto_k > MOST_PARETO):
         labels = dict.fromkeys(data.sds, ())
-        sds = sample(model(data, chosen), labels, draws=draws, tune=tune, chains=chains, seed=seed, progress=progress)
+        sds = sample(model(data, chosen), labels, **options)
     found = effects(data, chosen, sds, seed)
     made = _derived(data, found, weighed(data, chosen, sds, found))
     rows = Rows(data, made, conf_level, doubts)
