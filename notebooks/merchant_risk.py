@@ -262,8 +262,8 @@ means = pd.concat(
 # %% tags=["remove-input"]
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 for (name, found), style in zip(readings.items(), ("-", "--"), strict=True):
-    values = found.draws.flat("own_excess")
-    at = {c: found.draws.labels["own_excess"][0].index(c) for c in (BASE, AGAINST)}
+    values = found.posterior.flat("own_excess")
+    at = {c: found.posterior.labels["own_excess"][0].index(c) for c in (BASE, AGAINST)}
     mean = (np.abs(values[:, at[BASE]]) - np.abs(values[:, at[AGAINST]])).mean(axis=1)
     ax.hist(mean, bins=np.linspace(-0.3, 0.3, 61), density=True, histtype="step", ls=style, label=name)
 ax.axvline(0, color="0.7", lw=1)

@@ -324,6 +324,38 @@ class Fit(Fitted):
         """
         return crossvalidation.loo(self, unit)
 
+    def to_arviz(self, unit: str = "call") -> Any:
+        """Give the draws to ArviZ, for its plots, diagnostics and comparisons.
+
+        Parameters
+        ----------
+        unit : str
+            Of the log likelihood, as for :meth:`loo`: ``call``, or a grouping factor, whose levels are then left out
+            whole with their random effects integrated.
+
+        Returns
+        -------
+        arviz.InferenceData or xarray.DataTree
+            What ArviZ 0.x or 1.x works with. ``posterior`` has the rows of :meth:`tidy` and the random effects,
+            ``sample_stats`` what the sampler says, ``log_likelihood`` one variable named after the unit,
+            ``observed_data`` the answers. ``az.compare`` refuses fits whose units differ in number.
+
+        Raises
+        ------
+        FitError
+            If the fit has no draws, or ArviZ is not installed.
+        DesignError
+            If the unit is unknown, or there are too many calls for one log likelihood each.
+
+        Examples
+        --------
+        >>> import arviz as az  # doctest: +SKIP
+        >>> fit = js.fit("correct ~ strategy + (1|item)", calls, engine="pymc")  # doctest: +SKIP
+        >>> az.plot_trace(fit.to_arviz(), var_names=["strategy[S8]"])  # doctest: +SKIP
+        >>> az.compare({"all": fit.to_arviz("item"), "null": null.to_arviz("item")})  # doctest: +SKIP
+        """
+        return crossvalidation.to_arviz(self, unit)
+
     def summary(self) -> str:
         """A fit as text: head, likelihood, random effects, fixed effects, thresholds, doubts.
 

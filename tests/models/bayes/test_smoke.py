@@ -23,7 +23,7 @@ def looked_at(found, terms):
     assert np.isfinite(own["estimate"]).all()
     chains = ["largest R-hat", "smallest ESS", "divergences"]
     weights = ["Pareto k of the importance weights", "importance ESS"]
-    by_importance = "importance" in found.draws.method
+    by_importance = "importance" in found.posterior.method
     checks = found.check().set_index("what")
     assert np.isfinite(checks.loc[weights if by_importance else chains, "value"]).all()
     assert not set(checks.index) & set(chains if by_importance else weights)

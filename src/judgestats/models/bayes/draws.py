@@ -262,6 +262,8 @@ class Draws:
         Parameters that have a prior of their own, none of which depends on another.
     log_likelihood : (chains, draws) float array, optional
         Of each draw, without constants.
+    stats : dict of (chains, draws) arrays
+        What the sampler says of each draw: ``diverging``, ``energy`` and others.
     """
 
     values: dict[str, Floats] = field(repr=False)
@@ -272,6 +274,7 @@ class Draws:
     importance_ess: float = float("nan")
     tops: tuple[Top, ...] = field(default=(), repr=False)
     log_likelihood: Floats | None = field(default=None, repr=False)
+    stats: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _powers(self) -> tuple[tuple[Floats, Floats], ...]:
@@ -346,9 +349,8 @@ class Draws:
         return pd.DataFrame(rows)
 
     def _rows(self, name: str, conf_level: float) -> list[dict[str, Any]]:
-        own, labels = self.values[name], self.labels.get(name, ())
+        own = self.values[name]
         flat = own.reshape(*own.shape[:2], -1)
-        names = [f"{name}[{', '.join(which)}]" if which else name for which in product(*labels)]
         tail = (1 - conf_level) / 2
         low, high = np.quantile(flat, [tail, 1 - tail], axis=(0, 1))
         rhat, bulk, end = diagnostics(flat)
@@ -358,8 +360,22 @@ class Draws:
                 "conf_low": low[k], "conf_high": high[k], "rhat": rhat[k], "ess_bulk": bulk[k], "ess_tail": end[k],
                 "flag": doubt(rhat[k], min(bulk[k], end[k])),
             }
-            for k, term in enumerate(names)
+            for k, term in enumerate(self._names(name))
         ]  # fmt: skip
+
+    def table(self) -> pd.DataFrame:
+        """``chain``, ``draw`` (from 0) and a column for each element, named as in :meth:`summary`."""
+        columns = {
+            name: np.moveaxis(own.reshape(*own.shape[:2], -1), 2, 0).reshape(-1, own.shape[0] * own.shape[1]).T
+            for name, own in self.values.items()
+        }
+        names = [n for name in columns for n in self._names(name)]
+        chains, size = next(iter(self.values.values())).shape[:2]
+        place = {"chain": np.repeat(np.arange(chains), size), "draw": np.tile(np.arange(size), chains)}
+        return pd.DataFrame(place).join(pd.DataFrame(np.concatenate(list(columns.values()), axis=1), columns=names))
+
+    def _names(self, name: str) -> list[str]:
+        return [f"{name}[{', '.join(which)}]" if which else name for which in product(*self.labels.get(name, ()))]
 
     def notes(self) -> tuple[str, ...]:
         """Flags of the posterior as a whole."""
@@ -470,6 +486,30 @@ def _arviz() -> Any:
     return array_stats
 
 
+def inference_data(
+    draws: Draws, values: Mapping[str, Floats], labels: Mapping[str, Mapping[str, Sequence[str]]],
+    log_likelihood: Mapping[str, Floats] | None = None, observed: Mapping[str, Floats] | None = None,
+) -> Any:  # fmt: skip
+    """ArviZ's InferenceData (0.x) or DataTree (1.x); of each variable the labels along its named dimensions."""
+    if not draws.stats:
+        raise FitError(
+            f"There are no chains to give to ArviZ: {draws.method}. Its diagnostics would say nothing. Use draws()."
+        )
+    with warnings_ignored():
+        try:
+            import arviz
+        except ImportError as error:
+            raise missing("arviz") from error
+        given: dict[str, Any] = {"posterior": dict(values), "sample_stats": draws.stats}
+        given |= {"log_likelihood": dict(log_likelihood)} if log_likelihood else {}
+        given |= {"observed_data": dict(observed)} if observed else {}
+        coords = {dim: list(own) for dims in labels.values() for dim, own in dims.items()}
+        dims = {name: list(own) for name, own in labels.items()}
+        if hasattr(arviz, "InferenceData"):
+            return arviz.from_dict(**given, coords=coords, dims=dims)
+        return arviz.from_dict(given, coords=coords, dims=dims)
+
+
 def missing(what: str) -> FitError:
     """The error of an extra that is not installed.
 
@@ -495,9 +535,10 @@ def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: 
     posterior = trace["posterior"]
     likelihood = np.asarray(posterior[LOG_LIKELIHOOD].values, np.float64) if LOG_LIKELIHOOD in posterior else None
     values = {name: np.asarray(posterior[name].values, np.float64) for name in labels}
-    diverging = trace["sample_stats"]["diverging"].values
-    diverged = int(np.asarray(diverging).sum())
-    return Draws(values, dict(labels), diverged, method, log_likelihood=likelihood)
+    given = trace["sample_stats"]
+    stats = {str(name): np.asarray(given[name].values) for name in given.data_vars if given[name].ndim == 2}
+    diverged = int(stats["diverging"].sum())
+    return Draws(values, dict(labels), diverged, method, log_likelihood=likelihood, stats=stats)
 
 
 # ---- From a PyMC model to draws: nutpie where it is installed, PyMC's own sampler otherwise --------------------------

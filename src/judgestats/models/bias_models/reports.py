@@ -56,6 +56,49 @@ class VerdictModel:
     table: pd.DataFrame
     tests: pd.DataFrame
 
+    def tidy(self) -> pd.DataFrame:
+        """Estimates, a row each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A copy of :attr:`table`.
+        """
+        return self.table.copy()
+
+    def glance(self) -> pd.DataFrame:
+        """Each fit in one row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``fit`` (its name in :attr:`fits`) and the columns of :meth:`judgestats.Fit.glance`.
+        """
+        return self._each("glance")
+
+    def check(self) -> pd.DataFrame:
+        """What is doubtful in the fits, with advice.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``fit`` (its name in :attr:`fits`) and the columns of :meth:`judgestats.Fit.check`.
+        """
+        return self._each("check")
+
+    def _each(self, verb: str) -> pd.DataFrame:
+        tables = {name: getattr(fit, verb)() for name, fit in self.fits.items()}
+        return pd.concat([t.assign(fit=name)[["fit", *t.columns]] for name, t in tables.items()], ignore_index=True)
+
+    def summary(self) -> str:
+        """The question, estimates, comparisons and models as text.
+
+        Returns
+        -------
+        str
+        """
+        return repr(self)
+
     def __repr__(self) -> str:
         """The question, the table and the tests as text; what holds for every row is said once, below them."""
         shown = self.table.drop(columns=[c for c in ("method",) if c in self.table]).dropna(axis=1, how="all")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from judgestats.errors import DesignError, FitError, choose
-from judgestats.models.bayes.draws import MOST_PARETO, Draws, pointwise
+from judgestats.models.bayes.draws import MOST_PARETO, Draws, inference_data, pointwise
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
-from judgestats.models.postestimation.sampled import drawn
+from judgestats.models.postestimation.sampled import drawn, terms, values
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]
@@ -27,6 +28,8 @@ COLUMNS = ("unit", "elpd_loo", "std_error", "p_loo", "n", "pareto_k", "n_bad", "
 CALL = "call"
 #: Draws, nodes and columns of a factor's effects in quadrature; log likelihoods in memory at a time.
 MOST_DRAWS, NODES, MOST_COLUMNS, _BLOCK = 1000, 11, 2, 4_000_000
+#: Log likelihoods of single calls that are given to ArviZ at most: 0.8 GB.
+MOST_LOGLIK = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -49,16 +52,51 @@ class Calls:
 
 def loo(fit: Fitted, unit: str = CALL) -> pd.DataFrame:
     """See :meth:`judgestats.Fit.loo`."""
+    draws, calls = _asked(fit, unit)
+    each, k, count, full, method = _by_call(fit, draws, calls) if unit == CALL else _by_level(fit, draws, calls, unit)
+    return pd.DataFrame([_row(unit, each, k, count, full, method)], columns=list(COLUMNS))
+
+
+def _asked(fit: Fitted, unit: str) -> tuple[Draws, Calls]:
+    """The draws and the calls of a fit; an error where there are none, or no such unit."""
     draws = drawn(fit)
     if draws is None:
         raise FitError(f"engine={fit.engine!r} has no posterior draws. Use glance() for its AIC, or engine='pymc'.")
     if fit.options.get("weights") is not None:
-        raise DesignError("loo: calls with prior weights are no units to be left out. Fit without weights=.")
+        raise DesignError("Calls with prior weights are no units to be left out. Fit without weights=.")
     factors = tuple(dict.fromkeys(t.factor for t in fit.design.terms))
     choose(unit, (CALL, *factors), "unit")
-    calls = _calls(fit)
-    each, k, count, full, method = _by_call(fit, draws, calls) if unit == CALL else _by_level(fit, draws, calls, unit)
-    return pd.DataFrame([_row(unit, each, k, count, full, method)], columns=list(COLUMNS))
+    return draws, _calls(fit)
+
+
+def to_arviz(fit: Fitted, unit: str = CALL) -> Any:
+    """See :meth:`judgestats.Fit.to_arviz`."""
+    draws, calls = _asked(fit, unit)
+    names = [term for _, term in terms(fit)]
+    own = values(fit, draws)
+    variables = {name: own[..., k] for k, name in enumerate(names)}
+    labels: dict[str, dict[str, Sequence[str]]] = {}
+    for t, term in enumerate(fit.design.terms):
+        name = f"effects({' + '.join(term.names)}|{term.factor})"
+        variables[name] = draws.values[f"effects {t}"]
+        labels[name] = {f"{term.factor} level": term.levels, f"effect {t + 1}": term.names}
+    shape = own.shape[:2]
+    if unit == CALL:
+        size, whole = len(own[..., 0].ravel()) * calls.count.sum(), (calls.count % 1 == 0).all()
+        if size > MOST_LOGLIK or not whole:
+            why = "Counts are not whole numbers" if not whole else f"{size:,.0f} log likelihoods are too many"
+            raise DesignError(
+                f"{why}: unit='call' has one for each call and draw. Name a grouping factor, or use loo()."
+            )
+        each = loglik(fit, draws.flat("parameters"), _eta(fit, draws, calls.rows), calls)
+        times = calls.count.astype(np.int64)
+        each, observed = np.repeat(each, times, axis=1), {CALL: np.repeat(calls.y, times)}
+        labels[CALL] = {"calls": [str(k) for k in range(each.shape[1])]}
+    else:
+        each, _ = _of_levels(fit, draws, calls, unit)
+        observed = {}
+        labels[unit] = {f"{unit} level": next(t.levels for t in fit.design.terms if t.factor == unit)}
+    return inference_data(draws, variables, labels, {unit: each.reshape(*shape, -1)}, observed)
 
 
 def _row(unit: str, each: Floats, k: Floats, count: Floats, full: Floats, method: str) -> dict[str, object]:
@@ -142,22 +180,27 @@ def _by_call(fit: Fitted, draws: Draws, calls: Calls) -> tuple[Floats, Floats, F
 
 
 def _by_level(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floats, Floats, Floats, Floats, str]:
+    thin = _thinned(draws, MOST_DRAWS)
+    each, how = _of_levels(fit, thin, calls, unit)
+    elpd, k = pointwise(each.reshape(*thin.values["parameters"].shape[:2], -1))
+    return elpd, k, np.ones(each.shape[1]), _mean_density(each), f"PSIS-LOO by {unit}, {how}"
+
+
+def _of_levels(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floats, str]:
+    """(S, levels) log likelihood of all calls of each level, and whether its effects are integrated."""
     own = [t for t, term in enumerate(fit.design.terms) if term.factor == unit]
     codes = fit.design.terms[own[0]].codes[calls.rows]
     wide = sum(len(fit.design.terms[t].names) for t in own)
-    thin = _thinned(draws, MOST_DRAWS)
-    values, shape = thin.flat("parameters"), thin.values["parameters"].shape[:2]
+    values = draws.flat("parameters")
     levels = [np.flatnonzero(codes == level) for level in range(len(fit.design.terms[own[0]].levels))]
     each = np.empty((len(values), len(levels)))
     for level, places in enumerate(levels):
         part = Calls(calls.rows[places], calls.y[places], calls.count[places])
         if wide <= MOST_COLUMNS:
-            each[:, level] = _integrated(fit, thin, own, level, part, unit)
+            each[:, level] = _integrated(fit, draws, own, level, part, unit)
         else:
-            each[:, level] = loglik(fit, values, _eta(fit, thin, part.rows), part) @ part.count
-    elpd, k = pointwise(each.reshape(*shape, -1))
-    how = "its effects integrated" if wide <= MOST_COLUMNS else "its effects not integrated"
-    return elpd, k, np.ones(len(levels)), _mean_density(each), f"PSIS-LOO by {unit}, {how}"
+            each[:, level] = loglik(fit, values, _eta(fit, draws, part.rows), part) @ part.count
+    return each, "its effects integrated" if wide <= MOST_COLUMNS else "its effects not integrated"
 
 
 def _thinned(draws: Draws, most: int) -> Draws:
