@@ -11,8 +11,7 @@ from scipy.optimize import approx_fprime
 
 import judgestats as js
 from judgestats.kernels import likelihoods as lk
-from judgestats.models.likelihood.minimisation import even
-from judgestats.models.likelihood.objectives import Scales
+from judgestats.models.likelihood.minimisation import Scales, even
 
 
 def slopes(seed: int = 2, N: int = 600, spread: tuple[float, float] = (1.0, 0.5)) -> pd.DataFrame:

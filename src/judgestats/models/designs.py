@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, suggestion
@@ -168,7 +169,7 @@ class Design:
 
 def design(
     formula: str,
-    data: Any,
+    data: IntoFrame,
     *,
     family: str,
     weights: str | None = None,

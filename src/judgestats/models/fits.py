@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import DesignError, choose
 from judgestats.models.bayes.draws import Kind
@@ -51,7 +52,7 @@ class Fit(Fitted):
         notes = f"\nnotes: {'; '.join(self.notes)}" if self.notes else ""
         return f"Fit of {self.formula}: {', '.join(parts)}{notes}"
 
-    def update(self, formula: str | None = None, data: Any = None, **options: Any) -> Fit:
+    def update(self, formula: str | None = None, data: IntoFrame | None = None, **options: Any) -> Fit:
         """Fit again, with changes.
 
         Parameters
@@ -415,7 +416,7 @@ class Fit(Fitted):
 
     def predict(
         self,
-        data: Any = None,
+        data: IntoFrame | None = None,
         *,
         kind: Literal["response", "link"] = "response",
         random: Literal["conditional", "none", "average"] = "conditional",
@@ -472,7 +473,7 @@ class Fit(Fitted):
         """
         return prediction.predict(self, data, kind=kind, random=random, interval=interval, conf_level=conf_level)
 
-    def augment(self, data: Any = None) -> pd.DataFrame:
+    def augment(self, data: IntoFrame | None = None) -> pd.DataFrame:
         """Return the data with fitted values and residuals.
 
         Parameters

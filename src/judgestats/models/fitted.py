@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES, LINKS, At, Family
-from judgestats.models.likelihood.objectives import Scales
+from judgestats.models.likelihood.minimisation import Scales
 from judgestats.models.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.bayes.draws import Sampling, sampling_options
@@ -30,7 +31,7 @@ MOST_NODES = 100
 
 def fit(
     formula: str,
-    data: Any,
+    data: IntoFrame,
     *,
     family: Literal["binomial", "gaussian", "poisson", "negative_binomial", "cumulative"] = "binomial",
     link: Literal["logit", "probit", "identity", "log"] | None = None,
@@ -164,7 +165,8 @@ def fit(
     if weights is not None:
         refuse_share(parse(formula), weights, has_trials=FAMILIES[family].has_trials)
     coded = design(formula, data, family=family, weights=weights, categories=categories, also=also, counts=counts)
-    freedom.refuse(df, coded, family, name)
+    if df is not None:
+        freedom.refuse(df, coded, family, name)
     model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
     own = {"cluster": cluster} if run.clusters else posterior if run.samples else {}
     fitted = run.fit(model, **own)
@@ -239,7 +241,7 @@ def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thr
         )
     if asked and not run.shapes:
         raise FitError(f"engine={name!r} has free thresholds, the same in all rows. Use engine='ml'.")
-    return by_kind(thresholds_by, thresholds)
+    return by_kind(thresholds_by, thresholds) if asked else {}
 
 
 def _model(

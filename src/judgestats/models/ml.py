@@ -11,34 +11,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError
-from judgestats.kernels.elimination import Structure, solve_many
+from judgestats.kernels.elimination import Structure, cross, solve_many
 from judgestats.kernels.laplace import Laplace
 from judgestats.kernels.likelihoods import losses
-from judgestats.kernels.linear_mixed import Profile, cross
+from judgestats.kernels.linear_mixed import Profile
 from judgestats.kernels.quadrature import Trapezoid
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES, Family
 from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED, Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, Posterior, columns, compress
 from judgestats.models.likelihood.minimisation import (
+    GeneralisedObjective,
+    LinearObjective,
     Minimum,
     elsewhere,
     even,
     first_guess,
     fixed_start,
     hessian,
+    laplace,
+    linear,
     minimise,
     one_blas_thread,
     orthogonal,
-    turned,
-)
-from judgestats.models.likelihood.objectives import (
-    GeneralisedObjective,
-    LinearObjective,
-    laplace,
-    linear,
     quadrature,
     trapezoid,
+    turned,
 )
 from judgestats.models.thresholds import NONE, Thresholds
 

@@ -143,7 +143,7 @@ def gram(codes: Codes) -> Floats:
         result[f, -1] = result[-1, f] = n - (counts[f] ** 2).sum() / n
         for g, other in enumerate(codes[: f + 1]):
             pairs, both = np.unique(one.astype(np.int64) * len(counts[g]) + other, return_counts=True)
-            place, expected = divmod(pairs, len(counts[g])), 0.0
+            place = divmod(pairs, len(counts[g]))
             expected = counts[f][place[0]] * counts[g][place[1]] / n
             square = (counts[f] ** 2).sum() * (counts[g] ** 2).sum() / n**2
             result[f, g] = result[g, f] = ((both - expected) ** 2).sum() + square - (expected**2).sum()

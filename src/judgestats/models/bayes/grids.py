@@ -18,8 +18,14 @@ from scipy.special import gammaln, logsumexp
 from judgestats.errors import DesignError, FitError
 from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.bayes.scales import Prior, prior_of
-from judgestats.models.likelihood.minimisation import first_guess, fixed_start, minimise, turned
-from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective
+from judgestats.models.likelihood.minimisation import (
+    GeneralisedObjective,
+    LinearObjective,
+    first_guess,
+    fixed_start,
+    minimise,
+    turned,
+)
 from judgestats.models.ml import Model, gaussian, generalised
 
 Floats = NDArray[np.float64]

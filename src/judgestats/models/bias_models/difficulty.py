@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, confidence
@@ -39,7 +40,7 @@ _SPREADS = {"item": "sd(item)", "judge": "sd(judge)"}
 
 
 def item_difficulty(
-    data: Any,
+    data: IntoFrame,
     *,
     outcome: str = "correct",
     item: By = "item",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FitError, confidence, suggestion
@@ -54,7 +55,7 @@ _SPREADS = {
 
 
 def self_preference(
-    data: Any,
+    data: IntoFrame,
     *,
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
@@ -193,7 +194,7 @@ def _owner(
 
 
 def _chosen(
-    data: Any,
+    data: IntoFrame,
     present: Sequence[str],
     identity: Mapping[str, str] | None,
     family: Mapping[str, str] | None,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import stdtr
 
 from judgestats.errors import DesignError, FitError, confidence
@@ -46,7 +47,7 @@ _SPREADS = {"pair": "sd(content)", "judge:pair": "sd(content|judge)", "judge": "
 
 
 def position_bias(
-    preferences: Any,
+    preferences: IntoFrame,
     *,
     attribute: str | Sequence[str] | None = None,
     by: By = None,

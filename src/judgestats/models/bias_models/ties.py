@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import DesignError, FitError, choose, confidence, suggestion
 from judgestats.models.bias_models.calls import answers, ordered_labels
@@ -46,7 +47,7 @@ DEPENDS = "depends"
 
 
 def tie_model(
-    preferences: Any,
+    preferences: IntoFrame,
     *,
     by: str | None = "prompt",
     quality: str | None = None,

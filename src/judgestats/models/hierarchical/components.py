@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, confidence
@@ -114,7 +115,7 @@ class Scores:
 
 
 def agreement(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     subjects: str | Sequence[str] = ("system", "item"),
     facets: str | Sequence[str] = (),

@@ -10,6 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
@@ -451,7 +452,7 @@ _MEANING = {
 
 
 def susceptibility(
-    counts: Any,
+    counts: IntoFrame | Mapping[str, IntoFrame],
     *,
     blind: str = "blind",
     favoured: Favoured | None = None,

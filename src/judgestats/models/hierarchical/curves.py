@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
@@ -561,7 +562,7 @@ ACCEPT = 0.99
 
 
 def psychometric(
-    data: Any,
+    data: IntoFrame,
     *,
     by: str | None = None,
     quality: str | None = None,

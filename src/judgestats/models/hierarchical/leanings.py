@@ -9,6 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
@@ -225,7 +226,7 @@ _NEVER = -1e9
 
 
 def bias(
-    data: Any,
+    data: IntoFrame,
     *,
     by: By = (),
     judge: str = "judge",

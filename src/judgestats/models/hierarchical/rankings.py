@@ -10,6 +10,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, ndtr, ndtri
 
@@ -685,7 +686,7 @@ COUNTED = {"right calls": "k", "right under the baseline alone": "b", "under the
 
 
 def strategies(
-    data: Any,
+    data: IntoFrame,
     *,
     baseline: str,
     dependence: str = "unknown",

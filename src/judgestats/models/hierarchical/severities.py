@@ -9,6 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
@@ -368,10 +369,10 @@ SPELLED = (("attributed", "anonymized"), ("attributed", "anonymised"))
 
 
 def severity(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     identity: Mapping[str, str] | None = None,
-    reference: Any = None,
+    reference: IntoFrame | None = None,
     condition: str | None = None,
     base: str | None = None,
     against: str | None = None,

@@ -44,14 +44,14 @@ def rule(fit: Fitted) -> str:
     return SATTERTHWAITE if fit.design.terms else RESIDUAL
 
 
-def refuse(asked: str | None, design: Design, family: str, engine: str) -> None:
+def refuse(asked: str, design: Design, family: str, engine: str) -> None:
     """Refuse degrees of freedom that a fit will not have.
 
     Raises
     ------
     DesignError
     """
-    if asked is None or asked == NORMAL:
+    if asked == NORMAL:
         return
     factors = list(dict.fromkeys(t.factor for t in design.terms))
     linear = bool(factors) and (engine == "lpm" or (engine == "ml" and FAMILIES[family].linear))

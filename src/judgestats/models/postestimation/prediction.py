@@ -9,6 +9,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
@@ -322,7 +323,7 @@ BLOCK = 4096
 
 def predict(
     fit: Fitted,
-    data: Any = None,
+    data: IntoFrame | None = None,
     *,
     kind: Literal["response", "link"] = "response",
     random: Literal["conditional", "none", "average"] = "conditional",
@@ -344,7 +345,7 @@ def predict(
     return _assembled(fit, frame, np.asarray(cells), flag, interval, kind)
 
 
-def augment(fit: Fitted, data: Any = None) -> pd.DataFrame:
+def augment(fit: Fitted, data: IntoFrame | None = None) -> pd.DataFrame:
     """Return the data with fitted values and residuals: :meth:`judgestats.Fit.augment`."""
     frame = _own_frame(fit) if data is None else table_of(data)
     _refuse_names(frame, names := ("link", "fixed", *RESIDUALS, "flag"))

@@ -13,8 +13,7 @@ from scipy.optimize import brentq
 from judgestats.errors import FitError
 from judgestats.kernels.linear_mixed import Cells
 from judgestats.models.fitted import Fitted
-from judgestats.models.likelihood.minimisation import minimise
-from judgestats.models.likelihood.objectives import LinearObjective, Scales
+from judgestats.models.likelihood.minimisation import LinearObjective, Scales, minimise
 from judgestats.models.ml import Model, gaussian
 from judgestats.models.postestimation.components import Component
 
