@@ -197,7 +197,7 @@ def design(
     categories : sequence, optional
         Categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
     also : sequence of str
-        Further columns that rows are told apart by, read into ``frame``: of clusters, or of sets of thresholds.
+        Further columns that distinguish rows, read into ``frame``: of clusters, or of sets of thresholds.
     counts : str, False or None
         As for :func:`judgestats.fit`.
 
@@ -212,7 +212,7 @@ def design(
     FormulaError
         If the formula does not parse, or names an unknown column.
     SchemaError
-        If counts or weights are none, or a number is infinite.
+        If counts or weights are not valid, or a number is infinite.
     DesignError
         If the data cannot answer: no rows, one level of a factor, a response outside its family, as many random
         effects as rows in a Gaussian model.
@@ -348,5 +348,5 @@ def _refuse_saturated(terms: Sequence[Term], n: float) -> None:
         if effects >= n:
             raise DesignError(
                 f"({' + '.join(term.names)}|{term.factor}) has {effects:,} random effects for {n:,.0f} rows: they and "
-                "the residuals cannot be told apart. Leave it out, or take a factor with fewer levels."
+                "the residuals cannot be distinguished. Leave it out, or take a factor with fewer levels."
             )

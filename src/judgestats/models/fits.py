@@ -1,4 +1,4 @@
-"""The public result of :func:`judgestats.fit`: a fitted model with verbs. Each verb is a function of this room."""
+"""The result of :func:`judgestats.fit`: a fitted model with verbs, each a function of `postestimation`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Fit(Fitted):
         Raises
         ------
         DesignError
-            If an option is none of :func:`judgestats.fit`, or the fit was not made by it.
+            If an option is unknown to :func:`judgestats.fit`, or the fit was not made by it.
 
         Examples
         --------
@@ -358,7 +358,7 @@ class Fit(Fitted):
         return crossvalidation.to_arviz(self, unit)
 
     def summary(self) -> str:
-        """A fit as text: head, likelihood, random effects, fixed effects, thresholds, doubts.
+        """A fit as text: head, likelihood, random effects, fixed effects, thresholds, cautions.
 
         Returns
         -------

@@ -1,6 +1,6 @@
 """What every engine returns: a model, its parameters, their covariance, and how to go on from there.
 
-Functions of the room take a :class:`Fitted`; the public :class:`judgestats.models.fits.Fit` adds the verbs.
+Functions of this package take a :class:`Fitted`; the public :class:`judgestats.models.fits.Fit` adds the verbs.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Fitted:
     objective : callable or None
         Of the parameters but the residual sd: minus the log likelihood and its gradient.
     effects : callable
-        Of nothing: the :class:`RandomEffects`, found when asked for; None where there are none.
+        Without arguments: the :class:`RandomEffects`, computed when asked for; None where there are none.
     sensitivity : callable
         Of nothing: how the covariance of the fixed effects moves with the variances of a linear mixed model, its
         (T, p, p) derivatives by T parameters and the (T, T) covariance of those; None elsewhere.

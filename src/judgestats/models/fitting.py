@@ -1,4 +1,4 @@
-"""The door to all engines: :func:`fit`."""
+""":func:`fit`: a model by any engine."""
 
 from __future__ import annotations
 
@@ -115,14 +115,14 @@ def fit(
     DesignError
         If the data or the options do not fit the model.
     SchemaError
-        If counts or weights are none, or a column ``n`` could be taken for counts that are not declared.
+        If counts or weights are not valid, or a column ``n`` could be taken for counts that are not declared.
     FitError
         If the engine cannot fit this model.
 
     Notes
     -----
-    Rows with a missing value in a column that is used are set aside, and counted in ``glance()``. What is doubtful in
-    a fit is in its ``notes``, and as rows, with advice, in ``check()``.
+    Rows with a missing value in a column that is used are excluded, and counted in ``glance()``. Cautions are in
+    ``notes`` and, as rows with advice, in ``check()``.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def fit(
 
 
 def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
-    """Give a fitted model its verbs.
+    """Make a Fit of a fitted model.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
 
 
 def _noted(fitted: Fitted) -> Fitted:
-    """The same, with what the data say against it."""
+    """The same fit, flagged for separation and sparse levels."""
     runaway = () if "draws" in fitted.options else separated(fitted)  # priors hold what runs away
     few = any(sparse(fitted))
     notes = (*fitted.notes, *([SEPARATION] if runaway else []), *([FEW_CALLS] if few else []))
@@ -203,7 +203,7 @@ def _engine(engine: Any) -> Engine:
 def _refuse_options(
     run: Engine, name: str, family: str, link: str, reml: bool, n_quadrature: Any, weights: Any, cluster: Any
 ) -> None:
-    """Refuse what the engine does not know; nothing asked for is ignored."""
+    """Refuse options that the engine does not have; none is ignored."""
     own = FAMILIES[family]
     if name in ENGINES and name not in own.engines:
         known = " or ".join(repr(f.name) for f in FAMILIES.values() if name in f.engines)
@@ -220,8 +220,7 @@ def _refuse_options(
     number = isinstance(n_quadrature, int) and not isinstance(n_quadrature, bool)
     if n_quadrature != "auto" and not (number and 1 <= n_quadrature <= MOST_NODES):
         raise DesignError(
-            f'n_quadrature={n_quadrature!r} is no number of nodes. Allowed: "auto", or 1 (Laplace\'s approximation) to '
-            f"{MOST_NODES}."
+            f'n_quadrature={n_quadrature!r} is not a number of nodes. Allowed: "auto", or 1 (Laplace) to {MOST_NODES}.'
         )
     if n_quadrature not in (1, "auto") and (not run.quadrature or own.linear):
         why = "A Gaussian likelihood is exact" if own.linear else f"engine={name!r} has no quadrature"

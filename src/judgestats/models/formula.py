@@ -216,12 +216,8 @@ def _settle(model: Any, mask: pd.DataFrame, weights: NDArray[np.float64], enviro
     for term in model.common_terms:
         for part in getattr(term, "components", ()):
             call = getattr(part, "call", None)
-            if call is not None and _looks_at_all(call):
+            if call is not None and any(own.callee in TRANSFORMS for own in _calls(call)):
                 _quietly(call.eval, _repeated(mask[sorted(part.var_names & set(mask.columns))], weights), environment)
-
-
-def _looks_at_all(call: Any) -> bool:
-    return any(own.callee in TRANSFORMS for own in _calls(call))
 
 
 def _calls(node: Any) -> Iterator[Any]:

@@ -287,7 +287,7 @@ def _partly(
     """Covariance where the Hessian is not positive definite.
 
     A coefficient along which the likelihood is flat has run away: NaN, and the rest is sound without it. Otherwise
-    variances are not told apart: errors of fixed effects and thresholds are given them.
+    variances are not identifiable: errors of fixed effects and thresholds are given them.
     """
     d = target.rows
     back = np.linalg.inv(turn)

@@ -176,7 +176,7 @@ def priors(
     centre = centre if constant.any() or design.categories else np.zeros_like(centre)
     location, scale = np.where(constant, middle, 0.0), base / spread
     for k, name in enumerate(design.names):
-        location[k], scale[k] = own.pair((name, _term(name)), location[k], scale[k])
+        location[k], scale[k] = own.pair((name, re.sub(r"\[[^\]]*\]", "", name)), location[k], scale[k])
     cuts = own.one(("thresholds",), base) if design.categories else np.nan
     symmetric = bool(design.categories) and not single(thresholds)
     widths = own.one(("half-width",), base) if symmetric else np.nan
@@ -256,11 +256,6 @@ def _positive(name: str, value: Any) -> float:
     if number <= 0:
         raise DesignError(f"priors: {name!r} has the scale {value!r}. A scale is positive, such as 1.0.")
     return number
-
-
-def _term(name: str) -> str:
-    """The term of a column: ``x:strategy[S8]`` -> ``x:strategy``."""
-    return re.sub(r"\[[^\]]*\]", "", name)
 
 
 def _moments(values: Floats, calls: Floats) -> tuple[Floats, Floats]:

@@ -289,7 +289,7 @@ def doubts(fit: Fitted, factor: str | None = None) -> str:
 
 
 def without(notes: Sequence[str]) -> list[str]:
-    """Notes of a fit but the one of a variance at 0, which is no doubt about what is fixed."""
+    """Notes of a fit but the one of a variance at 0, which does not concern the fixed effects."""
     return [n for n in notes if n != SINGULAR]
 
 

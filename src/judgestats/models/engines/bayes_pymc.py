@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.models.bayes.draws import NOT_MIXED, Draws, Sampling, from_priors, pymc, sample, sampling_options
-from judgestats.models.bayes.priors import Priors, priors, single, sizes
+from judgestats.models.bayes.priors import Priors, single, sizes
+from judgestats.models.bayes.priors import priors as priors_of
 from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import wrapped
 from judgestats.models.families import FAMILIES
@@ -59,7 +60,7 @@ def fit_pymc(
     DesignError
         If a prior is for no parameter of the model.
     """
-    own = _priors(model, priors)
+    own = priors_of(model.design, model.family, model.link, model.thresholds, priors)
     target = build(model.design, model.family, model.link, model.thresholds, own, model.parts)
     raw = sample(target, _labels(model), **sampling_options(sampling))
     found = _read(model, own, raw)
@@ -78,10 +79,6 @@ def prior_draws(fit: Fitted, n: int, rng: np.random.Generator) -> Draws:
     model, own = Model(fit.design, fit.family, fit.link, thresholds=fit.thresholds), fit.options["prior"]
     drawn = from_priors(fit.design, fit.family, fit.thresholds, own, n, rng)
     return _read(model, own, Draws(drawn, {}, 0, f"{n} draws"))
-
-
-def _priors(model: Model, asked: Mapping[str, Any] | None) -> Priors:
-    return priors(model.design, model.family, model.link, model.thresholds, asked)
 
 
 def build(

@@ -20,8 +20,6 @@ from judgestats.models.ml import Model
 
 # ---- statsmodels' Bayesian binomial mixed model, offered for comparison and with a warning ---------------------------
 
-#: Said in every fit of this engine.
-
 
 def fit_bayes(model: Model) -> Fitted:
     """Fit a logistic mixed model with statsmodels' BinomialBayesMixedGLM, by variational Bayes.

@@ -49,7 +49,7 @@ def fit_lpm(model: Model) -> Fitted:
         if number >= calls:
             raise DesignError(
                 f"({' + '.join(term.names)}|{term.factor}) has {number:,} random effects for {calls:,.0f} calls: they "
-                "and the residuals cannot be told apart. Leave it out."
+                "and the residuals cannot be distinguished. Leave it out."
             )
     own = Model(coded, "gaussian", "identity", reml=True)
     fitted = fit_design(own)

@@ -75,7 +75,7 @@ def repeated(design: Design, engine: str) -> Design:
     ----------
     design : Design
     engine : str
-        Who asks for it.
+        The engine, for the message.
 
     Returns
     -------

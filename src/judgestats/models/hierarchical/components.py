@@ -262,7 +262,8 @@ def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, s
     coded = design("y ~ 1 + " + " + ".join(f"(1|{c})" for c in columns), frame, family="gaussian")
     names = {"Intercept": "level", "sd(residual)": "residual"}
     names |= {f"sd({c})": name for c, name in zip(columns, data.codes, strict=True)}
-    asked = {theirs: _given(priors[ours]) for theirs, ours in names.items()}
+    own = {theirs: priors[ours] for theirs, ours in names.items()}
+    asked = {name: p.scale if p.df is None else (p.scale, p.df) for name, p in own.items()}
     found = integrated(Model(coded, "gaussian", "identity"), asked, draws=draws, seed=seed)
     order = ["level", *data.codes, "residual"]
     values = {names[k]: v for k, v in found.values.items()}
@@ -307,10 +308,6 @@ def _noise(data: Scores, own: Mapping[str, float], rng: np.random.Generator) -> 
     for name, code in data.codes.items():
         y += own[name] * rng.standard_normal(data.sizes[name])[code]
     return y
-
-
-def _given(prior: Prior) -> float | tuple[float, float]:
-    return prior.scale if prior.df is None else (prior.scale, prior.df)
 
 
 def _coded(table: pd.DataFrame, facets: list[str]) -> Scores:

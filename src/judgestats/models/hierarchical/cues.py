@@ -99,7 +99,9 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     shared = bool(table.attrs.get(SHARED_PAIRS, False))
     for name in ("judge", "probe", "outcome"):
         if table[name].isna().any():
-            raise SchemaError(f"{name!r} has empty cells. Name every {name}; an answer that is none is 'invalid'.")
+            raise SchemaError(
+                f"{name!r} has empty cells. Name every {name}; an answer outside the categories is 'invalid'."
+            )
     scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
     table = table.assign(scheme=scheme.where(scheme.notna(), ""), n=call_counts(table["n"]))
     for name in ("judge", "scheme", "probe", "outcome"):
@@ -314,7 +316,7 @@ def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
 
 @dataclass(frozen=True)
 class Probed:
-    """Shares under one probe and blind, and what is told about them.
+    """Shares under one probe and blind, and what is reported about them.
 
     Attributes
     ----------
@@ -385,7 +387,7 @@ class Probed:
                 doubt = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
                 made[term] = self._row(term, values[..., s][..., places], n, doubt, self._key(judge, s))
             if places:
-                held = all(_holds_0(made[t]) for t in _GAINS.values())
+                held = all(not (made[t]["conf_low"] > 0 or made[t]["conf_high"] < 0) for t in _GAINS.values())
                 made["lao"]["flag"] = flags(made["lao"]["flag"], NOT_TOLD if held else "")
                 if judge not in (MEAN, ANOTHER):
                     made |= {gain: clipped(made[gain], made[signed]) for gain, signed in _GAINS.items()}
@@ -411,10 +413,6 @@ class Probed:
             for name, held in sure.items():
                 value = float(held.mean())
                 yield {**key, "term": name, "estimate": value, "n": n, "method": self.draws.method, "flag": flag}
-
-
-def _holds_0(made: dict[str, Any]) -> bool:
-    return not (made["conf_low"] > 0 or made["conf_high"] < 0)
 
 
 def clipped(gain: dict[str, Any], signed: dict[str, Any]) -> dict[str, Any]:
@@ -534,7 +532,8 @@ def susceptibility(
     names = _labels(data)
     options = sampling_options(sampling)
     found = sample(model(data, wanted), names, **options)
-    found = replace(found, tops=tuple(Top(k, v, _law(k, wanted[k])) for k, v in found.values.items() if k in wanted))
+    laws = {k: Prior(scale, None, k.startswith("sd_")) for k, scale in wanted.items()}
+    found = replace(found, tops=tuple(Top(k, v, laws[k]) for k, v in found.values.items() if k in laws))
     rng = np.random.default_rng(options["seed"])
     shares = _with_another(found, data, rng)
     rows = [
@@ -631,10 +630,6 @@ def prior_draw(
                 shares[j, s, p] = np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()
     drawn["shares"] = shares
     return drawn, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), shares)
-
-
-def _law(name: str, scale: float) -> Prior:
-    return Prior(scale, None, name.startswith("sd_"))
 
 
 def _labels(data: Outcomes) -> dict[str, tuple[tuple[str, ...], ...]]:

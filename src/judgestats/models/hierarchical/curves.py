@@ -595,7 +595,7 @@ def psychometric(
         Share of correct answers at the threshold, a tie not being correct.
     wider : bool
         Whether each model is fitted once more with priors twice as wide. False saves half of the time; what the prior
-        decides is then told from the ratio of posterior and prior sd alone.
+        decides is then judged by the ratio of posterior and prior sd alone.
     priors : mapping, optional
         Scales by name; see ``.priors`` of the result.
     sampling : mapping, optional
@@ -610,7 +610,7 @@ def psychometric(
         Columns ``judge``, the condition, ``link``, ``prior`` (``stated`` or ``wider``). Terms: ``threshold`` (posterior
         median; NaN and ``right-censored`` above the last step; ``left-censored`` below the first), ``slope`` (per unit
         of quality), ``criterion``, ``slot_bias``, ``lapse``. Where slots are unknown ``slot_bias`` is its size, and its
-        sign cannot be told: ``slot_bias_sign`` is 0.5. For each condition but the baseline also
+        sign is not identifiable: ``slot_bias_sign`` is 0.5. For each condition but the baseline also
         ``log_criterion_ratio``, ``log_resolution_ratio`` and ``probability_criterion_moved_more``, of each judge and
         of the ``mean of judges``.
 
@@ -656,7 +656,7 @@ def psychometric(
     models = {(link, name): (replace(base, link=link), scale) for link in asked for name, scale in widths}
     found = sample_each(
         model(base, stated),
-        _labels(base) | _standard(base, stated),
+        {**dict.fromkeys(NAMES, (base.judges, base.conditions)), "lapse": (base.judges,)} | _standard(base, stated),
         [given(*own) for own in models.values()],
         **options,
     )
@@ -808,10 +808,6 @@ def drawn_counts(data: Ladder, p: Floats, rng: np.random.Generator) -> Floats:
     either = np.where(data.merged, made[..., 0] + made[..., 2], 0.0)
     made[..., [0, 2]] *= ~data.merged[:, None]
     return np.concatenate([made, either[..., None]], axis=-1)
-
-
-def _labels(data: Ladder) -> dict[str, tuple[tuple[str, ...], ...]]:
-    return {**dict.fromkeys(NAMES, (data.judges, data.conditions)), "lapse": (data.judges,)}
 
 
 def _standard(data: Ladder, scale: Mapping[str, float]) -> dict[str, tuple[tuple[str, ...], ...]]:

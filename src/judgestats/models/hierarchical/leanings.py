@@ -1,4 +1,4 @@
-"""How far does each judge lean to the candidate with an attribute, pooled over judges, biases and topics?"""
+"""Signed bias toward the candidate with an attribute, pooled over judges, biases and topics."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _coded(table: pd.DataFrame, keys: list[str], extra: list[str]) -> Cells:
     )  # fmt: skip
 
 
-# ---- How far does each judge lean to the candidate with an attribute, pooled over judges, biases and topics? ---------
+# ---- The model -------------------------------------------------------------------------------------------------------
 
 
 #: Scales of the priors, on the log-odds scale.
@@ -304,7 +304,7 @@ def bias(
     drawn, seed = sample(model(found, known), labels(found), **options), options["seed"]
     drawn = replace(drawn, tops=_tops(drawn, known))
     rows = _rows(found, drawn, known, margin, conf_level, seed)
-    question = "How far does each judge lean to the target, and how often does it decide?"
+    question = "How biased is each judge toward the target, and how often does it decide?"
     table = tabled(rows, [*found.keys, "judge"])
     again = _replicated(found, drawn, seed)
     predicted = _beside(found, again, known, drawn.method, seed)

@@ -100,7 +100,7 @@ class Arms:
 
     @property
     def shared(self) -> Floats:
-        """Right calls of the baseline among the pairs of each comparison; where that is not told, its share of them."""
+        """Right calls of the baseline among the pairs of each comparison, or its share of them."""
         with np.errstate(invalid="ignore", divide="ignore"):
             about = np.round(self.k[:, :1] * self.n / self.n[:, :1])
         told = self.k - self.c + self.b
@@ -304,7 +304,7 @@ PRIORS = {
 CENTRES = {"association": 3.0, "link": -0.5}
 #: Laws with a log odds ratio of their own; 10 and -10 stand for the extremes.
 FIXED = {"independent": 0.0, "extreme positive": 10.0, "extreme negative": -10.0}
-#: Log weight of a table that cannot be, and the least probability that is told from 0.
+#: Log weight of a table that cannot be, and the least probability that is not taken as 0.
 NEVER, TINY = -1e9, 1e-12
 #: How a two-by-two table with the same margins follows from another.
 STEP = (-1.0, 1.0, 1.0, -1.0)

@@ -98,7 +98,7 @@ def panel(
     judges, systems = sorted(set(table["judge"].astype(str))), sorted(set(table["system"].astype(str)))
     if len(judges) < 2 or len(systems) < 2:
         raise DesignError(
-            f"Severity and quality are told apart by two judges and two systems or more; got {len(judges)} and "
+            f"Severity and quality are separated by two judges and two systems or more; got {len(judges)} and "
             f"{len(systems)}."
         )
     own = _own(identity or {}, judges, systems)
@@ -128,7 +128,7 @@ def _refuse_lone_sd(present: list[str]) -> None:
     if "score" not in present and "sd" in present and "runs" not in present:
         raise DesignError(
             "The table has means and sds but no 'runs' (how many runs each mean is of), so the error of a mean is not "
-            "known. Add the column, or leave 'sd' out: noise is then not told from taste."
+            "known. Add the column, or leave 'sd' out: noise then counts as taste."
         )
 
 
@@ -221,7 +221,7 @@ def _reference(
     """The reference as the scores of one more judge."""
     table = nw.from_native(frame).lazy().collect(backend="pandas").to_native()
     where = column if column is not None and column in table.columns else None
-    if "judge" in table.columns:  # its people are told apart
+    if "judge" in table.columns:  # its people are distinguished
         people = cells(table, [where] if where else [])
         keys = [*([where] if where else []), "system"]
         each = people.groupby([*keys, "judge"], as_index=False, observed=True)["mean"].mean()
@@ -478,7 +478,7 @@ def severity(
     again = replicated(data, found, sds, seed)
     inside = predictive("mean scores", data.y, again)
     question = f"How severe are {len(data.judges) - data.reference} judges, and do they favour themselves?"
-    told = {n: (_spelled(chosen[n], n), EFFECTS[n][1]) for n in data.groups}
+    told = {n: ((str(chosen[n]) if n in FIXED else f"sd: {chosen[n]}"), EFFECTS[n][1]) for n in data.groups}
     kept = tabled(table, ["condition", "judge", "system"], ("probability",))
     stated = prior_table(told)
     checks = [*convergence(made, stated), *foreseen(made), *inside, *(_not_compared(data) if pair is None else [])]
@@ -500,10 +500,6 @@ def _predicted(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: s
     )
     c, one = data.centre, np.ones(len(data.y))
     return beside(cells, data.y + c, again + c, before + c, one, draws=draws, scale="mean")
-
-
-def _spelled(prior: Prior, name: str) -> str:
-    return str(prior) if name in FIXED else f"sd: {prior}"
 
 
 def _compared(data: Panel, base: str | None, against: str | None) -> tuple[int, int] | None:

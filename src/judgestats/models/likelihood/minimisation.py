@@ -413,7 +413,7 @@ def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curv
 
 
 def _leaning(objective: GeneralisedObjective | LinearObjective, x: Floats, thin: list[int], rest: float) -> Floats:
-    """A start at which columns without variance have some, and others lean on them."""
+    """A start at which columns without variance have some, and others are correlated with it."""
     s, low = objective.scales, x.copy()
     free = len(x) - len(s.column)
     factor = s.factors(x[free:])

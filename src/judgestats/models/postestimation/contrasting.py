@@ -248,7 +248,7 @@ class Means:
     value : (K, J) float array
     gradient : (K, J, P) float array
     known : (K,) bool array
-        Whether they can be told from the data.
+        Whether they are estimable.
     """
 
     value: Floats
@@ -396,12 +396,8 @@ def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> Rows:
 
 def cell_labels(cells: pd.DataFrame) -> list[str]:
     """Names of cells: ``strategy[S8]:judge[a]``."""
-    columns = [[f"{c}[{_shown(v)}]" for v in cells[c]] for c in cells]
+    columns = [[f"{c}[{(f'{v:.6g}' if isinstance(v, float) else label(v))}]" for v in cells[c]] for c in cells]
     return [":".join(several) for several in zip(*columns, strict=True)]
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else label(value)
 
 
 def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:
@@ -522,7 +518,7 @@ def _family(
     level: float,
 ) -> pd.DataFrame:  # fmt: skip
     """Contrasts that are adjusted together, for each category."""
-    known = _estimable(fit, laid, family, C)
+    known = estimable(fit.design, laid.frame, C @ laid.pool[family])
     df = freedom.degrees(fit, C @ _links(fit, laid)[family])
     tables = []
     for j in range(found.value.shape[1]):
@@ -541,11 +537,6 @@ def _family(
             part["category"] = fit.design.categories[j] if found.value.shape[1] > 1 else ""
         tables.append(part)
     return pd.concat(tables, ignore_index=True)
-
-
-def _estimable(fit: Fitted, laid: Grid, family: slice, C: Floats) -> NDArray[np.bool_]:
-    """Whether contrasts can be told from the data: their difference may be where the means are not."""
-    return estimable(fit.design, laid.frame, C @ laid.pool[family])
 
 
 def _weights(cells: pd.DataFrame, method: Any, baseline: Any) -> tuple[list[str], Floats]:

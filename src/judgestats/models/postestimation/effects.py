@@ -74,7 +74,7 @@ def _level_rows(term: Any, modes: Floats, spreads: Floats, z: float) -> pd.DataF
 def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
     """See :meth:`judgestats.Fit.variance_components`."""
     z = normal_quantile(conf_level)
-    labels = _labels(fit)
+    labels = [(t.factor, name) for t in fit.design.terms for name in t.names] + [(RESIDUAL, RESIDUAL)]
 
     def shares(params: Floats) -> Floats:
         found = contributions(fit, params)
@@ -96,11 +96,6 @@ def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFram
         row |= {"share": share[k], "share_low": ends[0], "share_high": ends[1]}
         row |= {"method": LINKS[fit.link].latent_method, "flag": flags(row.get("flag", ""), zero)}
     return pd.DataFrame(rows, columns=list(COMPONENTS))
-
-
-def _labels(fit: Fitted) -> list[tuple[str, str]]:
-    """Group and term of each variance, the residual last."""
-    return [(t.factor, name) for t in fit.design.terms for name in t.names] + [(RESIDUAL, RESIDUAL)]
 
 
 def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> list[dict[str, Any]]:

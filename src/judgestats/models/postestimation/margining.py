@@ -215,7 +215,7 @@ def _table(
 
 
 def _known(fit: Fitted, effect: _Effect, pool: Any) -> NDArray[np.bool_]:
-    """Whether both sides of an effect can be told from the data, in each group."""
+    """Whether both sides of an effect are estimable, in each group."""
     if not fit.design.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
         return np.ones(pool.shape[0], bool)
     doubtful = ~(estimable(fit.design, effect.above) & estimable(fit.design, effect.below))

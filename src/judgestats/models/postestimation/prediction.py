@@ -210,7 +210,7 @@ def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
 
 
 def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> NDArray[np.bool_]:
-    """Whether sums over rows can be told from the data, where columns of the design were left out.
+    """Whether sums over rows are estimable, where columns of the design were left out.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the verbs say of a fit that was sampled: draws as a table, rows of ``tidy()``, doubts, blocks of the summary."""
+"""Verbs of a sampled fit: draws as a table, rows of ``tidy()``, cautions, blocks of the summary."""
 
 from __future__ import annotations
 

@@ -137,7 +137,8 @@ def _fixed(fit: Fitted) -> str:
     for row, (estimate, error) in zip(table.to_dict("records"), numbers, strict=True):
         p = row["p_value"]
         df = f"{row['df']:.4g}" if row["df"] < 1000 else f"{row['df']:.0f}"
-        rows.append([row["term"], estimate, error, df, f"{row['statistic']:.3f}", _p(p, places), _star(p)])
+        star = next((sign for end, sign in STARS if p < end), "")
+        rows.append([row["term"], estimate, error, df, f"{row['statistic']:.3f}", _p(p, places), star])
     if letter == "z":
         rows = [[*row[:3], *row[4:]] for row in rows]
     starred = any(row[-1] for row in rows)
@@ -167,10 +168,6 @@ def _p(p: float, places: int) -> str:
     if np.isnan(p):
         return "NaN"
     return "<2e-16" if p < 2e-16 else f"{p:.2e}" if p < 1e-4 else f"{p:.{places}f}"
-
-
-def _star(p: float) -> str:
-    return next((sign for end, sign in STARS if p < end), "")
 
 
 def _thresholds(fit: Fitted) -> str:
