@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -165,6 +165,14 @@ class Design:
                 )
             codes.append(code)
         return X, offset, zs, codes
+
+
+def taken(design: Design, rows: NDArray[Any], **changes: Any) -> Design:
+    """Some rows of a design, (M,) in any order and number, with fields that differ."""
+    terms = tuple(replace(t, values=t.values[rows], codes=t.codes[rows]) for t in design.terms)
+    arrays = {name: getattr(design, name)[rows] for name in ("y", "trials", "X", "offset", "count", "weights")}
+    own = {**arrays, "terms": terms, "frame": design.frame.iloc[rows].reset_index(drop=True), **changes}
+    return replace(design, **own)
 
 
 def design(

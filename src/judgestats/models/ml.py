@@ -163,8 +163,10 @@ def _fit_generalised(model: Model) -> Fitted:
     if refinement is not None and not refinement.settled:
         notes = (*notes, UNSETTLED)
     effects = cache(partial(_posterior, model, params, covariance))
-    fitted = _wrap(model, params, covariance, loglik, method, replace(found, log=steps), notes, target, effects)
-    return replace(fitted, refinement=refinement)
+    return wrapped(
+        model, "ml", method, params, covariance, loglik=loglik, converged=found.converged, notes=notes, run=fit_design,
+        objective=target, effects=effects, trace=_trace(model, replace(found, log=steps)), refinement=refinement,
+    )  # fmt: skip
 
 
 def _estimates(
@@ -309,34 +311,41 @@ def _notes(converged: bool, singular: bool, sound: bool) -> tuple[str, ...]:
     return tuple(name for wrong, name in flags if wrong)
 
 
-def _wrap(
-    model: Model, params: Floats, covariance: Floats, loglik: float, method: str, found: Minimum,
-    notes: tuple[str, ...], target: Any, effects: Any, **further: Any,
+def wrapped(
+    model: Model, engine: str, method: str, params: Floats, covariance: Floats, *, loglik: float = np.nan,
+    converged: bool = True, notes: tuple[str, ...] = (), run: Callable[[Model], Fitted], **further: Any,
 ) -> Fitted:  # fmt: skip
-    names = parameter_names(model)
-    d = model.design
+    """Make a Fitted of what an engine found; `run` is the engine, to fit another design."""
+    own = notes if converged else (*notes, NOT_CONVERGED)
     return Fitted(
-        design=d,
+        design=model.design,
         family=model.family,
         link=model.link,
-        engine="ml",
+        engine=engine,
         method=method,
-        names=names,
-        params=params,
-        covariance=covariance,
+        names=parameter_names(model),
+        params=np.asarray(params, float),
+        covariance=np.asarray(covariance, float),
         loglik=float(loglik),
         df=len(params),
-        n=float(d.count.sum()),
-        converged=found.converged,
-        notes=notes,
+        n=float(model.design.count.sum()),
+        converged=bool(converged) and NOT_CONVERGED not in own,
+        notes=tuple(dict.fromkeys(own)),
         thresholds=model.thresholds,
         part=model.parts,
-        refit=lambda design, rows: fit_design(replace(model, design=design, part=model.parts[rows])),
-        objective=target,
-        effects=effects,
+        refit=lambda design, rows: run(replace(model, design=design, part=model.parts[rows])),
         **further,
-        trace=[{**{k: v for k, v in row.items() if k != "x"}, **_named(row["x"], names)} for row in found.log],
     )
+
+
+def _trace(model: Model, found: Minimum) -> list[dict[str, Any]]:
+    """Steps of the search by names of parameters; those of a Gaussian model are θ alone."""
+    names, steps = parameter_names(model), []
+    for row in found.log:
+        x = row["x"]
+        own = names if len(x) == len(names) else [n for n in names if n.startswith("chol(")]
+        steps.append({k: v for k, v in row.items() if k != "x"} | dict(zip(own, map(float, x), strict=True)))
+    return steps
 
 
 def parameter_names(model: Model) -> tuple[str, ...]:
@@ -354,17 +363,11 @@ def parameter_names(model: Model) -> tuple[str, ...]:
     return (*names, "sd(residual)") if model.distribution.linear else tuple(names)
 
 
-def _named(x: Any, names: tuple[str, ...]) -> dict[str, float]:
-    """Parameters of a step: those of a Gaussian model are θ alone."""
-    own = names if len(x) == len(names) else [n for n in names if n.startswith("chol(")]
-    return dict(zip(own, map(float, x), strict=True))
-
-
 def _posterior(model: Model, params: Floats, covariance: Floats) -> Posterior | None:
     """Random effects of every level at the estimates, by Laplace's approximation."""
     if not model.design.terms:
         return None
-    table = compress(model.design, model.parts, groups=False)
+    table = compress(model.design, model.parts, groups=False, additive=model.distribution.additive)
     target = laplace(table, model.kernel, model.thresholds)
     beta, tau, theta = target.split(params)
     d, kernel = target.rows, cast(Laplace, target.kernel)
@@ -411,7 +414,10 @@ def _fit_linear(model: Model) -> Fitted:
     effects = cache(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
     moved = cache(partial(_sensitivity, own, turn, np.append(x * sigma, sigma), spread))
     method = "REML" if model.reml else "ML"
-    return _wrap(model, params, covariance, loglik, method, found, notes, None, effects, sensitivity=moved)
+    return wrapped(
+        model, "ml", method, params, covariance, loglik=loglik, converged=found.converged, notes=notes, run=fit_design,
+        effects=effects, sensitivity=moved, trace=_trace(model, found),
+    )  # fmt: skip
 
 
 def _linear_variances(

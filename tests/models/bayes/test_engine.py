@@ -14,9 +14,12 @@ from judgestats.models.bayes.draws import Draws, diagnostics, pointwise  # noqa:
 from judgestats.models.bayes.priors import Prior, priors  # noqa: E402
 from judgestats.models.designs import design  # noqa: E402
 from judgestats.models.engines.bayes_pymc import Sampled, _effects, build  # noqa: E402
-from judgestats.models.engines.wrapping import wrapped  # noqa: E402
 from judgestats.models.fitting import as_fit  # noqa: E402
-from judgestats.models.ml import Model, parameter_names  # noqa: E402
+from judgestats.models.ml import (  # noqa: E402
+    Model,
+    parameter_names,
+    wrapped,
+)
 from judgestats.models.postestimation import crossvalidation, sampled  # noqa: E402
 from judgestats.models.thresholds import thresholds  # noqa: E402
 from models.toys import calls, tallied  # noqa: E402

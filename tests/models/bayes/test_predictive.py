@@ -13,10 +13,9 @@ from judgestats.models.bayes.draws import OUTSIDE, Draws, replicates
 from judgestats.models.bayes.priors import priors
 from judgestats.models.designs import design
 from judgestats.models.engines.bayes_pymc import _effects, prior_draws
-from judgestats.models.engines.wrapping import wrapped
 from judgestats.models.fitting import as_fit
 from judgestats.models.hierarchical import Posterior
-from judgestats.models.ml import Model, parameter_names
+from judgestats.models.ml import Model, parameter_names, wrapped
 from judgestats.models.postestimation.sampled import _where_priors_are
 from judgestats.models.thresholds import thresholds
 from models.toys import calls, tallied

@@ -14,11 +14,10 @@ from judgestats.models.bayes.draws import NOT_MIXED, Draws, Sampling, from_prior
 from judgestats.models.bayes.priors import Priors, single, sizes
 from judgestats.models.bayes.priors import priors as priors_of
 from judgestats.models.designs import Design
-from judgestats.models.engines.wrapping import wrapped
 from judgestats.models.families import FAMILIES
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import Columns, compress
-from judgestats.models.ml import Model, parameter_names
+from judgestats.models.ml import Model, parameter_names, wrapped
 from judgestats.models.thresholds import Thresholds
 
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, FitError, SchemaError, choose, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.models.bayes.draws import COLUMNS, KINDS, Draws, Kind, replicates
-from judgestats.models.designs import Design, Term
+from judgestats.models.designs import Design, taken
 from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation.sampled import drawn
 
@@ -190,9 +190,9 @@ def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tupl
     if fit.distribution.categorical and (d.trials == 1).all():
         counts = rng.multinomial(times, fit.distribution.chances(at))
         index, outcome = np.nonzero(counts)
-        return taken(d, index, outcome.astype(float), counts[index, outcome].astype(float)), index
+        return taken(d, index, y=outcome.astype(float), count=counts[index, outcome].astype(float)), index
     index = np.repeat(rows, times)
-    return taken(d, index, fit.distribution.draw(rng, at.of(index)), np.ones(len(index))), index
+    return taken(d, index, y=fit.distribution.draw(rng, at.of(index)), count=np.ones(len(index))), index
 
 
 def refitted(fit: Fitted, rng: np.random.Generator, random: str = "new") -> Fitted:
@@ -216,24 +216,6 @@ def _refuse(fit: Fitted) -> None:
             "engine='gee' models the mean of each call and no whole cluster: there is nothing to draw from. "
             "Fit with engine='ml'."
         )
-
-
-def taken(d: Design, index: Ints, y: Floats, count: Floats) -> Design:
-    """Rows of a design, with another response and other counts.
-
-    Parameters
-    ----------
-    d : Design
-    index : (M,) int array
-        Rows, in any number.
-    y, count : (M,) float arrays
-    """
-    terms: tuple[Term, ...] = tuple(replace(t, values=t.values[index], codes=t.codes[index]) for t in d.terms)
-    frame = d.frame.iloc[index].reset_index(drop=True)
-    return replace(
-        d, frame=frame, y=y, terms=terms, count=count, trials=d.trials[index], X=d.X[index], offset=d.offset[index],
-        weights=d.weights[index],
-    )  # fmt: skip
 
 
 def _labelled(fit: Fitted, y: Floats) -> Any:
