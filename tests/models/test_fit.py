@@ -330,3 +330,16 @@ def test_every_verb_explains_itself(verb: str) -> None:
     assert "Returns\n-------" in text
     for name in inspect.signature(getattr(Fit, verb)).parameters:
         assert name == "self" or re.search(rf"^[\w*, ]*\b{name}\b.*( : |$)", text, re.MULTILINE), f"{verb}({name}=)"
+
+
+def test_frames_have_a_type() -> None:
+    import judgestats as js
+
+    models = ("fit", "strategy_effects", "position_bias", "self_preference", "item_difficulty", "tie_model")
+    functions = [getattr(js, n) for n in models if hasattr(js, n)]
+    functions += [getattr(js.hierarchical, n) for n in js.hierarchical.__all__ if n != "Posterior"]
+    assert len(functions) >= 11
+    for function in functions:
+        own = list(inspect.signature(function).parameters.values())
+        first = own[1] if function.__name__ == "fit" else own[0]
+        assert "IntoFrame" in str(first.annotation), function.__name__

@@ -197,7 +197,7 @@ def design(
         as it is counted.
     data : frame
         A table in any engine.
-    family : {'binomial', 'gaussian', 'poisson', 'negative_binomial', 'cumulative'}
+    family : str
         What the response is. Binomial: 0 and 1, booleans, two values (the second one, sorted or by the order of the
         category, is the success), ``cbind``. Cumulative: numbers, an ordered category, or text with `categories`.
     weights : str, optional

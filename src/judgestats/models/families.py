@@ -27,6 +27,8 @@ from judgestats.models.thresholds import NONE, Partition, Thresholds
 
 Floats = NDArray[np.float64]
 Averages = tuple[Floats, Floats, Floats]
+LinkName = Literal["logit", "probit", "identity", "log"]
+FamilyName = Literal["binomial", "gaussian", "poisson", "negative_binomial", "cumulative"]
 
 # ---- Links -----------------------------------------------------------------------------------------------------------
 

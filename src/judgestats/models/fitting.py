@@ -16,7 +16,7 @@ from judgestats.models.coding.frames import independent, labels
 from judgestats.models.coding.responses import refuse_share
 from judgestats.models.designs import Design, design
 from judgestats.models.engines import ENGINES, Engine
-from judgestats.models.families import FAMILIES
+from judgestats.models.families import FAMILIES, FamilyName, LinkName
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
 from judgestats.models.formula import parse
@@ -33,8 +33,8 @@ def fit(
     formula: str,
     data: IntoFrame,
     *,
-    family: Literal["binomial", "gaussian", "poisson", "negative_binomial", "cumulative"] = "binomial",
-    link: Literal["logit", "probit", "identity", "log"] | None = None,
+    family: FamilyName = "binomial",
+    link: LinkName | None = None,
     engine: str | Callable[..., Fitted] = "ml",
     reml: bool = False,
     n_quadrature: int | Literal["auto"] = "auto",

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
+from judgestats.models import families
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.bias_models.calls import answers, ordered_labels
@@ -194,19 +194,8 @@ def _wide(table: pd.DataFrame, folded: bool) -> pd.DataFrame:
 
 
 def cdf(link: str, z: Floats) -> Floats:
-    """Distribution function of a link.
-
-    Parameters
-    ----------
-    link : {'logit', 'probit'}
-    z : array
-
-    Returns
-    -------
-    array
-    """
-    result: Floats = expit(z) if link == "logit" else ndtr(z)
-    return result
+    """Distribution function of a link."""
+    return families.LINKS[link].inverse(z)
 
 
 def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: Floats) -> Floats:
