@@ -505,7 +505,7 @@ def inference_data(
         given |= {"observed_data": dict(observed)} if observed else {}
         coords = {dim: list(own) for dims in labels.values() for dim, own in dims.items()}
         dims = {name: list(own) for name, own in labels.items()}
-        if hasattr(arviz, "InferenceData"):
+        if int(arviz.__version__.split(".")[0]) < 1:
             return arviz.from_dict(**given, coords=coords, dims=dims)
         return arviz.from_dict(given, coords=coords, dims=dims)
 
