@@ -17,8 +17,8 @@ from judgestats.models.bayes.grids import integrated
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.designs import Design, design
 from judgestats.models.hierarchical import components, crossed
-from judgestats.models.likelihood.objectives import NONE, thresholds
 from judgestats.models.ml import Model
+from judgestats.models.thresholds import NONE, thresholds
 
 Floats = NDArray[np.float64]
 #: Name -> values, (S, ...): S is 1 for the truth.

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from judgestats.models.designs import Design, design
+from judgestats.models.designs import Design, design, taken
 from judgestats.models.fitted import Fitted
-from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, fit_design
 from judgestats.models.postestimation.diagnosis import scarce
 from judgestats.models.postestimation.intervals import confint, parameters, profile_rise
-from judgestats.models.postestimation.simulation import taken
+from judgestats.models.thresholds import thresholds
 
 COLUMNS = (
     "design",
@@ -157,7 +156,7 @@ def laid_out(cell: Cell) -> Design:
     frame["y"] = frame["call"] % max(J, 2) + (1 if J > 1 else 0)
     whole = design(cell.formula, frame, family=cell.family)
     index_ = np.repeat(np.arange(len(whole.y)), whole.count.astype(int))
-    return taken(whole, index_, whole.y[index_], np.ones(len(index_)))
+    return taken(whole, index_, count=np.ones(len(index_)))
 
 
 def drawn(cell: Cell, d: Design, rng: np.random.Generator) -> Any:

@@ -46,7 +46,8 @@ def ours(data: pd.DataFrame, group: str, sampling: dict[str, int]) -> dict[str, 
     """Draws of the fixed effects and of the sd, through the front door, from rows."""
     import judgestats as js
 
-    fit = js.fit(f"correct ~ strategy + (1|{group})", data, engine="pymc", seed=1, progress=False, **sampling)
+    asked: Any = {"seed": 1, "progress": False, **sampling}
+    fit = js.fit(f"correct ~ strategy + (1|{group})", data, engine="pymc", sampling=asked)
     table = fit.draws()
     names = {"strategy[S1]": "S1", "strategy[S2]": "S2", "strategy[S3]": "S3", f"sd(Intercept|{group})": "sd"}
     found = {names.get(c, c): table[c] for c in table.columns}

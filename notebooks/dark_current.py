@@ -92,7 +92,7 @@ LOOK = {"logit": "C0", "probit": "C1", "stated": "-", "wider": "--"}
 
 def drawn(link, prior, term, prompt="base"):
     """Draws of a parameter of one model, flat."""
-    values = fit.draws.values[f"{link}, {prior}: {term}"]
+    values = fit.posterior.values[f"{link}, {prior}: {term}"]
     return (values if term == "lapse" else values[..., ["base", "strict"].index(prompt)]).ravel()
 
 
@@ -178,7 +178,7 @@ tried = {
 def at_third(found):
     """Draws of the share of correct answers at the third step."""
     s, c, b, lapse = (
-        found.draws.values[f"logit, stated: {t}"].ravel() for t in ("slope", "criterion", "bias", "lapse")
+        found.posterior.values[f"logit, stated: {t}"].ravel() for t in ("slope", "criterion", "bias", "lapse")
     )
     return (1 - lapse) * (expit(3 * s + b - c) + expit(3 * s - b - c)) / 2 + lapse / 2
 

@@ -171,7 +171,7 @@ display(
 # any difference on their own is taste as well.
 
 # %%
-fit = js.hierarchical.severity(table, reference=panel(), draws=DRAWS, progress=False)
+fit = js.hierarchical.severity(table, reference=panel(), sampling={"draws": DRAWS, "progress": False})
 display(fit.priors.set_index("parameter"))
 display(fit.check().set_index("what")[["value", "flag"]].round(3))
 
@@ -247,7 +247,9 @@ display(
 # are not own pairs.
 
 # %%
-fixed = js.hierarchical.severity(table, reference=panel(), priors={"taste_shift": 0.001}, draws=DRAWS, progress=False)
+fixed = js.hierarchical.severity(
+    table, reference=panel(), priors={"taste_shift": 0.001}, sampling={"draws": DRAWS, "progress": False}
+)
 readings = {"tastes may change": fit, "tastes held fixed": fixed}
 means = pd.concat(
     {
@@ -260,8 +262,8 @@ means = pd.concat(
 # %% tags=["remove-input"]
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 for (name, found), style in zip(readings.items(), ("-", "--"), strict=True):
-    values = found.draws.flat("own_excess")
-    at = {c: found.draws.labels["own_excess"][0].index(c) for c in (BASE, AGAINST)}
+    values = found.posterior.flat("own_excess")
+    at = {c: found.posterior.labels["own_excess"][0].index(c) for c in (BASE, AGAINST)}
     mean = (np.abs(values[:, at[BASE]]) - np.abs(values[:, at[AGAINST]])).mean(axis=1)
     ax.hist(mean, bins=np.linspace(-0.3, 0.3, 61), density=True, histtype="step", ls=style, label=name)
 ax.axvline(0, color="0.7", lw=1)
@@ -317,7 +319,7 @@ answers = {"default": tidy}
 for label, factor in (("doubled", 2.0), ("halved", 0.5)):
     wider = {name: factor * scale[name] for name in names}
     answers[label] = js.hierarchical.severity(
-        table, reference=panel(), priors=wider, draws=DRAWS, progress=False
+        table, reference=panel(), priors=wider, sampling={"draws": DRAWS, "progress": False}
     ).tidy()
 rows = {}
 for label, found in answers.items():

@@ -83,8 +83,8 @@ display(fit.check().set_index("what")[["value", "flag"]].round(3))
 # ## Does PBP help every judge?
 
 # %%
-shares = fit.draws.values["shares"]
-judges, schemes, probes, sides = fit.draws.labels["shares"]
+shares = fit.posterior.values["shares"]
+judges, schemes, probes, sides = fit.posterior.labels["shares"]
 PROBES, COLOURS = ("truth", "flip", "placebo"), {"Baseline": "C0", "SCoT": "C1", "PBP": "C2"}
 
 

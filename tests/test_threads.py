@@ -18,8 +18,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import judgestats as js
-from judgestats.models.likelihood.minimisation import one_blas_thread
-from judgestats.models.likelihood.objectives import LinearObjective
+from judgestats.models.likelihood.minimisation import LinearObjective, one_blas_thread
 from judgestats.reporting import plots
 from judgestats.reporting.pictures import drawing
 from judgestats.threads import Shared, warnings_ignored, warnings_recorded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 LOGIT = stats.logistic
 NORMAL = stats.norm
@@ -16,6 +16,10 @@ def row_loss(kind, y, m, eta, hi, lo):
         return -(y * F.logcdf(eta) + (m - y) * F.logsf(eta))
     if kind == 2:
         return m * np.exp(eta) - y * eta
+    if kind == 5:
+        size, mean, each = np.exp(hi), np.exp(eta), round(y / m)
+        chance = stats.nbinom.logpmf(each, size, size / (size + mean))
+        return -m * (chance + special.gammaln(each + 1)) + 0.0
     F = (LOGIT, NORMAL)[kind - 3]
     a, b = hi - eta, lo - eta
     return -m * np.log(F.cdf(a) - F.cdf(b) if b < 0 else F.sf(b) - F.sf(a))

@@ -1,4 +1,4 @@
-"""Plain twins of the kernels in ``judgestats.kernels.variance`` and ``judgestats.kernels.reml``."""
+"""Plain twins of the kernels in ``judgestats.kernels.variance``, and of the restricted likelihood."""
 
 from itertools import product
 

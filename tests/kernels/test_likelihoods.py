@@ -8,14 +8,21 @@ from hypothesis import strategies as st
 from judgestats.kernels import likelihoods as lk
 from twins_mixed import row_loss
 
-KINDS = range(5)
+KINDS = range(6)
+
+
+def total(kind: int, y: float, m: float) -> float:
+    """The sum of y in a row: of the negative binomial family, m equal counts."""
+    return y * m if kind == lk.NEGATIVE_BINOMIAL_LOG else y
+
+
 finite = st.floats(-6, 6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(eta=finite, middle=st.floats(-3, 3), gap=st.floats(0.05, 4), y=st.integers(0, 4))
 def test_loss_is_minus_the_log_likelihood(kind, eta, middle, gap, y):
-    row = (float(y), 4.0, eta, middle + gap, middle - gap)
+    row = (total(kind, y, 4.0), 4.0, eta, middle + gap, middle - gap)
     got = lk.loss(lk.FAMILIES[kind], *row)[0]
     assert got == pytest.approx(row_loss(kind, *row), rel=1e-8, abs=1e-10)
 
@@ -24,20 +31,20 @@ def test_loss_is_minus_the_log_likelihood(kind, eta, middle, gap, y):
 @given(eta=finite, middle=st.floats(-2, 2), gap=st.floats(0.2, 3), y=st.integers(0, 4))
 def test_derivatives_by_the_linear_predictor(kind, eta, middle, gap, y):
     h, hi, lo = 1e-4, middle + gap, middle - gap
-    up, down = (lk.loss(lk.FAMILIES[kind], float(y), 4.0, eta + s * h, hi, lo) for s in (1, -1))
-    here = lk.loss(lk.FAMILIES[kind], float(y), 4.0, eta, hi, lo)
+    up, down = (lk.loss(lk.FAMILIES[kind], total(kind, y, 4.0), 4.0, eta + s * h, hi, lo) for s in (1, -1))
+    here = lk.loss(lk.FAMILIES[kind], total(kind, y, 4.0), 4.0, eta, hi, lo)
     for order in range(3):
         numeric = (up[order] - down[order]) / (2 * h)
         assert here[order + 1] == pytest.approx(numeric, rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", [3, 4])
+@pytest.mark.parametrize("kind", [3, 4, 5])
 @given(eta=st.floats(-4, 4), middle=st.floats(-2, 2), gap=st.floats(0.2, 3))
 def test_derivatives_by_the_thresholds(kind, eta, middle, gap):
     h, hi, lo = 1e-4, middle + gap, middle - gap
-    got = lk.threshold_loss(lk.FAMILIES[kind], 3.0, hi - eta, lo - eta)
+    got = lk.threshold_loss(lk.FAMILIES[kind], 6.0, 3.0, eta, hi, lo)
     for side, (dh, dl) in enumerate(((h, 0.0), (0.0, h))):
-        up, down = (lk.loss(lk.FAMILIES[kind], 0.0, 3.0, eta, hi + s * dh, lo + s * dl) for s in (1, -1))
+        up, down = (lk.loss(lk.FAMILIES[kind], 6.0, 3.0, eta, hi + s * dh, lo + s * dl) for s in (1, -1))
         for order in range(3):
             numeric = (up[order] - down[order]) / (2 * h)
             assert got[3 * side + order] == pytest.approx(numeric, rel=1e-5, abs=1e-5)
@@ -46,7 +53,7 @@ def test_derivatives_by_the_thresholds(kind, eta, middle, gap):
 def test_open_categories_have_one_threshold():
     loss, r, w, _ = lk.loss(lk.FAMILIES[3], 0.0, 1.0, 0.3, 0.8, -np.inf)
     assert loss == pytest.approx(np.log1p(np.exp(-0.5)))
-    assert lk.threshold_loss(lk.FAMILIES[3], 1.0, 0.5, -np.inf)[3:] == (0.0, 0.0, 0.0)
+    assert lk.threshold_loss(lk.FAMILIES[3], 0.0, 1.0, 0.3, 0.8, -np.inf)[3:] == (0.0, 0.0, 0.0)
     assert r > 0
     assert w > 0
 
@@ -68,7 +75,7 @@ def test_between_does_not_cancel_in_the_upper_tail():
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivatives_of_many_rows_are_those_of_each(kind):
     rng, N = np.random.default_rng(0), lk._AT_ONCE + 50  # more than one chunk
-    y, m, eta = rng.integers(0, 3, N).astype(float), np.full(N, 3.0), rng.normal(0, 4, N)
+    y, m, eta = 3.0 * rng.integers(0, 2, N), np.full(N, 3.0), rng.normal(0, 4, N)
     lo = rng.normal(size=N)
     hi = lo + rng.random(N) + 0.1
     got = lk.derivatives(kind, y, m, eta, hi, lo)
@@ -87,14 +94,14 @@ def test_the_logit_does_not_overflow():
     assert w1 == pytest.approx([0.0, 0.0])
 
 
-@pytest.mark.parametrize("kind", [3, 4])
+@pytest.mark.parametrize("kind", [3, 4, 5])
 def test_threshold_derivatives_of_many_rows_are_those_of_each(kind):
     b = np.array([-1.0, 0.2, 3.0])
-    got = lk.threshold_derivatives(kind, np.full(3, 2.0), b + 0.7, b)
-    each = [lk.threshold_loss(lk.FAMILIES[kind], 2.0, x + 0.7, x) for x in b]
+    got = lk.threshold_derivatives(kind, np.full(3, 6.0), np.full(3, 2.0), np.full(3, 0.4), b + 0.7, b)
+    each = [lk.threshold_loss(lk.FAMILIES[kind], 6.0, 2.0, 0.4, x + 0.7, x) for x in b]
     assert got == pytest.approx(np.array(each).T, rel=1e-14)
 
 
 def test_other_families_have_no_thresholds():
-    assert [lk.has_thresholds(f) for f in lk.FAMILIES] == [False, False, False, True, True]
-    assert lk.threshold_loss(lk.FAMILIES[0], 1.0, 1.0, 0.0) == (0.0,) * 6
+    assert [lk.has_thresholds(f) for f in lk.FAMILIES] == [False, False, False, True, True, True]
+    assert lk.threshold_loss(lk.FAMILIES[0], 1.0, 1.0, 0.5, 1.0, 0.0) == (0.0,) * 6

@@ -1103,7 +1103,7 @@ def counts(table):
     return found[found["n"] > 0]
 
 
-def ratings(answers):
+def scored_by_two(answers):
     items = [f"i{k}" for k in range(len(answers[0]))]
     parts = [pd.DataFrame({"judge": j, "item": items, "score": a}) for j, a in zip("gh", answers, strict=True)]
     return pd.concat(parts, ignore_index=True)
@@ -1126,7 +1126,7 @@ def test_it_is_its_closed_form_and_fleiss_of_two_judges_and_never_above_cohen(se
     rng = np.random.default_rng(seed)
     one = rng.integers(1, 5, 60)
     two = np.where(rng.random(60) < 0.6, one, rng.integers(1, 4, 60))
-    data = ratings([one, two])
+    data = scored_by_two([one, two])
     got = js.scott_pi(data, cluster=False).iloc[0]
     assert got["estimate"] == pytest.approx(closed_form(one, two), abs=1e-12)
     fleiss = js.kappa(data, pairs="fleiss", cluster=False).iloc[0]
@@ -1141,18 +1141,18 @@ def test_the_standard_error_is_near_the_jackknife():
     two = np.where(rng.random(400) < 0.7, one, rng.integers(1, 4, 400))
     without = np.array([closed_form(np.delete(one, k), np.delete(two, k)) for k in range(400)])
     error = np.sqrt(399 / 400 * ((without - without.mean()) ** 2).sum())
-    assert js.scott_pi(ratings([one, two]), cluster=False)["std_error"].iloc[0] == pytest.approx(error, rel=0.02)
+    assert js.scott_pi(scored_by_two([one, two]), cluster=False)["std_error"].iloc[0] == pytest.approx(error, rel=0.02)
 
 
 def test_what_only_one_of_the_two_answered_is_flagged():
-    data = ratings([[1.0, 2, 1, 2, np.nan], [1.0, 2, 2, 2, 1]])
+    data = scored_by_two([[1.0, 2, 1, 2, np.nan], [1.0, 2, 2, 2, 1]])
     got = js.scott_pi(data).iloc[0]
     assert got["n"] == 4
     assert "1 unit rated once" in got["flag"]
 
 
 def test_against_a_reference_there_is_a_row_for_each_judge():
-    data = ratings([[1, 2, 1, 2, 1, 2], [1, 2, 2, 2, 1, 1]])
+    data = scored_by_two([[1, 2, 1, 2, 1, 2], [1, 2, 2, 2, 1, 1]])
     got = js.scott_pi(data.assign(gold=[1, 2, 1, 2, 1, 2] * 2), against="gold")
     assert got["judge"].tolist() == ["g", "h"]
     assert got["estimate"].iloc[0] == 1.0

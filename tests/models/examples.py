@@ -9,8 +9,8 @@ import pandas as pd
 
 from judgestats.models.designs import design
 from judgestats.models.fitted import Fitted
-from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, fit_design
+from judgestats.models.thresholds import thresholds
 from models.reference import data
 
 LINKS = {"binomial": "logit", "gaussian": "identity", "poisson": "log", "cumulative": "logit"}

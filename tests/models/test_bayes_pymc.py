@@ -14,11 +14,14 @@ from judgestats.models.bayes.draws import Draws, diagnostics, pointwise  # noqa:
 from judgestats.models.bayes.priors import Prior, priors  # noqa: E402
 from judgestats.models.designs import design  # noqa: E402
 from judgestats.models.engines.bayes_pymc import Sampled, _effects, build  # noqa: E402
-from judgestats.models.engines.wrapping import wrapped  # noqa: E402
 from judgestats.models.fitting import as_fit  # noqa: E402
-from judgestats.models.likelihood.objectives import thresholds  # noqa: E402
-from judgestats.models.ml import Model, parameter_names  # noqa: E402
+from judgestats.models.ml import (  # noqa: E402
+    Model,
+    parameter_names,
+    wrapped,
+)
 from judgestats.models.postestimation import crossvalidation, sampled  # noqa: E402
+from judgestats.models.thresholds import thresholds  # noqa: E402
 from models.toys import calls, tallied  # noqa: E402
 
 FAST = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
@@ -399,12 +402,12 @@ def test_loo_refused():
 def test_options_of_sampling_are_refused_where_nothing_is_sampled():
     with pytest.raises(FitError, match="takes no priors="):
         js.fit("y ~ x", calls(), priors={"x": 1.0})
-    with pytest.raises(FitError, match="takes no draws="):
-        js.fit("y ~ x", calls(), engine="glm", draws=10)
+    with pytest.raises(FitError, match="takes no sampling="):
+        js.fit("y ~ x", calls(), engine="glm", sampling={"draws": 10})
     with pytest.raises(DesignError, match="chains=0"):
-        js.fit("y ~ x", calls(), engine="pymc", chains=0)
+        js.fit("y ~ x", calls(), engine="pymc", sampling={"chains": 0})
     with pytest.raises(DesignError, match="target_accept"):
-        js.fit("y ~ x", calls(), engine="pymc", target_accept=1.0)
+        js.fit("y ~ x", calls(), engine="pymc", sampling={"target_accept": 1.0})
 
 
 def near(fit, likelihood, *, most=0.2, skip=()):
@@ -426,7 +429,7 @@ def test_binomial_with_crossed_effects_agrees_with_likelihood():
     table["y"] = (rng.random(3000) < 1 / (1 + np.exp(-eta))).astype(int)
     flat = {"s": 1000.0, "Intercept": 1000.0, "sd(g)": 1000.0, "sd(h)": 1000.0}
     fit = js.fit(
-        "y ~ s + (1|g) + (1|h)", tallied(table), engine="pymc", counts="n", priors=flat, **{**FAST, "draws": 600}
+        "y ~ s + (1|g) + (1|h)", tallied(table), engine="pymc", counts="n", priors=flat, sampling={**FAST, "draws": 600}
     )
     likelihood = js.fit("y ~ s + (1|g) + (1|h)", table)
     near(fit, likelihood, most=0.35)
@@ -450,7 +453,7 @@ def test_gaussian_with_slopes_agrees_with_reml():
     table = pd.DataFrame(
         {"g": g, "x": x - 5, "z": x, "score": 2 + b[g, 0] + (0.7 + b[g, 1]) * (x - 5) + rng.normal(0, 1, 1000)}
     )
-    fit = js.fit("score ~ z + (1 + x|g)", table, family="gaussian", engine="pymc", **{**FAST, "draws": 500})
+    fit = js.fit("score ~ z + (1 + x|g)", table, family="gaussian", engine="pymc", sampling={**FAST, "draws": 500})
     likelihood = js.fit("score ~ z + (1 + x|g)", table, family="gaussian", reml=True)
     near(fit, likelihood, most=0.5)  # means of skew posteriors lie above modes
     assert fit.tidy()["term"].tolist() == likelihood.tidy()["term"].tolist()
@@ -471,7 +474,7 @@ def test_gaussian_with_slopes_agrees_with_reml():
 )
 def test_poisson_and_cumulative_agree_with_likelihood(formula, family, options):
     table = tallied(calls(1200).drop(columns=["score", "g", "h", "y"]))
-    fit = js.fit(formula, table, family=family, counts="n", engine="pymc", **options, **{**FAST, "draws": 500})
+    fit = js.fit(formula, table, family=family, counts="n", engine="pymc", **options, sampling={**FAST, "draws": 500})
     likelihood = js.fit(formula, table, family=family, counts="n", **options)
     near(fit, likelihood)
 
@@ -479,12 +482,13 @@ def test_poisson_and_cumulative_agree_with_likelihood(formula, family, options):
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_draws_and_separation_is_held():
     table = pd.DataFrame({"y": [0, 1, 1], "s": ["a", "a", "b"], "n": [9, 5, 8]})
-    own = [js.fit("y ~ s", table, counts="n", engine="pymc", seed=s, **FAST) for s in (1, 1)]
+    own = [js.fit("y ~ s", table, counts="n", engine="pymc", sampling={**FAST, "seed": s}) for s in (1, 1)]
     assert own[0].draws().equals(own[1].draws())
     assert "separation" not in own[0].notes
     assert np.isfinite(own[0].tidy()["std_error"]).all()
     assert (
-        own[0].update(priors={"s": 0.5}, draws=200).tidy()["estimate"].iloc[1] < own[0].tidy()["estimate"].iloc[1] - 1
+        own[0].update(priors={"s": 0.5}, sampling={**FAST, "draws": 200}).tidy()["estimate"].iloc[1]
+        < own[0].tidy()["estimate"].iloc[1] - 1
     )
 
 

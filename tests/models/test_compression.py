@@ -10,7 +10,8 @@ from judgestats.kernels.laplace import Laplace
 from judgestats.models.designs import design
 from judgestats.models.likelihood import compression
 from judgestats.models.likelihood.compression import compress, distinct
-from judgestats.models.likelihood.objectives import NONE, laplace
+from judgestats.models.likelihood.minimisation import laplace
+from judgestats.models.thresholds import NONE
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 1)), min_size=1, max_size=50))

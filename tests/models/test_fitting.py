@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 import judgestats as js
+import judgestats.models as package
 from judgestats.errors import DesignError, FitError, FormulaError, JudgestatsError, SchemaError
+from judgestats.models import hierarchical
 from judgestats.models.designs import design
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
@@ -182,9 +187,9 @@ REFUSED = [
     ("y ~ s", {"engine": "gee", "cluster": "gg"}, DesignError, "'gg' is no column.*Did you mean 'g'"),
     ("y ~ s", {"reml": True}, DesignError, "reml=True is for Gaussian models"),
     ("score ~ s", {"family": "gaussian", "engine": "glm", "reml": True}, DesignError, "reml=True"),
-    ("y ~ s + (1|g)", {"n_quadrature": 0}, DesignError, 'no number of nodes. Allowed: "auto", or 1 '),
-    ("y ~ s + (1|g)", {"n_quadrature": 2.5}, DesignError, "no number of nodes"),
-    ("y ~ s + (1|g)", {"n_quadrature": 101}, DesignError, "no number of nodes"),
+    ("y ~ s + (1|g)", {"n_quadrature": 0}, DesignError, 'not a number of nodes. Allowed: "auto", or 1 '),
+    ("y ~ s + (1|g)", {"n_quadrature": 2.5}, DesignError, "not a number of nodes"),
+    ("y ~ s + (1|g)", {"n_quadrature": 101}, DesignError, "not a number of nodes"),
     ("y ~ s + (1|g) + (1|h)", {"n_quadrature": 5}, DesignError, "needs one scalar random term"),
     ("score ~ s + (1|g)", {"family": "gaussian", "n_quadrature": 5}, DesignError, "Gaussian likelihood is exact"),
     ("y ~ s + (1|g)", {"engine": "lpm", "n_quadrature": 5}, DesignError, "has no quadrature"),
@@ -421,3 +426,21 @@ def test_a_table_of_a_models_own_columns_is_taken_and_another_column_refused(nam
     call(table)
     with pytest.raises(SchemaError, match="'tokens'"):
         call(table.assign(tokens=range(len(table))))
+
+
+VERBS = [n for n, f in inspect.getmembers(Fit, inspect.isfunction) if not n.startswith("_") and n in vars(Fit)]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb: str) -> None:
+    text = inspect.getdoc(getattr(Fit, verb)) or ""
+    assert "Returns\n-------" in text
+    for name in inspect.signature(getattr(Fit, verb)).parameters:
+        assert name == "self" or re.search(rf"^[\w*, ]*\b{name}\b.*( : |$)", text, re.MULTILINE), f"{verb}({name}=)"
+
+
+def test_frames_have_a_type() -> None:
+    public = [f for m in (package, hierarchical) for n in m.__all__ if inspect.isfunction(f := getattr(m, n))]
+    for function in (f for f in public if f is not package.anova):
+        own = list(inspect.signature(function).parameters.values())
+        assert "IntoFrame" in str(own[function is package.fit].annotation), function.__name__

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import rosen, rosen_der, rosen_hess
 
-from judgestats.models.likelihood.minimisation import even, hessian, minimise
-from judgestats.models.likelihood.objectives import Scales
+from judgestats.models.likelihood.minimisation import Scales, even, hessian, minimise
 
 
 def banana(x):

@@ -18,8 +18,8 @@ import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.kernels import likelihoods as lk
 from judgestats.models.designs import design
-from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, fit_design
+from judgestats.models.thresholds import thresholds
 from reference.designs import generate
 
 HERE = Path(__file__).parents[1] / "reference" / "models"
@@ -379,7 +379,7 @@ def test_categories_far_in_a_tail(kind: int, hi: float, lo: float) -> None:
     for part, derivative in enumerate((r, w, w1)):
         slope = (moved(part, width) - moved(part, -width)) / (2 * width)
         assert derivative == pytest.approx(slope, rel=1e-5, abs=2e-3)
-    direct = lk.threshold_loss(lk.FAMILIES[kind], 2.0, hi, lo)
+    direct = lk.threshold_loss(lk.FAMILIES[kind], 0.0, 2.0, 0.0, hi, lo)
     for part in range(3):
         up = (moved(part, 0, width) - moved(part, 0, -width)) / (2 * width)
         down = (moved(part, 0, 0, width) - moved(part, 0, 0, -width)) / (2 * width)

@@ -13,12 +13,11 @@ from judgestats.models.bayes.draws import OUTSIDE, Draws, replicates
 from judgestats.models.bayes.priors import priors
 from judgestats.models.designs import design
 from judgestats.models.engines.bayes_pymc import _effects, prior_draws
-from judgestats.models.engines.wrapping import wrapped
 from judgestats.models.fitting import as_fit
 from judgestats.models.hierarchical import Posterior
-from judgestats.models.likelihood.objectives import thresholds
-from judgestats.models.ml import Model, parameter_names
+from judgestats.models.ml import Model, parameter_names, wrapped
 from judgestats.models.postestimation.sampled import _where_priors_are
+from judgestats.models.thresholds import thresholds
 from models.toys import calls, tallied
 
 
@@ -163,7 +162,7 @@ def test_agreement_predicts_the_spread_of_its_scores():
     rng = np.random.default_rng(2)
     table = pd.DataFrame([(j, "s", i) for j in "abcd" for i in range(25)], columns=["judge", "system", "item"])
     table["score"] = 5 + rng.normal(size=25)[table["item"]] + rng.normal(size=100)
-    found = js.hierarchical.agreement(table, draws=500).predictive("both").set_index(["kind", "outcome"])
+    found = js.hierarchical.agreement(table, sampling={"draws": 500}).predictive("both").set_index(["kind", "outcome"])
     assert found.loc["posterior", "observed"].tolist() == np.quantile(table["score"], [0, 0.25, 0.5, 0.75, 1]).tolist()
     assert found["inside"].all()
     width = found["conf_high"] - found["conf_low"]
@@ -174,7 +173,7 @@ def test_severity_predicts_every_mean_score():
     rng = np.random.default_rng(2)
     table = pd.DataFrame([(j, s, 4) for j in "abcd" for s in "vwxyz"], columns=["judge", "system", "runs"])
     table = table.assign(mean=5 + rng.normal(size=20).round(2), sd=1.0)
-    found = js.hierarchical.severity(table, draws=200, progress=False)
+    found = js.hierarchical.severity(table, sampling={"draws": 200, "progress": False})
     after = found.predictive()
     assert after["observed"].to_numpy() == pytest.approx(table["mean"])
     assert after[["judge", "system"]].equals(table[["judge", "system"]])

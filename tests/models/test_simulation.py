@@ -12,9 +12,9 @@ from scipy.special import expit
 import judgestats as js
 from judgestats.errors import DesignError
 from judgestats.models.designs import design
-from judgestats.models.likelihood.objectives import thresholds
 from judgestats.models.ml import Model, fit_design
 from judgestats.models.postestimation.simulation import predictor, redesign, refitted, simulate
+from judgestats.models.thresholds import thresholds
 from models.examples import example, fitted
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(40)

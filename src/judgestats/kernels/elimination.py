@@ -523,3 +523,29 @@ def dense(structure: Structure, flat: Any) -> Floats:
         full[k, k] = flat[start[s] + k]
     full[s:, s:] = np.tril(np.asarray(flat[start[s] + s :]).reshape(q - s, q - s))
     return full + np.tril(full, -1).T
+
+
+def cross(zl: Floats, weight: Floats, cols: Any, given: Floats, q: int) -> Floats:
+    """Λ'Z'W times a matrix.
+
+    Parameters
+    ----------
+    zl : (N, K) float array
+        Values of ZΛ.
+    weight : (N,) float array
+    cols : (N, K) int array
+        Columns that each row touches.
+    given : (N, p) float array
+    q : int
+        Number of columns.
+
+    Returns
+    -------
+    (q, p) float array
+    """
+    B = np.zeros((q, given.shape[1]))
+    for own, c in zip(zl.T, cols.T, strict=True):
+        scaled, touched = weight * own, np.ascontiguousarray(c)
+        for column, values in enumerate(given.T):
+            B[:, column] += np.bincount(touched, scaled * values, minlength=q)
+    return B

@@ -219,7 +219,7 @@ class Laplace:
         moved = self._spread(turned, pull)
         by_hi = by_lo = np.zeros(len(d.y))
         if has_thresholds(FAMILIES[d.kind]):
-            L_hi, r_hi, w_hi, L_lo, r_lo, w_lo = threshold_derivatives(d.kind, d.m, hi - eta, lo - eta)
+            L_hi, r_hi, w_hi, L_lo, r_lo, w_lo = threshold_derivatives(d.kind, d.y, d.m, eta, hi, lo)
             by_hi = d.times * (L_hi + 0.5 * leverage * w_hi - moved * r_hi)
             by_lo = d.times * (L_lo + 0.5 * leverage * w_lo - moved * r_lo)
         slope = r + bend - w * moved

@@ -2,7 +2,7 @@
 
 Signs are those of a loss: ``loss`` is minus the log likelihood without its constant, ``r``, ``w``, ``w1`` its first,
 second and third derivative by η. For cumulative models P(Y = y) = F(hi - η) - F(lo - η), with hi and lo the thresholds
-on either side of the category.
+on either side of the category. For the negative binomial family hi is the logarithm of the size, lo is not used.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from judgestats.kernels.compiling import njit
 Floats = NDArray[np.float64]
 
 #: Families and links, as the kernels number them.
-BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT = range(5)
+BINOMIAL_LOGIT, BINOMIAL_PROBIT, POISSON_LOG, CUMULATIVE_LOGIT, CUMULATIVE_PROBIT, NEGATIVE_BINOMIAL_LOG = range(6)
 
 #: A family as compiled code takes it, a tuple with one place more than the family's number: the length is part of the
 #: type, so that a model compiles its own family and no other.
 Family = tuple[int, ...]
-FAMILIES: tuple[Family, ...] = tuple((0,) * (kind + 1) for kind in range(5))
+FAMILIES: tuple[Family, ...] = tuple((0,) * (kind + 1) for kind in range(6))
 Derivatives = tuple[float, float, float, float]
 ByThresholds = tuple[float, float, float, float, float, float]
 
@@ -177,7 +177,48 @@ def _cumulative_probit_row(y: float, m: float, eta: float, hi: float, lo: float)
     return result
 
 
-_ROWS = (_logit_row, _probit_row, _poisson_row, _cumulative_logit_row, _cumulative_probit_row)
+@njit(cache=True)
+def _stirling(x: float) -> tuple[float, float]:
+    """What log Γ and its derivative have beside their leading terms, for x from 20."""
+    s = 1.0 / (x * x)
+    return (1 - s * (1 / 30 - s * (1 / 105 - s / 140))) / (12 * x), -s * (1 - s * (0.1 - s * (1 / 21 - s / 20))) / 12
+
+
+@njit(cache=True)
+def _rising(y: int, size: float) -> tuple[float, float]:
+    """Sums over j < y of log(1 + j / size) and of j / (size + j): exact to any size, Poisson's limit included."""
+    logs, shares = 0.0, 0.0
+    few = y if y <= 20 else min(y, max(0, math.ceil(20 - size)))
+    for j in range(few):
+        logs += math.log1p(j / size)
+        shares += j / (size + j)
+    if few < y:
+        a, b, rest = size + few, size + y, y - few
+        (log_a, slope_a), (log_b, slope_b) = _stirling(a), _stirling(b)
+        logs += (b - 0.5) * math.log1p(y / size) - (a - 0.5) * math.log1p(few / size) - rest + log_b - log_a
+        shares += rest - size * (math.log1p(rest / a) - 0.5 / b + 0.5 / a + slope_b - slope_a)
+    return logs, shares
+
+
+@njit(cache=True)
+def _share(x: float) -> tuple[float, float]:
+    """Logistic function, and log(1 + exp x)."""
+    t = math.exp(-abs(x))
+    return (1.0 if x > 0 else t) / (1.0 + t), max(x, 0.0) + math.log1p(t)
+
+
+@njit(cache=True)
+def _negative_binomial_row(y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:  # noqa: ARG001
+    size, (q, soft) = math.exp(hi), _share(eta - hi)
+    total = y + m * size
+    w = total * q * (1 - q)
+    logs, _ = _rising(round(y / m), size)
+    return total * soft - y * eta - m * logs, total * q - y, w, w * (1 - 2 * q)
+
+
+_ROWS = (
+    _logit_row, _probit_row, _poisson_row, _cumulative_logit_row, _cumulative_probit_row, _negative_binomial_row
+)  # fmt: skip
 
 
 def loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:
@@ -194,7 +235,7 @@ def loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -
     eta : float
         Linear predictor.
     hi, lo : float
-        Thresholds of the row's category; used by cumulative models alone.
+        Thresholds of the row's category; of the negative binomial family, the logarithm of the size.
     """
     result: Derivatives = _ROWS[len(family) - 1](y, m, eta, hi, lo)
     return result
@@ -207,7 +248,7 @@ def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG00
 
 
 def has_thresholds(family: Family) -> bool:
-    """Whether a family is cumulative; compiled code has the answer as a constant."""
+    """Whether a family has parameters beside η; compiled code has the answer as a constant."""
     return len(family) - 1 >= CUMULATIVE_LOGIT
 
 
@@ -219,8 +260,8 @@ def _(family):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _threshold_row(kind: int, m: float, a: float, b: float) -> ByThresholds:
-    _, qa, qa1, qa2, qb, qb1, qb2 = _category(kind, a, b)
+def _threshold_row(kind: int, m: float, eta: float, hi: float, lo: float) -> ByThresholds:
+    _, qa, qa1, qa2, qb, qb1, qb2 = _category(kind, hi - eta, lo - eta)
     rate, bend = qa - qb, qa1 - qb1
     r_hi, r_lo = qa1 - rate * qa, rate * qb - qb1
     w_hi = 2 * rate * r_hi - (qa2 - bend * qa)
@@ -229,42 +270,43 @@ def _threshold_row(kind: int, m: float, a: float, b: float) -> ByThresholds:
 
 
 @njit(cache=True)
-def _logit_threshold(m: float, a: float, b: float) -> ByThresholds:
-    result: ByThresholds = _threshold_row(CUMULATIVE_LOGIT, m, a, b)
+def _logit_threshold(y: float, m: float, eta: float, hi: float, lo: float) -> ByThresholds:  # noqa: ARG001
+    result: ByThresholds = _threshold_row(CUMULATIVE_LOGIT, m, eta, hi, lo)
     return result
 
 
 @njit(cache=True)
-def _probit_threshold(m: float, a: float, b: float) -> ByThresholds:
-    result: ByThresholds = _threshold_row(CUMULATIVE_PROBIT, m, a, b)
+def _probit_threshold(y: float, m: float, eta: float, hi: float, lo: float) -> ByThresholds:  # noqa: ARG001
+    result: ByThresholds = _threshold_row(CUMULATIVE_PROBIT, m, eta, hi, lo)
     return result
 
 
-def threshold_loss(family: Family, m: float, a: float, b: float) -> ByThresholds:
-    """Derivatives of a cumulative row's loss, r and w by its upper and its lower threshold.
+@njit(cache=True)
+def _size(y: float, m: float, eta: float, hi: float, lo: float) -> ByThresholds:  # noqa: ARG001
+    size, (q, soft) = math.exp(hi), _share(eta - hi)
+    total, pull = y + m * size, m * size * q
+    _, shares = _rising(round(y / m), size)
+    w = total * q * (1 - q)
+    return m * (size * soft + shares) - total * q, pull - w, pull * (1 - q) - w * (1 - 2 * q), 0.0, 0.0, 0.0
 
-    Parameters
-    ----------
-    family : tuple
-        From :data:`FAMILIES`; of others than cumulative models all are 0.
-    m : float
-        Rows.
-    a, b : float
-        Upper and lower threshold minus η.
-    """
+
+_THRESHOLDS = (_logit_threshold, _probit_threshold, _size)
+
+
+def threshold_loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -> ByThresholds:
+    """Derivatives of a row's loss, r and w by its upper and its lower threshold; 0 for families without."""
     if not has_thresholds(family):
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    own = _logit_threshold if len(family) - 1 == CUMULATIVE_LOGIT else _probit_threshold
-    result: ByThresholds = own(m, a, b)
+    result: ByThresholds = _THRESHOLDS[len(family) - 1 - CUMULATIVE_LOGIT](y, m, eta, hi, lo)
     return result
 
 
 @overload(threshold_loss)
-def _(family, m, a, b):  # type: ignore[no-untyped-def]  # noqa: ARG001
+def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG001
     if len(family) - 1 < CUMULATIVE_LOGIT:
-        return lambda family, m, a, b: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # noqa: ARG005
-    own = _logit_threshold if len(family) - 1 == CUMULATIVE_LOGIT else _probit_threshold
-    return lambda family, m, a, b: own(m, a, b)  # noqa: ARG005
+        return lambda family, y, m, eta, hi, lo: (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)  # noqa: ARG005
+    own = _THRESHOLDS[len(family) - 1 - CUMULATIVE_LOGIT]
+    return lambda family, y, m, eta, hi, lo: own(y, m, eta, hi, lo)  # noqa: ARG005
 
 
 def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats, Floats]:
@@ -338,27 +380,16 @@ def _derivatives(family: Family, y: Floats, m: Floats, eta: Floats, hi: Floats, 
         out[0, i], out[1, i], out[2, i], out[3, i] = loss(family, y[i], m[i], eta[i], hi[i], lo[i])
 
 
-def threshold_derivatives(kind: int, m: Floats, a: Floats, b: Floats) -> Floats:
-    """What :func:`threshold_loss` gives, for every row of a cumulative model.
-
-    Parameters
-    ----------
-    kind : int
-        ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
-    m, a, b : (N,) float arrays
-
-    Returns
-    -------
-    (6, N) float array
-    """
+def threshold_derivatives(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> Floats:
+    """What :func:`threshold_loss` gives for every row, (6, N)."""
     result = np.empty((6, len(m)))
-    _thresholds(FAMILIES[kind], m, a, b, result)
+    _thresholds(FAMILIES[kind], y, m, eta, hi, lo, result)
     return result
 
 
 @njit(cache=True)
-def _thresholds(family: Family, m: Floats, a: Floats, b: Floats, out: Floats) -> None:
+def _thresholds(family: Family, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats, out: Floats) -> None:
     for i in range(len(m)):
-        own = threshold_loss(family, m[i], a[i], b[i])
+        own = threshold_loss(family, y[i], m[i], eta[i], hi[i], lo[i])
         for k in range(6):
             out[k, i] = own[k]

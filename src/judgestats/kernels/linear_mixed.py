@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.kernels.compiling import njit
-from judgestats.kernels.elimination import Structure, factorise, gather, invert, log_determinant, solve_many
+from judgestats.kernels.elimination import Structure, cross, factorise, gather, invert, log_determinant, solve_many
 
 Floats = NDArray[np.float64]
 
@@ -88,32 +88,6 @@ class Profile:
     residual: float
     information: Floats
     flat: Floats
-
-
-def cross(zl: Floats, weight: Floats, cols: Any, given: Floats, q: int) -> Floats:
-    """Λ'Z'W times a matrix.
-
-    Parameters
-    ----------
-    zl : (N, K) float array
-        Values of ZΛ.
-    weight : (N,) float array
-    cols : (N, K) int array
-        Columns that each row touches.
-    given : (N, p) float array
-    q : int
-        Number of columns.
-
-    Returns
-    -------
-    (q, p) float array
-    """
-    B = np.zeros((q, given.shape[1]))
-    for own, c in zip(zl.T, cols.T, strict=True):
-        scaled, touched = weight * own, np.ascontiguousarray(c)
-        for column, values in enumerate(given.T):
-            B[:, column] += np.bincount(touched, scaled * values, minlength=q)
-    return B
 
 
 @njit(cache=True)

@@ -118,7 +118,7 @@ def _adjoint(
                 by_eta[i] += share[g, k] * r
                 by_zl[i] += share[g, k] * r * at
                 if has_thresholds(family):
-                    direct = threshold_loss(family, m[i], hi[i] - eta, lo[i] - eta)
+                    direct = threshold_loss(family, y[i], m[i], eta, hi[i], lo[i])
                     by_hi[i] += share[g, k] * direct[0]
                     by_lo[i] += share[g, k] * direct[3]
             push += share[g, k] * total
@@ -136,7 +136,7 @@ def _adjoint(
             by_eta[i] += chain
             by_zl[i] += chain * u[g] + by_h * 2 * z * w + move * r
             if has_thresholds(family):
-                _, r_hi, w_hi, _, r_lo, w_lo = threshold_loss(family, m[i], hi[i] - eta, lo[i] - eta)
+                _, r_hi, w_hi, _, r_lo, w_lo = threshold_loss(family, y[i], m[i], eta, hi[i], lo[i])
                 by_hi[i] += by_h * z * z * w_hi + move * z * r_hi
                 by_lo[i] += by_h * z * z * w_lo + move * z * r_lo
             by_eta[i] *= often[g]
@@ -203,7 +203,7 @@ def _sweep(
         if has_thresholds(family):
             for i in range(first, last):
                 eta = eta0[i] + zl[i] * u
-                direct = threshold_loss(family, m[i], hi[i] - eta, lo[i] - eta)
+                direct = threshold_loss(family, y[i], m[i], eta, hi[i], lo[i])
                 by_hi[i] += share * direct[0]
                 by_lo[i] += share * direct[3]
     return area

@@ -1,11 +1,12 @@
 """Models: a formula and a table -> a fit; one grammar, several engines.
 
-:func:`fit` is the door, :class:`Fit` what comes out, :func:`anova` compares fits. Ready-made models of verdicts:
+:func:`fit` returns a :class:`Fit`; :func:`anova` compares fits. Ready-made models of verdicts:
 :func:`strategy_effects`, :func:`position_bias_model`, :func:`self_preference`, :func:`item_difficulty`,
 :func:`tie_model`.
 
-Inside, each may import those before it: grammar (formulas), coding (tables to arrays; ``designs``), likelihood and
-``ml`` (our own engine), verbs (what can be asked of a fit), engines, ``fits`` and ``fitting`` (the door), verdicts.
+Inside, each may import those before it: grammar (formulas), coding (tables to arrays), thresholds, families, designs,
+likelihood and ``ml`` (our own engine), bayes, postestimation, engines, ``fits`` and ``fitting``, bias_models,
+hierarchical.
 
 May import verdicts, schema, results, kernels and errors; never metrics, ingest, design, published or reporting.
 """

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.frames import Rows, coded_levels, columns, distinct, finite, independent, level_names
-from judgestats.models.coding.responses import Response, count_column, prior_weights, refuse_fractions, response
+from judgestats.models.coding.responses import Response, count_column, prior_weights, refuse_fractions
+from judgestats.models.families import FAMILIES
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
 from judgestats.schema.columns import N
 
 Floats = NDArray[np.float64]
-FAMILIES = ("binomial", "gaussian", "poisson", "cumulative")
 
 
 @dataclass(frozen=True)
@@ -166,9 +167,17 @@ class Design:
         return X, offset, zs, codes
 
 
+def taken(design: Design, rows: NDArray[Any], **changes: Any) -> Design:
+    """Some rows of a design, (M,) in any order and number, with fields that differ."""
+    terms = tuple(replace(t, values=t.values[rows], codes=t.codes[rows]) for t in design.terms)
+    arrays = {name: getattr(design, name)[rows] for name in ("y", "trials", "X", "offset", "count", "weights")}
+    own = {**arrays, "terms": terms, "frame": design.frame.iloc[rows].reset_index(drop=True), **changes}
+    return replace(design, **own)
+
+
 def design(
     formula: str,
-    data: Any,
+    data: IntoFrame,
     *,
     family: str,
     weights: str | None = None,
@@ -188,7 +197,7 @@ def design(
         as it is counted.
     data : frame
         A table in any engine.
-    family : {'binomial', 'gaussian', 'poisson', 'cumulative'}
+    family : str
         What the response is. Binomial: 0 and 1, booleans, two values (the second one, sorted or by the order of the
         category, is the success), ``cbind``. Cumulative: numbers, an ordered category, or text with `categories`.
     weights : str, optional
@@ -196,7 +205,7 @@ def design(
     categories : sequence, optional
         Categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
     also : sequence of str
-        Further columns that rows are told apart by, read into ``frame``: of clusters, or of sets of thresholds.
+        Further columns that distinguish rows, read into ``frame``: of clusters, or of sets of thresholds.
     counts : str, False or None
         As for :func:`judgestats.fit`.
 
@@ -211,7 +220,7 @@ def design(
     FormulaError
         If the formula does not parse, or names an unknown column.
     SchemaError
-        If counts or weights are none, or a number is infinite.
+        If counts or weights are not valid, or a number is infinite.
     DesignError
         If the data cannot answer: no rows, one level of a factor, a response outside its family, as many random
         effects as rows in a Gaussian model.
@@ -224,7 +233,7 @@ def design(
     (('Intercept', 'strategy[S8]'), array([1., 1., 2.]), ('1', '2'))
     """
     parsed = parse(formula)
-    choose(family, FAMILIES, "family")
+    own = FAMILIES[choose(family, FAMILIES, "family")]
     present = columns(data)
     _refuse_unknown(parsed, present, weights)
     keys = [c for c in dict.fromkeys(also) if c not in parsed.variables]
@@ -235,8 +244,8 @@ def design(
     aside = {"choice": "invalid"} if "choice" in parsed.answers else {}
     rows = distinct(data, [*parsed.variables, *keys, *([weights] if weights else [])], counted, aside)
     _refuse_empty(parsed, rows, rows.frame)
-    refuse_fractions(parsed, rows.frame, rows.count, family, counted)
-    answer = response(parsed, rows.frame, family, categories)
+    refuse_fractions(parsed, rows.frame, rows.count, counted, halves=own.categorical, by_side=own.has_trials)
+    answer = own.response(parsed, rows.frame, categories)
     return _coded(parsed, rows, answer, family, weights, counted)
 
 
@@ -251,7 +260,7 @@ def _coded(
     fixed, X, aliased = _fixed(parsed, frame, count, family)
     lefts = [_left(part, parsed, frame, count) for part in parsed.random]
     terms = tuple(_term(p, parsed, frame, *left) for p, left in zip(parsed.random, lefts, strict=True))
-    if family == "gaussian":
+    if FAMILIES[family].linear:
         _refuse_saturated(terms, float(count.sum()))
     return Design(
         formula=parsed, frame=frame, y=answer.y[kept], trials=answer.trials[kept], categories=answer.categories,
@@ -292,7 +301,7 @@ def _refuse_empty(parsed: Formula, rows: Rows, frame: pd.DataFrame) -> None:
 
 def _fixed(parsed: Formula, frame: pd.DataFrame, count: Floats, family: str) -> tuple[Coder, Floats, tuple[str, ...]]:
     """Code the fixed part, of full rank: coder, matrix, and the columns that were left out for that."""
-    if family == "cumulative" and parsed.fixed.startswith("0"):
+    if FAMILIES[family].ordered and parsed.fixed.startswith("0"):
         raise DesignError(
             f"The thresholds of a cumulative model are its intercept, and {parsed.source!r} removes it. Leave out "
             "'0 +' or '- 1'."
@@ -302,7 +311,7 @@ def _fixed(parsed: Formula, frame: pd.DataFrame, count: Floats, family: str) -> 
     X = _finite_columns(coded, frame)
     keep = independent(X)
     aliased = tuple(name for k, name in enumerate(coded.names) if k not in set(keep))
-    if family == "cumulative":
+    if FAMILIES[family].ordered:
         keep = [k for k in keep if coded.names[k] != "Intercept"]
     if len(keep) == len(coded.names):
         return coded, X, aliased
@@ -347,5 +356,5 @@ def _refuse_saturated(terms: Sequence[Term], n: float) -> None:
         if effects >= n:
             raise DesignError(
                 f"({' + '.join(term.names)}|{term.factor}) has {effects:,} random effects for {n:,.0f} rows: they and "
-                "the residuals cannot be told apart. Leave it out, or take a factor with fewer levels."
+                "the residuals cannot be distinguished. Leave it out, or take a factor with fewer levels."
             )

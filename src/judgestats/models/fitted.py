@@ -1,6 +1,6 @@
 """What every engine returns: a model, its parameters, their covariance, and how to go on from there.
 
-Functions of the room take a :class:`Fitted`; the public :class:`judgestats.models.fits.Fit` adds the verbs.
+Functions of this package take a :class:`Fitted`; the public :class:`judgestats.models.fits.Fit` adds the verbs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.models.designs import Design
-from judgestats.models.likelihood.objectives import NONE, Scales, Thresholds
+from judgestats.models.families import FAMILIES, LINKS, At, Family
+from judgestats.models.likelihood.minimisation import Scales
+from judgestats.models.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -112,7 +114,7 @@ class Fitted:
     objective : callable or None
         Of the parameters but the residual sd: minus the log likelihood and its gradient.
     effects : callable
-        Of nothing: the :class:`RandomEffects`, found when asked for; None where there are none.
+        Without arguments: the :class:`RandomEffects`, computed when asked for; None where there are none.
     sensitivity : callable
         Of nothing: how the covariance of the fixed effects moves with the variances of a linear mixed model, its
         (T, p, p) derivatives by T parameters and the (T, T) covariance of those; None elsewhere.
@@ -193,7 +195,36 @@ class Fitted:
     @property
     def residual(self) -> float:
         """Residual sd of a Gaussian model; NaN otherwise."""
-        return float(self.params[-1]) if self.family == "gaussian" else float("nan")
+        return float(self.params[-1]) if self.distribution.linear else float("nan")
+
+    @property
+    def distribution(self) -> Family:
+        """The record of the family."""
+        return FAMILIES[self.family]
+
+    @property
+    def unit(self) -> float:
+        """What a standard deviation of random effects is small against: the residual's, 1 where there is none."""
+        return self.residual if self.distribution.linear else 1.0
+
+    @property
+    def parts(self) -> Ints:
+        """(N,) set of thresholds of each row."""
+        return self.part if len(self.part) else np.zeros(len(self.design.y), np.int64)
+
+    def shape(self, params: Floats, rows: Any = slice(None)) -> Floats:
+        """(N, k) what the family has beside the linear predictor in some rows; (S, N, k) of (S, P) draws."""
+        part = self.parts[rows]
+        if self.distribution.linear:
+            return np.asarray(np.broadcast_to(params[..., None, -1:], (*params.shape[:-1], len(part), 1)), np.float64)
+        tau = params[..., self.n_fixed : self.n_location]
+        return np.asarray(np.einsum("ijt,...t->...ij", self.thresholds.map, tau)[..., part, :], np.float64)
+
+    def at(self, eta: Floats, params: Floats | None = None) -> At:
+        """The rows of the design at a linear predictor, and at other parameters than the estimates if given."""
+        d = self.design
+        shape = self.shape(self.params if params is None else params)
+        return At(LINKS[self.link], eta, shape, d.trials, d.count, d.weights)
 
     def factors(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Lower Cholesky factor of each random term's covariance.

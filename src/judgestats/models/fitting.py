@@ -1,4 +1,4 @@
-"""The door to all engines: :func:`fit`."""
+""":func:`fit`: a model by any engine."""
 
 from __future__ import annotations
 
@@ -7,39 +7,34 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+from narwhals.stable.v2.typing import IntoFrame
+
 from judgestats.errors import DesignError, FitError, choose
+from judgestats.models.bayes.draws import Sampling, sampling_options
+from judgestats.models.coding.frames import independent, labels
 from judgestats.models.coding.responses import refuse_share
-from judgestats.models.designs import FAMILIES, Design, design
+from judgestats.models.designs import Design, design
 from judgestats.models.engines import ENGINES, Engine
+from judgestats.models.families import FAMILIES, FamilyName, LinkName
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
 from judgestats.models.formula import parse
-from judgestats.models.likelihood.objectives import THRESHOLDS, Partition, by_kind, refuse_twice
 from judgestats.models.ml import Model
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.diagnosis import separated, sparse
+from judgestats.models.thresholds import THRESHOLDS, Partition, by_kind
 
-#: Family -> its links, the default one first.
-LINKS = {
-    "binomial": ("logit", "probit"),
-    "gaussian": ("identity",),
-    "poisson": ("log",),
-    "cumulative": ("logit", "probit"),
-}
-#: Options of engines that sample.
-SAMPLING: dict[str, Any] = {
-    "priors": None, "draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept": 0.9, "progress": True
-}  # fmt: skip
 #: More nodes than this gain nothing.
 MOST_NODES = 100
 
 
 def fit(
     formula: str,
-    data: Any,
+    data: IntoFrame,
     *,
-    family: Literal["binomial", "gaussian", "poisson", "cumulative"] = "binomial",
-    link: Literal["logit", "probit", "identity", "log"] | None = None,
+    family: FamilyName = "binomial",
+    link: LinkName | None = None,
     engine: str | Callable[..., Fitted] = "ml",
     reml: bool = False,
     n_quadrature: int | Literal["auto"] = "auto",
@@ -51,12 +46,7 @@ def fit(
     cluster: str | None = None,
     df: str | None = None,
     priors: Mapping[str, Any] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
-    target_accept: float = 0.9,
-    progress: bool = True,
+    sampling: Sampling | None = None,
 ) -> Fit:
     """Fit a model to verdicts, scores or counts.
 
@@ -67,8 +57,9 @@ def fit(
         ``choice[first] ~ 1 + (0 + order|pair)``. Random terms may be left out.
     data : frame
         In any engine Narwhals knows.
-    family : {"binomial", "gaussian", "poisson", "cumulative"}
-        Cumulative: ordered categories, P(Y <= j) = F(θ_j - η).
+    family : {"binomial", "gaussian", "poisson", "negative_binomial", "cumulative"}
+        Cumulative: ordered categories, P(Y <= j) = F(θ_j - η). Negative binomial: counts with variance μ + μ²/size,
+        ``log(size)`` a parameter (``ml`` only).
     link : {"logit", "probit", "identity", "log"}, optional
         By default logit, identity or log.
     engine : str or callable
@@ -109,12 +100,9 @@ def fit(
     priors : mapping, optional
         For ``pymc``: parameter, or term -> scale of its prior, as in ``{"strategy": 1.0, "sd(item)": 0.5}``; those not
         named are weakly informative, see :func:`judgestats.models.bayes.priors.priors`. ``summary()`` states them.
-    draws, tune, chains, seed : int
-        For ``pymc``: kept draws and warm-up draws of each chain, chains, seed.
-    target_accept : float
-        For ``pymc``: higher is slower and diverges less.
-    progress : bool
-        For ``pymc``: whether to show progress.
+    sampling : mapping, optional
+        For ``pymc``, any of: ``draws`` and ``tune`` (kept and warm-up draws of each chain, 1000 each), ``chains`` (4),
+        ``seed`` (0), ``target_accept`` (0.9; higher is slower and diverges less), ``progress`` (whether to show it).
 
     Returns
     -------
@@ -127,14 +115,14 @@ def fit(
     DesignError
         If the data or the options do not fit the model.
     SchemaError
-        If counts or weights are none, or a column ``n`` could be taken for counts that are not declared.
+        If counts or weights are not valid, or a column ``n`` could be taken for counts that are not declared.
     FitError
         If the engine cannot fit this model.
 
     Notes
     -----
-    Rows with a missing value in a column that is used are set aside, and counted in ``glance()``. What is doubtful in
-    a fit is in its ``notes``, and as rows, with advice, in ``check()``.
+    Rows with a missing value in a column that is used are excluded, and counted in ``glance()``. Cautions are in
+    ``notes`` and, as rows with advice, in ``check()``.
 
     Examples
     --------
@@ -159,34 +147,35 @@ def fit(
         "cluster": cluster,
         "df": df,
     }
-    sampling: dict[str, Any] = {
-        "priors": priors, "draws": draws, "tune": tune, "chains": chains, "seed": seed,
-        "target_accept": target_accept, "progress": progress,
-    }  # fmt: skip
-    call = partial(fit, formula, data, **asked, **sampling)
+    posterior: dict[str, Any] = {"priors": priors, "sampling": sampling}
+    call = partial(fit, formula, data, **asked, **posterior)
     run = _engine(engine)
     name = engine if isinstance(engine, str) else getattr(engine, "__name__", "callable")
-    choose(family, FAMILIES, "family")
-    link = choose(link, LINKS[family], f"family={family!r}: link") if link is not None else LINKS[family][0]  # type: ignore[assignment]
+    links = FAMILIES[choose(family, FAMILIES, "family")].links
+    link = choose(link, links, f"family={family!r}: link") if link is not None else links[0]  # type: ignore[assignment]
     _refuse_options(run, name, family, str(link), reml, n_quadrature, weights, cluster)
-    _refuse_sampling(run, name, sampling)
+    if run.samples:
+        sampling_options(sampling)
+    elif extra := [key for key, value in posterior.items() if value is not None]:
+        raise FitError(f"engine={name!r} samples nothing: it takes no {extra[0]}=. Use engine='pymc'.")
     if run.samples and df is not None:
         raise FitError(f"engine={name!r} has no degrees of freedom: its intervals are of draws. Leave df= out.")
     kinds = _threshold_columns(run, name, family, thresholds, thresholds_by)
     also = [*kinds.values(), *([cluster] if cluster else [])]
     if weights is not None:
-        refuse_share(parse(formula), family, weights)
+        refuse_share(parse(formula), weights, has_trials=FAMILIES[family].has_trials)
     coded = design(formula, data, family=family, weights=weights, categories=categories, also=also, counts=counts)
-    freedom.refuse(df, coded, family, name)
+    if df is not None:
+        freedom.refuse(df, coded, family, name)
     model, partition = _model(coded, family, str(link), reml, n_quadrature, thresholds, kinds)
-    own = {"cluster": cluster} if run.clusters else sampling if run.samples else {}
+    own = {"cluster": cluster} if run.clusters else posterior if run.samples else {}
     fitted = run.fit(model, **own)
     options = {**asked, "link": link, "partition": partition, **fitted.options}
     return as_fit(_noted(replace(fitted, engine=name, options=options)), call)
 
 
 def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
-    """Give a fitted model its verbs.
+    """Make a Fit of a fitted model.
 
     Parameters
     ----------
@@ -198,7 +187,7 @@ def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
 
 
 def _noted(fitted: Fitted) -> Fitted:
-    """The same, with what the data say against it."""
+    """The same fit, flagged for separation and sparse levels."""
     runaway = () if "draws" in fitted.options else separated(fitted)  # priors hold what runs away
     few = any(sparse(fitted))
     notes = (*fitted.notes, *([SEPARATION] if runaway else []), *([FEW_CALLS] if few else []))
@@ -207,25 +196,23 @@ def _noted(fitted: Fitted) -> Fitted:
 
 def _engine(engine: Any) -> Engine:
     if callable(engine):
-        return Engine(
-            engine, FAMILIES, ("logit", "probit", "identity", "log"), reml=True, quadrature=True, weights=True
-        )
+        return Engine(engine, reml=True, quadrature=True, weights=True)
     return ENGINES[choose(engine, ENGINES, "engine")]
 
 
 def _refuse_options(
     run: Engine, name: str, family: str, link: str, reml: bool, n_quadrature: Any, weights: Any, cluster: Any
 ) -> None:
-    """Refuse what the engine does not know; nothing asked for is ignored."""
-    if family not in run.families:
-        fitting = [n for n, e in ENGINES.items() if family in e.families]
+    """Refuse options that the engine does not have; none is ignored."""
+    own = FAMILIES[family]
+    if name in ENGINES and name not in own.engines:
+        known = " or ".join(repr(f.name) for f in FAMILIES.values() if name in f.engines)
         raise FitError(
-            f"engine={name!r} fits family={' or '.join(map(repr, run.families))}, got {family!r}. Engines for it: "
-            f"{', '.join(fitting)}."
+            f"engine={name!r} fits family={known}, got {family!r}. Engines for it: {', '.join(own.engines)}."
         )
     if link not in run.links:
         raise FitError(f"engine={name!r} has link={' or '.join(map(repr, run.links))}, got {link!r}. Use engine='ml'.")
-    if reml and not (run.reml and family == "gaussian"):
+    if reml and not (run.reml and own.linear):
         raise DesignError(
             f"reml=True is for Gaussian models of the engines ml and mixedlm; got family={family!r}, engine={name!r}. "
             "Leave it out."
@@ -233,11 +220,10 @@ def _refuse_options(
     number = isinstance(n_quadrature, int) and not isinstance(n_quadrature, bool)
     if n_quadrature != "auto" and not (number and 1 <= n_quadrature <= MOST_NODES):
         raise DesignError(
-            f'n_quadrature={n_quadrature!r} is no number of nodes. Allowed: "auto", or 1 (Laplace\'s approximation) to '
-            f"{MOST_NODES}."
+            f'n_quadrature={n_quadrature!r} is not a number of nodes. Allowed: "auto", or 1 (Laplace) to {MOST_NODES}.'
         )
-    if n_quadrature not in (1, "auto") and (not run.quadrature or family == "gaussian"):
-        why = "A Gaussian likelihood is exact" if family == "gaussian" else f"engine={name!r} has no quadrature"
+    if n_quadrature not in (1, "auto") and (not run.quadrature or own.linear):
+        why = "A Gaussian likelihood is exact" if own.linear else f"engine={name!r} has no quadrature"
         raise DesignError(f"{why}: n_quadrature={n_quadrature} has no use there. Leave it out.")
     if weights is not None and not run.weights:
         raise FitError(f'engine={name!r} takes no weights=. Counts of identical rows are declared: counts="n".')
@@ -245,31 +231,16 @@ def _refuse_options(
         raise FitError(f"engine={name!r} takes no cluster=. Write (1|{cluster}) in the formula, or use engine='gee'.")
 
 
-def _refuse_sampling(run: Engine, name: str, sampling: dict[str, Any]) -> None:
-    """Refuse options of sampling where nothing is sampled, and those that are no numbers."""
-    if not run.samples:
-        extra = [key for key, value in sampling.items() if value != SAMPLING[key]]
-        if extra:
-            raise FitError(f"engine={name!r} samples nothing: it takes no {extra[0]}=. Use engine='pymc'.")
-        return
-    for key, least in (("draws", 4), ("tune", 1), ("chains", 1), ("seed", 0)):
-        value = sampling[key]
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise DesignError(f"{key}={value!r} is no such number. Allowed: {least}, {least + 1}, ...")
-    if not 0 < sampling["target_accept"] < 1:
-        raise DesignError(f"target_accept={sampling['target_accept']!r} lies outside (0, 1). Use 0.9, or 0.99.")
-
-
 def _threshold_columns(run: Engine, name: str, family: str, thresholds: str, thresholds_by: Any) -> dict[str, str]:
     choose(thresholds, THRESHOLDS, "thresholds")
     asked = thresholds != "free" or thresholds_by is not None
-    if asked and family != "cumulative":
+    if asked and not FAMILIES[family].ordered:
         raise DesignError(
             f"thresholds= and thresholds_by= are for family='cumulative', got {family!r}. Leave them out."
         )
     if asked and not run.shapes:
         raise FitError(f"engine={name!r} has free thresholds, the same in all rows. Use engine='ml'.")
-    return by_kind(thresholds_by, thresholds)
+    return by_kind(thresholds_by, thresholds) if asked else {}
 
 
 def _model(
@@ -282,7 +253,24 @@ def _model(
     kinds: dict[str, str],
 ) -> tuple[Model, Partition]:
     partition = Partition.of(kinds, coded.frame)
-    refuse_twice(partition, coded)
-    own = partition.thresholds(coded.categories, link, shape)
+    _refuse_twice(partition, coded)
+    own = FAMILIES[family].thresholds(partition, coded.categories, link, shape)
     part = partition.codes(coded.frame)
     return Model(coded, family, link, reml, n_quadrature, own, part), partition
+
+
+def _refuse_twice(partition: Partition, design: Design) -> None:
+    """Refuse fixed effects that shift all thresholds of a level, where these vary by it already."""
+    for kind in ("midpoint", "threshold"):
+        if kind not in partition.columns:
+            continue
+        names = labels(design.frame[partition.columns[kind]]).to_numpy(dtype=object)
+        dummies = (names[:, None] == np.array(partition.levels[kind], dtype=object)).astype(float)
+        kept = independent(np.hstack([dummies, design.X]))
+        width = dummies.shape[1]
+        lost = [n for k, n in enumerate(design.names) if k + width not in kept]
+        if lost:
+            raise DesignError(
+                f"The {kind} varies by {partition.columns[kind]!r}, and {', '.join(lost)} of {design.formula.source!r} "
+                "would move it too. Leave one of them out."
+            )

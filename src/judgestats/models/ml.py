@@ -9,40 +9,36 @@ from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from judgestats.errors import DesignError
-from judgestats.kernels.elimination import Structure, solve_many
+from judgestats.kernels.elimination import Structure, cross, solve_many
 from judgestats.kernels.laplace import Laplace
 from judgestats.kernels.likelihoods import losses
-from judgestats.kernels.linear_mixed import Profile, cross
+from judgestats.kernels.linear_mixed import Profile
 from judgestats.kernels.quadrature import Trapezoid
 from judgestats.models.designs import Design
+from judgestats.models.families import FAMILIES, Family
 from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED, Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, Posterior, columns, compress
 from judgestats.models.likelihood.minimisation import (
+    GeneralisedObjective,
+    LinearObjective,
     Minimum,
     elsewhere,
     even,
     first_guess,
     fixed_start,
     hessian,
+    laplace,
+    linear,
     minimise,
     one_blas_thread,
     orthogonal,
-    turned,
-)
-from judgestats.models.likelihood.objectives import (
-    KINDS,
-    NONE,
-    GeneralisedObjective,
-    LinearObjective,
-    Thresholds,
-    laplace,
-    linear,
     quadrature,
     trapezoid,
+    turned,
 )
+from judgestats.models.thresholds import NONE, Thresholds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -81,6 +77,16 @@ class Model:
     part: Ints | None = None
 
     @property
+    def distribution(self) -> Family:
+        """The record of the family."""
+        return FAMILIES[self.family]
+
+    @property
+    def kernel(self) -> int:
+        """Number of family and link in the kernels."""
+        return self.distribution.kernels[self.link]
+
+    @property
     def parts(self) -> Ints:
         """Set of thresholds of each row, 0 where there is one set."""
         return np.zeros(len(self.design.y), np.int64) if self.part is None else self.part
@@ -99,7 +105,7 @@ def _scalar(model: Model) -> bool:
 @one_blas_thread()
 def fit_design(model: Model) -> Fitted:
     """Fit by maximum likelihood, or by restricted likelihood."""
-    return _fit_linear(model) if model.family == "gaussian" else _fit_generalised(model)
+    return _fit_linear(model) if model.distribution.linear else _fit_generalised(model)
 
 
 def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
@@ -115,14 +121,14 @@ def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
     DesignError
         If quadrature is asked for and there is not exactly one scalar random term.
     """
-    n, kind = model.rule, KINDS[model.family, model.link]
+    n, kind = model.rule, model.kernel
     if n not in (1, "auto") and not _scalar(model):
         got = " + ".join(f"({', '.join(t.names)} | {t.factor})" for t in model.design.terms) or "none"
         raise DesignError(
             f"n_quadrature={n} needs one scalar random term, such as (1|item) or (0 + x|item). Got: {got}. "
             'Leave it out: "auto" then takes the Laplace approximation.'
         )
-    table = compress(model.design, model.parts)
+    table = compress(model.design, model.parts, additive=model.distribution.additive)
     if n == "auto":
         return table, trapezoid(table, kind, model.thresholds)
     return table, laplace(table, kind, model.thresholds) if n == 1 else quadrature(table, kind, model.thresholds, n)
@@ -150,14 +156,17 @@ def _fit_generalised(model: Model) -> Fitted:
         params, covariance, boundary, sound = _estimates(own, target, found, turn, free)
         refinement = _refinement(model, table, target, params, covariance)
     steps = [{**row, "x": turn @ row["x"]} for row in found.log]
-    loglik = _constant(model) - target(params)[0]
+    d = model.design
+    loglik = float((d.count * d.weights) @ model.distribution.constant(d.y, d.trials)) - target(params)[0]
     method = _method(model, target)
     notes = _notes(found.converged, bool(boundary.any()), sound)
     if refinement is not None and not refinement.settled:
         notes = (*notes, UNSETTLED)
     effects = cache(partial(_posterior, model, params, covariance))
-    fitted = _wrap(model, params, covariance, loglik, method, replace(found, log=steps), notes, target, effects)
-    return replace(fitted, refinement=refinement)
+    return wrapped(
+        model, "ml", method, params, covariance, loglik=loglik, converged=found.converged, notes=notes, run=fit_design,
+        objective=target, effects=effects, trace=_trace(model, replace(found, log=steps)), refinement=refinement,
+    )  # fmt: skip
 
 
 def _estimates(
@@ -198,7 +207,7 @@ def _refinement(
     if model.rule == 1:
         return None
     extra = target.kernel.extra if isinstance(target.kernel, Trapezoid) else 0
-    finer = trapezoid(table, KINDS[model.family, model.link], model.thresholds, extra + 1)
+    finer = trapezoid(table, model.kernel, model.thresholds, extra + 1)
     return _compared(target, finer, params, covariance)
 
 
@@ -280,7 +289,7 @@ def _partly(
     """Covariance where the Hessian is not positive definite.
 
     A coefficient along which the likelihood is flat has run away: NaN, and the rest is sound without it. Otherwise
-    variances are not told apart: errors of fixed effects and thresholds are given them.
+    variances are not identifiable: errors of fixed effects and thresholds are given them.
     """
     d = target.rows
     back = np.linalg.inv(turn)
@@ -297,48 +306,46 @@ def _partly(
     return covariance, sound
 
 
-def _constant(model: Model) -> float:
-    """What the log likelihood has beside the parameters."""
-    d = model.design
-    scale = d.count * d.weights
-    if model.family == "binomial":
-        return float(scale @ (gammaln(d.trials + 1) - gammaln(d.y + 1) - gammaln(d.trials - d.y + 1)))
-    return -float(scale @ gammaln(d.y + 1)) if model.family == "poisson" else 0.0
-
-
 def _notes(converged: bool, singular: bool, sound: bool) -> tuple[str, ...]:
     flags = ((not converged, NOT_CONVERGED), (singular, SINGULAR), (not sound, NO_HESSIAN))
     return tuple(name for wrong, name in flags if wrong)
 
 
-def _wrap(
-    model: Model, params: Floats, covariance: Floats, loglik: float, method: str, found: Minimum,
-    notes: tuple[str, ...], target: Any, effects: Any, **further: Any,
+def wrapped(
+    model: Model, engine: str, method: str, params: Floats, covariance: Floats, *, loglik: float = np.nan,
+    converged: bool = True, notes: tuple[str, ...] = (), run: Callable[[Model], Fitted], **further: Any,
 ) -> Fitted:  # fmt: skip
-    names = parameter_names(model)
-    d = model.design
+    """Make a Fitted of what an engine found; `run` is the engine, to fit another design."""
+    own = notes if converged else (*notes, NOT_CONVERGED)
     return Fitted(
-        design=d,
+        design=model.design,
         family=model.family,
         link=model.link,
-        engine="ml",
+        engine=engine,
         method=method,
-        names=names,
-        params=params,
-        covariance=covariance,
+        names=parameter_names(model),
+        params=np.asarray(params, float),
+        covariance=np.asarray(covariance, float),
         loglik=float(loglik),
         df=len(params),
-        n=float(d.count.sum()),
-        converged=found.converged,
-        notes=notes,
+        n=float(model.design.count.sum()),
+        converged=bool(converged) and NOT_CONVERGED not in own,
+        notes=tuple(dict.fromkeys(own)),
         thresholds=model.thresholds,
         part=model.parts,
-        refit=lambda design, rows: fit_design(replace(model, design=design, part=model.parts[rows])),
-        objective=target,
-        effects=effects,
+        refit=lambda design, rows: run(replace(model, design=design, part=model.parts[rows])),
         **further,
-        trace=[{**{k: v for k, v in row.items() if k != "x"}, **_named(row["x"], names)} for row in found.log],
     )
+
+
+def _trace(model: Model, found: Minimum) -> list[dict[str, Any]]:
+    """Steps of the search by names of parameters; those of a Gaussian model are θ alone."""
+    names, steps = parameter_names(model), []
+    for row in found.log:
+        x = row["x"]
+        own = names if len(x) == len(names) else [n for n in names if n.startswith("chol(")]
+        steps.append({k: v for k, v in row.items() if k != "x"} | dict(zip(own, map(float, x), strict=True)))
+    return steps
 
 
 def parameter_names(model: Model) -> tuple[str, ...]:
@@ -353,21 +360,15 @@ def parameter_names(model: Model) -> tuple[str, ...]:
     for t in model.design.terms:
         k = len(t.names)
         names += [f"chol({t.names[a]},{t.names[b]}|{t.factor})" for b in range(k) for a in range(b, k)]
-    return (*names, "sd(residual)") if model.family == "gaussian" else tuple(names)
-
-
-def _named(x: Any, names: tuple[str, ...]) -> dict[str, float]:
-    """Parameters of a step: those of a Gaussian model are θ alone."""
-    own = names if len(x) == len(names) else [n for n in names if n.startswith("chol(")]
-    return dict(zip(own, map(float, x), strict=True))
+    return (*names, "sd(residual)") if model.distribution.linear else tuple(names)
 
 
 def _posterior(model: Model, params: Floats, covariance: Floats) -> Posterior | None:
     """Random effects of every level at the estimates, by Laplace's approximation."""
     if not model.design.terms:
         return None
-    table = compress(model.design, model.parts, groups=False)
-    target = laplace(table, KINDS[model.family, model.link], model.thresholds)
+    table = compress(model.design, model.parts, groups=False, additive=model.distribution.additive)
+    target = laplace(table, model.kernel, model.thresholds)
     beta, tau, theta = target.split(params)
     d, kernel = target.rows, cast(Laplace, target.kernel)
     hi, lo, _ = model.thresholds.around(tau, d.category, d.part)
@@ -413,7 +414,10 @@ def _fit_linear(model: Model) -> Fitted:
     effects = cache(partial(_linear_posterior, target, best, model, theta * sigma, covariance[:p, :p]))
     moved = cache(partial(_sensitivity, own, turn, np.append(x * sigma, sigma), spread))
     method = "REML" if model.reml else "ML"
-    return _wrap(model, params, covariance, loglik, method, found, notes, None, effects, sensitivity=moved)
+    return wrapped(
+        model, "ml", method, params, covariance, loglik=loglik, converged=found.converged, notes=notes, run=fit_design,
+        effects=effects, sensitivity=moved, trace=_trace(model, found),
+    )  # fmt: skip
 
 
 def _linear_variances(

@@ -13,7 +13,7 @@ import nutpie
 import pymc as pm
 
 import judgestats as js
-from judgestats.errors import FitError
+from judgestats.errors import DesignError, FitError
 from judgestats.models import hierarchical
 
 
@@ -38,7 +38,7 @@ SAMPLED = {
 
 
 @pytest.mark.parametrize("name", SAMPLED)
-@pytest.mark.parametrize(("options", "shown"), [({}, True), ({"progress": False}, False)])
+@pytest.mark.parametrize(("options", "shown"), [({}, True), ({"sampling": {"progress": False}}, False)])
 def test_progress_reaches_the_sampler(monkeypatch, name, options, shown):
     asked = []
 
@@ -63,5 +63,19 @@ def test_progress_reaches_the_sampler(monkeypatch, name, options, shown):
 
 
 def test_every_function_that_samples_is_looked_at():
-    has = {n for n in hierarchical.__all__ if "progress" in inspect.signature(getattr(hierarchical, n)).parameters}
-    assert has == set(SAMPLED) - {"fit"}
+    has = {n for n in hierarchical.__all__ if "sampling" in inspect.signature(getattr(hierarchical, n)).parameters}
+    assert has == set(SAMPLED) - {"fit"} | {"agreement"}  # which draws by importance and shows nothing
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_an_unknown_option_is_refused_and_the_right_one_suggested(name):
+    with pytest.raises(DesignError, match="Did you mean 'draws'"):
+        SAMPLED[name](sampling={"draw": 200})
+    with pytest.raises(DesignError, match="not a mapping"):
+        SAMPLED[name](sampling=200)
+
+
+def test_agreement_has_no_chains():
+    ratings = MEANS.rename(columns={"mean": "score"}).assign(item="i")
+    with pytest.raises(DesignError, match="'chains' is not known"):
+        hierarchical.agreement(ratings, sampling={"chains": 2})

@@ -18,8 +18,8 @@ from judgestats.models.bayes.draws import HEAVY, Draws, smoothed
 from judgestats.models.bayes.grids import integrated
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.designs import design
-from judgestats.models.likelihood.objectives import NONE, thresholds
 from judgestats.models.ml import Model, fit_design
+from judgestats.models.thresholds import NONE, thresholds
 
 
 def counts(groups: int, trials: int, seed: int = 0) -> pd.DataFrame:

@@ -23,7 +23,7 @@ def looked_at(found, terms):
     assert np.isfinite(own["estimate"]).all()
     chains = ["largest R-hat", "smallest ESS", "divergences"]
     weights = ["Pareto k of the importance weights", "importance ESS"]
-    by_importance = "importance" in found.draws.method
+    by_importance = "importance" in found.posterior.method
     checks = found.check().set_index("what")
     assert np.isfinite(checks.loc[weights if by_importance else chains, "value"]).all()
     assert not set(checks.index) & set(chains if by_importance else weights)
@@ -43,7 +43,7 @@ def looked_at(found, terms):
 def test_a_formula(capfd):
     table = pd.DataFrame({"judge": [*"abcd"] * 2, "strategy": ["B0"] * 4 + ["S8"] * 4, "n": 40})
     table["k"] = [20, 22, 25, 18, 28, 30, 33, 27]
-    fit = js.fit("cbind(k, n - k) ~ strategy + (1|judge)", table, engine="pymc", **FEW)
+    fit = js.fit("cbind(k, n - k) ~ strategy + (1|judge)", table, engine="pymc", sampling=FEW)
     assert capfd.readouterr() == ("", "")  # progress=False
     assert fit.tidy()["term"].tolist() == ["Intercept", "strategy[S8]", "sd(Intercept|judge)"]
     assert fit.draws().shape == (100, 5)
@@ -62,27 +62,29 @@ def scores():
 
 
 def test_agreement():
-    looked_at(js.hierarchical.agreement(scores(), draws=200), {"subject", "judge", "ICC(2,1)"})
+    looked_at(js.hierarchical.agreement(scores(), sampling={"draws": 200}), {"subject", "judge", "ICC(2,1)"})
 
 
 def test_severity():
-    looked_at(js.hierarchical.severity(scores(), **FEW), {"severity", "quality", "self_preference"})
+    looked_at(js.hierarchical.severity(scores(), sampling=FEW), {"severity", "quality", "self_preference"})
 
 
 def test_severity_sampled():
-    looked_at(js.hierarchical.severity(scores(), sampled=True, **FEW), {"severity", "quality"})
+    looked_at(js.hierarchical.severity(scores(), sampled=True, sampling=FEW), {"severity", "quality"})
 
 
 def test_bias():
     shares = [("g", 30, 10, 10), ("h", 20, 25, 5), ("i", 22, 20, 8)]
     rows = [(j, o, n) for j, *counts in shares for o, n in zip(("target", "other", "tie"), counts, strict=True)]
-    looked_at(js.hierarchical.bias(pd.DataFrame(rows, columns=["judge", "outcome", "n"]), **FEW), {"bias", "tie"})
+    looked_at(
+        js.hierarchical.bias(pd.DataFrame(rows, columns=["judge", "outcome", "n"]), sampling=FEW), {"bias", "tie"}
+    )
 
 
 def test_strategies():
     table = pd.DataFrame({"judge": [*"gghh"], "strategy": ["B0", "S8"] * 2, "n": 100, "k": [60, 70, 55, 57]})
     table["baseline_only"], table["strategy_only"] = [np.nan, 8, np.nan, 10], [np.nan, 18, np.nan, 12]
-    looked_at(js.hierarchical.strategies(table, baseline="B0", **FEW), {"effect", "best", "loss"})
+    looked_at(js.hierarchical.strategies(table, baseline="B0", sampling=FEW), {"effect", "best", "loss"})
 
 
 def test_psychometric():
@@ -90,7 +92,9 @@ def test_psychometric():
     rows += [("g", d, o, n) for d, ns in ((1.0, (30, 14, 6)), (2.0, (42, 6, 2))) for o, n in
              zip(("correct", "tie", "wrong"), ns, strict=True)]  # fmt: skip
     table = pd.DataFrame(rows, columns=["judge", "delta", "outcome", "n"])
-    looked_at(js.hierarchical.psychometric(table, links="logit", wider=False, **FEW), {"slope", "criterion", "lapse"})
+    looked_at(
+        js.hierarchical.psychometric(table, links="logit", wider=False, sampling=FEW), {"slope", "criterion", "lapse"}
+    )
 
 
 @pytest.mark.slow  # 44 s of processor time, nearly all of it compiling
@@ -98,4 +102,6 @@ def test_susceptibility():
     shares = {"blind": (20, 20, 10), "truth": (30, 12, 8)}
     rows = [(j, p, o, n) for j in "gh" for p, ns in shares.items() for o, n in zip(("x", "y", "tie"), ns, strict=True)]
     table = pd.DataFrame(rows, columns=["judge", "probe", "outcome", "n"])
-    looked_at(js.hierarchical.susceptibility(table, favoured="x", **FEW), {"shift_favoured", "lds", "total_variation"})
+    looked_at(
+        js.hierarchical.susceptibility(table, favoured="x", sampling=FEW), {"shift_favoured", "lds", "total_variation"}
+    )

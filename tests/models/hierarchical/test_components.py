@@ -67,7 +67,7 @@ def test_facets() -> None:
         .assign(score=lambda t: t["score"] + t["shift"] + rng.normal(0, 0.5, len(t)))
         .drop(columns="shift")
     )
-    found = named(agreement(table, facets="criterion", draws=1000).tidy())
+    found = named(agreement(table, facets="criterion", sampling={"draws": 1000}).tidy())
     reml = named(js.variance_components(table, facets=["item", "judge", "criterion"], interactions=False))
     assert found.loc["criterion", "median"] == pytest.approx(reml.loc["criterion", "estimate"], rel=0.35)
     assert found.loc["residual", "estimate"] == pytest.approx(reml.loc["residual", "estimate"], rel=0.02)
@@ -161,12 +161,15 @@ def test_equals_the_closed_form_of_a_balanced_table() -> None:
 @pytest.mark.slow
 def test_prior_driven_and_priors_shown() -> None:
     table = scores(40, 2, sds=(1.0, 0.0, 0.7))
-    told = agreement(table, priors={"judge": 0.02}, draws=1000)
+    told = agreement(table, priors={"judge": 0.02}, sampling={"draws": 1000})
     assert "prior-driven" in named(told.tidy()).loc["judge", "flag"]
     assert "prior-driven" in named(told.tidy()).loc["ICC(2,1)", "flag"]
     assert "prior-driven" not in named(told.tidy()).loc["ICC(3,1)", "flag"]
     assert told.priors.set_index("parameter").loc["judge", "prior"] == "half-normal(0.02)"
-    assert agreement(table, priors={"judge": (0.5, 3)}, draws=400).priors["prior"].tolist()[2] == "half-t(3, 0.5)"
+    assert (
+        agreement(table, priors={"judge": (0.5, 3)}, sampling={"draws": 400}).priors["prior"].tolist()[2]
+        == "half-t(3, 0.5)"
+    )
     assert (told.checks["flag"] == "").all()
     assert "1 estimate: prior-driven" not in set(told.check()["what"])  # the judges, ICC(2,1) and ICC(2,k)
     assert "3 estimates: prior-driven" in set(told.check()["what"])
@@ -175,19 +178,22 @@ def test_prior_driven_and_priors_shown() -> None:
 @pytest.mark.slow
 def test_a_prior_that_did_not_foresee_the_spread_of_judges() -> None:
     table = scores(20, 12, sds=(1.0, 2.0, 0.5))
-    told = agreement(table, priors={"judge": 0.1}, draws=1000)
+    told = agreement(table, priors={"judge": 0.1}, sampling={"draws": 1000})
     assert "prior and data disagree" in named(told.tidy()).loc["judge", "flag"]
     assert "prior and data disagree" in named(told.tidy()).loc["ICC(2,1)", "flag"]
     assert told.check().set_index("what").loc["tail area of judge under its prior", "value"] < 0.01
-    assert not agreement(table, draws=1000).check()["flag"].str.contains("disagree").any()
+    assert not agreement(table, sampling={"draws": 1000}).check()["flag"].str.contains("disagree").any()
 
 
 def test_row_order_and_engine() -> None:
     table = scores(20, 4)
-    one, two = agreement(table, draws=400), agreement(table.sample(frac=1, random_state=0), draws=400)
+    one, two = (
+        agreement(table, sampling={"draws": 400}),
+        agreement(table.sample(frac=1, random_state=0), sampling={"draws": 400}),
+    )
     pd.testing.assert_frame_equal(one.tidy(), two.tidy())
     polars = pytest.importorskip("polars")
-    pd.testing.assert_frame_equal(one.tidy(), agreement(polars.from_pandas(table), draws=400).tidy())
+    pd.testing.assert_frame_equal(one.tidy(), agreement(polars.from_pandas(table), sampling={"draws": 400}).tidy())
 
 
 @pytest.mark.parametrize(

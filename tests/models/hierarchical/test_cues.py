@@ -34,7 +34,7 @@ def pick(table, term, **where):
 
 @pytest.fixture(scope="module")
 def published():
-    return cues.susceptibility(printed("blind", "truth", "flip"), favoured=FAVOURED, **FEW)
+    return cues.susceptibility(printed("blind", "truth", "flip"), favoured=FAVOURED, sampling=FEW)
 
 
 # ---------------------------------------------------------------- published counts
@@ -142,7 +142,7 @@ def planted():
     rows = [(judges[j], p, o, counts[j, 0, i, k]) for j in range(12) for i, p in enumerate(data.probes)
             for k, o in enumerate(data.outcomes)]  # fmt: skip
     table = pd.DataFrame(rows, columns=["judge", "probe", "outcome", "n"])
-    found = cues.susceptibility(table, favoured="a", priors={"sd_probe": 1.0}, **FEW)
+    found = cues.susceptibility(table, favoured="a", priors={"sd_probe": 1.0}, sampling=FEW)
     return truth, table, found
 
 
@@ -287,7 +287,7 @@ def test_bad_tables(change, error, message):
 )
 def test_bad_options(options, message):
     with pytest.raises(DesignError, match=message):
-        cues.susceptibility(outcomes_table(("blind", "truth")), **options, **FEW)
+        cues.susceptibility(outcomes_table(("blind", "truth")), **options, sampling=FEW)
 
 
 def test_a_side_that_varies_is_refused():
@@ -295,4 +295,4 @@ def test_a_side_that_varies_is_refused():
                           "probe": ["blind", "blind", "cue", "cue"], "favoured": [None, None, "x", "y"]})  # fmt: skip
     calls.loc[1, "choice"] = "tie"
     with pytest.raises(DesignError, match="has x, y"):
-        cues.susceptibility(calls, **FEW)
+        cues.susceptibility(calls, sampling=FEW)

@@ -43,7 +43,7 @@ def pick(table, term, **where):
 
 @pytest.fixture(scope="module")
 def published():
-    return curves.psychometric(paper_tables.criterion_counts(), by="prompt", baseline="base", **FEW)
+    return curves.psychometric(paper_tables.criterion_counts(), by="prompt", baseline="base", sampling=FEW)
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ TRUTH = {
 @pytest.fixture(scope="module")
 def planted():
     calls = calls_of(np.random.default_rng(3), TRUTH, (0, 1, 2, 3, 4, 6, 9), 200, TRUTH)
-    return calls, curves.psychometric(calls, links="logit", wider=False, **FEW)
+    return calls, curves.psychometric(calls, links="logit", wider=False, sampling=FEW)
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_flat_priors_and_many_calls_give_the_maximum_of_the_likelihood():
     truth = {"g": (0.9, 1.1, 0.4, 0.0)}
     calls = calls_of(np.random.default_rng(8), truth, (0, 1, 2, 3), 1500, truth)
     flat = {"slope": 10.0, "criterion": 10.0, "bias": 10.0, "lapse": 1e-3}
-    found = curves.psychometric(calls.assign(prompt="p"), links="logit", wider=False, priors=flat, **FEW)
+    found = curves.psychometric(calls.assign(prompt="p"), links="logit", wider=False, priors=flat, sampling=FEW)
     # a lapse of 3 % is the centre of its prior, far from here: compare with the lapse put in by brute force
     plain = tie_model(calls, by=None, links="logit", content=False).table.set_index("term")["estimate"]
     best = brute(calls, MOST_LAPSE / (1 + np.exp(-LAPSE_CENTRE)))
@@ -300,7 +300,7 @@ def test_flags_of_a_threshold(low, high, flag):
 )
 def test_bad_tables(change, error, message):
     with pytest.raises(error, match=message):
-        curves.psychometric(change(paper_tables.criterion_counts()), **FEW)
+        curves.psychometric(change(paper_tables.criterion_counts()), sampling=FEW)
 
 
 @pytest.mark.parametrize(
@@ -315,4 +315,4 @@ def test_bad_tables(change, error, message):
 )
 def test_bad_options(options, message):
     with pytest.raises(DesignError, match=message):
-        curves.psychometric(paper_tables.criterion_counts(), **options, **FEW)
+        curves.psychometric(paper_tables.criterion_counts(), **options, sampling=FEW)

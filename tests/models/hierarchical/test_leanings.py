@@ -146,7 +146,7 @@ def test_the_density_is_the_multinomial():
 @pytest.mark.slow
 def test_table_7_topics():
     pytest.importorskip("pymc")
-    fit = bias(_table7(), **FEW)
+    fit = bias(_table7(), sampling=FEW)
     inside = fit.checks.set_index("what")["value"]["target minus other inside the 95 % predictive"]
     assert inside == 1
     table = fit.table.set_index(["judge", "term"])
@@ -166,7 +166,7 @@ def test_table_7_topics():
 @pytest.mark.slow
 def test_table_8_strategies_as_conditions():
     pytest.importorskip("pymc")
-    fit = bias(_table8(), by="strategy", **FEW)
+    fit = bias(_table8(), by="strategy", sampling=FEW)
     assert fit.checks.set_index("what")["value"]["target minus other inside the 95 % predictive"] == 1
     b = fit.table[fit.table["term"] == "bias"].set_index(["strategy", "judge"])["estimate"]
     assert b["B0", "Llama 3.3-70B"] > b["B0", "Claude Sonnet 4"]
@@ -176,7 +176,7 @@ def test_table_8_strategies_as_conditions():
 @pytest.mark.slow
 def test_table_9_raters():
     pytest.importorskip("pymc")
-    fit = bias(_table9(), **FEW)
+    fit = bias(_table9(), sampling=FEW)
     inside = fit.checks[fit.checks["what"].str.contains("inside")]
     assert len(inside) == 3
     assert (inside["value"] == 1).all()
@@ -189,7 +189,7 @@ def test_table_9_raters():
 def test_flat_priors_and_many_calls_are_the_shares():
     pytest.importorskip("pymc")
     counts = _counts(5200, 3100, 1700)
-    fit = bias(counts, priors={"mean_share": 10, "mean_decisive": 10}, **FEW)
+    fit = bias(counts, priors={"mean_share": 10, "mean_decisive": 10}, sampling=FEW)
     plain = bias_score(counts).set_index("term")
     table = fit.table.set_index("term")
     for term in ("bias", "tie"):

@@ -160,7 +160,7 @@ def test_chains_have_r_hat_and_importance_has_weights():
     assert [c["what"] for c in chains] == ["largest R-hat", "smallest ESS", "divergences"]
     assert "sd_item" in chains[2]["cure"]
     assert "mean" not in chains[2]["cure"]
-    assert "draws=2000" in chains[1]["cure"]
+    assert "'draws': 2000" in chains[1]["cure"]
     heavy = convergence(Draws(values, {"a": ()}, 0, "", pareto_k=0.9, importance_ess=30.0), PRIORS, "ICC(1,1)")
     assert [c["what"] for c in heavy] == ["Pareto k of the importance weights (ICC(1,1))", "importance ESS (ICC(1,1))"]
     assert [bool(c["flag"] and c["cure"]) for c in heavy] == [True, True]
@@ -188,13 +188,13 @@ def test_an_icc_and_its_check_are_of_the_same_draws(monkeypatch):
     monkeypatch.setattr(components, "posterior", heavy_alone)
     rng, keys = np.random.default_rng(4), [(j, "s", i) for j in "abc" for i in range(6)]
     table = pd.DataFrame(keys, columns=["judge", "system", "item"]).assign(score=rng.normal(size=18))
-    found = H.agreement(table, draws=200)
+    found = H.agreement(table, sampling={"draws": 200})
     checks = found.check().set_index("what")
     heavy = found.table["flag"].str.contains("Pareto k above 0.7")
     assert found.table.loc[heavy, "term"].tolist() == ["ICC(1,1)"]
     assert checks.loc["Pareto k of the importance weights", ["value", "flag"]].tolist() == [-0.5, ""]
     assert checks.loc["Pareto k of the importance weights (ICC(1,1))", "value"] == 0.9
-    assert "draws=" in checks.loc["Pareto k of the importance weights (ICC(1,1))", "cure"]
+    assert "draws" in checks.loc["Pareto k of the importance weights (ICC(1,1))", "cure"]
 
 
 # --- summary ----------------------------------------------------------------------------------------------------------
@@ -228,31 +228,31 @@ def test_dir_has_the_functions_only():
 
 
 def test_zero_sds():
-    found = H.severity(means(sd=0.0).drop(columns="condition"), draws=50)
+    found = H.severity(means(sd=0.0).drop(columns="condition"), sampling={"draws": 50})
     assert found.table["flag"].str.contains("sds of zero throughout").all()
     assert "sds of zero throughout" in repr(found)
     some = means().drop(columns="condition")
     some.loc[2, "sd"] = 0.0
-    told = H.severity(some, draws=50).check()
+    told = H.severity(some, sampling={"draws": 50}).check()
     assert told["flag"].str.contains("sds of zero replaced").any()
-    unknown = H.severity(some.drop(columns=["sd", "runs"]), draws=50)
+    unknown = H.severity(some.drop(columns=["sd", "runs"]), sampling={"draws": 50})
     assert unknown.table["flag"].str.contains("noise unknown").all()
 
 
 def test_conditions_of_other_names():
     table = means(("open", "hidden"))
-    told = H.severity(table, draws=50).check().set_index("what").loc["conditions"]
+    told = H.severity(table, sampling={"draws": 50}).check().set_index("what").loc["conditions"]
     assert told["flag"] == "no attenuation: conditions not named"
     assert "baseline=" in told["cure"]
     assert "hidden, open" in told["cure"]
-    named = H.severity(table, baseline="open", blinded="hidden", draws=50)
+    named = H.severity(table, baseline="open", blinded="hidden", sampling={"draws": 50})
     assert "conditions" not in set(named.check()["what"])
     assert "attenuation" in set(named.table["term"])
 
 
 def test_names_that_do_not_match():
     table = means().drop(columns="condition").replace({"system": {s: f"model {s}" for s in "abcd"}})
-    found = H.severity(table, draws=50)
+    found = H.severity(table, sampling={"draws": 50})
     assert "self_preference" not in set(found.table["term"])
     told = found.check().set_index("flag").loc["no judge scored itself"]
     assert "identity=" in told["cure"]

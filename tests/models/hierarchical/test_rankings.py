@@ -269,7 +269,7 @@ def _pick(fit, term, scale=None):
 def test_published_counts_and_who_is_best():
     """Debiasing, Tables 1 and 4 together."""
     pytest.importorskip("pymc")
-    fit = strategies(_table1().merge(_table4(), how="left", on=["judge", "strategy"]), baseline="B0", **FEW)
+    fit = strategies(_table1().merge(_table4(), how="left", on=["judge", "strategy"]), baseline="B0", sampling=FEW)
     inside = fit.checks[fit.checks["what"].str.contains("inside")]
     assert len(inside) == 3
     assert (inside["value"] == 1).all()
@@ -294,7 +294,7 @@ def test_margins_are_bounded_by_the_extremes():
     pytest.importorskip("pymc")
     two = _table1()[lambda t: t["strategy"].isin(["B0", "S8"])]
     two = two[two["judge"] != "GPT-4o"]
-    fit = strategies(two, baseline="B0", **{**FEW, "draws": 200, "tune": 300})
+    fit = strategies(two, baseline="B0", sampling={**FEW, "draws": 200, "tune": 300})
     assert set(fit.table["dependence"]) == {"independent", "extreme positive", "extreme negative"}
     assert fit.table["flag"].str.contains("joint law of the strategies unknown").all()
     effect = _pick(fit, "effect", "percentage points")["std_error"].unstack("dependence")
@@ -309,7 +309,7 @@ def test_one_judge_with_items_agrees_with_the_shares():
     """Flat priors, one judge, many items: effects are the differences of the shares, their sd that of pairs."""
     pytest.importorskip("pymc")
     calls = _calls(items=800, judges=1)
-    fit = strategies(calls, baseline="B0", priors={"baseline": 10, "effect": 10, "link": 3}, **FEW)
+    fit = strategies(calls, baseline="B0", priors={"baseline": 10, "effect": 10, "link": 3}, sampling=FEW)
     wide = calls.pivot_table(index="item", columns="strategy", values="correct")
     effect = _pick(fit, "effect", "percentage points").loc[("items", "j0")]
     for s in ("S1", "S8"):

@@ -101,8 +101,8 @@ def test_merchant_risk_checks(merchant) -> None:
 def test_taste_keeps_from_false_certainty() -> None:
     """With taste all but forbidden, and nothing else to take it, intervals of the excess shrink."""
     table = scores()
-    honest = severity(table, draws=500).tidy()
-    rigid = severity(table, draws=500, priors={"taste": 1e-3, "taste_shift": 1e-3}).tidy()
+    honest = severity(table, sampling={"draws": 500}).tidy()
+    rigid = severity(table, sampling={"draws": 500}, priors={"taste": 1e-3, "taste_shift": 1e-3}).tidy()
     width = [get(t, "self_preference", judge="Grok 4", condition="attributed")["std_error"] for t in (honest, rigid)]
     assert width[1] < 0.8 * width[0]
 
@@ -154,24 +154,27 @@ def test_the_mean_self_preference_of_five_judges_is_not_shrunk() -> None:
     """Within 5 % of least squares; a prior of half the sd of the scores took a fifth of it, and says so where given."""
     tables = [five_judges(k) for k in range(12)]
     plain = np.mean([contrast(t) for t in tables])
-    found = [severity(t, draws=250, sampled=False).tidy() for t in tables]
+    found = [severity(t, sampling={"draws": 250}, sampled=False).tidy() for t in tables]
     rows = [get(t, "mean_self_preference") for t in found]
     assert np.mean([r["estimate"] for r in rows]) == pytest.approx(plain, rel=0.05)
     assert np.mean(["prior-driven" in r["flag"] for r in rows]) < 0.2
-    tight = [severity(t, draws=250, sampled=False, priors={"mean_self": t["mean"].std() / 2}).tidy() for t in tables]
+    tight = [
+        severity(t, sampling={"draws": 250}, sampled=False, priors={"mean_self": t["mean"].std() / 2}).tidy()
+        for t in tables
+    ]
     narrow = [get(t, "mean_self_preference") for t in tight]
     assert np.mean([r["estimate"] for r in narrow]) < 0.9 * plain
     assert np.mean(["prior-driven" in r["flag"] for r in narrow]) > 0.5
 
 
 def test_a_prior_that_did_not_foresee_the_data_says_so() -> None:
-    found = severity(five_judges(0, mean=2.0), draws=250, sampled=False, priors={"mean_self": 0.1})
+    found = severity(five_judges(0, mean=2.0), sampling={"draws": 250}, sampled=False, priors={"mean_self": 0.1})
     row = get(found.tidy(), "mean_self_preference")
     assert "prior and data disagree" in row["flag"]
     check = found.check().set_index("what").loc["tail area of mean_self under its prior"]
     assert check["value"] < 0.01
     assert "priors=" in check["cure"]
-    sound = severity(five_judges(0), draws=250, sampled=False).check().set_index("what")
+    sound = severity(five_judges(0), sampling={"draws": 250}, sampled=False).check().set_index("what")
     assert sound.loc["smallest tail area under a prior", "flag"] == ""
 
 
@@ -305,7 +308,10 @@ def test_identity_and_reference() -> None:
 def test_order_of_rows_and_one_score() -> None:
     table = scores().query("condition == 'attributed'").drop(columns="condition")
     few = table[(table["judge"] != "Grok 4") | (table["system"] == "GPT-5.1")]
-    one, two = severity(few, draws=250), severity(few.sample(frac=1, random_state=0), draws=250)
+    one, two = (
+        severity(few, sampling={"draws": 250}),
+        severity(few.sample(frac=1, random_state=0), sampling={"draws": 250}),
+    )
     pd.testing.assert_frame_equal(one.tidy(), two.tidy())
     assert "one score" in get(one.tidy(), "severity", judge="Grok 4")["flag"]
     assert not one.tidy()["term"].str.contains("attenuation").any()

@@ -578,7 +578,8 @@ def _level_of(data: Any) -> Level:
 @Measure(
     "Do all judges together answer alike, answers missing or not?", "agreement", "P, R",
     "t, bootstrap of things judged or clusters", "Krippendorff 2011; Zapf et al. 2016",
-    frames=("preferences", "ratings"), needs=(pairs_of_judges,), arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
+    frames=("preferences", "ratings"), needs=(pairs_of_judges,),
+    arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
     terms=(
         Term("alpha", "α (Krippendorff)"),
     ),

@@ -1,4 +1,8 @@
-"""Restricted maximum likelihood of variance components: the minimiser, and what is known of its result."""
+"""Restricted maximum likelihood of variance components: an intercept and any crossed or nested factors.
+
+The likelihood is that of the mixed models, :func:`judgestats.kernels.linear_mixed.profile`; here are its minimiser and
+what is known of the result.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.kernels.reml import CrossProducts, cross_products, leftover, likelihood, moments
+from judgestats.kernels.elimination import Structure, structure
+from judgestats.kernels.linear_mixed import Cells, profile
 
 Floats = NDArray[np.float64]
+Codes = Sequence[NDArray[Any]]
 #: Largest sd of a factor in units of the residual's.
 MOST = 1e6
 #: Share of the squares below which there is no residual.
-NOTHING = 1e-12
-#: Smallest eigenvalue of the normalised Gram matrix below which components are not told apart.
+NOTHING = 1e-11
+#: Smallest eigenvalue of the normalised Gram matrix below which components cannot be distinguished.
 APART = 1e-8
+#: Ratio of variances at which derivatives at 0 are taken.
+_NEAR_ZERO = 1e-10
 
 
 @dataclass(frozen=True)
@@ -51,12 +59,136 @@ class Fitted:
         return found
 
 
-def told_apart(gram: Floats) -> bool:
-    """Whether the components of a normalised Gram matrix can be told from one another."""
-    return bool(np.isfinite(gram).all() and np.linalg.eigvalsh(gram)[0] > APART)
+@dataclass(frozen=True)
+class Data:
+    """Scores of N cells as the likelihood takes them.
+
+    Attributes
+    ----------
+    cells : Cells
+        Centred scores in units of their sd.
+    layout : Structure
+    factor : (q,) int array
+        Factor of each column, in elimination order.
+    scale : float
+        The sd that scores were divided by.
+    """
+
+    cells: Cells
+    layout: Structure
+    factor: NDArray[np.int64]
+    scale: float
+
+    @classmethod
+    def of(cls, y: Floats, codes: Codes) -> Data:
+        """Collapse N scores into distinct combinations of levels."""
+        sizes = np.array([int(c.max()) + 1 for c in codes])
+        order = np.argsort(-sizes, kind="stable")
+        blocks = np.append(0, np.cumsum(sizes[order]))
+        first = np.empty(len(codes), np.int64)
+        first[order] = blocks[:-1]
+        cols, where = np.unique(np.column_stack(codes) + first, axis=0, return_inverse=True)
+        where, centred = where.reshape(-1), y - y.mean()
+        scale = float(centred.std()) or 1.0
+        number = np.bincount(where).astype(np.float64)
+        mean = np.bincount(where, centred / scale) / number
+        within = float(((centred / scale - mean[where]) ** 2).sum())
+        z = np.ones(cols.shape)
+        cells = Cells(mean, number, np.ones((len(mean), 1)), z, float(len(y)), within, 0.0)
+        layout = structure(np.ascontiguousarray(cols, np.int64), blocks.astype(np.int64))
+        return cls(cells, layout, np.repeat(order, sizes[order]), scale)
 
 
-def fitted(y: Floats, codes: Sequence[NDArray[Any]]) -> Fitted:
+@dataclass(frozen=True)
+class Likelihood:
+    """Restricted likelihood at given ratios of the variances to that of the residual.
+
+    Attributes
+    ----------
+    criterion : float
+        Minus twice the log likelihood, as lme4's REML criterion.
+    gradient : (F,) float array
+        Its derivative by each ratio.
+    residual : float
+        Residual variance, on the scale of y.
+    slope : (F,) float array
+        Derivative of the logarithm of the residual variance by each ratio.
+    """
+
+    criterion: float
+    gradient: Floats
+    residual: float
+    slope: Floats
+
+
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
+def likelihood(data: Data, ratio: Floats) -> Likelihood:
+    """Evaluate the restricted likelihood and its gradient; NaN or inf where the residual variance is 0."""
+    inside = np.maximum(ratio, _NEAR_ZERO)
+    found = profile(data.cells, data.layout, np.sqrt(inside) * data.cells.z, reml=True)
+    df, squares = data.cells.n - 1, np.bincount(data.factor, found.u**2, len(ratio))
+    exact = (inside == ratio).all()
+    at = found if exact else profile(data.cells, data.layout, np.sqrt(ratio) * data.cells.z, reml=True)
+    criterion = 2 * at.objective + df * 2 * np.log(data.scale)
+    gradient, slope = found.scale.sum(axis=0) / np.sqrt(inside), -squares / (inside * found.residual * df)
+    return Likelihood(float(criterion), gradient, at.residual * data.scale**2, slope)
+
+
+def gram(codes: Codes) -> Floats:
+    """(F + 1, F + 1) tr(Q Z_f Z_f' Q Z_g Z_g'), Q the centring matrix, the residual last."""
+    n, F = float(len(codes[0])), len(codes)
+    counts = [np.bincount(c).astype(np.float64) for c in codes]
+    result = np.full((F + 1, F + 1), n - 1)
+    for f, one in enumerate(codes):
+        result[f, -1] = result[-1, f] = n - (counts[f] ** 2).sum() / n
+        for g, other in enumerate(codes[: f + 1]):
+            pairs, both = np.unique(one.astype(np.int64) * len(counts[g]) + other, return_counts=True)
+            place = divmod(pairs, len(counts[g]))
+            expected = counts[f][place[0]] * counts[g][place[1]] / n
+            square = (counts[f] ** 2).sum() * (counts[g] ** 2).sum() / n**2
+            result[f, g] = result[g, f] = ((both - expected) ** 2).sum() + square - (expected**2).sum()
+    return result
+
+
+def normalised(found: Floats) -> Floats:
+    """A Gram matrix with a diagonal of 1."""
+    size = np.sqrt(np.diag(found))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(found / np.outer(size, size), np.float64)
+
+
+def told_apart(scaled: Floats) -> bool:
+    """Whether the components of a normalised Gram matrix can be distinguished."""
+    return bool(np.isfinite(scaled).all() and np.linalg.eigvalsh(scaled)[0] > APART)
+
+
+def has_residual(data: Data, codes: Codes) -> bool:
+    """Whether least squares with every level of every factor leave something of the scores, if they can."""
+    squares = [likelihood(data, np.full(len(codes), r)).residual * r for r in (1e6, 1e8)]
+    left = (squares[1] - squares[0]) / (1e8 - 1e6) / data.scale**2
+    if left > NOTHING:
+        return True
+    n, q = len(codes[0]), len(data.factor)
+    if n > q:
+        return False
+    Z = np.concatenate([np.eye(int(c.max()) + 1)[c] for c in codes], axis=1)
+    return bool(np.linalg.matrix_rank(Z) == n)
+
+
+def moments(y: Floats, codes: Codes, found: Floats) -> Floats:
+    """Ratios by equating the squares of totals with their expectations (MINQUE(0)), within 0.01 and 1000: a start."""
+    centred = y - y.mean()
+    squares = np.array([*((np.bincount(c, centred) ** 2).sum() for c in codes), (centred**2).sum()])
+    try:
+        variance = np.linalg.solve(found, squares)
+    except np.linalg.LinAlgError:
+        return np.ones(len(codes))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio: Floats = np.where(variance[-1] > 0, variance[:-1] / variance[-1], 1.0)
+    return np.clip(np.nan_to_num(ratio, nan=1.0), 0.01, 1000.0)
+
+
+def fitted(y: Floats, codes: Codes) -> Fitted:
     """Fit an intercept and the variance of each factor by REML.
 
     Parameters
@@ -68,19 +200,19 @@ def fitted(y: Floats, codes: Sequence[NDArray[Any]]) -> Fitted:
     none = np.full(len(codes) + 1, np.nan)
     if len(y) < 2 or np.ptp(y) == 0:
         return Fitted(none, np.diag(none), np.nan, told_apart=len(y) > 1)
-    data = cross_products(y, codes)
-    if not told_apart(data.gram):
+    products = gram(codes)
+    if not told_apart(normalised(products)):
         return Fitted(none, np.diag(none), np.nan, told_apart=False)
-    share, df = leftover(data)
-    if df > 0 and share < NOTHING:
+    data = Data.of(y, codes)
+    if not has_residual(data, codes):
         return Fitted(none, np.diag(none), np.nan, has_residual=False)
-    ratio, converged = _polished(data, _minimised(data, len(codes)))
+    ratio, converged = _polished(data, _minimised(data, moments(y, codes, products)))
     found = likelihood(data, ratio)
     variance = np.append(ratio, 1.0) * found.residual
     return Fitted(variance, _covariance(data, ratio), found.criterion, converged=converged)
 
 
-def _minimised(data: CrossProducts, factors: int) -> Floats:
+def _minimised(data: Data, start: Floats) -> Floats:
     """Quasi-Newton over the relative sd, boundaries settled by the gradient."""
     from scipy.optimize import minimize
 
@@ -88,10 +220,9 @@ def _minimised(data: CrossProducts, factors: int) -> Floats:
         at = likelihood(data, theta**2)
         return at.criterion, 2 * theta * at.gradient
 
-    theta = np.sqrt(moments(data))
-    free = np.ones(factors, dtype=bool)
+    theta, free = np.sqrt(start), np.ones(len(start), dtype=bool)
     options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 500}
-    for _ in range(2 * factors + 1):
+    for _ in range(2 * len(start) + 1):
         bounds = [(0.0, MOST) if f else (0.0, 0.0) for f in free]
         theta = minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         at = likelihood(data, theta**2)
@@ -105,7 +236,7 @@ def _minimised(data: CrossProducts, factors: int) -> Floats:
     return result
 
 
-def _polished(data: CrossProducts, ratio: Floats) -> tuple[Floats, bool]:
+def _polished(data: Data, ratio: Floats) -> tuple[Floats, bool]:
     """Newton for the last digits, with the curvature of the start: near the minimum it hardly changes."""
     free = np.flatnonzero(ratio > 0)
     if not free.size:
@@ -129,7 +260,7 @@ def _polished(data: CrossProducts, ratio: Floats) -> tuple[Floats, bool]:
     return ratio, bool(np.abs(at.gradient[free] * ratio[free]).max() < 1e-4)
 
 
-def _hessian(data: CrossProducts, ratio: Floats, free: NDArray[np.int64]) -> Floats:
+def _hessian(data: Data, ratio: Floats, free: NDArray[np.int64]) -> Floats:
     """Second derivatives of the criterion by the free ratios: central differences of the gradient."""
     columns = []
     for f in free:
@@ -142,11 +273,11 @@ def _hessian(data: CrossProducts, ratio: Floats, free: NDArray[np.int64]) -> Flo
     return symmetric
 
 
-def _covariance(data: CrossProducts, ratio: Floats) -> Floats:
+def _covariance(data: Data, ratio: Floats) -> Floats:
     """Covariance of the variances: that of ratios and residual, carried over by the chain rule."""
     free = np.flatnonzero(ratio > 0)
     at = likelihood(data, ratio)
-    s, df, m = at.residual, data.n - 1, free.size
+    s, df, m = at.residual, data.cells.n - 1, free.size
     slope = at.slope[free]
     information = np.empty((m + 1, m + 1))
     information[:m, :m] = _hessian(data, ratio, free) + df * np.outer(slope, slope) if m else 0.0

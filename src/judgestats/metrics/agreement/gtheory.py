@@ -13,9 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.kernels.reml import cross_products
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
-from judgestats.metrics.agreement.components import fitted, told_apart
+from judgestats.metrics.agreement.components import fitted, gram, normalised, told_apart
 from judgestats.metrics.agreement.intraclass import AVERAGED
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
 from judgestats.results import COLUMNS, CONSTANT, NO_DATA, estimates, flags
@@ -356,7 +355,7 @@ def _by_reml(
             f"more than max_levels={max_levels:,} for REML. Keep the complete items, use interactions=False or fewer "
             "facets=, split it with by=, or raise max_levels= (time grows with its cube)."
         )
-    kept = _told_apart(design.y, codes)
+    kept = _told_apart(codes)
     terms = [*(":".join(effects[i]) for i in kept), "residual"]
     fit = fitted(design.y, [codes[i] for i in kept])
     df, low, high = satterthwaite(fit.variance, np.diag(fit.covariance), conf_level)
@@ -375,12 +374,12 @@ def _by_reml(
     return [rows.get(t, {"term": t, "flag": NOT_APART}) for t in every]
 
 
-def _told_apart(y: Floats, codes: list[NDArray[Any]]) -> list[int]:
+def _told_apart(codes: list[NDArray[Any]]) -> list[int]:
     """Effects that can be told from the residual and from those before them."""
-    gram = cross_products(y, codes).gram
+    found = normalised(gram(codes))
     kept: list[int] = []
     for i in range(len(codes)):
-        if told_apart(gram[np.ix_([*kept, i, -1], [*kept, i, -1])]):
+        if told_apart(found[np.ix_([*kept, i, -1], [*kept, i, -1])]):
             kept.append(i)
     return kept
 

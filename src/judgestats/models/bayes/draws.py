@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import product
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,8 @@ from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.bayes.priors import DF, Priors, single, sizes
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.designs import Design
-from judgestats.models.likelihood.objectives import Thresholds
+from judgestats.models.families import FAMILIES
+from judgestats.models.thresholds import Thresholds
 from judgestats.results import NO_DATA
 from judgestats.threads import warnings_ignored
 
@@ -166,7 +167,7 @@ def from_priors(
         sd = priors.sds[t] * np.abs(rng.standard_normal((1, n, len(term.names))))
         found[f"L{t}"] = sd[..., None] * _correlated(len(term.names), priors.shapes[t], n, rng)
         found[f"u{t}"] = rng.standard_normal((1, n, len(term.levels), len(term.names)))
-    if family == "gaussian":
+    if FAMILIES[family].linear:
         found["sigma"] = priors.residual * np.abs(rng.standard_t(DF, (1, n)))
     return found
 
@@ -261,6 +262,8 @@ class Draws:
         Parameters that have a prior of their own, none of which depends on another.
     log_likelihood : (chains, draws) float array, optional
         Of each draw, without constants.
+    stats : dict of (chains, draws) arrays
+        What the sampler says of each draw: ``diverging``, ``energy`` and others.
     """
 
     values: dict[str, Floats] = field(repr=False)
@@ -271,6 +274,7 @@ class Draws:
     importance_ess: float = float("nan")
     tops: tuple[Top, ...] = field(default=(), repr=False)
     log_likelihood: Floats | None = field(default=None, repr=False)
+    stats: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _powers(self) -> tuple[tuple[Floats, Floats], ...]:
@@ -345,9 +349,8 @@ class Draws:
         return pd.DataFrame(rows)
 
     def _rows(self, name: str, conf_level: float) -> list[dict[str, Any]]:
-        own, labels = self.values[name], self.labels.get(name, ())
+        own = self.values[name]
         flat = own.reshape(*own.shape[:2], -1)
-        names = [f"{name}[{', '.join(which)}]" if which else name for which in product(*labels)]
         tail = (1 - conf_level) / 2
         low, high = np.quantile(flat, [tail, 1 - tail], axis=(0, 1))
         rhat, bulk, end = diagnostics(flat)
@@ -357,8 +360,22 @@ class Draws:
                 "conf_low": low[k], "conf_high": high[k], "rhat": rhat[k], "ess_bulk": bulk[k], "ess_tail": end[k],
                 "flag": doubt(rhat[k], min(bulk[k], end[k])),
             }
-            for k, term in enumerate(names)
+            for k, term in enumerate(self._names(name))
         ]  # fmt: skip
+
+    def table(self) -> pd.DataFrame:
+        """``chain``, ``draw`` (from 0) and a column for each element, named as in :meth:`summary`."""
+        columns = {
+            name: np.moveaxis(own.reshape(*own.shape[:2], -1), 2, 0).reshape(-1, own.shape[0] * own.shape[1]).T
+            for name, own in self.values.items()
+        }
+        names = [n for name in columns for n in self._names(name)]
+        chains, size = next(iter(self.values.values())).shape[:2]
+        place = {"chain": np.repeat(np.arange(chains), size), "draw": np.tile(np.arange(size), chains)}
+        return pd.DataFrame(place).join(pd.DataFrame(np.concatenate(list(columns.values()), axis=1), columns=names))
+
+    def _names(self, name: str) -> list[str]:
+        return [f"{name}[{', '.join(which)}]" if which else name for which in product(*self.labels.get(name, ()))]
 
     def notes(self) -> tuple[str, ...]:
         """Flags of the posterior as a whole."""
@@ -469,6 +486,30 @@ def _arviz() -> Any:
     return array_stats
 
 
+def inference_data(
+    draws: Draws, values: Mapping[str, Floats], labels: Mapping[str, Mapping[str, Sequence[str]]],
+    log_likelihood: Mapping[str, Floats] | None = None, observed: Mapping[str, Floats] | None = None,
+) -> Any:  # fmt: skip
+    """ArviZ's InferenceData (0.x) or DataTree (1.x); of each variable the labels along its named dimensions."""
+    if not draws.stats:
+        raise FitError(
+            f"There are no chains to give to ArviZ: {draws.method}. Its diagnostics would say nothing. Use draws()."
+        )
+    with warnings_ignored():
+        try:
+            import arviz
+        except ImportError as error:
+            raise missing("arviz") from error
+        given: dict[str, Any] = {"posterior": dict(values), "sample_stats": draws.stats}
+        given |= {"log_likelihood": dict(log_likelihood)} if log_likelihood else {}
+        given |= {"observed_data": dict(observed)} if observed else {}
+        coords = {dim: list(own) for dims in labels.values() for dim, own in dims.items()}
+        dims = {name: list(own) for name, own in labels.items()}
+        if int(arviz.__version__.split(".")[0]) < 1:
+            return arviz.from_dict(**given, coords=coords, dims=dims)
+        return arviz.from_dict(given, coords=coords, dims=dims)
+
+
 def missing(what: str) -> FitError:
     """The error of an extra that is not installed.
 
@@ -494,12 +535,62 @@ def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: 
     posterior = trace["posterior"]
     likelihood = np.asarray(posterior[LOG_LIKELIHOOD].values, np.float64) if LOG_LIKELIHOOD in posterior else None
     values = {name: np.asarray(posterior[name].values, np.float64) for name in labels}
-    diverging = trace["sample_stats"]["diverging"].values
-    diverged = int(np.asarray(diverging).sum())
-    return Draws(values, dict(labels), diverged, method, log_likelihood=likelihood)
+    given = trace["sample_stats"]
+    stats = {str(name): np.asarray(given[name].values) for name in given.data_vars if given[name].ndim == 2}
+    diverged = int(stats["diverging"].sum())
+    return Draws(values, dict(labels), diverged, method, log_likelihood=likelihood, stats=stats)
 
 
 # ---- From a PyMC model to draws: nutpie where it is installed, PyMC's own sampler otherwise --------------------------
+
+
+class Sampling(TypedDict, total=False):
+    """Options of the sampler, the argument ``sampling=``: ``{"draws": 2000, "seed": 1}``.
+
+    Attributes
+    ----------
+    draws, tune, chains : int
+        Kept draws and warm-up draws of each chain (1000 each), and chains (4).
+    seed : int
+        0 by default.
+    target_accept : float
+        Higher is slower and diverges less; 0.9 by default.
+    progress : bool
+        Whether to show progress; True by default.
+    """
+
+    draws: int
+    tune: int
+    chains: int
+    seed: int
+    target_accept: float
+    progress: bool
+
+
+#: Option of the sampler -> its default.
+SAMPLING = {"draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept": 0.9, "progress": True}
+
+
+def sampling_options(asked: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
+    """All options of the sampler: `asked`, else `defaults`, else :data:`SAMPLING`.
+
+    Raises
+    ------
+    DesignError
+        If an option is unknown, or not a possible value.
+    """
+    if asked is not None and not isinstance(asked, Mapping):
+        raise DesignError(f"sampling={asked!r} is not a mapping. Give, for example, sampling={{'draws': 2000}}.")
+    for name in asked or {}:
+        choose(name, SAMPLING, "sampling: option")
+    result: dict[str, Any] = {**SAMPLING, **defaults, **(asked or {})}
+    for name, least in (("draws", 4), ("tune", 1), ("chains", 1), ("seed", 0)):
+        value = result[name]
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise DesignError(f"sampling: {name}={value!r} is not possible. Allowed: {least}, {least + 1}, ...")
+    if not 0 < result["target_accept"] < 1:
+        raise DesignError(f"sampling: target_accept={result['target_accept']!r} lies outside (0, 1). Use 0.9, or 0.99.")
+    return result
 
 
 def pymc() -> Any:
@@ -637,7 +728,7 @@ def _told() -> Iterator[None]:
         yield
     except Exception as error:
         raise FitError(
-            f"the sampler failed ({type(error).__name__}: {error}). Try more tuning (tune=2000), tighter priors= "
-            "or a model with fewer terms; fit(engine='pymc') also takes target_accept=0.99, and check() of a fit by "
+            f"the sampler failed ({type(error).__name__}: {error}). Try tighter priors=, "
+            "sampling={'tune': 2000, 'target_accept': 0.99} or a model with fewer terms; check() of a fit by "
             "engine='ml' says what the data carry."
         ) from error

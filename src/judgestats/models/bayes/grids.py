@@ -18,8 +18,14 @@ from scipy.special import gammaln, logsumexp
 from judgestats.errors import DesignError, FitError
 from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.bayes.scales import Prior, prior_of
-from judgestats.models.likelihood.minimisation import first_guess, fixed_start, minimise, turned
-from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective
+from judgestats.models.likelihood.minimisation import (
+    GeneralisedObjective,
+    LinearObjective,
+    first_guess,
+    fixed_start,
+    minimise,
+    turned,
+)
 from judgestats.models.ml import Model, gaussian, generalised
 
 Floats = NDArray[np.float64]
@@ -114,7 +120,7 @@ def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: 
     """
     if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 100:
         raise DesignError(f"draws={draws!r}: give a whole number, 100 or more. 1000 is the default.")
-    target = _linear(model, priors or {}) if model.family == "gaussian" else _generalised(model, priors or {})
+    target = _linear(model, priors or {}) if model.distribution.linear else _generalised(model, priors or {})
     return drawn(target, draws, seed, f"The posterior of {model.design.formula.source!r}")
 
 

@@ -14,12 +14,12 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.designs import Design
-from judgestats.models.likelihood.objectives import Thresholds
+from judgestats.models.families import FAMILIES, LINKS
+from judgestats.models.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
 
 #: Scale of coefficients whose predictor has sd 1, by link: 2.5 as in rstanarm and bambi, less by a probit's unit.
-SCALE = {"logit": 2.5, "probit": 1.5, "log": 2.5, "identity": 2.5}
 #: Shape of the LKJ prior of correlations, and degrees of freedom of the half-t of a residual sd.
 LKJ, DF = 2.0, 4.0
 #: Laws, in words.
@@ -168,14 +168,15 @@ def priors(
     bambi, from whom it differs in the sd of a random intercept (2.5 s, not that of the fixed intercept).
     """
     calls: Floats = design.count * design.trials
-    unit, middle = _response(design, family, calls)
-    base = SCALE[link] * unit
+    linear = FAMILIES[family].linear
+    unit, middle = FAMILIES[family].unit(design.y, design.offset, calls)
+    base = LINKS[link].prior_sd * unit
     own = _Asked(dict(asked or {}))
     spread, centre, constant = _fixed(design, calls)
     centre = centre if constant.any() or design.categories else np.zeros_like(centre)
     location, scale = np.where(constant, middle, 0.0), base / spread
     for k, name in enumerate(design.names):
-        location[k], scale[k] = own.pair((name, _term(name)), location[k], scale[k])
+        location[k], scale[k] = own.pair((name, re.sub(r"\[[^\]]*\]", "", name)), location[k], scale[k])
     cuts = own.one(("thresholds",), base) if design.categories else np.nan
     symmetric = bool(design.categories) and not single(thresholds)
     widths = own.one(("half-width",), base) if symmetric else np.nan
@@ -187,13 +188,13 @@ def priors(
         starts.append(0.5 * unit / wide)
         sds.append(np.array([own.one((f"sd({n}|{term.factor})", f"sd({term.factor})"), s) for n, s in pairs]))
         shapes.append(own.one((f"cor({term.factor})",), LKJ) if len(term.names) > 1 else LKJ)
-    residual = own.one(("sd(residual)",), unit) if family == "gaussian" else np.nan
+    residual = own.one(("sd(residual)",), unit) if linear else np.nan
     own.refuse_rest()
     each = [
         *_location(design, location, scale, centre, spread, constant),
         *_cuts(thresholds, cuts, widths),
         *_spreads(design, sds, shapes),
-        *([Prior("sd(residual)", "half-t", 0.0, residual, "residual sd")] if family == "gaussian" else []),
+        *([Prior("sd(residual)", "half-t", 0.0, residual, "residual sd")] if linear else []),
     ]
     return Priors(
         centre,
@@ -257,11 +258,6 @@ def _positive(name: str, value: Any) -> float:
     return number
 
 
-def _term(name: str) -> str:
-    """The term of a column: ``x:strategy[S8]`` -> ``x:strategy``."""
-    return re.sub(r"\[[^\]]*\]", "", name)
-
-
 def _moments(values: Floats, calls: Floats) -> tuple[Floats, Floats]:
     mean = calls @ values / calls.sum()
     return mean, np.sqrt(calls @ (values - mean) ** 2 / calls.sum())
@@ -272,17 +268,6 @@ def _fixed(design: Design, calls: Floats) -> tuple[Floats, Floats, NDArray[np.bo
     mean, spread = _moments(design.X, calls)
     constant = np.array([name == "Intercept" for name in design.names], bool)
     return np.where(spread > 1e-12, spread, 1.0), np.where(constant, 0.0, mean), constant
-
-
-def _response(design: Design, family: str, calls: Floats) -> tuple[float, float]:
-    """Unit of the linear predictor, and where its middle is."""
-    if family == "gaussian":
-        mean, sd = _moments((design.y - design.offset)[:, None], calls)
-        return (float(sd[0]) if sd[0] > 0 else 1.0), float(mean[0])
-    if family == "poisson":
-        events, exposure = float(calls @ design.y), float(calls @ np.exp(design.offset))
-        return 1.0, float(np.log(max(events, 0.5) / exposure))
-    return 1.0, 0.0
 
 
 def single(thresholds: Thresholds) -> bool:

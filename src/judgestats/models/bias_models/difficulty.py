@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, choose, confidence
@@ -39,7 +40,7 @@ _SPREADS = {"item": "sd(item)", "judge": "sd(judge)"}
 
 
 def item_difficulty(
-    data: Any,
+    data: IntoFrame,
     *,
     outcome: str = "correct",
     item: By = "item",
@@ -140,7 +141,7 @@ def item_difficulty(
 
 
 def _without_extremes(table: pd.DataFrame, fixed: Sequence[str]) -> pd.DataFrame:
-    """Without the levels of fixed facets that are always right or always wrong, again until there are none."""
+    """Drop levels of fixed facets that are always right or always wrong, until all vary."""
     used = table
     while True:
         kept = np.ones(len(used), bool)
@@ -209,7 +210,8 @@ def _predictors(whole: Fit, facet: str, levels: Sequence[str], kinds: dict[str, 
     X = np.zeros((M, whole.n_fixed))
     X[:, 0] = 1.0
     if kinds[facet] == "fixed":
-        X[:, whole.design.fixed.terms[_term(whole, facet)]] = np.vstack([np.eye(M - 1), -np.ones(M - 1)])
+        own = next(place for term, place in whole.design.fixed.terms.items() if facet in term)
+        X[:, own] = np.vstack([np.eye(M - 1), -np.ones(M - 1)])
     effects = whole.effects()
     if effects is None:
         V = whole.covariance[: whole.n_fixed, : whole.n_fixed]
@@ -222,7 +224,3 @@ def _predictors(whole: Fit, facet: str, levels: Sequence[str], kinds: dict[str, 
         codes.append(code.astype(np.int64))
         eta = eta + mine * modes[code, 0]
     return eta, np.sqrt(effects.variance(X, zs, codes))
-
-
-def _term(whole: Fit, facet: str) -> str:
-    return next(t for t in whole.design.fixed.terms if facet in t)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FitError, confidence, suggestion
@@ -28,6 +29,7 @@ from judgestats.models.bias_models.reports import (
     spread_rows,
 )
 from judgestats.models.coding.frames import columns, labels
+from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.results import NO_DATA, estimates, flags
@@ -53,7 +55,7 @@ _SPREADS = {
 
 
 def self_preference(
-    data: Any,
+    data: IntoFrame,
     *,
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
@@ -192,7 +194,7 @@ def _owner(
 
 
 def _chosen(
-    data: Any,
+    data: IntoFrame,
     present: Sequence[str],
     identity: Mapping[str, str] | None,
     family: Mapping[str, str] | None,
@@ -333,9 +335,9 @@ def _effects(model: Fit, name: str, conf_level: float) -> list[Row]:
     """Rows of an own effect; NaN where it is a combination of the others."""
     if any(n.startswith("own") for n in model.design.aliased):
         return [{"term": OWN, "estimate": math.nan, "n": model.n, "flag": CONFOUNDED}]
-    scale = "score" if model.family == "gaussian" else "log-odds"
+    scale = LINKS[model.link].unit
     row = effect_row(model, linear(model, {name: 1.0}), OWN, conf_level, scale)
-    if model.family == "gaussian":
+    if model.distribution.linear:
         return [row]
     return [row, ratio_row(row), points_row(model, *_states(model, name), OWN, conf_level)]
 

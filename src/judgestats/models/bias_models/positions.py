@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import stdtr
 
 from judgestats.errors import DesignError, FitError, confidence
@@ -46,7 +47,7 @@ _SPREADS = {"pair": "sd(content)", "judge:pair": "sd(content|judge)", "judge": "
 
 
 def position_bias_model(
-    preferences: Any,
+    preferences: IntoFrame,
     *,
     attribute: str | Sequence[str] | None = None,
     by: By = None,
@@ -218,7 +219,7 @@ def _fit(right: str, table: pd.DataFrame, asked: _Asked, beside: str = "") -> Fi
 
 def _slot(whole: Fit) -> Any:
     """The slot bias as a function of the parameters."""
-    return linear(whole, {"Intercept": 1.0} if whole.family == "binomial" else {"midpoint": -1.0})
+    return linear(whole, {"Intercept": 1.0} if not whole.distribution.ordered else {"midpoint": -1.0})
 
 
 def _df(whole: Fit) -> float | None:
@@ -235,14 +236,14 @@ def _table(whole: Fit, asked: _Asked) -> list[Row]:
         if f"slope{k}" in whole.names:
             slope = effect_row(whole, linear(whole, {f"slope{k}": 1.0}), f"{name}, per sd", asked.conf_level)
             rows += [slope, ratio_row(slope)]
-    if whole.family == "cumulative" and "half-width" in whole.names:
+    if "half-width" in whole.names:
         rows.append(effect_row(whole, linear(whole, {"half-width": 1.0}), "tie criterion", asked.conf_level))
     return [*rows, *spread_rows(whole, _SPREADS, asked.conf_level)]
 
 
 def _points(whole: Fit, asked: _Asked, df: float | None) -> Row:
     """Share of the first slot above one half; with a tie model the share of first minus that of second."""
-    if whole.family == "binomial":
+    if not whole.distribution.ordered:
         X = np.zeros((1, whole.n_fixed))
         X[0, whole.names.index("Intercept")] = 1.0
         return points_row(whole, X, None, FIRST, asked.conf_level, df)
@@ -267,7 +268,7 @@ def _tests(whole: Fit, table: pd.DataFrame, slopes: str, right: str, asked: _Ask
 def _no_bias(whole: Fit, table: pd.DataFrame, slopes: str, right: str, asked: _Asked) -> Row:
     question, compared = "there is a slot bias", "with a slot bias against without"
     df = _df(whole)
-    if whole.family == "binomial" and df is None:
+    if not whole.distribution.ordered and df is None:
         return likelihood_ratio(_fit(f"0{slopes}{right}", table, asked), whole, question, compared)
     z = effect_row(whole, _slot(whole), FIRST, asked.conf_level, df=df)
     t = z["estimate"] / z["std_error"]

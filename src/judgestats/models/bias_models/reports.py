@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtrit
 
+from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
 from judgestats.models.fitted import FEW_CALLS, SEPARATION, SINGULAR, Fitted
 from judgestats.models.ml import BOUNDARY
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread
-from judgestats.models.postestimation.prediction import averaged
 from judgestats.models.postestimation.tables import wide
 from judgestats.results import flags
 
@@ -55,6 +55,49 @@ class VerdictModel:
     fits: dict[str, Fit] = field(repr=False)
     table: pd.DataFrame
     tests: pd.DataFrame
+
+    def tidy(self) -> pd.DataFrame:
+        """Estimates, a row each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A copy of :attr:`table`.
+        """
+        return self.table.copy()
+
+    def glance(self) -> pd.DataFrame:
+        """Each fit in one row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``fit`` (its name in :attr:`fits`) and the columns of :meth:`judgestats.models.Fit.glance`.
+        """
+        return self._each("glance")
+
+    def check(self) -> pd.DataFrame:
+        """What is doubtful in the fits, with advice.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``fit`` (its name in :attr:`fits`) and the columns of :meth:`judgestats.models.Fit.check`.
+        """
+        return self._each("check")
+
+    def _each(self, verb: str) -> pd.DataFrame:
+        tables = {name: getattr(fit, verb)() for name, fit in self.fits.items()}
+        return pd.concat([t.assign(fit=name)[["fit", *t.columns]] for name, t in tables.items()], ignore_index=True)
+
+    def summary(self) -> str:
+        """The question, estimates, comparisons and models as text.
+
+        Returns
+        -------
+        str
+        """
+        return repr(self)
 
     def __repr__(self) -> str:
         """The question, the table and the tests as text; what holds for every row is said once, below them."""
@@ -125,7 +168,7 @@ def effect_row(
     value, se = float(c @ fit.params), float(spread(c, fit.covariance))
     flag = doubts(fit)
     endless = bool((c[np.isin(fit.names, fit.options.get("separated", ()))] != 0).any())
-    endless |= fit.family != "gaussian" and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged))
+    endless |= not fit.distribution.linear and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged))
     if endless:
         value, se, flag = math.nan, math.nan, merged(SEPARATION, flag)
     own = float(freedom.degrees(fit, c[: fit.n_location])) if df is None else df
@@ -171,8 +214,8 @@ def points_row(
     def change(params: Floats) -> Floats:
         variance = np.full(len(X), sum(float(S.sum()) for S in fit.covariances(params)))
         beta = params[: X.shape[1]]
-        there = averaged(fit.link, X @ beta, variance)[0]
-        here = np.full(len(X), 0.5) if base is None else averaged(fit.link, base @ beta, variance)[0]
+        there = LINKS[fit.link].average(X @ beta, variance)[0]
+        here = np.full(len(X), 0.5) if base is None else LINKS[fit.link].average(base @ beta, variance)[0]
         return np.array([100 * float(np.mean(there - here))])
 
     values, jacobian = delta(change, fit.params, fit.covariance)
@@ -209,7 +252,7 @@ def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> lis
         value = abs(float(fit.params[place]))
         se = math.sqrt(fit.covariance[place, place]) if fit.covariance[place, place] > 0 else math.nan
         factor = math.exp(min(z * se / value, 700.0)) if value > 0 else math.nan
-        unit = "score" if fit.family == "gaussian" else "log-odds" if fit.link == "logit" else fit.link
+        unit = LINKS[fit.link].unit
         rows.append(
             {
                 "term": names[term.factor],
@@ -242,17 +285,17 @@ def doubts(fit: Fitted, factor: str | None = None) -> str:
     """
     few = fit.method == "Laplace" and any(fit.n < FEW * len(t.levels) for t in fit.design.terms)
     notes = fit.notes if factor is not None and _at_zero(fit, factor) else without(fit.notes)
-    return flags(*notes, FEW_CALLS if few and fit.family != "gaussian" else None)
+    return flags(*notes, FEW_CALLS if few and not fit.distribution.linear else None)
 
 
 def without(notes: Sequence[str]) -> list[str]:
-    """Notes of a fit but the one of a variance at 0, which is no doubt about what is fixed."""
+    """Notes of a fit but the one of a variance at 0, which does not concern the fixed effects."""
     return [n for n in notes if n != SINGULAR]
 
 
 def _at_zero(fit: Fitted, factor: str) -> bool:
     """Whether a random term of a factor has a variance of 0."""
-    edge = BOUNDARY * (fit.residual if fit.family == "gaussian" else 1.0)
+    edge = BOUNDARY * fit.unit
     terms = zip(fit.design.terms, fit.factors(), strict=True)
     return any(t.factor == factor and bool((np.abs(np.diag(L)) < edge).any()) for t, L in terms)
 

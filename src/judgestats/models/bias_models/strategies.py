@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import DesignError, FitError, confidence, suggestion
 from judgestats.models.bias_models.calls import Calls, as_category, joined, ordered_labels, scored
@@ -46,7 +47,7 @@ _SPREADS = {
 
 
 def strategy_effects(
-    data: Any,
+    data: IntoFrame,
     *,
     outcome: str = "correct",
     strategy: str = "strategy",

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 
 from judgestats.errors import DesignError, FitError, choose, confidence, suggestion
 from judgestats.models.bias_models.calls import answers, ordered_labels
@@ -46,7 +47,7 @@ DEPENDS = "depends"
 
 
 def tie_model(
-    preferences: Any,
+    preferences: IntoFrame,
     *,
     by: str | None = "prompt",
     quality: str | None = None,
@@ -208,7 +209,8 @@ def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[l
         fits |= {f"{link}, {_named(c)}" if len(kinds) > 1 else link: f for c, f in grid.items()}
         note = _dependence(own, whole)
         alone = (
-            _alone(own, link, kinds, asked)
+            # each by itself: one whose estimates run off to infinity does not spoil the others
+            {k: _fit(own[own["group"] == k], link, 1, (False, False), asked) for k in kinds}
             if {NO_HESSIAN, SEPARATION} & {*whole.notes} and not whole.design.terms
             else {}
         )
@@ -251,11 +253,6 @@ def _dependence(table: pd.DataFrame, whole: Fit) -> str:
     """Calls that share a pair, and no effect of the pair."""
     known = table[table["pair"] != ""]
     return NOT_INDEPENDENT if not whole.design.terms and known["n"].sum() > known["pair"].nunique() > 0 else ""
-
-
-def _alone(table: pd.DataFrame, link: str, kinds: Sequence[str], asked: _Asked) -> dict[str, Fit]:
-    """Each condition by itself: one whose estimates run off to infinity does not spoil the others."""
-    return {k: _fit(table[table["group"] == k], link, 1, (False, False), asked) for k in kinds}
 
 
 def _table(

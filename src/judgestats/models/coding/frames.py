@@ -53,7 +53,7 @@ def independent(X: NDArray[np.float64]) -> list[int]:
 
 
 def _clearly_full(scaled: NDArray[np.float64]) -> bool:
-    """Whether a Cholesky factor of the cross-product leaves no doubt."""
+    """Whether a Cholesky factor of the cross-product is clear."""
     try:
         factor = np.linalg.cholesky(scaled.T @ scaled)
     except np.linalg.LinAlgError:

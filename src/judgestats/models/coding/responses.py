@@ -125,11 +125,14 @@ def count_column(data: Any, counts: str | Literal[False] | None, formula: Formul
     return counts
 
 
-def refuse_fractions(formula: Formula, frame: pd.DataFrame, count: Floats, family: str, name: str | None) -> None:
+def refuse_fractions(
+    formula: Formula, frame: pd.DataFrame, count: Floats, name: str | None, *, halves: bool, by_side: bool
+) -> None:
     """Refuse counts that are not whole, but for votes halved over two answers, as a tie is, or over both orders.
 
-    Halves of a binomial response add up to whole counts in each row of the right side; those of a cumulative one may
-    lie in two rows, one for each order of the pair, so that only their total is looked at.
+    Halves are for categorical responses. Those of a binomial response add up to whole counts in each row of the right
+    side (`by_side`); those of a cumulative one may lie in two rows, one for each order of the pair, so that only their
+    total is looked at.
 
     Parameters
     ----------
@@ -137,9 +140,9 @@ def refuse_fractions(formula: Formula, frame: pd.DataFrame, count: Floats, famil
     frame : pandas.DataFrame
         K distinct rows.
     count : (K,) float array
-    family : str
     name : str or None
         Of the column of counts.
+    halves, by_side : bool
 
     Raises
     ------
@@ -149,8 +152,8 @@ def refuse_fractions(formula: Formula, frame: pd.DataFrame, count: Floats, famil
     wrong = fractions(count)
     if not wrong.any():
         return
-    if family in ("binomial", "cumulative") and not fractions(2 * count).any():
-        beside = [frame[c] for c in frame.columns if c not in formula.answers and family == "binomial"]
+    if halves and not fractions(2 * count).any():
+        beside = [frame[c] for c in frame.columns if c not in formula.answers and by_side]
         total = pd.Series(count).groupby(beside or [0] * len(count), observed=True, dropna=False).transform("sum")
         wrong &= fractions(total.to_numpy())
     if wrong.any():
@@ -195,52 +198,7 @@ class Response:
     notes: tuple[str, ...] = ()
 
 
-def response(formula: Formula, frame: pd.DataFrame, family: str, categories: Sequence[Any] | None = None) -> Response:
-    """Read the response of a formula.
-
-    Parameters
-    ----------
-    formula : Formula
-        The formula.
-    frame : pandas.DataFrame
-        N rows with the columns of the response, none missing.
-    family : {'binomial', 'gaussian', 'poisson', 'cumulative'}
-        What the response should be.
-    categories : sequence, optional
-        Order of the categories of a cumulative model.
-
-    Raises
-    ------
-    DesignError
-        If the response is none of its family.
-
-    Examples
-    --------
-    >>> from judgestats.models.formula import parse
-    >>> response(parse("choice[first] ~ 1"), pd.DataFrame({"choice": ["first", "tie"]}), "binomial").y
-    array([1., 0.])
-    """
-    node = formula.left
-    if categories is not None and family != "cumulative":
-        raise DesignError(f"categories= is for family='cumulative', got family={family!r}. Leave it out.")
-    if node.kind in ("level", "call") and (node.kind == "level" or node.value == "cbind") and family != "binomial":
-        raise DesignError(f"{formula.response!r} is a binomial response, got family={family!r}. Use family='binomial'.")
-    if node.kind == "level":
-        return _chosen(formula, frame)
-    if node.kind == "call" and node.value == "cbind":
-        return _bound(formula, frame)
-    values = frame[node.value] if node.kind == "name" else _computed(formula, frame)
-    if family == "cumulative":
-        return _ordered(formula.response, values, categories)
-    if family == "binomial":
-        return _binary(formula, values)
-    y = _numbers(formula, values, family)
-    if family == "poisson":
-        _refuse(formula, (y < 0) | (y % 1 != 0), y, "counts: whole numbers from 0", "poisson")
-    return Response(y, np.ones(len(y)))
-
-
-def refuse_share(formula: Formula, family: str, weights: str) -> None:
+def refuse_share(formula: Formula, weights: str, *, has_trials: bool) -> None:
     """Refuse trials given as weights: ``k / size`` with ``size``, or ``cbind`` of it.
 
     Raises
@@ -248,12 +206,12 @@ def refuse_share(formula: Formula, family: str, weights: str) -> None:
     DesignError
         With the response as ``cbind`` has it.
     """
-    bound, left = _as_cbind(formula), formula.left
+    share, left = _as_cbind(formula), formula.left
     if left.kind == "call" and left.value == "cbind" and weights in formula.answers:
         raise DesignError(f"{formula.response!r} counts its trials already. Leave weights={weights!r} out.")
-    if bound and family == "binomial":
+    if share and has_trials:
         raise DesignError(
-            f"{formula.response!r} is a share, and weights={weights!r} its number of trials? Write {bound} ~ ... and "
+            f"{formula.response!r} is a share, and weights={weights!r} its number of trials? Write {share} ~ ... and "
             "leave weights= out."
         )
 
@@ -269,7 +227,8 @@ def _as_cbind(formula: Formula) -> str:
     return f"cbind({k}, {size} - {k})"
 
 
-def _computed(formula: Formula, frame: pd.DataFrame) -> pd.Series[Any]:
+def computed(formula: Formula, frame: pd.DataFrame) -> pd.Series[Any]:
+    """Values of an expression on the left side, finite."""
     try:
         with np.errstate(all="ignore"):
             values = np.asarray(evaluate(formula.left, frame))
@@ -288,7 +247,8 @@ def _computed(formula: Formula, frame: pd.DataFrame) -> pd.Series[Any]:
     return series
 
 
-def _numbers(formula: Formula, values: pd.Series[Any], family: str) -> Floats:
+def numbers(formula: Formula, values: pd.Series[Any], family: str) -> Floats:
+    """Numbers of a numeric response."""
     if not pd.api.types.is_numeric_dtype(values):
         shown = ", ".join(repr(label(v)) for v in pd.unique(values.astype(object))[:4])
         raise DesignError(
@@ -298,13 +258,14 @@ def _numbers(formula: Formula, values: pd.Series[Any], family: str) -> Floats:
     return values.to_numpy(dtype=float)  # type: ignore[no-any-return]
 
 
-def _refuse(formula: Formula, wrong: NDArray[np.bool_], values: Floats, what: str, family: str) -> None:
+def refuse(formula: Formula, wrong: NDArray[np.bool_], values: Floats, what: str, family: str) -> None:
+    """Refuse values that the family does not allow."""
     if wrong.any():
         shown = ", ".join(label(v) for v in pd.unique(values[wrong])[:4])
         raise DesignError(f"A {family} response holds {what}; {formula.response!r} holds {shown}.")
 
 
-def _chosen(formula: Formula, frame: pd.DataFrame) -> Response:
+def chosen(formula: Formula, frame: pd.DataFrame) -> Response:
     """``choice[first]``: one level against the rest."""
     node = formula.left
     names = labels(frame[node.parts[0].value])
@@ -317,7 +278,7 @@ def _chosen(formula: Formula, frame: pd.DataFrame) -> Response:
     return Response(y, np.ones(len(y)), labels=(f"not {node.value}", node.value))
 
 
-def _bound(formula: Formula, frame: pd.DataFrame) -> Response:
+def bound(formula: Formula, frame: pd.DataFrame) -> Response:
     """``cbind(successes, failures)``."""
     sides = []
     for part in formula.left.parts:
@@ -342,7 +303,8 @@ def _refuse_counts(formula: Formula, frame: pd.DataFrame, wrong: NDArray[np.bool
     )
 
 
-def _binary(formula: Formula, values: pd.Series[Any]) -> Response:
+def binary(formula: Formula, values: pd.Series[Any]) -> Response:
+    """0 and 1, booleans, or two values."""
     name = formula.response
     ones = np.ones(len(values))
     if pd.api.types.is_bool_dtype(values):
@@ -350,11 +312,11 @@ def _binary(formula: Formula, values: pd.Series[Any]) -> Response:
     if pd.api.types.is_numeric_dtype(values):
         y = values.to_numpy(dtype=float)
         if not np.isin(y, (0, 1)).all():
-            bound = _as_cbind(formula)
+            share = _as_cbind(formula)
             cure = "Use cbind(k, n - k) for k successes of n, family='cumulative' for scores, or compare: I(score > 3)."
             raise DesignError(
                 f"A binomial response holds 0 and 1; {name!r} holds {_shown(np.unique(y))}. "
-                f"{f'Write {bound} ~ ...' if bound else cure}"
+                f"{f'Write {share} ~ ...' if share else cure}"
             )
         return Response(y, ones, labels=("0", "1"))
     known = _levels(values)
@@ -378,7 +340,7 @@ def _shown(values: Sequence[Any] | NDArray[Any]) -> str:
     return ", ".join(listed) + (", ..." if len(values) > 4 else "")
 
 
-def _ordered(name: str, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
+def ordered(name: str, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
     """Codes of ordered categories."""
     observed = _levels(values)
     names = labels(values)

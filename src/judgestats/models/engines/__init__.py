@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from judgestats.models.engines.bayes_pymc import fit_pymc
 from judgestats.models.engines.generalised import fit_bayes, fit_gee, fit_glm, fit_ordered
 from judgestats.models.engines.linear import fit_lpm, fit_mixedlm
+from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import fit_design
-
-_ALL = ("logit", "probit", "identity", "log")
 
 
 @dataclass(frozen=True)
@@ -26,15 +25,14 @@ class Engine:
     ----------
     fit : callable
         Of a Model: a Fitted.
-    families, links : tuple of str
+    links : tuple of str
     reml, quadrature, weights, clusters, shapes, samples : bool
         Whether it takes ``reml=``, ``n_quadrature=``, ``weights=``, ``cluster=``, thresholds that are not free,
-        and :data:`judgestats.models.fitting.SAMPLING`.
+        and ``priors=`` and ``sampling=``.
     """
 
     fit: Callable[..., Fitted]
-    families: tuple[str, ...]
-    links: tuple[str, ...] = _ALL
+    links: tuple[str, ...] = tuple(LINKS)
     reml: bool = False
     quadrature: bool = False
     weights: bool = False
@@ -43,27 +41,14 @@ class Engine:
     samples: bool = False
 
 
-#: Name -> engine.
+#: Name -> engine. The families that each fits stand in their records.
 ENGINES = {
-    "ml": Engine(
-        fit_design,
-        ("binomial", "gaussian", "poisson", "cumulative"),
-        reml=True,
-        quadrature=True,
-        weights=True,
-        shapes=True,
-    ),
-    "glm": Engine(fit_glm, ("binomial", "gaussian", "poisson"), weights=True),
-    "gee": Engine(fit_gee, ("binomial", "gaussian", "poisson"), clusters=True),
-    "ordered": Engine(fit_ordered, ("cumulative",)),
-    "mixedlm": Engine(fit_mixedlm, ("gaussian",), reml=True),
-    "lpm": Engine(fit_lpm, ("binomial",), ("logit",), weights=True),
-    "statsmodels": Engine(fit_bayes, ("binomial",), ("logit",)),
-    "pymc": Engine(
-        fit_pymc,
-        ("binomial", "gaussian", "poisson", "cumulative"),
-        weights=True,
-        shapes=True,
-        samples=True,
-    ),
+    "ml": Engine(fit_design, reml=True, quadrature=True, weights=True, shapes=True),
+    "glm": Engine(fit_glm, weights=True),
+    "gee": Engine(fit_gee, clusters=True),
+    "ordered": Engine(fit_ordered),
+    "mixedlm": Engine(fit_mixedlm, reml=True),
+    "lpm": Engine(fit_lpm, ("logit",), weights=True),
+    "statsmodels": Engine(fit_bayes, ("logit",)),
+    "pymc": Engine(fit_pymc, weights=True, shapes=True, samples=True),
 }

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.models.bayes.draws import NOT_MIXED, Draws, from_priors, pymc, sample
-from judgestats.models.bayes.priors import Priors, priors, single, sizes
+from judgestats.models.bayes.draws import NOT_MIXED, Draws, Sampling, from_priors, pymc, sample, sampling_options
+from judgestats.models.bayes.priors import Priors, single, sizes
+from judgestats.models.bayes.priors import priors as priors_of
 from judgestats.models.designs import Design
-from judgestats.models.engines.wrapping import wrapped
+from judgestats.models.families import FAMILIES
 from judgestats.models.fitted import Fitted
-from judgestats.models.likelihood.compression import Columns, Compressed, compress
-from judgestats.models.likelihood.objectives import Thresholds
-from judgestats.models.ml import Model, parameter_names
+from judgestats.models.likelihood.compression import Columns, compress
+from judgestats.models.ml import Model, parameter_names, wrapped
+from judgestats.models.thresholds import Thresholds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -30,12 +31,7 @@ def fit_pymc(
     model: Model,
     *,
     priors: Mapping[str, Any] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
-    target_accept: float = 0.9,
-    progress: bool = True,
+    sampling: Sampling | None = None,
 ) -> Fitted:
     """Sample the posterior of a model.
 
@@ -45,11 +41,8 @@ def fit_pymc(
         Of any family and with any random terms.
     priors : mapping, optional
         See :func:`judgestats.models.bayes.priors.priors`.
-    draws, tune, chains : int
-        Kept draws and warm-up draws of each chain.
-    seed : int
-    target_accept : float
-    progress : bool
+    sampling : mapping, optional
+        See :class:`judgestats.models.bayes.draws.Sampling`.
 
     Returns
     -------
@@ -57,7 +50,7 @@ def fit_pymc(
         ``params`` and ``covariance`` are posterior means and covariances; ``options`` has ``draws``, a
         :class:`judgestats.models.bayes.draws.Draws` of ``parameters`` (all of them, under their names) and of
         ``effects <t>`` for each random term, and ``prior``, the priors. There is no log likelihood: see
-        :func:`judgestats.models.postestimation.crossvalidation.loo`.
+        :meth:`judgestats.models.Fit.loo`.
 
     Raises
     ------
@@ -66,12 +59,9 @@ def fit_pymc(
     DesignError
         If a prior is for no parameter of the model.
     """
-    own = _priors(model, priors)
+    own = priors_of(model.design, model.family, model.link, model.thresholds, priors)
     target = build(model.design, model.family, model.link, model.thresholds, own, model.parts)
-    raw = sample(
-        target, _labels(model), draws=draws, tune=tune, chains=chains, seed=seed, target_accept=target_accept,
-        progress=progress,
-    )  # fmt: skip
+    raw = sample(target, _labels(model), **sampling_options(sampling))
     found = _read(model, own, raw)
     values = found.flat("parameters")
     notes = replace(found, values={"parameters": found.values["parameters"]}).notes()  # of many levels some look odd
@@ -88,10 +78,6 @@ def prior_draws(fit: Fitted, n: int, rng: np.random.Generator) -> Draws:
     model, own = Model(fit.design, fit.family, fit.link, thresholds=fit.thresholds), fit.options["prior"]
     drawn = from_priors(fit.design, fit.family, fit.thresholds, own, n, rng)
     return _read(model, own, Draws(drawn, {}, 0, f"{n} draws"))
-
-
-def _priors(model: Model, asked: Mapping[str, Any] | None) -> Priors:
-    return priors(model.design, model.family, model.link, model.thresholds, asked)
 
 
 def build(
@@ -134,14 +120,13 @@ def build(
             u = pm.Normal(f"u{t}", 0.0, 1.0, shape=(len(term.levels), len(term.names)))
             codes, z = _of_term(rows.columns, t)
             eta = eta + (z * (u @ L.T)[codes]).sum(axis=1)
-        if family == "gaussian":
-            sigma = pm.HalfStudentT("sigma", 4.0, priors.residual, initval=priors.unit)
-            own = _gaussian(pt, rows, eta, sigma, float(design.count.sum()))
+        own, shape, constant = FAMILIES[family], None, 0.0
+        if own.linear:
+            shape = pm.HalfStudentT("sigma", 4.0, priors.residual, initval=priors.unit)
+            constant = float(design.count.sum()) * pt.log(shape)
         elif design.categories:
-            own = _cumulative(pt, rows, eta, link, thresholds, _cuts(pm, pt, thresholds, priors))
-        else:
-            own = _counts(pt, rows, eta, link)
-        pm.Potential("loglik", own.sum())
+            shape = _cuts(pm, pt, thresholds, priors)
+        pm.Potential("loglik", own.potential(pt, rows, eta, link, shape).sum() - constant)
     return model
 
 
@@ -171,20 +156,6 @@ def _of_term(columns: Columns, t: int) -> tuple[Ints, Floats]:
     return np.asarray(place // columns.width[t], np.int64), columns.z[:, first : first + k]
 
 
-def _counts(pt: Any, rows: Compressed, eta: Any, link: str) -> Any:
-    """Log likelihood of binomial sums (y of m) or Poisson sums (y in m calls)."""
-    if link == "log":
-        return rows.y * eta - rows.m * pt.exp(eta)
-    if link == "logit":
-        return rows.y * eta - rows.m * pt.softplus(eta)
-    return rows.y * _lcdf(eta) + (rows.m - rows.y) * _lcdf(-eta)
-
-
-def _gaussian(pt: Any, rows: Compressed, eta: Any, sigma: Any, n: float) -> Any:
-    """Log likelihood of means y of m calls and the squares within."""
-    return (-(rows.squares + rows.m * (rows.y / rows.m - eta) ** 2) / (2 * sigma**2)).sum() - n * pt.log(sigma)
-
-
 def _cuts(pm: Any, pt: Any, thresholds: Thresholds, priors: Priors) -> Any:
     """(S, J - 1) thresholds with all predictors at their means."""
     free, sets, steps = sizes(thresholds)
@@ -200,34 +171,6 @@ def _cuts(pm: Any, pt: Any, thresholds: Thresholds, priors: Priors) -> Any:
     return pt.tensordot(pt.as_tensor_variable(thresholds.map), tau, axes=1)
 
 
-def _cumulative(pt: Any, rows: Compressed, eta: Any, link: str, thresholds: Thresholds, cuts: Any) -> Any:
-    """Log likelihood of m calls in one category."""
-    y, last = rows.category, thresholds.map.shape[1]
-    hi = cuts[rows.part, np.minimum(y, last - 1)] - eta
-    lo = cuts[rows.part, np.maximum(y - 1, 0)] - eta
-    if link == "logit":  # log F(a) - F(b) = log F(a) + log F(-b) + log(1 - exp(b - a))
-        gap = pt.switch(pt.eq(hi, lo), 1.0, hi - lo)
-        inner = -pt.softplus(-hi) - pt.softplus(lo) + pt.log1p(-pt.exp(-gap))
-    else:  # in the tail that is not near 1
-        upper = pt.gt(hi + lo, 0)
-        a, b = pt.switch(upper, -lo, hi), pt.switch(upper, -hi, lo)
-        gap = pt.switch(pt.eq(hi, lo), -1.0, _lcdf(b) - _lcdf(a))
-        inner = _lcdf(a) + pt.log1p(-pt.exp(gap))
-    lowest = -pt.softplus(-hi) if link == "logit" else _lcdf(hi)
-    highest = -pt.softplus(lo) if link == "logit" else _lcdf(-lo)
-    return rows.m * pt.switch(y == 0, lowest, pt.switch(y == last, highest, inner))
-
-
-def _lcdf(x: Any) -> Any:
-    """Logarithm of the normal distribution function; PyMC's own rounds the root of 2 to single precision."""
-    import pytensor.tensor as pt
-
-    root = np.sqrt(2.0)
-    low, high = pt.minimum(x, -1.0), pt.maximum(x, -1.0)
-    tail = pt.log(pt.erfcx(-low / root) / 2) - low**2 / 2
-    return pt.switch(x < -1.0, tail, pt.log1p(-pt.erfc(high / root) / 2))
-
-
 def _labels(model: Model) -> dict[str, tuple[tuple[str, ...], ...]]:
     """What is kept of the draws."""
     d = model.design
@@ -235,7 +178,7 @@ def _labels(model: Model) -> dict[str, tuple[tuple[str, ...], ...]]:
     if d.categories:
         names += ["cuts"] if single(model.thresholds) else ["midpoints", "steps"]
     names += [f"{what}{t}" for t in range(len(d.terms)) for what in ("u", "L")]
-    return dict.fromkeys([*names, *(["sigma"] if model.family == "gaussian" else [])], ())
+    return dict.fromkeys([*names, *(["sigma"] if model.distribution.linear else [])], ())
 
 
 def _read(model: Model, priors: Priors, raw: Draws) -> Draws:
@@ -257,7 +200,7 @@ def _read(model: Model, priors: Priors, raw: Draws) -> Draws:
         parts.append(np.stack([L[..., a, b] for b in range(k) for a in range(b, k)], axis=-1))
         effects[f"effects {t}"] = np.einsum("csla,csba->cslb", own[f"u{t}"], L)
         labels[f"effects {t}"] = (term.levels, term.names)
-    if model.family == "gaussian":
+    if model.distribution.linear:
         parts.append(own["sigma"][..., None])
     return replace(raw, values={"parameters": np.concatenate(parts, axis=-1), **effects}, labels=labels)
 

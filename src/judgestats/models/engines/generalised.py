@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from judgestats.errors import FitError
+from judgestats.kernels.likelihoods import losses
 from judgestats.models.coding.frames import coded_levels
 from judgestats.models.designs import Design
-from judgestats.models.engines.wrapping import Modes, bernoulli, call, refuse_random, repeated, wrapped
+from judgestats.models.engines.wrapping import Modes, bernoulli, call, refuse_random, repeated
 from judgestats.models.fitted import NO_HESSIAN, TOO_SMALL, Fitted
-from judgestats.models.ml import Model
+from judgestats.models.ml import Model, wrapped
 
 # ---- statsmodels' Bayesian binomial mixed model, offered for comparison and with a warning ---------------------------
-
-#: Said in every fit of this engine.
 
 
 def fit_bayes(model: Model) -> Fitted:
@@ -157,15 +155,6 @@ def _covariance(found: Any) -> Floats:
 CODES = "cluster codes"
 
 
-def _family(model: Model) -> Any:
-    from statsmodels.genmod import families
-    from statsmodels.genmod.families import links
-
-    if model.family == "binomial":
-        return families.Binomial(links.Probit() if model.link == "probit" else links.Logit())
-    return families.Poisson() if model.family == "poisson" else families.Gaussian()
-
-
 def fit_glm(model: Model) -> Fitted:
     """Fit a GLM with statsmodels (iteratively reweighted least squares), counts as frequencies.
 
@@ -189,34 +178,26 @@ def fit_glm(model: Model) -> Fitted:
 
     refuse_random(model, "glm")
     d = model.design
-    y = np.column_stack([d.y, d.trials - d.y]) if model.family == "binomial" else d.y
-    fitting = partial(GLM, y, d.X, family=_family(model), offset=d.offset, freq_weights=d.count, var_weights=d.weights)
+    y = np.column_stack([d.y, d.trials - d.y]) if model.distribution.has_trials else d.y
+    family = model.distribution.statsmodels(model.link)
+    fitting = partial(GLM, y, d.X, family=family, offset=d.offset, freq_weights=d.count, var_weights=d.weights)
 
-    def run() -> tuple[Any, Floats, Floats]:
+    def run() -> tuple[Any, Floats]:
         found = fitting().fit(tol=1e-12, maxiter=200)
-        return found, np.asarray(found.cov_params()), np.asarray(found.fittedvalues)
+        return found, np.asarray(found.cov_params())
 
-    (result, covariance, mean), notes = call(run, "glm")
+    (result, covariance), notes = call(run, "glm")
     beta = np.asarray(result.params)
-    if model.family == "gaussian":
+    if model.distribution.linear:
         beta, covariance, loglik = _with_residual(model, beta, np.asarray(result.normalized_cov_params))
     else:
-        loglik = _loglik(model, mean)
+        eta, nothing = d.X @ beta + d.offset, np.zeros(len(d.y))
+        each = model.distribution.constant(d.y, d.trials)
+        each = each - losses(model.kernel, d.y, d.trials, eta, nothing, nothing)[0]
+        loglik = float((d.count * d.weights) @ each)
     return wrapped(
         model, "glm", "IRLS", beta, covariance, loglik=loglik, converged=result.converged, notes=notes, run=fit_glm
     )
-
-
-def _loglik(model: Model, mean: Floats) -> float:
-    """Log likelihood at the means, by our own convention of weights."""
-    d, scale = model.design, model.design.count * model.design.weights
-    with np.errstate(all="ignore"):
-        if model.family == "poisson":
-            return float(scale @ (d.y * np.log(mean) - mean - gammaln(d.y + 1)))
-        ways = gammaln(d.trials + 1) - gammaln(d.y + 1) - gammaln(d.trials - d.y + 1)
-        won = np.where(d.y > 0, d.y * np.log(mean), 0.0)
-        lost = np.where(d.trials > d.y, (d.trials - d.y) * np.log1p(-mean), 0.0)
-    return float(scale @ (ways + won + lost))
 
 
 def _with_residual(model: Model, beta: Floats, inverse: Floats) -> tuple[Floats, Floats, float]:
@@ -258,10 +239,10 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
     """
     names, codes = _clusters(model, cluster)
     coded = replace(model.design, terms=(), lefts=(), frame=model.design.frame.assign(**{CODES: codes}))
-    calls = repeated(bernoulli(coded) if model.family == "binomial" else coded, "gee")
+    calls = repeated(bernoulli(coded) if model.distribution.has_trials else coded, "gee")
     structure, result, notes = _estimate(model, calls)
     beta, covariance = np.asarray(result.params), np.asarray(result.cov_robust)
-    if model.family == "gaussian":
+    if model.distribution.linear:
         beta = np.append(beta, np.sqrt(float(result.scale)))
         covariance = np.pad(covariance, (0, 1), constant_values=np.nan)
     size = len(np.unique(codes))
@@ -284,8 +265,8 @@ def _estimate(model: Model, calls: Design) -> tuple[Any, Any, tuple[str, ...]]:
 
     def run() -> Any:
         own = GEE(
-            calls.y[order], calls.X[order], groups=groups[order], family=_family(model), offset=calls.offset[order],
-            cov_struct=structure,
+            calls.y[order], calls.X[order], groups=groups[order], offset=calls.offset[order], cov_struct=structure,
+            family=model.distribution.statsmodels(model.link),
         )  # fmt: skip
         return own.fit(maxiter=200, ctol=1e-10)
 

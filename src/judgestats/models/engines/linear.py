@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FitError
 from judgestats.models.designs import Design, Term
-from judgestats.models.engines.wrapping import Modes, bernoulli, call, repeated, wrapped
+from judgestats.models.engines.wrapping import Modes, bernoulli, call, repeated
 from judgestats.models.fitted import SINGULAR, Fitted
-from judgestats.models.ml import Model, fit_design
+from judgestats.models.ml import Model, fit_design, wrapped
 
 Floats = NDArray[np.float64]
 #: A standard deviation below it, relative to the residual's, is zero.
@@ -49,7 +49,7 @@ def fit_lpm(model: Model) -> Fitted:
         if number >= calls:
             raise DesignError(
                 f"({' + '.join(term.names)}|{term.factor}) has {number:,} random effects for {calls:,.0f} calls: they "
-                "and the residuals cannot be told apart. Leave it out."
+                "and the residuals cannot be distinguished. Leave it out."
             )
     own = Model(coded, "gaussian", "identity", reml=True)
     fitted = fit_design(own)

@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judgestats.errors import FitError
-from judgestats.models.designs import Design
-from judgestats.models.fitted import NOT_CONVERGED, SEPARATION, Fitted
-from judgestats.models.ml import Model, parameter_names
+from judgestats.models.designs import Design, taken
+from judgestats.models.fitted import NOT_CONVERGED, SEPARATION
+from judgestats.models.ml import Model
 from judgestats.threads import warnings_recorded
 
 # ---- Designs in the form that other libraries take: one row for each call --------------------------------------------
 
 #: Calls that are written out, at most.
 MOST_CALLS = 2_000_000
-
-
-def taken(design: Design, rows: NDArray[Any], **changes: Any) -> Design:
-    """Some rows of a design, in some order, each as often as it is named.
-
-    Parameters
-    ----------
-    design : Design
-    rows : (M,) int array
-    **changes
-        Fields that differ.
-    """
-    terms = tuple(replace(t, values=t.values[rows], codes=t.codes[rows]) for t in design.terms)
-    arrays = {name: getattr(design, name)[rows] for name in ("y", "trials", "X", "offset", "count", "weights")}
-    own = {**arrays, "terms": terms, "frame": design.frame.iloc[rows].reset_index(drop=True), **changes}
-    return replace(design, **own)
 
 
 def bernoulli(design: Design) -> Design:
@@ -75,7 +59,7 @@ def repeated(design: Design, engine: str) -> Design:
     ----------
     design : Design
     engine : str
-        Who asks for it.
+        The engine, for the message.
 
     Returns
     -------
@@ -212,46 +196,3 @@ def _note(warning: Any) -> str:
     if "Convergence" in name or "HessianInversion" in name:
         return NOT_CONVERGED
     return ""
-
-
-def wrapped(
-    model: Model, engine: str, method: str, params: Floats, covariance: Floats, *, loglik: float = np.nan,
-    converged: bool = True, notes: tuple[str, ...] = (), run: Callable[[Model], Fitted], **further: Any,
-) -> Fitted:  # fmt: skip
-    """Make a Fitted.
-
-    Parameters
-    ----------
-    model : Model
-        As it was fitted.
-    engine, method : str
-    params : (P,) float array
-    covariance : (P, P) float array
-    loglik : float
-    converged : bool
-    notes : tuple of str
-    run : callable
-        The engine, to fit another design.
-    **further
-        More fields.
-    """
-    own = notes if converged else (*notes, NOT_CONVERGED)
-    return Fitted(
-        design=model.design,
-        family=model.family,
-        link=model.link,
-        engine=engine,
-        method=method,
-        names=parameter_names(model),
-        params=np.asarray(params, float),
-        covariance=np.asarray(covariance, float),
-        loglik=float(loglik),
-        df=len(params),
-        n=float(model.design.count.sum()),
-        converged=bool(converged) and NOT_CONVERGED not in own,
-        notes=tuple(dict.fromkeys(own)),
-        thresholds=model.thresholds,
-        part=model.parts,
-        refit=lambda design, rows: run(replace(model, design=design, part=model.parts[rows])),
-        **further,
-    )

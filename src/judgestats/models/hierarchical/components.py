@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
-from judgestats.errors import DesignError, confidence
-from judgestats.models.bayes.draws import Draws, Top, pymc, spread_beside, spreads
+from judgestats.errors import DesignError, choose, confidence
+from judgestats.models.bayes.draws import Draws, Sampling, Top, pymc, sampling_options, spread_beside, spreads
 from judgestats.models.bayes.grids import integrated
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.designs import design
@@ -114,14 +115,13 @@ class Scores:
 
 
 def agreement(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     subjects: str | Sequence[str] = ("system", "item"),
     facets: str | Sequence[str] = (),
     average_over: By = (),
     priors: Mapping[str, Any] | None = None,
-    draws: int = 4000,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
 ) -> Posterior:
     """Variance components of scores and intraclass correlations, with posterior intervals.
@@ -143,8 +143,8 @@ def agreement(
         ``level`` (scale of a normal about the mean score), ``subject``, ``judge``, ``residual`` and the facets (scale
         of a half-normal of the sd, or ``(scale, df)`` of a half-t). By default the sd of the scores; 10 of them for the
         level.
-    draws : int
-    seed : int
+    sampling : mapping, optional
+        ``draws`` (4000 in all) and ``seed`` (0) of the importance sampler.
     conf_level : float
 
     Returns
@@ -190,6 +190,10 @@ def agreement(
     nothing = _nothing(data)
     if nothing:
         return _empty(data, chosen, nothing)
+    options = sampling_options(sampling, draws=4000)
+    for name in sampling or {}:
+        choose(name, ("draws", "seed"), "sampling: option")
+    draws, seed = options["draws"], options["seed"]
     found = posterior(data, chosen, draws=draws, seed=seed)
     k, sizes = data.sizes["judge"], data.sizes
     doubt = flags(*doubts, FEW_RATERS if k < 10 else "")
@@ -258,7 +262,8 @@ def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, s
     coded = design("y ~ 1 + " + " + ".join(f"(1|{c})" for c in columns), frame, family="gaussian")
     names = {"Intercept": "level", "sd(residual)": "residual"}
     names |= {f"sd({c})": name for c, name in zip(columns, data.codes, strict=True)}
-    asked = {theirs: _given(priors[ours]) for theirs, ours in names.items()}
+    own = {theirs: priors[ours] for theirs, ours in names.items()}
+    asked = {name: p.scale if p.df is None else (p.scale, p.df) for name, p in own.items()}
     found = integrated(Model(coded, "gaussian", "identity"), asked, draws=draws, seed=seed)
     order = ["level", *data.codes, "residual"]
     values = {names[k]: v for k, v in found.values.items()}
@@ -303,10 +308,6 @@ def _noise(data: Scores, own: Mapping[str, float], rng: np.random.Generator) -> 
     for name, code in data.codes.items():
         y += own[name] * rng.standard_normal(data.sizes[name])[code]
     return y
-
-
-def _given(prior: Prior) -> float | tuple[float, float]:
-    return prior.scale if prior.df is None else (prior.scale, prior.df)
 
 
 def _coded(table: pd.DataFrame, facets: list[str]) -> Scores:

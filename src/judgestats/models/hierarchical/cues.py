@@ -10,10 +10,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Top, beside, likely, pymc, sample
+from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample, sampling_options
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical.posteriors import (
     FEW_JUDGES,
@@ -98,7 +99,9 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     shared = bool(table.attrs.get(SHARED_PAIRS, False))
     for name in ("judge", "probe", "outcome"):
         if table[name].isna().any():
-            raise SchemaError(f"{name!r} has empty cells. Name every {name}; an answer that is none is 'invalid'.")
+            raise SchemaError(
+                f"{name!r} has empty cells. Name every {name}; an answer outside the categories is 'invalid'."
+            )
     scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
     table = table.assign(scheme=scheme.where(scheme.notna(), ""), n=call_counts(table["n"]))
     for name in ("judge", "scheme", "probe", "outcome"):
@@ -315,7 +318,7 @@ def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
 
 @dataclass(frozen=True)
 class Probed:
-    """Shares under one probe and blind, and what is told about them.
+    """Shares under one probe and blind, and what is reported about them.
 
     Attributes
     ----------
@@ -386,7 +389,7 @@ class Probed:
                 doubt = flags(flag, PRIOR_DRIVEN if tieless and term in _OF_TIES else "")
                 made[term] = self._row(term, values[..., s][..., places], n, doubt, self._key(judge, s))
             if places:
-                held = all(_holds_0(made[t]) for t in _GAINS.values())
+                held = all(not (made[t]["conf_low"] > 0 or made[t]["conf_high"] < 0) for t in _GAINS.values())
                 made["lao"]["flag"] = flags(made["lao"]["flag"], NOT_TOLD if held else "")
                 if judge not in (MEAN, ANOTHER):
                     made |= {gain: clipped(made[gain], made[signed]) for gain, signed in _GAINS.items()}
@@ -412,10 +415,6 @@ class Probed:
             for name, held in sure.items():
                 value = float(held.mean())
                 yield {**key, "term": name, "estimate": value, "n": n, "method": self.draws.method, "flag": flag}
-
-
-def _holds_0(made: dict[str, Any]) -> bool:
-    return not (made["conf_low"] > 0 or made["conf_high"] < 0)
 
 
 def clipped(gain: dict[str, Any], signed: dict[str, Any]) -> dict[str, Any]:
@@ -453,7 +452,7 @@ _MEANING = {
 
 
 def susceptibility(
-    counts: Any,
+    counts: IntoFrame | Mapping[str, IntoFrame],
     *,
     baseline: str = "blind",
     favoured: Favoured | None = None,
@@ -461,12 +460,8 @@ def susceptibility(
     against: str | None = None,
     reference: str | None = None,
     priors: Mapping[str, float] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
-    progress: bool = True,
 ) -> Posterior:
     """Movement of verdicts under a cue, judge by judge, and what a judging scheme changes in it.
 
@@ -485,8 +480,9 @@ def susceptibility(
         Outcome that the others are set against. By default the one whose smallest share is the largest.
     priors : mapping, optional
         Scales by name: ``mean``, ``probe``, ``sd_blind``, ``sd_probe``; see ``.priors`` of the result.
-    draws, tune, chains, seed, progress
-        Of the sampler.
+    sampling : mapping, optional
+        Any of ``draws``, ``tune``, ``chains``, ``seed``, ``target_accept``, ``progress``, as for
+        :func:`judgestats.fit`.
     conf_level : float
         Coverage of the intervals.
 
@@ -536,11 +532,11 @@ def susceptibility(
     wanted = scales(PRIORS, priors)
     compared = data.compared(against)
     names = _labels(data)
-    found = sample(
-        model(data, wanted), names, draws=draws, tune=tune, chains=chains, seed=seed, progress=progress
-    )  # fmt: skip
-    found = replace(found, tops=tuple(Top(k, v, _law(k, wanted[k])) for k, v in found.values.items() if k in wanted))
-    rng = np.random.default_rng(seed)
+    options = sampling_options(sampling)
+    found = sample(model(data, wanted), names, **options)
+    laws = {k: Prior(scale, None, k.startswith("sd_")) for k, scale in wanted.items()}
+    found = replace(found, tops=tuple(Top(k, v, laws[k]) for k, v in found.values.items() if k in laws))
+    rng = np.random.default_rng(options["seed"])
     shares = _with_another(found, data, rng)
     rows = [
         r
@@ -636,10 +632,6 @@ def prior_draw(
                 shares[j, s, p] = np.exp(odds - odds.max()) / np.exp(odds - odds.max()).sum()
     drawn["shares"] = shares
     return drawn, rng.multinomial(np.rint(data.counts.sum(axis=-1)).astype(np.int64), shares)
-
-
-def _law(name: str, scale: float) -> Prior:
-    return Prior(scale, None, name.startswith("sd_"))
 
 
 def _labels(data: Outcomes) -> dict[str, tuple[tuple[str, ...], ...]]:

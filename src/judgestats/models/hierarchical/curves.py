@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Top, beside, likely, pymc, sample_each
+from judgestats.models import families
+from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.bias_models.calls import answers, ordered_labels
 from judgestats.models.coding.frames import columns
@@ -193,19 +194,8 @@ def _wide(table: pd.DataFrame, folded: bool) -> pd.DataFrame:
 
 
 def cdf(link: str, z: Floats) -> Floats:
-    """Distribution function of a link.
-
-    Parameters
-    ----------
-    link : {'logit', 'probit'}
-    z : array
-
-    Returns
-    -------
-    array
-    """
-    result: Floats = expit(z) if link == "logit" else ndtr(z)
-    return result
+    """Distribution function of a link."""
+    return families.LINKS[link].inverse(z)
 
 
 def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: Floats) -> Floats:
@@ -561,7 +551,7 @@ ACCEPT = 0.99
 
 
 def psychometric(
-    data: Any,
+    data: IntoFrame,
     *,
     by: str | None = None,
     quality: str | None = None,
@@ -570,12 +560,8 @@ def psychometric(
     performance: float = 0.75,
     wider: bool = True,
     priors: Mapping[str, float] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
-    progress: bool = True,
 ) -> Posterior:
     """Target sensitivity over the difference of quality, judge by judge; whether criterion or resolution moved.
 
@@ -598,11 +584,12 @@ def psychometric(
         Share of correct answers at the threshold, a tie not being correct.
     wider : bool
         Whether each model is fitted once more with priors twice as wide. False saves half of the time; what the prior
-        decides is then told from the ratio of posterior and prior sd alone.
+        decides is then judged by the ratio of posterior and prior sd alone.
     priors : mapping, optional
         Scales by name; see ``.priors`` of the result.
-    draws, tune, chains, seed, progress
-        Of the sampler.
+    sampling : mapping, optional
+        Any of ``draws``, ``tune``, ``chains``, ``seed``, ``target_accept``, ``progress``, as for
+        :func:`judgestats.fit`.
     conf_level : float
         Coverage of the intervals.
 
@@ -612,7 +599,7 @@ def psychometric(
         Columns ``judge``, the condition, ``link``, ``prior`` (``stated`` or ``wider``). Terms: ``threshold`` (posterior
         median; NaN and ``right-censored`` above the last step; ``left-censored`` below the first), ``slope`` (per unit
         of quality), ``criterion``, ``slot_bias``, ``lapse``. Where slots are unknown ``slot_bias`` is its size, and its
-        sign cannot be told: ``slot_bias_sign`` is 0.5. For each condition but the baseline also
+        sign is not identifiable: ``slot_bias_sign`` is 0.5. For each condition but the baseline also
         ``log_criterion_ratio``, ``log_resolution_ratio`` and ``probability_criterion_moved_more``, of each judge and
         of the ``mean of judges``.
 
@@ -652,15 +639,15 @@ def psychometric(
         raise DesignError("links= is empty. Give 'logit', 'probit' or both.")
     stated = scales(PRIORS, priors)
     base = ladder(data, by, quality, baseline)
-    settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "seed": seed, "progress": progress}
+    options = sampling_options(sampling, target_accept=ACCEPT)
+    seed = options["seed"]
     widths = (("stated", stated), ("wider", {k: WIDER * v for k, v in stated.items()}))[: 1 + wider]
     models = {(link, name): (replace(base, link=link), scale) for link in asked for name, scale in widths}
     found = sample_each(
         model(base, stated),
-        _labels(base) | _standard(base, stated),
+        {**dict.fromkeys(NAMES, (base.judges, base.conditions)), "lapse": (base.judges,)} | _standard(base, stated),
         [given(*own) for own in models.values()],
-        target_accept=ACCEPT,
-        **settings,
+        **options,
     )
     found = [_topped(base, drawn, stated) for drawn in found]
     fits = {
@@ -810,10 +797,6 @@ def drawn_counts(data: Ladder, p: Floats, rng: np.random.Generator) -> Floats:
     either = np.where(data.merged, made[..., 0] + made[..., 2], 0.0)
     made[..., [0, 2]] *= ~data.merged[:, None]
     return np.concatenate([made, either[..., None]], axis=-1)
-
-
-def _labels(data: Ladder) -> dict[str, tuple[tuple[str, ...], ...]]:
-    return {**dict.fromkeys(NAMES, (data.judges, data.conditions)), "lapse": (data.judges,)}
 
 
 def _standard(data: Ladder, scale: Mapping[str, float]) -> dict[str, tuple[tuple[str, ...], ...]]:

@@ -1,4 +1,4 @@
-"""How far does each judge lean to the candidate with an attribute, pooled over judges, biases and topics?"""
+"""Signed bias toward the candidate with an attribute, pooled over judges, biases and topics."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Top, beside, diagnostics, likely, pymc, sample
+from judgestats.models.bayes.draws import (
+    Draws,
+    Sampling,
+    Top,
+    beside,
+    diagnostics,
+    likely,
+    pymc,
+    sample,
+    sampling_options,
+)
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.coding.frames import columns
 from judgestats.models.hierarchical.posteriors import (
@@ -200,7 +211,7 @@ def _coded(table: pd.DataFrame, keys: list[str], extra: list[str]) -> Cells:
     )  # fmt: skip
 
 
-# ---- How far does each judge lean to the candidate with an attribute, pooled over judges, biases and topics? ---------
+# ---- The model -------------------------------------------------------------------------------------------------------
 
 
 #: Scales of the priors, on the log-odds scale.
@@ -215,7 +226,7 @@ _NEVER = -1e9
 
 
 def bias(
-    data: Any,
+    data: IntoFrame,
     *,
     by: By = (),
     judge: str = "judge",
@@ -226,12 +237,8 @@ def bias(
     margin: float = 0.1,
     invalid: str = "drop",
     priors: Mapping[str, float] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
-    progress: bool = True,
 ) -> Posterior:
     """Signed bias with its tie rate, partially pooled over judges, biases and topics.
 
@@ -255,12 +262,11 @@ def bias(
     priors : mapping of str to float, optional
         Scales on the log-odds scale: ``mean_share``, ``mean_decisive`` (normal), ``sd_share``, ``sd_decisive``
         (half-normal).
-    draws, tune, chains, seed : int
-        Of the sampler.
+    sampling : mapping, optional
+        Any of ``draws``, ``tune``, ``chains``, ``seed``, ``target_accept``, ``progress``, as for
+        :func:`judgestats.fit`.
     conf_level : float
         Coverage of the intervals.
-    progress : bool
-        Whether to show progress.
 
     Returns
     -------
@@ -294,12 +300,11 @@ def bias(
         raise DesignError(f"margin={margin!r} is no bias. Allowed: 0 to below 1; use 0.1, say.")
     known = scales(PRIORS, priors)
     found = read(data, by=by, judge=judge, bias=bias, topic=topic, score=score, digits=digits, invalid=invalid)
-    drawn = sample(
-        model(found, known), labels(found), draws=draws, tune=tune, chains=chains, seed=seed, progress=progress
-    )
+    options = sampling_options(sampling)
+    drawn, seed = sample(model(found, known), labels(found), **options), options["seed"]
     drawn = replace(drawn, tops=_tops(drawn, known))
     rows = _rows(found, drawn, known, margin, conf_level, seed)
-    question = "How far does each judge lean to the target, and how often does it decide?"
+    question = "How biased is each judge toward the target, and how often does it decide?"
     table = tabled(rows, [*found.keys, "judge"])
     again = _replicated(found, drawn, seed)
     predicted = _beside(found, again, known, drawn.method, seed)

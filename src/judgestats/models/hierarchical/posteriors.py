@@ -24,6 +24,7 @@ from judgestats.models.bayes.draws import (
     Kind,
     diagnostics,
     doubt,
+    inference_data,
     of_kind,
 )
 from judgestats.results import (
@@ -77,10 +78,10 @@ OUTSIDE = "observed counts outside the posterior predictive"
 
 #: Flag, or a part of it -> what to do.
 CURES = {
-    NOT_MIXED: "Sample longer: draws=2000, tune=2000; or give tighter priors=.",
-    FEW_EFFECTIVE: "Draw more (draws=), or give tighter priors=.",
-    DIVERGENT: "Sample longer (tune=2000), or give tighter priors= on the spreads.",
-    HEAVY: "Draw more (draws=), or give tighter priors=; severity also takes sampled=True.",
+    NOT_MIXED: "Sample longer, sampling={'draws': 2000, 'tune': 2000}; or give tighter priors=.",
+    FEW_EFFECTIVE: "Draw more (sampling={'draws': 4000}), or give tighter priors=.",
+    DIVERGENT: "Sample longer (sampling={'tune': 2000}), or give tighter priors= on the spreads.",
+    HEAVY: "Draw more (sampling={'draws': 20000}), or give tighter priors=; severity also takes sampled=True.",
     PRIOR_DRIVEN: "Fit again with other scales in priors=, and report both; more data are the only real cure.",
     CONFLICT: "See the units of the data, and predictive('prior'); widen that prior by priors=, and report both.",
     ZERO_SD: "Were the runs really equal, or is the temperature 0? Leave 'sd' out if it is not known.",
@@ -321,7 +322,8 @@ class Posterior:
     checks : pandas.DataFrame
         ``what``, ``value``, ``flag``, ``cure``: convergence (or importance weights), posterior predictive checks, the
         data; :meth:`check` adds the flags of the table.
-    draws : Draws
+    posterior : Draws
+        All variables, with their labels; :meth:`draws` has them as a table.
     predicted : pandas.DataFrame
         Observed counts, or means, beside what the posterior and the prior predict; see :meth:`predictive`.
     """
@@ -330,7 +332,7 @@ class Posterior:
     table: pd.DataFrame
     priors: pd.DataFrame = field(repr=False)
     checks: pd.DataFrame = field(repr=False)
-    draws: Draws = field(repr=False)
+    posterior: Draws = field(repr=False)
     predicted: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
 
     def predictive(self, kind: Kind = "posterior") -> pd.DataFrame:
@@ -357,8 +359,62 @@ class Posterior:
         return of_kind(self.predicted, kind)
 
     def tidy(self) -> pd.DataFrame:
-        """The table, as a fit's verb."""
+        """Estimates, a row each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A copy of :attr:`table`.
+        """
         return self.table.copy()
+
+    def glance(self) -> pd.DataFrame:
+        """The whole fit in one row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``chains``, ``draws`` (of each chain), ``divergences``, ``rhat`` and ``ess`` (the worst; NaN for draws by
+            importance, which are no chains), ``pareto_k`` (of importance weights), ``n_estimates``, ``method``,
+            ``flag`` (of the posterior as a whole).
+        """
+        found, chains = self.posterior, np.isnan(self.posterior.pareto_k)
+        own = next((v for v in found.values.values()), np.zeros((0, 0)))
+        table = found.summary() if chains and own.size else pd.DataFrame(columns=["rhat", "ess_bulk", "ess_tail"])
+        row = {
+            "chains": len(own), "draws": own.shape[1], "divergences": found.divergences, "rhat": table["rhat"].max(),
+            "ess": table[["ess_bulk", "ess_tail"]].min(axis=None), "pareto_k": found.pareto_k,
+            "n_estimates": len(self.table), "method": found.method, "flag": flags(*found.notes()) if own.size else "",
+        }  # fmt: skip
+        return pd.DataFrame([row])
+
+    def draws(self) -> pd.DataFrame:
+        """Draws from the posterior distribution.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``chain``, ``draw`` and a column for each element of each variable: ``sd_share``, ``effect[judge, S8]``.
+        """
+        return self.posterior.table()
+
+    def to_arviz(self) -> Any:
+        """Give the draws to ArviZ, for its plots and diagnostics.
+
+        Returns
+        -------
+        arviz.InferenceData or xarray.DataTree
+            What ArviZ 0.x or 1.x works with: ``posterior`` and ``sample_stats``. There is no log likelihood of single
+            calls: these models are of counts.
+
+        Raises
+        ------
+        FitError
+            If the draws are by importance sampling, which has no chains, or ArviZ is not installed.
+        """
+        names = {n: [f"{n} {k + 1}" for k in range(len(own))] for n, own in self.posterior.labels.items()}
+        dims = {n: dict(zip(names[n], own, strict=True)) for n, own in self.posterior.labels.items() if own}
+        return inference_data(self.posterior, self.posterior.values, dims)
 
     def check(self) -> pd.DataFrame:
         """What speaks against the fit.
@@ -379,7 +435,7 @@ class Posterior:
         str
             Lines of 120 characters at most; numbers of three digits. Flags are numbered, and told below the table.
         """
-        return summary(self.question, self.table, self.priors, self.checks, self.draws.method)
+        return summary(self.question, self.table, self.priors, self.checks, self.posterior.method)
 
     def __repr__(self) -> str:
         """As :meth:`summary`."""
@@ -470,7 +526,7 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
         priors["parameter"]
     )
     tighter = f"tighter priors on the spreads (priors= takes {spreads})"
-    longer = f"Sample longer (draws=2000, tune=2000), or give {tighter}."
+    longer = f"Sample longer (sampling={{'draws': 2000, 'tune': 2000}}), or give {tighter}."
     return [
         finding("largest R-hat", worst, doubt(worst, np.inf), longer),
         finding("smallest ESS", ess, doubt(1.0, ess), longer),
@@ -478,7 +534,7 @@ def convergence(draws: Draws, priors: pd.DataFrame, of: str = "") -> list[dict[s
             "divergences",
             float(draws.divergences),
             DIVERGENT if draws.divergences else "",
-            f"Give {tighter}, or tune longer (tune=2000).",
+            f"Give {tighter}, or tune longer (sampling={{'tune': 2000}}).",
         ),
     ]
 

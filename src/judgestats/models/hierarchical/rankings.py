@@ -10,11 +10,12 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, ndtr, ndtri
 
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
-from judgestats.models.bayes.draws import Draws, Top, beside, likely, pymc, sample_each
+from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.bias_models.calls import joined, scored
 from judgestats.models.coding.frames import columns
@@ -99,7 +100,7 @@ class Arms:
 
     @property
     def shared(self) -> Floats:
-        """Right calls of the baseline among the pairs of each comparison; where that is not told, its share of them."""
+        """Right calls of the baseline among the pairs of each comparison, or its share of them."""
         with np.errstate(invalid="ignore", divide="ignore"):
             about = np.round(self.k[:, :1] * self.n / self.n[:, :1])
         told = self.k - self.c + self.b
@@ -303,7 +304,7 @@ PRIORS = {
 CENTRES = {"association": 3.0, "link": -0.5}
 #: Laws with a log odds ratio of their own; 10 and -10 stand for the extremes.
 FIXED = {"independent": 0.0, "extreme positive": 10.0, "extreme negative": -10.0}
-#: Log weight of a table that cannot be, and the least probability that is told from 0.
+#: Log weight of a table that cannot be, and the least probability that is not taken as 0.
 NEVER, TINY = -1e9, 1e-12
 #: How a two-by-two table with the same margins follows from another.
 STEP = (-1.0, 1.0, 1.0, -1.0)
@@ -685,7 +686,7 @@ COUNTED = {"right calls": "k", "right under the baseline alone": "b", "under the
 
 
 def strategies(
-    data: Any,
+    data: IntoFrame,
     *,
     baseline: str,
     dependence: str = "unknown",
@@ -698,12 +699,8 @@ def strategies(
     ties: str = "exact",
     invalid: str = "drop",
     priors: Mapping[str, float] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
-    progress: bool = True,
 ) -> Posterior:
     """Effect of each strategy on the accuracy of each judge, pooled over judges; which is best, and how sure.
 
@@ -738,12 +735,11 @@ def strategies(
     priors : mapping of str to float, optional
         Scales on the log-odds scale: ``baseline``, ``effect``, ``association``, ``link`` (normal), ``sd_effect``,
         ``sd_association``, ``sd_link`` (half-normal).
-    draws, tune, chains, seed : int
-        Of the sampler.
+    sampling : mapping, optional
+        Any of ``draws``, ``tune``, ``chains``, ``seed``, ``target_accept``, ``progress``, as for
+        :func:`judgestats.fit`.
     conf_level : float
         Coverage of the intervals.
-    progress : bool
-        Whether to show progress.
 
     Returns
     -------
@@ -785,16 +781,16 @@ def strategies(
     rows: list[dict[str, Any]] = []
     checks: list[dict[str, Any]] = []
     predicted: list[pd.DataFrame] = []
+    options = sampling_options(sampling)
     designs = [replace(paired(found) if law == "discordant" else found, law=law) for law in laws]
     drawn = sample_each(
-        model(designs[0], known), labels(designs[0]), [observed(arms) for arms in designs], draws=draws, tune=tune,
-        chains=chains, seed=seed, progress=progress,
+        model(designs[0], known), labels(designs[0]), [observed(arms) for arms in designs], **options
     )  # fmt: skip
     drawn = [replace(d, tops=tops(d, known)) for d in drawn]
     for law, arms, own_draws in zip(laws, designs, drawn, strict=True):
         flag = flags(why, SELECTED if partial else "")
         rows += choice_rows(arms, own_draws, known, margin, significance_level, conf_level, flag)
-        again, before = _replicated(arms, own_draws, known, seed)
+        again, before = _replicated(arms, own_draws, known, options["seed"])
         predicted.append(_beside(arms, again, before, own_draws.method))
         own = [*convergence(own_draws, stated), *foreseen(own_draws), *_predicted(arms, again)]
         checks += [{**c, "what": f"{c['what']} ({law})" if len(laws) > 1 else c["what"]} for c in own]

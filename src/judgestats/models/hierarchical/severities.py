@@ -9,10 +9,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
-from judgestats.models.bayes.draws import MOST_PARETO, Draws, beside, sample
+from judgestats.models.bayes.draws import MOST_PARETO, Draws, Sampling, beside, sample, sampling_options
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.hierarchical.crossed import (
     EFFECTS,
@@ -97,7 +98,7 @@ def panel(
     judges, systems = sorted(set(table["judge"].astype(str))), sorted(set(table["system"].astype(str)))
     if len(judges) < 2 or len(systems) < 2:
         raise DesignError(
-            f"Severity and quality are told apart by two judges and two systems or more; got {len(judges)} and "
+            f"Severity and quality are separated by two judges and two systems or more; got {len(judges)} and "
             f"{len(systems)}."
         )
     own = _own(identity or {}, judges, systems)
@@ -127,7 +128,7 @@ def _refuse_lone_sd(present: list[str]) -> None:
     if "score" not in present and "sd" in present and "runs" not in present:
         raise DesignError(
             "The table has means and sds but no 'runs' (how many runs each mean is of), so the error of a mean is not "
-            "known. Add the column, or leave 'sd' out: noise is then not told from taste."
+            "known. Add the column, or leave 'sd' out: noise then counts as taste."
         )
 
 
@@ -220,7 +221,7 @@ def _reference(
     """The reference as the scores of one more judge."""
     table = nw.from_native(frame).lazy().collect(backend="pandas").to_native()
     where = column if column is not None and column in table.columns else None
-    if "judge" in table.columns:  # its people are told apart
+    if "judge" in table.columns:  # its people are distinguished
         people = cells(table, [where] if where else [])
         keys = [*([where] if where else []), "system"]
         each = people.groupby([*keys, "judge"], as_index=False, observed=True)["mean"].mean()
@@ -368,22 +369,18 @@ SPELLED = (("attributed", "anonymized"), ("attributed", "anonymised"))
 
 
 def severity(
-    ratings: Any,
+    ratings: IntoFrame,
     *,
     identity: Mapping[str, str] | None = None,
-    reference: Any = None,
+    reference: IntoFrame | None = None,
     condition: str | None = None,
     baseline: str | None = None,
     blinded: str | None = None,
     overall_criterion: str | None = "final",
     average_over: By = (),
     priors: Mapping[str, Any] | None = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    seed: int = 0,
+    sampling: Sampling | None = None,
     conf_level: float = 0.95,
-    progress: bool = True,
     sampled: bool | None = None,
 ) -> Posterior:
     """Judge severity, system quality, taste and self-preference, and how self-preference fades when names are hidden.
@@ -415,8 +412,9 @@ def severity(
         Columns of ratings averaged over, as in :func:`judgestats.score_matrix`.
     priors : mapping, optional
         Name in ``.priors`` -> scale of a (half-)normal, or (scale, df) of a half-t.
-    draws, tune, chains, seed, progress
-        ``draws * chains`` are kept; the others are the sampler's.
+    sampling : mapping, optional
+        Any of ``draws``, ``tune``, ``chains``, ``seed``, ``target_accept``, ``progress``, as for
+        :func:`judgestats.fit`. ``draws * chains`` are kept.
     conf_level : float
     sampled : bool, optional
         True samples by NUTS (PyMC), False draws by importance; by default importance, and NUTS where its weights are
@@ -466,10 +464,12 @@ def severity(
     data, doubts = panel(ratings, identity, reference, condition, overall_criterion)
     pair = _compared(data, baseline, blinded)
     chosen = _priors(data, priors or {})
-    sds = None if sampled else posterior(data, chosen, draws=draws * chains, seed=seed)
+    options = sampling_options(sampling)
+    seed, size = options["seed"], options["draws"] * options["chains"]
+    sds = None if sampled else posterior(data, chosen, draws=size, seed=seed)
     if sds is None or (sampled is None and sds.pareto_k > MOST_PARETO):
         labels = dict.fromkeys(data.sds, ())
-        sds = sample(model(data, chosen), labels, draws=draws, tune=tune, chains=chains, seed=seed, progress=progress)
+        sds = sample(model(data, chosen), labels, **options)
     found = effects(data, chosen, sds, seed)
     made = _derived(data, found, weighed(data, chosen, sds, found))
     rows = Rows(data, made, conf_level, doubts)
@@ -478,7 +478,7 @@ def severity(
     again = replicated(data, found, sds, seed)
     inside = predictive("mean scores", data.y, again)
     question = f"How severe are {len(data.judges) - data.reference} judges, and do they favour themselves?"
-    told = {n: (_spelled(chosen[n], n), EFFECTS[n][1]) for n in data.groups}
+    told = {n: ((str(chosen[n]) if n in FIXED else f"sd: {chosen[n]}"), EFFECTS[n][1]) for n in data.groups}
     kept = tabled(table, ["condition", "judge", "system"], ("probability",))
     stated = prior_table(told)
     checks = [*convergence(made, stated), *foreseen(made), *inside, *(_not_compared(data) if pair is None else [])]
@@ -500,10 +500,6 @@ def _predicted(data: Panel, again: Floats, priors: Mapping[str, Prior], draws: s
     )
     c, one = data.centre, np.ones(len(data.y))
     return beside(cells, data.y + c, again + c, before + c, one, draws=draws, scale="mean")
-
-
-def _spelled(prior: Prior, name: str) -> str:
-    return str(prior) if name in FIXED else f"sd: {prior}"
 
 
 def _compared(data: Panel, base: str | None, against: str | None) -> tuple[int, int] | None:

@@ -121,7 +121,7 @@ def _levels(terms: Any, factor: str) -> int:
     return next(len(t.levels) for t in terms if t.factor == factor)
 
 
-def compress(design: Design, part: Ints, *, groups: bool = True) -> Compressed:
+def compress(design: Design, part: Ints, *, groups: bool = True, additive: bool = True) -> Compressed:
     """Collapse equal rows, and equal groups where there is one grouping factor.
 
     Parameters
@@ -131,6 +131,8 @@ def compress(design: Design, part: Ints, *, groups: bool = True) -> Compressed:
         Set of thresholds of each row.
     groups : bool
         False keeps every group.
+    additive : bool
+        False keeps rows with different responses.
 
     Returns
     -------
@@ -140,6 +142,7 @@ def compress(design: Design, part: Ints, *, groups: bool = True) -> Compressed:
     own = columns(design)
     category = design.y.astype(np.int64) if design.categories else np.zeros(len(design.y), np.int64)
     key = np.column_stack([design.X, design.offset, own.z, own.cols, category, part])
+    key = key if additive else np.column_stack([key, design.y])
     first, inverse = distinct(key)
     scale = design.count * design.weights
     y, m = (_sums(inverse, v * scale) for v in (design.y, design.trials))

@@ -1,29 +1,292 @@
-"""Quasi-Newton minimisation with a log, and the Hessian at the end."""
+"""What the likelihood engine minimises, where the search starts, quasi-Newton steps, and the Hessian at the end.
+
+Parameters are fixed effects β, threshold parameters τ (cumulative models) and θ, the lower Cholesky factors of the
+random terms' covariances, column by column.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from threadpoolctl import ThreadpoolController
 
-from judgestats.kernels.elimination import Structure, factorise, gather, invert, solve_many
-from judgestats.kernels.laplace import Laplace, Rows
-from judgestats.kernels.likelihoods import POISSON_LOG, losses
-from judgestats.kernels.linear_mixed import cross
-from judgestats.models.likelihood.compression import Compressed
-from judgestats.models.likelihood.objectives import GeneralisedObjective, LinearObjective, Scales, Thresholds, layout_of
+from judgestats.kernels.elimination import (
+    Structure,
+    cross,
+    factorise,
+    gather,
+    invert,
+    solve_many,
+    structure,
+)
+from judgestats.kernels.laplace import Adjoint, Laplace, Rows
+from judgestats.kernels.likelihoods import NEGATIVE_BINOMIAL_LOG, POISSON_LOG, losses
+from judgestats.kernels.linear_mixed import Cells, Profile, profile
+from judgestats.kernels.quadrature import Quadrature, Trapezoid
+from judgestats.models.likelihood.compression import Columns, Compressed
+from judgestats.models.thresholds import Thresholds
 from judgestats.threads import Shared
 
-# ---- Where the search for the maximum starts, and in which coordinates -----------------------------------------------
-
 Floats = NDArray[np.float64]
+
+# ---- What is minimised: parameters in, minus the log likelihood and its gradient out ---------------------------------
+
+
+class Approximation(Protocol):
+    """A kernel that integrates the random effects out."""
+
+    def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
+        """Minus the log likelihood, and what :meth:`adjoint` needs of the linear predictor."""
+        ...
+
+    def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
+        """Derivatives there."""
+        ...
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Where θ stands in Λ.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Columns of each term.
+    column, row : (T,) int arrays
+        Of each element of θ: which column of z it multiplies, and to which column of ZΛ the product is added.
+    diagonal : (T,) bool array
+        Elements that are standard deviations or their Cholesky counterpart, so not negative.
+    term : (T,) int array
+        The term that each belongs to.
+    """
+
+    sizes: tuple[int, ...]
+    column: NDArray[np.int64]
+    row: NDArray[np.int64]
+    diagonal: NDArray[np.bool_]
+    term: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sizes: tuple[int, ...]) -> Scales:
+        """Lay θ out."""
+        places, first = [], 0
+        for t, size in enumerate(sizes):
+            places += [(first + a, first + b, a == b, t) for b in range(size) for a in range(b, size)]
+            first += size
+        column, row, diagonal, term = (np.array([p[i] for p in places], np.int64) for i in range(4))
+        return cls(sizes, column, row, diagonal.astype(bool), term)
+
+    def spread(self, z: Floats, theta: Floats) -> Floats:
+        """ZΛ, row by row.
+
+        Parameters
+        ----------
+        z : (N, K) float array
+        theta : (T,) float array
+
+        Returns
+        -------
+        (N, K) float array
+        """
+        result = np.zeros_like(z)
+        for value, a, b in zip(theta, self.column, self.row, strict=True):
+            result[:, b] += value * z[:, a]
+        return result
+
+    def gradient(self, z: Floats, by_scale: Floats) -> Floats:
+        """Turn derivatives by ZΛ into derivatives by θ.
+
+        Parameters
+        ----------
+        z, by_scale : (N, K) float arrays
+
+        Returns
+        -------
+        (T,) float array
+        """
+        result: Floats = (z.T @ by_scale)[self.column, self.row]
+        return result
+
+    def factors(self, theta: Floats) -> tuple[Floats, ...]:
+        """Lower Cholesky factor of each term.
+
+        Parameters
+        ----------
+        theta : (T,) float array
+
+        Returns
+        -------
+        tuple of (k, k) float arrays
+        """
+        firsts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int)
+        result = tuple(np.zeros((s, s)) for s in self.sizes)
+        for value, a, b, t in zip(theta, self.column, self.row, self.term, strict=True):
+            result[t][a - firsts[t], b - firsts[t]] = value
+        return result
+
+    def signs(self, theta: Floats) -> Floats:
+        """Signs under which Λ Λ' stays and the diagonal of Λ is not negative.
+
+        Parameters
+        ----------
+        theta : (T,) float array
+
+        Returns
+        -------
+        (T,) float array
+            1 or -1.
+        """
+        sign = np.where((theta < 0) & self.diagonal, -1.0, 1.0)
+        by_column = {int(b): s for b, s in zip(self.row[self.diagonal], sign[self.diagonal], strict=True)}
+        return np.array([by_column[int(b)] for b in self.row], np.float64)
+
+
+@dataclass
+class GeneralisedObjective:
+    """Minus the log likelihood of a generalised or cumulative mixed model, without its constant.
+
+    Attributes
+    ----------
+    rows : Rows
+    kernel : Approximation
+        Laplace, Gauss-Hermite quadrature or the trapezoidal rule.
+    scales : Scales
+    thresholds : Thresholds
+    """
+
+    rows: Rows
+    kernel: Approximation
+    scales: Scales
+    thresholds: Thresholds
+
+    @cached_property
+    def nothing(self) -> Floats:
+        """(N,) zeros, the thresholds of a model without."""
+        return np.zeros(len(self.rows.y))
+
+    def split(self, params: Floats) -> tuple[Floats, Floats, Floats]:
+        """Fixed effects, threshold parameters, θ."""
+        p, t = self.rows.X.shape[1], len(self.thresholds.names)
+        return params[:p], params[p : p + t], params[p + t :]
+
+    def __call__(self, params: Floats) -> tuple[float, Floats]:
+        """Objective and gradient; infinite where thresholds are out of order."""
+        beta, tau, theta = self.split(params)
+        d, cuts = self.rows, self.thresholds
+        hi, lo, ordered = cuts.around(tau, d.category, d.part) if cuts.names else (self.nothing, self.nothing, True)
+        if not ordered or not np.isfinite(params).all():
+            return np.inf, np.full(len(params), np.nan)
+        zl = self.scales.spread(d.z, theta)
+        value, eta = self.kernel.value(d.X @ beta + d.offset, zl, hi, lo)
+        if not np.isfinite(value):
+            return np.inf, np.full(len(params), np.nan)
+        by = self.kernel.adjoint(eta, zl, hi, lo)
+        by_tau = cuts.gradient(by.hi, by.lo, d.category, d.part) if cuts.names else np.zeros(0)
+        return value, np.concatenate([d.X.T @ by.eta, by_tau, self.scales.gradient(d.z, by.scale)])
+
+
+@dataclass
+class LinearObjective:
+    """Minus the log likelihood of a linear mixed model by θ alone, relative to the residual sd."""
+
+    cells: Cells
+    layout: Structure
+    scales: Scales
+    reml: bool
+
+    def at(self, theta: Floats) -> Profile:
+        """The profile at θ."""
+        return profile(self.cells, self.layout, self.scales.spread(self.cells.z, theta), self.reml)
+
+    def __call__(self, theta: Floats) -> tuple[float, Floats]:
+        """Objective and gradient."""
+        found = self.at(theta)
+        return found.objective, self.scales.gradient(self.cells.z, found.scale)
+
+
+def rows_of(table: Compressed, kind: int) -> Rows:
+    """The compressed table as the kernels take it."""
+    X, z = np.ascontiguousarray(table.X), np.ascontiguousarray(table.columns.z)
+    return Rows(kind, table.y, table.m, X, table.offset, z, table.times, table.category, table.part)
+
+
+def layout_of(own: Columns) -> Structure:
+    """Elimination structure of the random effects."""
+    return structure(np.ascontiguousarray(own.cols), own.blocks)
+
+
+def laplace(table: Compressed, kind: int, thresholds: Thresholds) -> GeneralisedObjective:
+    """Laplace objective for any random terms."""
+    rows = rows_of(table, kind)
+    kernel = Laplace.of(rows, layout_of(table.columns), table.often)
+    return GeneralisedObjective(rows, kernel, Scales.of(table.columns.sizes), thresholds)
+
+
+def quadrature(table: Compressed, kind: int, thresholds: Thresholds, n: int) -> GeneralisedObjective:
+    """Adaptive Gauss-Hermite objective; the design has one scalar term.
+
+    Parameters
+    ----------
+    table : Compressed
+    kind : int
+    thresholds : Thresholds
+    n : int
+        Nodes.
+    """
+    rows = rows_of(table, kind)
+    kernel = Quadrature.of(rows, _starts(table), table.often, n)
+    return GeneralisedObjective(rows, kernel, Scales.of(table.columns.sizes), thresholds)
+
+
+def trapezoid(table: Compressed, kind: int, thresholds: Thresholds, extra: int = 0) -> GeneralisedObjective:
+    """Objective by the trapezoidal rule, refined group by group; the design has one scalar term.
+
+    Parameters
+    ----------
+    table : Compressed
+    kind : int
+    thresholds : Thresholds
+    extra : int
+        How often the rule is doubled beyond what each group needs.
+    """
+    rows = rows_of(table, kind)
+    kernel = Trapezoid.of(rows, _starts(table), table.often, extra)
+    return GeneralisedObjective(rows, kernel, Scales.of(table.columns.sizes), thresholds)
+
+
+def _starts(table: Compressed) -> NDArray[np.int64]:
+    """First row of each group, and the number of rows."""
+    return np.searchsorted(table.columns.cols[:, 0], np.arange(int(table.columns.blocks[-1]) + 1)).astype(np.int64)
+
+
+def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> LinearObjective:
+    """Objective of a linear mixed model.
+
+    Parameters
+    ----------
+    table : Compressed
+        Groups not collapsed.
+    n : float
+        Rows of data.
+    log_weight : float
+        Sum over rows of the log of their weight.
+    reml : bool
+    """
+    mean = table.y / table.m - table.offset
+    within = float(table.squares.sum())
+    X, z = np.ascontiguousarray(table.X), np.ascontiguousarray(table.columns.z)
+    cells = Cells(mean, table.m, X, z, n, within, log_weight)
+    return LinearObjective(cells, layout_of(table.columns), Scales.of(table.columns.sizes), reml)
+
+
+# ---- Where the search for the maximum starts, and in which coordinates -----------------------------------------------
 
 
 def orthogonal(X: Floats, weight: Floats) -> Floats:
@@ -102,11 +365,12 @@ def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Float
     d, cuts = objective.rows, objective.thresholds
     p, t = d.X.shape[1], len(cuts.names)
     weight = d.m * d.times
-    middle = weight @ d.X / weight.sum() if t else np.zeros(p)
+    moved = t > 0 and cuts.location
+    middle = weight @ d.X / weight.sum() if moved else np.zeros(p)
     T = orthogonal(d.X - middle, weight)
     turn = np.eye(p + t + len(objective.scales.column))
     turn[:p, :p] = T
-    if t:  # what moves all thresholds alike
+    if moved:  # what moves all thresholds alike
         inner = cuts.map.reshape(-1, t)
         alike = np.linalg.lstsq(inner, np.ones(len(inner)), rcond=None)[0]
         turn[p : p + t, :p] = np.outer(alike, middle @ T)
@@ -149,7 +413,7 @@ def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curv
 
 
 def _leaning(objective: GeneralisedObjective | LinearObjective, x: Floats, thin: list[int], rest: float) -> Floats:
-    """A start at which columns without variance have some, and others lean on them."""
+    """A start at which columns without variance have some, and others are correlated with it."""
     s, low = objective.scales, x.copy()
     free = len(x) - len(s.column)
     factor = s.factors(x[free:])
@@ -175,7 +439,7 @@ def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
     tau = thresholds.start(rows.category, rows.part, rows.m * rows.times)
     hi, lo, _ = thresholds.around(tau, rows.category, rows.part)
     beta = np.zeros(rows.X.shape[1])
-    if rows.kind == POISSON_LOG:
+    if rows.kind in (POISSON_LOG, NEGATIVE_BINOMIAL_LOG):
         level = np.log(rows.times @ rows.y + 0.1) - logsumexp(rows.offset, b=rows.times * rows.m)
         beta = np.linalg.lstsq(rows.X, np.full(len(rows.y), level), rcond=None)[0]
     total = np.inf

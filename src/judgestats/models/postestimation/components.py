@@ -56,7 +56,7 @@ def components(fit: Fitted) -> tuple[Component, ...]:
         pairs = [(i, j) for i in range(k) for j in range(i)]
         result += [Component(g, f"cor({term.names[j]},{term.names[i]}|{g})", t, i, j, first, k) for i, j in pairs]
         first += k * (k + 1) // 2
-    if fit.family == "gaussian":
+    if fit.distribution.linear:
         result.append(Component(RESIDUAL, "sd(residual)", -1, 0, 0, len(fit.params) - 1, 1))
     return tuple(result)
 
@@ -81,6 +81,6 @@ def values(fit: Fitted, params: Floats | None = None) -> Floats:
         k, sd = len(C), np.sqrt(np.diag(C))
         with np.errstate(invalid="ignore", divide="ignore"):
             result += [*sd, *(C[i, j] / (sd[i] * sd[j]) for i in range(k) for j in range(i))]
-    if fit.family == "gaussian":
+    if fit.distribution.linear:
         result.append(float(given[-1]))
     return np.array(result, float)

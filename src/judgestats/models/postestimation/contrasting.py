@@ -15,6 +15,7 @@ from scipy.special import chdtri, ndtr, ndtri
 
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.frames import label
+from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import doubts, normal_quantile, spread, trusted
@@ -24,10 +25,8 @@ from judgestats.models.postestimation.prediction import (
     NOT_ESTIMABLE,
     Mean,
     Rows,
-    averaged,
     estimable,
     gradient,
-    inverse,
     limits,
     mean,
     parted,
@@ -249,7 +248,7 @@ class Means:
     value : (K, J) float array
     gradient : (K, J, P) float array
     known : (K,) bool array
-        Whether they can be told from the data.
+        Whether they are estimable.
     """
 
     value: Floats
@@ -377,7 +376,7 @@ def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
     if fit.design.categories:
         found = mean(fit, rows, rows.eta(fit), variance)
         return Means(own.pool @ found.value, gradient(fit, rows, found, own.pool), known)
-    value, by_eta, by_variance = averaged(fit.link, eta, own.pool @ variance)
+    value, by_eta, by_variance = LINKS[fit.link].average(eta, own.pool @ variance)
     nothing = Mean(
         np.zeros((len(variance), 1)),
         np.zeros((len(variance), 1)),
@@ -397,12 +396,8 @@ def _fixed_rows(fit: Fitted, frame: pd.DataFrame) -> Rows:
 
 def cell_labels(cells: pd.DataFrame) -> list[str]:
     """Names of cells: ``strategy[S8]:judge[a]``."""
-    columns = [[f"{c}[{_shown(v)}]" for v in cells[c]] for c in cells]
+    columns = [[f"{c}[{(f'{v:.6g}' if isinstance(v, float) else label(v))}]" for v in cells[c]] for c in cells]
     return [":".join(several) for several in zip(*columns, strict=True)]
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else label(value)
 
 
 def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:
@@ -424,7 +419,7 @@ def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:
 
 WEIGHTS = ("equal", "proportional")
 #: Ratio -> the link that it belongs to.
-RATIOS = {"odds ratio": "logit", "rate ratio": "log"}
+RATIOS = {link.ratio: link.name for link in LINKS.values() if link.ratio}
 
 
 def means(
@@ -438,53 +433,7 @@ def means(
     random: Literal["none", "average"] = "none",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
-    """Estimated marginal means, as R's emmeans gives them.
-
-    Parameters
-    ----------
-    fit : Fitted
-    specs : str or sequence of str
-        Columns whose levels, or combinations of levels, have a mean each.
-    by : str or sequence of str, optional
-        Further columns; the means are the same as with them in `specs`.
-    scale : {"link", "response"}
-        η, or the response at the mean η.
-    weights : {"equal", "proportional"}
-        Of the combinations of other factors that a mean averages over: alike, or as frequent as in the data.
-    at : mapping, optional
-        Column -> a value, or a list of values. Numbers are at their mean otherwise, an offset's too.
-    random : {"none", "average"}
-        On the response scale: random effects at 0, as emmeans has them, or integrated out.
-    conf_level : float
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `specs` and `by`, ``category`` (cumulative models on the response scale), ``estimate``,
-        ``std_error``, ``df``, ``conf_low``, ``conf_high``, ``method``, ``flag``; ``df`` as in ``tidy()``.
-
-    Raises
-    ------
-    DesignError
-        If a column or level is unknown.
-
-    Notes
-    -----
-    Response scale: limits are those of η transformed; with ``average``, and for categories, from the logit scale of the
-    probability (a count: its logarithm). The mean of a category is the mean of its probabilities over the grid, that of
-    other responses the response at the mean η, as in emmeans. η of a cumulative model is counted from the mean
-    threshold (emmeans: ``mode="latent"``).
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
-    >>> fit.means("strategy", scale="response")[["strategy", "estimate", "conf_low", "conf_high"]].round(3)
-      strategy  estimate  conf_low  conf_high
-    0       B0       0.6     0.501      0.691
-    1       S8       0.8     0.710      0.867
-    """
+    """Estimated marginal means, as R's emmeans gives them: :meth:`judgestats.models.Fit.means`."""
     normal_quantile(conf_level)
     _check(scale, ("link", "response"), weights, random)
     own, within = specs_of(specs, by)
@@ -518,10 +467,10 @@ def _links(fit: Fitted, laid: Grid) -> Floats:
 
 def _transformed(fit: Fitted, laid: Grid, q: Floats, known: NDArray[np.bool_]) -> Floats:
     """(K, 4) of responses at the mean η, with the limits of η."""
-    link = marginal(fit, laid, "link", random=False)
-    eta, error = link.value[:, 0], spread(link.gradient[:, 0], trusted(fit))
-    value, slope = inverse(fit.link, eta)
-    ends = [inverse(fit.link, eta + side * q * error)[0] for side in (-1, 1)]
+    at, link = marginal(fit, laid, "link", random=False), LINKS[fit.link]
+    eta, error = at.value[:, 0], spread(at.gradient[:, 0], trusted(fit))
+    value, slope, _ = link.average(eta, np.zeros_like(eta))
+    ends = [link.inverse(eta + side * q * error) for side in (-1, 1)]
     return np.where(known[:, None], np.column_stack([value, slope * error, *ends]), np.nan)
 
 
@@ -539,52 +488,7 @@ def contrasts(
     random: Literal["none", "average"] = "none",
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
-    """Contrasts of marginal means.
-
-    Parameters
-    ----------
-    fit : Fitted
-    specs : str or sequence of str
-        Columns whose levels, or combinations of levels, are compared.
-    method : {"pairwise", "baseline"} or mapping
-        Every pair, the first minus the second; every other minus the baseline; or a name for each contrast of your own,
-        with its weights: a mapping of levels (``"S8"``, ``"S8:judge a"`` for two columns), or one number for each cell.
-    baseline : level, optional
-        For ``method="baseline"``: by default the first.
-    adjust : {"holm", "tukey", "dunnett", "bonferroni", "none"}
-        Of the p values within each level of `by`, and of the intervals, which cover together. ``tukey`` is for pairs.
-        ``dunnett`` uses the joint normal or t distribution of any contrasts none of which follows from the others.
-        Intervals of ``holm`` are Bonferroni's.
-    scale : {"link", "odds ratio", "rate ratio", "response"}
-        ``response``: differences of probabilities, counts or scores, by the delta method.
-    by : str or sequence of str, optional
-        Contrasts within each of their levels.
-    weights, at, random
-        As in :func:`means`.
-    conf_level : float
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of `by`, ``term``, ``category`` (cumulative models on the response scale), ``estimate``,
-        ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``adjust``, ``method``,
-        ``flag``; ``df`` as in ``tidy()``: those of each contrast, also where it is adjusted. The statistic and p value
-        of a ratio are those of its logarithm.
-
-    Raises
-    ------
-    DesignError
-        If a column or level is unknown, or an option does not suit the model or the contrasts.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
-    >>> fit.contrasts("strategy", method="baseline", scale="odds ratio")[["term", "estimate", "p_value"]].round(4)
-                              term  estimate  p_value
-    0  strategy[S8] - strategy[B0]    2.6667   0.0024
-    """
+    """Contrasts of marginal means: :meth:`judgestats.models.Fit.contrasts`."""
     normal_quantile(conf_level)
     choose(adjust, ADJUSTMENTS, "adjust")
     _check(scale, ("link", *RATIOS, "response"), weights, random)
@@ -614,7 +518,7 @@ def _family(
     level: float,
 ) -> pd.DataFrame:  # fmt: skip
     """Contrasts that are adjusted together, for each category."""
-    known = _estimable(fit, laid, family, C)
+    known = estimable(fit.design, laid.frame, C @ laid.pool[family])
     df = freedom.degrees(fit, C @ _links(fit, laid)[family])
     tables = []
     for j in range(found.value.shape[1]):
@@ -633,11 +537,6 @@ def _family(
             part["category"] = fit.design.categories[j] if found.value.shape[1] > 1 else ""
         tables.append(part)
     return pd.concat(tables, ignore_index=True)
-
-
-def _estimable(fit: Fitted, laid: Grid, family: slice, C: Floats) -> NDArray[np.bool_]:
-    """Whether contrasts can be told from the data: their difference may be where the means are not."""
-    return estimable(fit.design, laid.frame, C @ laid.pool[family])
 
 
 def _weights(cells: pd.DataFrame, method: Any, baseline: Any) -> tuple[list[str], Floats]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import gammaln, log_expit, log_ndtr, logsumexp
+from scipy.special import logsumexp
 
 from judgestats.errors import DesignError, FitError, choose
-from judgestats.models.bayes.draws import MOST_PARETO, Draws, pointwise
+from judgestats.models.bayes.draws import MOST_PARETO, Draws, inference_data, pointwise
+from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
-from judgestats.models.postestimation.sampled import drawn
+from judgestats.models.postestimation.sampled import drawn, terms, values
 from judgestats.results import flags
 
 Floats = NDArray[np.float64]
@@ -26,6 +28,8 @@ COLUMNS = ("unit", "elpd_loo", "std_error", "p_loo", "n", "pareto_k", "n_bad", "
 CALL = "call"
 #: Draws, nodes and columns of a factor's effects in quadrature; log likelihoods in memory at a time.
 MOST_DRAWS, NODES, MOST_COLUMNS, _BLOCK = 1000, 11, 2, 4_000_000
+#: Log likelihoods of single calls that are given to ArviZ at most: 0.8 GB.
+MOST_LOGLIK = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -47,49 +51,52 @@ class Calls:
 
 
 def loo(fit: Fitted, unit: str = CALL) -> pd.DataFrame:
-    """Expected log predictive density of calls, or of levels of a factor, that were left out (PSIS-LOO).
+    """See :meth:`judgestats.models.Fit.loo`."""
+    draws, calls = _asked(fit, unit)
+    each, k, count, full, method = _by_call(fit, draws, calls) if unit == CALL else _by_level(fit, draws, calls, unit)
+    return pd.DataFrame([_row(unit, each, k, count, full, method)], columns=list(COLUMNS))
 
-    Parameters
-    ----------
-    fit : Fit
-        By ``engine="pymc"``.
-    unit : str
-        ``call``: each call by itself, a trial of ``cbind`` too; equal calls are computed once and counted. Or a
-        grouping factor, such as ``item``: each level with all its calls.
 
-    Returns
-    -------
-    pandas.DataFrame
-        One row: ``unit``, ``elpd_loo`` (summed over units), ``std_error`` (over units), ``p_loo`` (effective
-        parameters), ``n`` (units), ``pareto_k`` (the worst), ``n_bad`` (units above 0.7), ``method``, ``flag``.
-
-    Raises
-    ------
-    DesignError
-        If the unit is neither ``call`` nor a factor of the model.
-    FitError
-        If the fit has no draws.
-
-    Notes
-    -----
-    The two units answer different questions, and their numbers are not comparable: another call on items that were
-    seen, or items that were not. Fits are compared on the same unit and the same calls. When a level is left out, its
-    random effects are integrated over their distribution, by quadrature where they have one or two columns and the
-    fit is not in need of more; otherwise importance sampling has to carry them, and ``pareto_k`` says whether it does.
-
-    Source: Vehtari, Gelman and Gabry 2017; Vehtari et al. 2024 (Pareto smoothing); Merkle, Furr and Rabe-Hesketh 2019
-    (which likelihood for which unit).
-    """
+def _asked(fit: Fitted, unit: str) -> tuple[Draws, Calls]:
+    """The draws and the calls of a fit; an error where there are none, or no such unit."""
     draws = drawn(fit)
     if draws is None:
         raise FitError(f"engine={fit.engine!r} has no posterior draws. Use glance() for its AIC, or engine='pymc'.")
     if fit.options.get("weights") is not None:
-        raise DesignError("loo: calls with prior weights are no units to be left out. Fit without weights=.")
+        raise DesignError("Calls with prior weights are no units to be left out. Fit without weights=.")
     factors = tuple(dict.fromkeys(t.factor for t in fit.design.terms))
     choose(unit, (CALL, *factors), "unit")
-    calls = _calls(fit)
-    each, k, count, full, method = _by_call(fit, draws, calls) if unit == CALL else _by_level(fit, draws, calls, unit)
-    return pd.DataFrame([_row(unit, each, k, count, full, method)], columns=list(COLUMNS))
+    return draws, _calls(fit)
+
+
+def to_arviz(fit: Fitted, unit: str = CALL) -> Any:
+    """See :meth:`judgestats.models.Fit.to_arviz`."""
+    draws, calls = _asked(fit, unit)
+    names = [term for _, term in terms(fit)]
+    own = values(fit, draws)
+    variables = {name: own[..., k] for k, name in enumerate(names)}
+    labels: dict[str, dict[str, Sequence[str]]] = {}
+    for t, term in enumerate(fit.design.terms):
+        name = f"effects({' + '.join(term.names)}|{term.factor})"
+        variables[name] = draws.values[f"effects {t}"]
+        labels[name] = {f"{term.factor} level": term.levels, f"effect {t + 1}": term.names}
+    shape = own.shape[:2]
+    if unit == CALL:
+        size, whole = len(own[..., 0].ravel()) * calls.count.sum(), (calls.count % 1 == 0).all()
+        if size > MOST_LOGLIK or not whole:
+            why = "Counts are not whole numbers" if not whole else f"{size:,.0f} log likelihoods are too many"
+            raise DesignError(
+                f"{why}: unit='call' has one for each call and draw. Name a grouping factor, or use loo()."
+            )
+        each = loglik(fit, draws.flat("parameters"), _eta(fit, draws, calls.rows), calls)
+        times = calls.count.astype(np.int64)
+        each, observed = np.repeat(each, times, axis=1), {CALL: np.repeat(calls.y, times)}
+        labels[CALL] = {"calls": [str(k) for k in range(each.shape[1])]}
+    else:
+        each, _ = _of_levels(fit, draws, calls, unit)
+        observed = {}
+        labels[unit] = {f"{unit} level": next(t.levels for t in fit.design.terms if t.factor == unit)}
+    return inference_data(draws, variables, labels, {unit: each.reshape(*shape, -1)}, observed)
 
 
 def _row(unit: str, each: Floats, k: Floats, count: Floats, full: Floats, method: str) -> dict[str, object]:
@@ -108,7 +115,7 @@ def _calls(fit: Fitted) -> Calls:
     d = fit.design
     rows = np.arange(len(d.y), dtype=np.int64)
     y, count = d.y, d.count
-    if fit.family == "binomial":
+    if fit.distribution.has_trials:
         rows, y = np.tile(rows, 2), np.repeat([1.0, 0.0], len(rows))
         count = np.concatenate([d.count * d.y, d.count * (d.trials - d.y)])
         rows, y, count = rows[count > 0], y[count > 0], count[count > 0]
@@ -134,24 +141,8 @@ def loglik(fit: Fitted, values: Floats, eta: Floats, calls: Calls) -> Floats:
     -------
     (S, N) float array
     """
-    y = calls.y
-    if fit.family == "gaussian":
-        sd = values[:, -1:]
-        return np.asarray(-0.5 * ((y - eta) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi), np.float64)
-    if fit.family == "poisson":
-        return np.asarray(y * eta - np.exp(eta) - gammaln(y + 1), np.float64)
-    below = log_expit if fit.link == "logit" else log_ndtr
-    if fit.family == "binomial":
-        return np.asarray(below(np.where(y > 0, 1.0, -1.0) * eta), np.float64)
-    cuts = np.einsum("ijt,st->sij", fit.thresholds.map, values[:, fit.n_fixed : fit.n_location])
-    edge = np.full((*cuts.shape[:2], 1), np.inf)
-    cuts = np.concatenate([-edge, cuts, edge], axis=2)
-    part, place = fit.part[calls.rows], y.astype(np.int64)
-    hi, lo = cuts[:, part, place + 1] - eta, cuts[:, part, place] - eta
-    upper = hi + lo > 0
-    a, b = np.where(upper, -lo, hi), np.where(upper, -hi, lo)
-    with np.errstate(divide="ignore"):
-        return np.asarray(below(a) + np.log1p(-np.exp(below(b) - below(a))), np.float64)
+    shape = fit.shape(values, calls.rows)
+    return fit.distribution.loglik(LINKS[fit.link], calls.y, eta, shape)
 
 
 def _eta(fit: Fitted, draws: Draws, rows: Ints, without: str = "") -> Floats:
@@ -189,22 +180,27 @@ def _by_call(fit: Fitted, draws: Draws, calls: Calls) -> tuple[Floats, Floats, F
 
 
 def _by_level(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floats, Floats, Floats, Floats, str]:
+    thin = _thinned(draws, MOST_DRAWS)
+    each, how = _of_levels(fit, thin, calls, unit)
+    elpd, k = pointwise(each.reshape(*thin.values["parameters"].shape[:2], -1))
+    return elpd, k, np.ones(each.shape[1]), _mean_density(each), f"PSIS-LOO by {unit}, {how}"
+
+
+def _of_levels(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floats, str]:
+    """(S, levels) log likelihood of all calls of each level, and whether its effects are integrated."""
     own = [t for t, term in enumerate(fit.design.terms) if term.factor == unit]
     codes = fit.design.terms[own[0]].codes[calls.rows]
     wide = sum(len(fit.design.terms[t].names) for t in own)
-    thin = _thinned(draws, MOST_DRAWS)
-    values, shape = thin.flat("parameters"), thin.values["parameters"].shape[:2]
+    values = draws.flat("parameters")
     levels = [np.flatnonzero(codes == level) for level in range(len(fit.design.terms[own[0]].levels))]
     each = np.empty((len(values), len(levels)))
     for level, places in enumerate(levels):
         part = Calls(calls.rows[places], calls.y[places], calls.count[places])
         if wide <= MOST_COLUMNS:
-            each[:, level] = _integrated(fit, thin, own, level, part, unit)
+            each[:, level] = _integrated(fit, draws, own, level, part, unit)
         else:
-            each[:, level] = loglik(fit, values, _eta(fit, thin, part.rows), part) @ part.count
-    elpd, k = pointwise(each.reshape(*shape, -1))
-    how = "its effects integrated" if wide <= MOST_COLUMNS else "its effects not integrated"
-    return elpd, k, np.ones(len(levels)), _mean_density(each), f"PSIS-LOO by {unit}, {how}"
+            each[:, level] = loglik(fit, values, _eta(fit, draws, part.rows), part) @ part.count
+    return each, "its effects integrated" if wide <= MOST_COLUMNS else "its effects not integrated"
 
 
 def _thinned(draws: Draws, most: int) -> Draws:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.models.coding.frames import labels
+from judgestats.models.families import LINKS
 from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, SEPARATION, SINGULAR, TOO_SMALL, Fitted
 from judgestats.models.ml import refined
 from judgestats.models.postestimation import components, freedom, sampled
@@ -21,8 +22,6 @@ from judgestats.schema.columns import VOCABULARY
 
 Floats = NDArray[np.float64]
 
-#: Link -> a linear predictor beyond it says that something may have run away; short of it the search would not stop.
-SUSPECT = {"logit": 8.0, "probit": 4.0, "log": 8.0}
 #: A gain below it, in a cube of unit size, is rounding.
 TINY = 1e-6
 #: Calls per level that Laplace's approximation needs, by our ruling.
@@ -40,7 +39,7 @@ def separated(fit: Fitted) -> tuple[str, ...]:
     tuple of str
         Names of the parameters that run away; empty where there are none, and for Gaussian models.
     """
-    if fit.family == "gaussian" or not fit.n_location or not _suspect(fit):
+    if fit.distribution.linear or not fit.n_location or not _suspect(fit):
         return ()
     moves = runaway(_constraints(fit))
     return tuple(name for name, own in zip(fit.names, moves, strict=False) if own)
@@ -55,7 +54,7 @@ def sparse(fit: Fitted) -> tuple[float, ...]:
         0 where they are enough, and for methods that need no more.
     """
     d = fit.design
-    if fit.method != "Laplace" or fit.family not in ("binomial", "cumulative"):
+    if fit.method != "Laplace" or not fit.distribution.categorical:
         return tuple(0.0 for _ in d.terms)
     calls = [float(d.count @ d.trials) / len(t.levels) for t in d.terms]
     return tuple(c if c < FEWEST_CALLS else 0.0 for c in calls)
@@ -67,26 +66,18 @@ def _suspect(fit: Fitted) -> bool:
     eta = d.X @ fit.beta + d.offset
     if not np.isfinite(eta).all():
         return True
-    edge = SUSPECT[fit.link]
-    if fit.family == "poisson":
-        return bool((eta < -edge).any())
-    if not d.categories:
-        return bool((np.abs(eta) > edge).any())
-    part = fit.part if len(fit.part) else np.zeros(len(eta), np.int64)
-    cuts = fit.thresholds.at(fit.tau)
-    return bool((np.abs(cuts[part] - eta[:, None]) > edge).any())
+    reach = fit.shape(fit.params) - eta[:, None] if d.categories else eta
+    return fit.distribution.runs_away(reach, LINKS[fit.link].extreme)
 
 
 def _constraints(fit: Fitted) -> Floats:
     """Rows a of parameters β, τ such that no answer loses probability along d where a'd >= 0 for all."""
     d = fit.design
     if not d.categories:
-        up, down = d.y > 0, d.trials > d.y
-        if fit.family == "poisson":
-            up, down = d.y > 0, np.ones(len(d.y), bool)
+        up, down = fit.distribution.losing(d.y, d.trials)
         return np.unique(np.vstack([d.X[up], -d.X[down]]), axis=0)
     cuts, y, last = fit.thresholds.map, d.y.astype(np.int64), len(d.categories) - 1
-    part = fit.part if len(fit.part) else np.zeros(len(y), np.int64)
+    part = fit.parts
     below, above = y < last, y > 0
     upper = np.hstack([-d.X[below], cuts[part[below], y[below]]])
     lower = np.hstack([d.X[above], -cuts[part[above], y[above] - 1]])
@@ -189,7 +180,7 @@ def _calls(fit: Fitted) -> Iterator[Shortage]:
 def _answers(fit: Fitted) -> Iterator[Shortage]:
     """Factors with more levels than there are answers of the rarer kind."""
     d = fit.design
-    if fit.method != "Laplace" or fit.family != "binomial":
+    if fit.method != "Laplace" or not fit.distribution.has_trials:
         return
     rarer = min(float(d.count @ d.y), float(d.count @ (d.trials - d.y)))
     for term in d.terms:
@@ -312,37 +303,7 @@ class Doubt:
 
 
 def check(fit: Fitted) -> pd.DataFrame:
-    """List what is wrong or doubtful in a fit.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each finding: ``level`` (``fault``: numbers not to be used as they are; ``doubt``: look before you use
-        them; ``set aside``: rows, columns or categories left out; ``counted``: worth knowing; ``account``: rows used
-        and set aside), ``column``, ``what``, ``n`` (rows, levels or calls it concerns), ``example``, ``cure``.
-
-    Notes
-    -----
-    Faults: no convergence, a Hessian that is not positive definite, separation, and numerical integration with too few
-    nodes: a refined rule moves the log likelihood by 1e-6 or more, or an estimate by 0.01 standard errors (where
-    Laplace's approximation was asked for: by a quarter of one). Doubts: singular fits; what the study of coverage found
-    too small (grouping factors with fewer than 30 levels, 10 by REML, with a sharper word below 5; under Laplace's
-    approximation fewer than 5 calls per level, or the rarer answer less than once per level); grouping factors with
-    nearly one call in each level, columns that are nearly constant or are names used as numbers, clusters too few for
-    robust errors, and what is known against an engine. Of a sampled fit: R-hat above 1.01 is a fault; fewer than 400
-    effective draws, divergent transitions, and parameters that are driven by their prior (posterior sd above 0.8 of the
-    prior's) or lie outside its central 95 % are doubts.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> calls = pd.DataFrame({"y": [0, 1, 0, 1, 1, 1], "s": list("aaabbb"), "n": [9, 5, 2, 4, 8, 1]})
-    >>> js.fit("y ~ s", calls, counts="n").check()[["level", "column", "what", "n"]]
-         level column                 what   n
-    0    fault      s  'b' always has 1: separation  13.0
-    1  account                   rows used  29.0
-    2  account              rows set aside   0.0
-    """
+    """List what is wrong or doubtful in a fit: :meth:`judgestats.models.Fit.check`."""
     found = [doubt for search in SEARCHES for doubt in search(fit)]
     aside = fit.design.n_missing + fit.design.n_zero
     found += [Doubt("account", "", "rows used", fit.n), Doubt("account", "", "rows set aside", aside)]
@@ -395,12 +356,11 @@ def _separation(fit: Fitted) -> Iterator[Doubt]:
 def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Doubt]:
     d = fit.design
     levels = labels(d.frame[column]).to_numpy(dtype=object)
-    lowest, highest = (0.0, float(len(d.categories) - 1)) if d.categories else (0.0, 1.0)
     for level in sorted(set(levels)):
         own = levels == level
         calls = d.count[own] * d.trials[own]
-        share = d.y[own] / d.trials[own] if fit.family == "binomial" else d.y[own]
-        for value in (lowest, highest) if fit.family != "poisson" else (lowest,):
+        share = d.y[own] / d.trials[own]
+        for value in fit.distribution.extremes(len(d.categories)):
             if (share == value).all():
                 answer = d.categories[int(value)] if d.categories else f"{value:.0f}"
                 yield Doubt(
@@ -418,7 +378,7 @@ def _factors(fit: Fitted) -> list[str]:
 def _singular(fit: Fitted) -> Iterator[Doubt]:
     if SINGULAR not in fit.notes:
         return
-    scale = fit.residual if fit.family == "gaussian" else 1.0
+    scale = fit.unit
     for own, value in zip(components.components(fit), components.values(fit), strict=True):
         if own.t < 0:
             continue
@@ -442,7 +402,7 @@ def _levels(fit: Fitted) -> Iterator[Doubt]:
     calls = float(d.count @ d.trials)
     for term in {t.factor: t for t in d.terms}.values():
         size = len(term.levels)
-        if fit.family == "binomial" and size > ONE_EACH * calls:
+        if fit.distribution.has_trials and size > ONE_EACH * calls:
             cure = "The variance of a level with one call cannot be told from chance. Leave the term out."
             yield Doubt("doubt", term.factor, f"{size:,} levels for {calls:,.0f} calls", size, term.levels[0], cure)
 

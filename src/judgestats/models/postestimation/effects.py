@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from judgestats.errors import DesignError
+from judgestats.models.families import LINKS
 from judgestats.models.fitted import SINGULAR, Fitted
 from judgestats.models.postestimation.components import RESIDUAL
 from judgestats.models.postestimation.delta import UNKNOWN, delta, normal_quantile, spread
@@ -34,48 +35,10 @@ COMPONENTS = (
 )
 #: Intraclass correlation on the scale of the linear predictor.
 ICC = "ICC(latent)"
-#: Variance of a call on the scale of the linear predictor, by link.
-LATENT = {"logit": np.pi**2 / 3, "probit": 1.0}
-METHODS = {
-    "logit": "residual π²/3",
-    "probit": "residual 1",
-    "log": "residual ln(1 + 1/mean), log-normal approximation",
-    "identity": "residual variance",
-}
 
 
 def random_effects(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
-    """Conditional modes of the random effects, with intervals.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``group`` (the grouping factor), ``level``, ``term`` (``Intercept``, ``x``), ``estimate`` on the scale of the
-        linear predictor, ``std_error``, ``conf_low``, ``conf_high``, ``flag``; factor by factor as in the formula,
-        levels in their order. Where a standard deviation is zero so are its effects, with NaN errors and
-        ``singular fit``.
-
-    Raises
-    ------
-    DesignError
-        If the model has no random terms, or its engine gives no random effects.
-
-    Notes
-    -----
-    Standard errors are those of the conditional distribution given the estimates, as in lme4's
-    ``ranef(condVar = TRUE)`` and in clmm; glmmTMB prints larger ones, which count the errors of all parameters.
-    Predictions count those of the fixed effects (:func:`judgestats.models.postestimation.prediction.predict`). In a fit
-    by quadrature they are modes too.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> calls = pd.DataFrame({"k": [1, 9, 2, 8], "size": 10, "item": list("abcd")})
-    >>> js.fit("cbind(k, size - k) ~ 1 + (1|item)", calls).random_effects().iloc[:2, :5].round(2)
-      group level       term  estimate  std_error
-    0  item     a  Intercept     -1.71       0.79
-    1  item     b  Intercept      1.71       0.79
-    """
+    """Conditional modes of the random effects, with intervals: :meth:`judgestats.models.Fit.random_effects`."""
     z = normal_quantile(conf_level)
     if not fit.design.terms:
         raise DesignError(
@@ -109,42 +72,9 @@ def _level_rows(term: Any, modes: Floats, spreads: Floats, z: float) -> pd.DataF
 
 
 def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
-    """Variances of the random terms and of the residual, their shares, and latent intraclass correlations.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each column of each random term and for the residual (``term`` as in ``Intercept``, ``x``,
-        ``residual``): ``variance``, ``sd`` with the Wald interval of its logarithm (``sd_low``, ``sd_high``), and
-        ``share`` of the latent total, with ``share_low`` and ``share_high`` by the delta method on the logit scale.
-        Then a row ``ICC(latent)`` for each factor: what all its terms add to the variance, and that over the total, the
-        correlation of two calls that share a level of this factor alone. ``method`` says what the residual is.
-
-    Notes
-    -----
-    On the scale of the linear predictor a call has the variance π²/3 (logit), 1 (probit), ln(1 + 1/μ) (log; an
-    approximation, with μ the mean response over the rows and over the random effects) or the residual variance
-    (identity). A term with columns other than an intercept adds z'Σz, averaged over the rows, so the rows of a term
-    with slopes need not add up to its factor's: covariances are in the latter alone. A variance of zero has no
-    interval and ``singular fit``.
-
-    Source: Nakagawa, Johnson and Schielzeth 2017, "The coefficient of determination R² and intra-class correlation
-    coefficient from generalized linear mixed-effects models revisited and expanded", equations of table 1; Johnson
-    2014 for slopes.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> calls = pd.DataFrame({"k": [1, 9, 2, 8], "size": 10, "item": list("abcd")})
-    >>> fit = js.fit("cbind(k, size - k) ~ 1 + (1|item)", calls)
-    >>> fit.variance_components()[["group", "term", "variance", "share"]].round(3)
-          group         term  variance  share
-    0      item    Intercept     3.201  0.493
-    1  residual     residual     3.290  0.507
-    2      item  ICC(latent)     3.201  0.493
-    """
+    """See :meth:`judgestats.models.Fit.variance_components`."""
     z = normal_quantile(conf_level)
-    labels = _labels(fit)
+    labels = [(t.factor, name) for t in fit.design.terms for name in t.names] + [(RESIDUAL, RESIDUAL)]
 
     def shares(params: Floats) -> Floats:
         found = contributions(fit, params)
@@ -164,13 +94,8 @@ def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFram
         ends = (low[k], high[k]) if known else (np.nan, np.nan)
         zero = SINGULAR if row["variance"] == 0 else UNKNOWN if fit.design.terms and not known else ""
         row |= {"share": share[k], "share_low": ends[0], "share_high": ends[1]}
-        row |= {"method": METHODS[fit.link], "flag": flags(row.get("flag", ""), zero)}
+        row |= {"method": LINKS[fit.link].latent_method, "flag": flags(row.get("flag", ""), zero)}
     return pd.DataFrame(rows, columns=list(COMPONENTS))
-
-
-def _labels(fit: Fitted) -> list[tuple[str, str]]:
-    """Group and term of each variance, the residual last."""
-    return [(t.factor, name) for t in fit.design.terms for name in t.names] + [(RESIDUAL, RESIDUAL)]
 
 
 def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> list[dict[str, Any]]:
@@ -216,10 +141,7 @@ def contributions(fit: Fitted, params: Floats) -> Floats:
 
 def _residual(fit: Fitted, params: Floats, random: float) -> float:
     """Variance of a call on the scale of the linear predictor."""
-    if fit.family == "gaussian":
-        return float(params[-1] ** 2)
-    if fit.link != "log":
-        return float(LATENT[fit.link])
-    d = fit.design
-    eta = d.X @ params[: fit.n_fixed] + d.offset + random / 2
-    return float(np.log1p(1 / (d.count @ np.exp(eta) / d.count.sum())))
+    d, link = fit.design, LINKS[fit.link]
+    eta = d.X @ params[: fit.n_fixed] + d.offset
+    mean = link.average(eta, np.full(len(eta), random))[0] if link.scale == "count" else eta
+    return fit.distribution.latent(link, float(d.count @ mean / d.count.sum()), fit.shape(params))

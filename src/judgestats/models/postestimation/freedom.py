@@ -18,6 +18,7 @@ from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 from judgestats.errors import DesignError, confidence, suggestion
 from judgestats.models.coding.frames import coded_levels
 from judgestats.models.designs import Design
+from judgestats.models.families import FAMILIES
 from judgestats.models.fitted import Fitted
 
 Floats = NDArray[np.float64]
@@ -38,22 +39,22 @@ def rule(fit: Fitted) -> str:
     asked = fit.options.get("df")
     if asked is not None:
         return str(asked)
-    if fit.family != "gaussian" or fit.engine not in ("ml", "lpm"):
+    if not fit.distribution.linear or fit.engine not in ("ml", "lpm"):
         return NORMAL
     return SATTERTHWAITE if fit.design.terms else RESIDUAL
 
 
-def refuse(asked: str | None, design: Design, family: str, engine: str) -> None:
+def refuse(asked: str, design: Design, family: str, engine: str) -> None:
     """Refuse degrees of freedom that a fit will not have.
 
     Raises
     ------
     DesignError
     """
-    if asked is None or asked == NORMAL:
+    if asked == NORMAL:
         return
     factors = list(dict.fromkeys(t.factor for t in design.terms))
-    linear = bool(factors) and (engine == "lpm" or (engine == "ml" and family == "gaussian"))
+    linear = bool(factors) and (engine == "lpm" or (engine == "ml" and FAMILIES[family].linear))
     if asked == SATTERTHWAITE and not linear:
         other = f"name a grouping factor, df={factors[0]!r}" if factors else "use engine='ml' and a random term"
         raise DesignError(

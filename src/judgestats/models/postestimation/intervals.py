@@ -65,59 +65,7 @@ def confint(
     n_resamples: int = 2000,
     seed: Any = 0,
 ) -> pd.DataFrame:
-    """Intervals of the parameters.
-
-    Parameters
-    ----------
-    fit : Fitted
-    method : {'wald', 'profile', 'bootstrap'}
-        ``wald``: estimate ± quantile × standard error; of a standard deviation on the log scale, of a correlation on
-        Fisher's z scale; of a sampled fit quantiles of its draws. ``profile``: where the likelihood,
-        the best over all other parameters, falls by half the quantile squared; of a Gaussian model by maximum
-        likelihood, also where the fit is by REML (as in lme4).
-        ``bootstrap``: percentiles of refits to responses drawn from the fit with new random effects; a refit that
-        fails is counted in `flag`.
-    terms : str or sequence of str, optional
-        Terms or groups, as in ``tidy()``: ``strategy[S8]``, ``sd(Intercept|item)``, ``item``, ``fixed``. All of them
-        if None.
-    conf_level : float
-    n_resamples : int
-        Refits of the bootstrap.
-    seed : int, Generator or None
-        Of the bootstrap.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``group``, ``term``, ``estimate``, ``conf_low``, ``conf_high``, ``method``, ``flag``. Wald: NaN with
-        ``singular fit`` for a standard deviation of zero and its correlations. Profile: ``conf_low`` of a standard
-        deviation is 0, with ``0 not excluded``, where zero lies within the cut-off; the end is infinite, with
-        ``likelihood does not fall off``, where the data do not bound it, as under separation.
-
-    Raises
-    ------
-    DesignError
-        If an option is unknown; if the engine has no likelihood to profile (only ``ml`` does), or cannot fit again.
-
-    Notes
-    -----
-    Wald intervals count on many levels of each factor; with fewer than 10 take ``profile``. The profile of a Laplace
-    approximation inherits its bias: with fewer than 5 binary calls a level, fit one scalar random term with
-    ``n_quadrature="auto"``.
-
-    Source: Bates, Mächler, Bolker and Walker 2015, "Fitting linear mixed-effects models using lme4", section 5.1;
-    Venzon and Moolgavkar 1988.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> calls = pd.DataFrame({"k": [1, 3, 2, 5, 4, 5], "n": 6, "item": list("abcdef")})
-    >>> fit = js.fit("cbind(k, n - k) ~ 1 + (1|item)", calls)
-    >>> fit.confint(method="profile")[["term", "flag"]]
-                     term            flag
-    0           Intercept
-    1  sd(Intercept|item)  0 not excluded
-    """
+    """Intervals of the parameters: :meth:`judgestats.models.Fit.confint`."""
     choose(method, METHODS, "method")
     cut = float(-ndtri((1 - confidence(conf_level)) / 2))
     chosen = _chosen(parameters(fit), terms)
@@ -192,7 +140,7 @@ def _refuse(fit: Fitted) -> None:
 
 def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) -> list[dict[str, Any]]:
     found, method = estimates(fit), "profile, ML" if fit.method == "REML" else "profile"
-    linear = fit.family == "gaussian"
+    linear = fit.distribution.linear
     whole = surface(fit) if not linear or any(own.component for _, own in chosen) else None
     rows = []
     for k, own in chosen:
@@ -219,7 +167,7 @@ def _component(fit: Fitted, whole: Surface, own: Component, cut: float) -> tuple
         along = Curve(whole, Plain(len(whole.x) - 1))  # its log
         low, high = ends(along, whole.value, along.estimate, along.error, cut)
         return float(np.exp(low)), float(np.exp(high)), ""
-    shift = fit.n_location if fit.family == "gaussian" else 0
+    shift = fit.n_location if fit.distribution.linear else 0
     along = Curve(whole, chart_of_component(own, shift))
     return _sd(along, whole, own, cut) if own.is_sd else _correlation(along, whole, cut)
 
@@ -269,7 +217,7 @@ def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
         A profile interval holds the values where it is at most half the quantile squared.
     """
     _refuse(fit)
-    if own.component is None and fit.family == "gaussian":
+    if own.component is None and fit.distribution.linear:
         curve, least, _, _ = fixed_of_linear(fit, own.place)
         return curve(value) - least
     whole = surface(fit)
@@ -277,7 +225,7 @@ def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
         return Curve(whole, chart_of(fit, own.place))(value) - whole.value
     if own.component.t < 0:
         return Curve(whole, Plain(len(whole.x) - 1))(float(np.log(value))) - whole.value
-    shift = fit.n_location if fit.family == "gaussian" else 0
+    shift = fit.n_location if fit.distribution.linear else 0
     return Curve(whole, chart_of_component(own.component, shift))(value) - whole.value
 
 

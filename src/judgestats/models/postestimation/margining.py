@@ -49,52 +49,7 @@ class _Effect:
 
 
 def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: float = 0.95) -> pd.DataFrame:
-    """Average marginal effects: what a variable changes on the scale of the response.
-
-    The random effects are integrated out, so that an effect is that in the population of items, judges and so on, not
-    that at a typical one. Its standard error counts the fixed effects, the thresholds and the variances.
-
-    Parameters
-    ----------
-    fit : Fitted
-    variables : str or sequence of str, optional
-        Columns of the right side; by default all that the fixed effects use.
-    by : str or sequence of str
-        Columns of the formula: effects within each of their groups of rows.
-    conf_level : float
-
-    Returns
-    -------
-    pandas.DataFrame
-        The `by` columns, ``variable``, ``term``, ``category`` (cumulative models: the effect on the probability of
-        each), ``estimate``, ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``unit``
-        (``percentage points``, ``count``, ``score``), ``method``, ``flag``; ``df`` as in ``tidy()``. A factor has a row
-        for each level but the first, ``strategy[S8] - strategy[B0]``: all rows at the one level, and all at the other.
-        A number has its mean derivative, ``x``.
-
-    Raises
-    ------
-    DesignError
-        If a variable is none of the model's.
-    SchemaError
-        If `by` names a column that the formula does not.
-
-    Notes
-    -----
-    The average is over the calls of the data: a row counts as often as it occurs, times its trials, so that a tally
-    and its calls give the same. The rows are taken as fixed. Prior weights play no part. The derivative is a central
-    difference with a step of at most 1e-4 of the range; where there is none, as for a root at 0, it is NaN with a flag.
-    Engine ``lpm`` has probabilities as its scale: percentage points.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
-    >>> fit.margins()[["term", "estimate", "std_error", "unit"]].round(3)
-                              term  estimate  std_error               unit
-    0  strategy[S8] - strategy[B0]      20.0      6.325  percentage points
-    """
+    """See :meth:`judgestats.models.Fit.margins`."""
     normal_quantile(conf_level)
     d = fit.design
     groups = grouping(by, d.frame.columns, "formula's columns")
@@ -260,7 +215,7 @@ def _table(
 
 
 def _known(fit: Fitted, effect: _Effect, pool: Any) -> NDArray[np.bool_]:
-    """Whether both sides of an effect can be told from the data, in each group."""
+    """Whether both sides of an effect are estimable, in each group."""
     if not fit.design.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
         return np.ones(pool.shape[0], bool)
     doubtful = ~(estimable(fit.design, effect.above) & estimable(fit.design, effect.below))

@@ -2,143 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, logit
 
 from judgestats.errors import SchemaError, choose
 from judgestats.kernels.elimination import solve_many
 from judgestats.kernels.likelihoods import losses
 from judgestats.models.coding.frames import labels
 from judgestats.models.designs import Design
+from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.formula import coder
 from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.likelihood.compression import Posterior, columns, distinct
-from judgestats.models.likelihood.objectives import KINDS
 from judgestats.models.postestimation.delta import doubts, normal_quantile, spread, trusted
 from judgestats.results import flags
 
-# ---- Responses averaged over normal random effects: values and derivatives, row by row -------------------------------
-
 Floats = NDArray[np.float64]
-
-#: Values of an array held at once.
-MOST = 2_000_000
-#: A normal variable stays within, but for 2e-17.
-REACH = 8.5
-LINKS = ("logit", "probit", "log", "identity")
-
-
-def inverse(link: str, eta: Floats) -> tuple[Floats, Floats]:
-    """Response at a linear predictor, and its derivative.
-
-    Parameters
-    ----------
-    link : {'logit', 'probit', 'log', 'identity'}
-    eta : float array
-
-    Returns
-    -------
-    value, slope : float arrays
-    """
-    value, slope, _ = averaged(link, eta, np.zeros_like(eta))
-    return value, slope
-
-
-def forward(link: str, value: Floats) -> Floats:
-    """Linear predictor at a response."""
-    functions: dict[str, Callable[[Floats], Floats]] = {
-        "logit": logit,
-        "probit": ndtri,
-        "log": np.log,
-        "identity": np.asarray,
-    }
-    with np.errstate(all="ignore"):
-        return functions[choose(link, LINKS, "link")](value)
-
-
-def averaged(link: str, eta: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean of the response over a normal linear predictor, and its derivatives.
-
-    Closed forms but for the logit, which is integrated by the trapezoidal rule: its error falls exponentially with the
-    number of nodes, and the number here, which grows with the widest variance, leaves about 1e-14.
-
-    Parameters
-    ----------
-    link : {'logit', 'probit', 'log', 'identity'}
-    eta : (M,) float array
-        Means of the linear predictor.
-    variance : (M,) float array
-        Its variances, 0 for the response at `eta` itself.
-
-    Returns
-    -------
-    value, by_eta, by_variance : (M,) float arrays
-
-    Source
-    ------
-    Trefethen & Weideman 2014, The exponentially convergent trapezoidal rule, section 5. The derivative by the variance
-    is half the second derivative by the mean (heat equation).
-
-    Examples
-    --------
-    >>> averaged("probit", np.array([1.0]), np.array([3.0]))[0].round(6)
-    array([0.691462])
-    >>> averaged("logit", np.array([1.0]), np.array([3.0]))[0].round(6)
-    array([0.659571])
-    """
-    choose(link, LINKS, "link")
-    if link == "identity":
-        return eta.copy(), np.ones_like(eta), np.zeros_like(eta)
-    if link == "log":
-        with np.errstate(over="ignore"):
-            mean = np.exp(eta + variance / 2)
-        return mean, mean, mean / 2
-    if link == "probit":
-        scale = 1 / np.sqrt(1 + variance)
-        at = eta * scale
-        slope = np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi) * scale
-        return ndtr(at), slope, -slope * eta * scale**2 / 2
-    return _logistic(eta, variance)
-
-
-def _logistic(eta: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
-    """Distinct rows only, a block at a time."""
-    distinct, place = np.unique(eta + 1j * variance, return_inverse=True)
-    mean, sd = distinct.real, np.sqrt(distinct.imag)
-    nodes, weights = _nodes(float(np.nanmax(sd)) if np.isfinite(sd).any() else 0.0)
-    result = np.empty((3, len(mean)))
-    block = max(MOST // len(nodes), 1)
-    for first in range(0, len(mean), block):
-        own = slice(first, first + block)
-        p = expit(mean[own, None] + sd[own, None] * nodes)
-        slope = p * expit(-(mean[own, None] + sd[own, None] * nodes))
-        result[0, own] = p @ weights
-        result[1, own] = slope @ weights
-        result[2, own] = (slope * (1 - 2 * p)) @ weights / 2
-    value, by_eta, by_variance = result[:, place.reshape(-1)]
-    return value, by_eta, by_variance
-
-
-def _nodes(sd: float) -> tuple[Floats, Floats]:
-    """Nodes and weights of a standard normal, close enough for the poles of a logistic with random effects of `sd`."""
-    if sd == 0:
-        return np.zeros(1), np.ones(1)
-    step = min(0.7, 0.54 / sd)
-    half = int(np.ceil(REACH / step))
-    nodes: Floats = step * np.arange(-half, half + 1, dtype=np.float64)
-    weights = np.exp(-(nodes**2) / 2)
-    share: Floats = weights / weights.sum()
-    return nodes, share
-
 
 # ---- A fit at rows: linear predictors, mean responses, and their derivatives by all parameters -----------------------
 
@@ -227,7 +116,7 @@ def rows_of(fit: Fitted, frame: pd.DataFrame | None = None, *, groups: bool = Tr
     """
     d = fit.design
     if frame is None:
-        part = fit.part if len(fit.part) else np.zeros(len(d.X), np.int64)
+        part = fit.parts
         return Rows(d.X, d.offset, tuple(t.values for t in d.terms), tuple(t.codes for t in d.terms), part)
     if groups:
         X, offset, zs, codes = d.new(frame)
@@ -261,12 +150,13 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
     eta, variance : (M,) float arrays
     """
     if not fit.design.categories:
-        value, by_eta, by_variance = averaged(fit.link, eta, variance)
-        return Mean(value[:, None], by_eta[:, None], by_variance[:, None], np.zeros((len(eta), 1, 0)))
+        value, by_eta, by_variance = LINKS[fit.link].average(eta, variance)
+        unmoved = np.zeros((len(eta), 1, len(fit.thresholds.names)))
+        return Mean(value[:, None], by_eta[:, None], by_variance[:, None], unmoved)
     shape = fit.thresholds.map[rows.part]  # (M, J - 1, T)
     M, inner, T = shape.shape
     cuts = fit.thresholds.at(fit.tau)[rows.part]
-    below = averaged(fit.link, (cuts - eta[:, None]).ravel(), np.repeat(variance, inner))
+    below = LINKS[fit.link].average((cuts - eta[:, None]).ravel(), np.repeat(variance, inner))
     value, slope, bend = (np.reshape(b, (M, inner)) for b in below)
     edge, none = np.zeros((M, 1)), np.zeros((M, 1, T))
     return Mean(
@@ -320,7 +210,7 @@ def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
 
 
 def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> NDArray[np.bool_]:
-    """Whether sums over rows can be told from the data, where columns of the design were left out.
+    """Whether sums over rows are estimable, where columns of the design were left out.
 
     Parameters
     ----------
@@ -375,22 +265,15 @@ def residuals(
     if fit.design.categories:
         fitted, residual, sd = _ordinal(found.value, y)
     else:
-        fitted = found.value[:, 0]
+        fitted, shape = found.value[:, 0], fit.shape(fit.params, np.zeros(len(y), np.int64))
         with np.errstate(all="ignore"):
-            residual, sd = y / trials - fitted, np.sqrt(_spread(fit, fitted) / (trials * weights))
+            residual, sd = y / trials - fitted, np.sqrt(fit.distribution.variance(fitted, shape) / (trials * weights))
     with np.errstate(all="ignore"):
         pearson = residual / sd
         leverage = np.full(len(y), np.nan)
         if variance is not None and not fit.design.categories:
             leverage = variance * found.by_eta[:, 0] ** 2 / sd**2
         return fitted, residual, pearson, leverage, pearson / np.sqrt(1 - leverage)
-
-
-def _spread(fit: Fitted, fitted: Floats) -> Floats:
-    """Variance of the response of one trial."""
-    if fit.family == "gaussian":
-        return np.full(len(fitted), fit.residual**2)
-    return fitted if fit.family == "poisson" else fitted * (1 - fitted)
 
 
 def _ordinal(P: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
@@ -440,62 +323,14 @@ BLOCK = 4096
 
 def predict(
     fit: Fitted,
-    data: Any = None,
+    data: IntoFrame | None = None,
     *,
     kind: Literal["response", "link"] = "response",
     random: Literal["conditional", "none", "average"] = "conditional",
     interval: bool = True,
     conf_level: float = 0.95,
 ) -> pd.DataFrame:
-    """Predict from a fitted model.
-
-    Parameters
-    ----------
-    fit : Fitted
-    data : frame, optional
-        Rows with the columns of the right side, in any engine; by default the distinct rows of the data, with their
-        counts in a column ``n`` (``count`` where the formula names ``n``).
-    kind : {"response", "link"}
-        Probability, mean or expected count, offsets included; or the linear predictor η.
-    random : {"conditional", "none", "average"}
-        ``conditional``: for the levels of the data, random effects at their modes; for a new level at 0, with the
-        term's variance in the interval. ``none``: random effects at 0, a typical level. ``average``: the mean response
-        over all levels that there might be, the random effects integrated out. On the link scale the average is η with
-        random effects at 0.
-    interval : bool
-        False leaves standard errors and limits out (NaN), which is much faster where there are many rows.
-    conf_level : float
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of the data, ``category`` (cumulative models on the response scale, one row for each), then
-        ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``flag``. Rows in the order of the data.
-
-    Raises
-    ------
-    FormulaError
-        If a column is absent, or a category was not there before.
-    SchemaError
-        If `data` is no table, or has a column of one of these names.
-
-    Notes
-    -----
-    Limits are found on the link scale and transformed; those of ``average`` and of categories by the delta method on
-    the logit scale of the probability (a mean count: on its logarithm). Conditional errors count fixed and random
-    effects jointly, given the variances; ``average`` counts the variances as well. A row with a missing value is NaN
-    with a flag.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> calls = pd.DataFrame({"correct": [1, 0, 1, 1] * 10, "item": [f"q{i // 4}" for i in range(40)]})
-    >>> fit = js.fit("correct ~ 1 + (1|item)", calls)
-    >>> fit.predict(pd.DataFrame({"item": ["q0", "other"]}))[["item", "estimate", "flag"]].round(3)
-        item  estimate       flag
-    0     q0      0.75
-    1  other      0.75  new level
-    """
+    """Predict from a fitted model: :meth:`judgestats.models.Fit.predict`."""
     choose(kind, ("response", "link"), "kind")
     choose(random, RANDOM, "random")
     q = normal_quantile(conf_level)
@@ -510,45 +345,8 @@ def predict(
     return _assembled(fit, frame, np.asarray(cells), flag, interval, kind)
 
 
-def augment(fit: Fitted, data: Any = None) -> pd.DataFrame:
-    """Return the data with fitted values and residuals.
-
-    Parameters
-    ----------
-    fit : Fitted
-    data : frame, optional
-        Rows with all columns of the formula, the response included; by default the distinct rows of the data, with
-        their counts in a column ``n`` (``count`` where the formula names ``n``).
-
-    Returns
-    -------
-    pandas.DataFrame
-        The columns of the data, then ``link`` (η, random effects at their modes), ``fixed`` (η without them),
-        ``fitted`` (the response; cumulative: the probability of the category observed), ``residual``, ``pearson`` (over
-        the standard deviation of the response), ``leverage`` and ``std_residual`` (pearson over the root of
-        1 - leverage; both NaN for cumulative models and for `data` given), ``flag``. Values are those of one call.
-
-    Notes
-    -----
-    The residual is observed minus fitted, as a share of the trials for ``cbind``. For a cumulative model it is the
-    probability-scale residual, P(lower category) - P(higher category), which has mean 0.
-
-    Source
-    ------
-    Li & Shepherd 2012, A new residual for ordinal outcomes, Biometrika 99 (2), 473-480.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
-    >>> fit.augment()[["strategy", "correct", "n", "fitted", "residual", "pearson"]].round(3)
-      strategy  correct     n  fitted  residual  pearson
-    0       B0        0  40.0     0.6      -0.6   -1.225
-    1       S8        0  20.0     0.8      -0.8   -2.000
-    2       B0        1  60.0     0.6       0.4    0.816
-    3       S8        1  80.0     0.8       0.2    0.500
-    """
+def augment(fit: Fitted, data: IntoFrame | None = None) -> pd.DataFrame:
+    """Return the data with fitted values and residuals: :meth:`judgestats.models.Fit.augment`."""
     frame = _own_frame(fit) if data is None else table_of(data)
     _refuse_names(frame, names := ("link", "fixed", *RESIDUALS, "flag"))
     rows = rows_of(fit, None if data is None else frame)
@@ -631,7 +429,7 @@ def _joint(fit: Fitted, rows: Rows, X: Floats, cuts: Floats, scale: Floats) -> F
 def _with_cuts(fit: Fitted, effects: Any) -> Any:
     """Random effects whose fixed effects are β and τ: how the modes move with the thresholds is added."""
     assert isinstance(effects, Posterior)
-    d, rows, kind = fit.design, rows_of(fit), KINDS[fit.family, fit.link]
+    d, rows, kind = fit.design, rows_of(fit), fit.distribution.kernels[fit.link]
     category = d.y.astype(np.int64)
     hi, lo, _ = fit.thresholds.around(fit.tau, category, rows.part)
     eta, m, step = _conditional(fit, rows), d.count * d.weights, 1e-5
@@ -666,8 +464,9 @@ def _single(fit: Fitted, rows: Rows, kind: str, random: str, interval: bool, q: 
     low, high = eta - q * error, eta + q * error
     if kind == "link":
         return np.column_stack([eta, error, low, high])
-    value, slope = inverse(fit.link, eta)
-    return np.column_stack([value, slope * error, inverse(fit.link, low)[0], inverse(fit.link, high)[0]])
+    link = LINKS[fit.link]
+    value, slope, _ = link.average(eta, np.zeros_like(eta))
+    return np.column_stack([value, slope * error, link.inverse(low), link.inverse(high)])
 
 
 def _categories(fit: Fitted, rows: Rows, random: str, interval: bool, q: float) -> Floats:
@@ -705,7 +504,7 @@ def _averages(fit: Fitted, rows: Rows, interval: bool, q: float) -> Floats:
 
 def scale_of(fit: Fitted) -> str:
     """Return what the response of a fit is: ``probability``, ``count`` or ``score``."""
-    return {"logit": "probability", "probit": "probability", "log": "count"}.get(fit.link, "score")
+    return LINKS[fit.link].scale
 
 
 def limits(value: Floats, error: Floats, scale: str, q: float | Floats) -> Floats:
@@ -726,7 +525,7 @@ def limits(value: Floats, error: Floats, scale: str, q: float | Floats) -> Float
             middle, half = logit(value), q * error / (value * (1 - value))
             low, high = expit(middle - half), expit(middle + half)
         elif scale == "count":
-            middle, half = forward("log", value), q * error / value
+            middle, half = np.log(value), q * error / value
             low, high = np.exp(middle - half), np.exp(middle + half)
         else:
             low, high = value - q * error, value + q * error

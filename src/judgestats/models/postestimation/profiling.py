@@ -13,8 +13,7 @@ from scipy.optimize import brentq
 from judgestats.errors import FitError
 from judgestats.kernels.linear_mixed import Cells
 from judgestats.models.fitted import Fitted
-from judgestats.models.likelihood.minimisation import minimise
-from judgestats.models.likelihood.objectives import LinearObjective, Scales
+from judgestats.models.likelihood.minimisation import LinearObjective, Scales, minimise
 from judgestats.models.ml import Model, gaussian
 from judgestats.models.postestimation.components import Component
 
@@ -367,7 +366,7 @@ def surface(fit: Fitted) -> Surface:
     scales = Scales.of(tuple(len(t.names) for t in fit.design.terms))
     scalar = np.array([scales.sizes[t] == 1 for t in scales.term], bool)
     standing[fit.n_location : fit.n_location + fit.n_theta] = scalar
-    if fit.family != "gaussian":
+    if not fit.distribution.linear:
         assert fit.objective is not None
         value = fit.objective(fit.params)[0]
         return Surface(fit.objective, fit.params, value, _guess(fit.covariance, 0.1), standing)

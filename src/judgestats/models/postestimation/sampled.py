@@ -1,4 +1,4 @@
-"""What the verbs say of a fit that was sampled: draws as a table, rows of ``tidy()``, doubts, blocks of the summary."""
+"""Verbs of a sampled fit: draws as a table, rows of ``tidy()``, cautions, blocks of the summary."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def values(fit: Fitted, draws: Draws) -> Floats:
             cor = [C[..., i, j] / (sd[..., i] * sd[..., j]) for i in range(k) for j in range(i)]
         result += [c[..., None] for c in cor]
         first += k * (k + 1) // 2
-    if fit.family == "gaussian":
+    if fit.distribution.linear:
         result.append(own[..., -1:])
     return np.concatenate(result, axis=-1)
 
@@ -151,7 +151,9 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
     names = [term for _, term in terms(fit)]
     rhat, bulk, tail = diagnostics(own)
     ess = np.minimum(bulk, tail)
-    longer = "Sample longer (tune=2000, draws=2000); if it stays, leave out a term or set tighter priors."
+    longer = (
+        "Sample longer (sampling={'draws': 2000, 'tune': 2000}); if it stays, leave out a term or set tighter priors."
+    )
     worst, least = int(np.nanargmax(rhat)), int(np.nanargmin(ess))
     bad = int((rhat > MOST_RHAT).sum())
     what = f"largest R-hat {rhat[worst]:.3f}"
@@ -174,7 +176,7 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
         longer * bool(few),
     )
     d = draws.divergences
-    cure = "Pass target_accept=0.99, or set tighter priors on the sds: the sampler missed a part of the posterior."
+    cure = "Pass sampling={'target_accept': 0.99}, or set tighter priors on the sds: part of the posterior was missed."
     yield ("doubt" if d else "counted", "", f"{d} divergent transitions", d, "", cure * bool(d))
     yield from _prior_doubts(fit, draws)
 

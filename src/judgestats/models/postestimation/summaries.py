@@ -27,26 +27,7 @@ HEADS = {
 
 
 def summary(fit: Fitted) -> str:
-    """A fit as text: head, likelihood, random effects, fixed effects, thresholds, doubts.
-
-    Returns
-    -------
-    str
-        To be printed. Numbers are rounded for reading;
-        :func:`judgestats.models.postestimation.tables.tidy` has them in full.
-        ``(n counts 5,184 in 312)`` says that a column ``n`` was taken for the counts.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
-    >>> print(js.fit("y ~ x", counts, counts="n").summary())  # doctest: +ELLIPSIS
-    Generalized linear model fit by maximum likelihood [engine ml]
-     Family: binomial (logit)
-    Formula: y ~ x
-       Data: 80 rows (n counts 80 in 4)
-    ...
-    """
+    """See :meth:`judgestats.models.Fit.summary`."""
     parts = (_head, _likelihood, _random, _fixed, _thresholds, _icc, _priors, _notes)
     blocks = [part(fit) for part in parts]
     return "\n\n".join(b for b in blocks if b)
@@ -54,7 +35,7 @@ def summary(fit: Fitted) -> str:
 
 def _head(fit: Fitted) -> str:
     d = fit.design
-    linear = fit.family == "gaussian"
+    linear = fit.distribution.linear
     kind = "Cumulative link" if d.categories else "Linear" if linear else "Generalized linear"
     mixed = " mixed" if d.terms else ""
     quadrature = f"fit by maximum likelihood (adaptive Gauss-Hermite quadrature, {fit.method[4:]} nodes)"
@@ -112,7 +93,7 @@ def _random(fit: Fitted) -> str:
             corr = [f"{C[a, b] / (sd[a] * sd[b]):.2f}" if sd[a] * sd[b] > 0 else "NaN" for b in range(a)]
             rows.append([t.factor if a == 0 else "", name, "", "", "  ".join(corr)])
             spreads.append(sd[a])
-    if fit.family == "gaussian":
+    if fit.distribution.linear:
         rows.append(["Residual", "", "", "", ""])
         spreads.append(fit.residual)
     for row, *cells in zip(rows[1:], _digits([s**2 for s in spreads]), _digits(spreads), strict=True):
@@ -156,7 +137,8 @@ def _fixed(fit: Fitted) -> str:
     for row, (estimate, error) in zip(table.to_dict("records"), numbers, strict=True):
         p = row["p_value"]
         df = f"{row['df']:.4g}" if row["df"] < 1000 else f"{row['df']:.0f}"
-        rows.append([row["term"], estimate, error, df, f"{row['statistic']:.3f}", _p(p, places), _star(p)])
+        star = next((sign for end, sign in STARS if p < end), "")
+        rows.append([row["term"], estimate, error, df, f"{row['statistic']:.3f}", _p(p, places), star])
     if letter == "z":
         rows = [[*row[:3], *row[4:]] for row in rows]
     starred = any(row[-1] for row in rows)
@@ -188,20 +170,16 @@ def _p(p: float, places: int) -> str:
     return "<2e-16" if p < 2e-16 else f"{p:.2e}" if p < 1e-4 else f"{p:.{places}f}"
 
 
-def _star(p: float) -> str:
-    return next((sign for end, sign in STARS if p < end), "")
-
-
 def _thresholds(fit: Fitted) -> str:
     table = tidy(fit, effects="fixed").iloc[fit.n_fixed :]
     if table.empty:
         return ""
     if sampled.drawn(fit) is not None:
-        return f"Thresholds, P(Y <= j) = F(threshold - eta):\n{_sampled(fit, table)}"
+        return f"{fit.distribution.shape_title}:\n{_sampled(fit, table)}"
     rows = [["", "Estimate", "Std. Error"]]
     for row in table.to_dict("records"):
         rows.append([row["term"], f"{row['estimate']:.4f}", f"{row['std_error']:.4f}"])
-    return f"Thresholds, P(Y <= j) = F(threshold - eta):\n{_columns(rows)}"
+    return f"{fit.distribution.shape_title}:\n{_columns(rows)}"
 
 
 def _icc(fit: Fitted) -> str:

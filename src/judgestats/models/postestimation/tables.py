@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, FitError, choose
+from judgestats.models.families import LINKS
 from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, NOT_CONVERGED, SEPARATION, SINGULAR, UNSETTLED, Fitted
 from judgestats.models.fitted import TOO_SMALL as TOO_SURE
 from judgestats.models.ml import BOUNDARY as TOO_SMALL
@@ -21,82 +22,20 @@ from judgestats.results import flags
 
 
 def coef(fit: Fitted) -> pd.Series[float]:
-    """Fixed effects, by name.
-
-    Returns
-    -------
-    pandas.Series
-        On the link scale, in the order of :func:`judgestats.models.postestimation.tables.tidy`; a cumulative model's
-        thresholds
-        follow, as in R's ``coef`` of clm. A coefficient that runs away to infinity is where the search stopped:
-        ``tidy()`` flags it.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> js.fit("correct ~ strategy", counts, counts="n").coef().round(4)
-    Intercept       0.4055
-    strategy[S8]    0.9808
-    Name: estimate, dtype: float64
-    """
+    """Fixed effects, by name: :meth:`judgestats.models.Fit.coef`."""
     names = fit.names[: fit.n_location]
     return pd.Series(fit.params[: fit.n_location].copy(), index=list(names), name="estimate", dtype=float)
 
 
 def vcov(fit: Fitted, *, full: bool = False) -> pd.DataFrame:
-    """Covariance of the estimates, by name.
-
-    Parameters
-    ----------
-    fit : Fit
-    full : bool
-        True adds the parameters of the variances: ``chol(a,b|factor)``, elements of the lower Cholesky factor of a
-        random term's covariance (the standard deviation, for a term of one column), and ``sd(residual)``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Square; rows and columns are those of :func:`coef`. NaN for what is not known or runs away to infinity, 0 for a
-        parameter on its boundary.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> js.fit("correct ~ strategy", counts, counts="n").vcov().round(4)
-                  Intercept  strategy[S8]
-    Intercept        0.0417       -0.0417
-    strategy[S8]    -0.0417        0.1042
-    """
+    """Covariance of the estimates, by name: :meth:`judgestats.models.Fit.vcov`."""
     size = len(fit.params) if full else fit.n_location
     names = list(fit.names[:size])
     return pd.DataFrame(trusted(fit)[:size, :size].copy(), index=names, columns=names)
 
 
 def draws(fit: Fitted) -> pd.DataFrame:
-    """Draws from the posterior distribution of the parameters.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``chain``, ``draw`` and a column for each row of :func:`judgestats.models.postestimation.tables.tidy`.
-
-    Raises
-    ------
-    FitError
-        If the engine has none: only ``pymc`` samples.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"correct": [0, 1], "n": [40, 60]})
-    >>> js.fit("correct ~ 1", counts, counts="n").draws()
-    Traceback (most recent call last):
-        ...
-    judgestats.errors.FitError: engine='ml' has no posterior draws. Use simulate(), confint(method='bootstrap'), or \
-engine='pymc'.
-    """
+    """Draws from the posterior distribution of the parameters: :meth:`judgestats.models.Fit.draws`."""
     found = sampled.drawn(fit)
     if found is not None:
         return sampled.table(fit, found)
@@ -112,8 +51,6 @@ Floats = NDArray[np.float64]
 COLUMNS = (
     "group", "term", "estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high", "method", "flag"
 )  # fmt: skip
-#: Link -> what an exponential of a coefficient is, and that of the intercept.
-RATIOS = {"logit": ("odds ratio", "odds"), "log": ("rate ratio", "rate")}
 #: A parameter's standard error that no one gives.
 NO_ERROR = "no standard error"
 #: An interval of a standard deviation that spans orders of magnitude: its logarithm has an error above the limit.
@@ -129,64 +66,11 @@ def tidy(
     scale: Literal["link", "response"] = "link",
     effects: Literal["all", "fixed", "random"] = "all",
 ) -> pd.DataFrame:
-    """Parameters of a model, a row each.
-
-    Parameters
-    ----------
-    fit : Fit
-    conf_level : float
-    exponentiate : bool
-        Fixed effects as odds ratios (logit) or rate ratios (log), with the standard error of that ratio; the
-        interval is the transformed one, statistic and p-value stay. A column ``scale`` says what each row is.
-    scale : {"link", "response"}
-        ``response`` gives average marginal effects instead, in units of the response (probabilities), as
-        :func:`judgestats.models.postestimation.margining.margins` does; of fixed effects only.
-    effects : {"all", "fixed", "random"}
-        Thresholds go with the fixed effects.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``group`` (``fixed``, a grouping factor, ``residual``), ``term`` (``Intercept``, ``strategy[S8]``,
-        ``loses|tie``, ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``), ``estimate``,
-        ``std_error``, ``statistic``, ``df``, ``p_value``, ``conf_low``, ``conf_high``, ``method``, ``flag``.
-
-    Raises
-    ------
-    DesignError
-        If ratios are asked for where the link has none.
-
-    Notes
-    -----
-    Statistics of Gaussian mixed models are t with Satterthwaite's degrees of freedom (lmerTest's), by REML and by ML;
-    without random terms with those of the residual. Elsewhere they are z, ``df`` is infinite, and p-values of few
-    groups are too small; ``fit(..., df="judge")`` takes t with degrees of freedom of that factor. ``method`` says
-    which. Intervals are Wald's: of standard deviations on the logarithmic scale, of correlations on Fisher's, both with
-    normal quantiles. Thresholds and variances have no p-value: that they are 0 is no hypothesis of interest.
-    Where the logarithm of a standard deviation has an error above 1 that interval says next to nothing, and is flagged
-    so. What sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of the rest hold given
-    that boundary. A coefficient that runs away to infinity has the flag ``separation`` and no standard error: its value
-    is where the search stopped. What is doubtful in a whole fit (no convergence, too few calls per level for Laplace's
-    approximation, standard errors of variational Bayes) is flagged in every row.
-
-    Of a sampled fit (``engine="pymc"``) estimates are posterior means, standard errors posterior standard deviations,
-    and intervals equal-tailed quantiles of the draws; there are no statistics and no p-values. Rows say where chains
-    have not mixed, and where the prior speaks (``prior-driven``, ``prior and data disagree``).
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
-    >>> odds = js.fit("y ~ x", counts, counts="n").tidy(exponentiate=True)
-    >>> odds[["term", "estimate", "conf_low", "conf_high", "scale"]].round(3)
-            term  estimate  conf_low  conf_high       scale
-    0  Intercept     0.333     0.163      0.682        odds
-    1          x     3.000     1.164      7.732  odds ratio
-    """
+    """Parameters of a model, a row each: :meth:`judgestats.models.Fit.tidy`."""
     z = normal_quantile(conf_level)
     choose(scale, ("link", "response"), "scale")
     choose(effects, ("all", "fixed", "random"), "effects")
-    if exponentiate and (fit.link not in RATIOS or scale == "response"):
+    if exponentiate and (not LINKS[fit.link].ratio or scale == "response"):
         raise DesignError(
             f"exponentiate=True is for link='logit' and 'log' on the scale of the link; got link={fit.link!r}, "
             f"scale={scale!r}. Use scale='response' for units of the response."
@@ -301,46 +185,25 @@ def _held(fit: Fitted, own: components.Component) -> bool:
     if own.t < 0 or SINGULAR not in fit.notes:
         return False
     L = fit.factors()[own.t]
-    edge = TOO_SMALL * (fit.residual if fit.family == "gaussian" else 1.0)
+    edge = TOO_SMALL * fit.unit
     return bool(min(L[own.i, own.i], L[own.j, own.j]) < edge)
 
 
 def _ratios(fit: Fitted, table: pd.DataFrame) -> pd.DataFrame:
-    ratio, base = RATIOS[fit.link]
+    link = LINKS[fit.link]
     own = ((table["group"] == "fixed") & ~table["term"].isin(fit.thresholds.names)).to_numpy()
     with np.errstate(over="ignore"):
         for name in ("estimate", "conf_low", "conf_high"):
             table[name] = np.where(own, np.exp(table[name].to_numpy(dtype=float)), table[name])
     table["std_error"] = np.where(own, table["estimate"] * table["std_error"], table["std_error"])
-    rest = "log-odds" if fit.link == "logit" else "log"
-    names = np.where(table["term"] == "Intercept", base, ratio)
-    table["scale"] = np.where(own, names, rest)
+    names = np.where(table["term"] == "Intercept", link.base, link.ratio)
+    table["scale"] = np.where(own, names, link.unit)
     table.loc[table["term"].str.startswith("cor(") & ~own, "scale"] = "correlation"
     return table
 
 
 def glance(fit: Fitted) -> pd.DataFrame:
-    """The whole fit in one row.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``loglik`` (restricted, under REML), ``aic``, ``bic``, ``n`` (rows of data, counts included; a row of ``cbind``
-        is one row), ``n_groups`` (``id: 316; item: 24``), ``converged``, ``engine``, ``method``, ``family``, ``link``,
-        ``df`` (parameters), ``df_residual``, ``deviance`` (minus twice the log likelihood, as lme4's summary prints
-        it), ``n_rows`` (distinct rows), ``n_missing`` (rows set aside), ``counts`` (name of the column of counts, or
-        an empty string), ``flag`` (what is doubtful; rows set aside, columns left out). What the engine does not have
-        is NaN. Of a sampled fit ``elpd_loo``, ``elpd_error`` and ``elpd_unit`` come first: see
-        :func:`judgestats.models.postestimation.crossvalidation.loo`, which has other units too.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"x": [0, 0, 1, 1], "y": [0, 1, 0, 1], "n": [30, 10, 20, 20]})
-    >>> js.fit("y ~ x", counts, counts="n").glance()[["loglik", "aic", "n", "n_rows", "counts"]].round(3)
-       loglik      aic     n  n_rows counts
-    0 -50.219  104.439  80.0       4      n
-    """
+    """The whole fit in one row: :meth:`judgestats.models.Fit.glance`."""
     d = fit.design
     return pd.DataFrame(
         [

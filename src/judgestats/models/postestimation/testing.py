@@ -156,44 +156,7 @@ Test = tuple[str, float, int, float]
 
 
 def tests(fit: Fitted, kind: Any = "II") -> pd.DataFrame:  # noqa: PT028
-    """Wald tests.
-
-    Parameters
-    ----------
-    fit : Fitted
-    kind : {"II", "III", "wald"}, str, sequence, mapping or array
-        ``II``: each term given all others but those that contain it (R's ``car::Anova``). ``III`` or ``wald``: the
-        coefficients of each term together, given all others, which depends on the coding of factors that interact. Or
-        hypotheses: ``"strategy[S1] = strategy[S8]"``, ``"2 * x + z = 1"``, ``"x"`` for 0; commas join several into one
-        test; a sequence is a test each, a mapping names them, and its values may be sequences, tested jointly. Or an
-        (R, P') array of rows that are 0, over the fixed effects, or over these and the thresholds.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``term``, ``statistic``, ``df``, ``df_error``, ``p_value``, ``method``, ``flag``. F with ``df`` and ``df_error``
-        degrees of freedom where the fit has some (Gaussian models: Satterthwaite's, by Fai and Cornelius, as in
-        lmerTest); else χ², and ``df_error`` is infinite.
-
-    Raises
-    ------
-    DesignError
-        If an array has other columns than the coefficients.
-    FormulaError
-        If a hypothesis names no coefficient.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> fit = js.fit("correct ~ strategy", counts, counts="n")
-    >>> fit.tests().round(4)
-           term  statistic  df  df_error  p_value method flag
-    0  strategy     9.2354   1       inf   0.0024     χ²
-    >>> fit.tests(["strategy[S8] = 1"]).round(4)
-                   term  statistic  df  df_error  p_value method flag
-    0  strategy[S8] = 1     0.0035   1       inf   0.9526     χ²
-    """
+    """Wald tests: :meth:`judgestats.models.Fit.tests`."""
     if isinstance(kind, str) and kind in ("II", "III", "wald"):
         rows = [_term(fit, name, second=kind == "II") for name in fit.design.fixed.terms if name != INTERCEPT]
         return _frame(fit, rows)
@@ -435,7 +398,7 @@ def _by_one_rule(fits: Sequence[Fitted]) -> list[tuple[Fitted, str]]:
     used = sorted({f.approximation for f in fits if f.design.terms})
     if len(used) < 2:
         return [(f, "") for f in fits]
-    if any(f.engine != "ml" or f.family == "gaussian" for f in fits if f.design.terms):
+    if any(f.engine != "ml" or f.distribution.linear for f in fits if f.design.terms):
         raise DesignError(f"The likelihoods are approximated differently: {', '.join(used)}. Fit all with engine='ml'.")
     rule: int | Literal["auto"] = 1 if "Laplace" in used else "auto"
     alike = "Laplace" if rule == 1 else "trapezoid"
@@ -458,38 +421,7 @@ NONE = "<none>"
 
 
 def drop1(fit: Fitted) -> pd.DataFrame:
-    """Leave out each fixed term that no other contains, and compare by likelihood ratio.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``term``, ``df`` (its parameters), ``loglik`` and ``aic`` of the model without it, ``statistic`` (χ²),
-        ``p_value``, ``flag``. The first row, ``<none>``, is the model itself.
-
-    Raises
-    ------
-    FitError
-        If the engine has no likelihood, or cannot fit again.
-    DesignError
-        If an engine other than ``ml`` has fitted by REML.
-
-    Notes
-    -----
-    Of ``a * b`` only ``a:b`` can go. The columns of a term are left out, the rest stays as it is coded; the rows stay
-    the same, though a column with missing values may go. Random terms stay: compare them by
-    :func:`judgestats.models.postestimation.testing.anova`. A Gaussian model by REML is fitted by ML, and flagged so. A
-    term that
-    separates the response has a sound test here, where Wald's has none.
-
-    Examples
-    --------
-    >>> import judgestats as js
-    >>> counts = pd.DataFrame({"strategy": ["B0", "B0", "S8", "S8"], "correct": [0, 1, 0, 1], "n": [40, 60, 20, 80]})
-    >>> js.fit("correct ~ strategy", counts, counts="n").drop1().round(4)
-           term  df    loglik       aic  statistic  p_value flag
-    0    <none>   0 -117.3414  238.6828        NaN      NaN
-    1  strategy   1 -122.1729  246.3457     9.6629   0.0019
-    """
+    """See :meth:`judgestats.models.Fit.drop1`."""
     whole, note = _whole(fit)
     rows = [_row(NONE, whole, whole, note)]
     for name, place in whole.design.fixed.terms.items():

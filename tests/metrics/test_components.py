@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import twins_variance as twins
-from judgestats.kernels import reml as kernel
-from judgestats.metrics.agreement.components import fitted, told_apart
+from judgestats.metrics.agreement import components as kernel
+from judgestats.metrics.agreement.components import Data, fitted, gram, normalised, told_apart
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
@@ -30,7 +30,7 @@ def data(draw):
 @given(data())
 def test_likelihood_equals_its_twin(given_):
     y, codes, ratio = given_
-    got = kernel.likelihood(kernel.cross_products(y, codes), ratio)
+    got = kernel.likelihood(Data.of(y, codes), ratio)
     criterion, gradient, residual, slope = twins.reml(y, codes, ratio)
     assert got.criterion == pytest.approx(criterion, rel=1e-9)
     np.testing.assert_allclose(got.gradient, gradient, rtol=1e-7, atol=1e-7)
@@ -43,7 +43,7 @@ def test_gram_equals_its_twin(given_):
     y, codes, _ = given_
     if any(len(np.unique(c)) < 2 for c in codes):
         return
-    np.testing.assert_allclose(kernel.cross_products(y, codes).gram, twins.gram(y, codes), atol=1e-10)
+    np.testing.assert_allclose(normalised(gram(codes)), twins.gram(y, codes), atol=1e-10)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_negative_components_are_zero_and_a_minimum():
     assert found.converged
     assert np.isnan(found.covariance[1]).all()
     assert found.covariance[2, 2] > 0
-    products = kernel.cross_products(y, [s, j])
+    products = Data.of(y, [s, j])
     assert kernel.likelihood(products, found.variance[:2] / found.variance[2]).gradient[1] > 0
 
 
@@ -98,7 +98,7 @@ def test_aliased_factors_are_not_told_apart():
     assert not fitted(y, [s, s]).told_apart
     assert not fitted(y, [np.arange(12)]).told_apart  # one row a level: the residual itself
     assert np.isnan(fitted(y, [s, s]).variance).all()
-    assert told_apart(kernel.cross_products(y, [s]).gram)
+    assert told_apart(normalised(gram([s])))
 
 
 def test_scale_and_offset_do_not_matter(penicillin):
@@ -116,18 +116,29 @@ def test_factor_order_does_not_matter(penicillin):
 
 def test_moments_of_a_balanced_table_are_its_solution(penicillin):
     found = fitted(*penicillin).variance
-    ratio = kernel.moments(kernel.cross_products(*penicillin))
+    ratio = kernel.moments(*penicillin, gram(penicillin[1]))
     np.testing.assert_allclose(ratio, found[:2] / found[2], rtol=1e-7)
 
 
-def test_least_squares_leave_what_they_must():
+def test_scores_that_the_factors_fit_have_no_residual_and_a_full_set_of_levels_is_no_such_fit():
     rng = np.random.default_rng(5)
-    y, codes = rng.normal(size=20), [np.arange(20) % 4, np.arange(20) // 7]
-    dummies = np.column_stack([np.eye(4)[codes[0]], np.eye(3)[codes[1]]])
-    fit = dummies @ np.linalg.lstsq(dummies, y, rcond=None)[0]
-    share, df = kernel.leftover(kernel.cross_products(y, codes))
-    assert share == pytest.approx(((y - fit) ** 2).sum() / ((y - y.mean()) ** 2).sum())
-    assert df == 20 - np.linalg.matrix_rank(dummies)
-    exact = kernel.cross_products(codes[0] * 2.0 - codes[1], codes)
-    assert kernel.leftover(exact)[0] < 1e-12
-    assert not fitted(codes[0] * 2.0 - codes[1], codes).has_residual
+    codes = [np.arange(20) % 4, np.arange(20) // 7]
+    assert fitted(rng.normal(size=20), codes).has_residual
+    exact = codes[0] * 2.0 - codes[1]
+    assert not kernel.has_residual(Data.of(exact, codes), codes)
+    assert not fitted(exact, codes).has_residual
+    assert fitted(exact + 1e-4 * rng.normal(size=20), codes).has_residual
+    many = [np.arange(4) // 2, np.array([0, 1, 1, 2]), np.arange(4) % 2]  # as many levels as rows: nothing can be left
+    assert kernel.has_residual(Data.of(rng.normal(size=4), many), many)
+
+
+def test_crossed_facets_with_interactions_of_many_levels_take_no_dense_matrix():
+    rng = np.random.default_rng(1)
+    judge, item, system = (a.ravel() for a in np.indices((12, 150, 3)))
+    kept = rng.random(len(judge)) < 0.9
+    codes = [judge, item, system, judge * 150 + item, judge * 3 + system, item * 3 + system]
+    codes = [np.unique(c[kept], return_inverse=True)[1] for c in codes]
+    y = sum(rng.normal(0, sd, c.max() + 1)[c] for c, sd in zip(codes, (1, 1, 0.5, 0.7, 0.4, 0.6), strict=True))
+    found = fitted(y + rng.normal(size=len(y)), codes)
+    assert found.converged
+    np.testing.assert_allclose(found.variance[[1, 3, 5, 6]], [1, 0.49, 0.36, 1], rtol=0.35)

@@ -13,7 +13,7 @@ from scipy.special import log_expit, logsumexp
 
 import judgestats as js
 from judgestats.models.fitted import UNSETTLED
-from judgestats.models.likelihood.objectives import thresholds
+from judgestats.models.thresholds import thresholds
 from models.reference import data
 from models.toys import calls
 

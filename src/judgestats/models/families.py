@@ -1,0 +1,557 @@
+"""Families of responses and their links: one record of each, which all verbs and engines read.
+
+A new family is a subclass of :class:`Family` in :data:`FAMILIES`; for our own engine also its loss and derivatives in
+:mod:`judgestats.kernels.likelihoods`. N rows; "shape" is what a family has beside the linear predictor η, row by row:
+thresholds, a logarithm of a size, a residual standard deviation.
+"""
+
+# ruff: noqa: ARG002, D102 (one interface: a family leaves out what it does not need)
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, gammaln, log_expit, log_ndtr, logit, ndtr, ndtri
+
+from judgestats.errors import DesignError
+from judgestats.kernels import likelihoods as kernels
+from judgestats.models.coding import responses
+from judgestats.models.coding.responses import Response
+from judgestats.models.grammar.syntax import Formula
+from judgestats.models.thresholds import NONE, Partition, Thresholds
+
+Floats = NDArray[np.float64]
+Averages = tuple[Floats, Floats, Floats]
+LinkName = Literal["logit", "probit", "identity", "log"]
+FamilyName = Literal["binomial", "gaussian", "poisson", "negative_binomial", "cumulative"]
+
+# ---- Links -----------------------------------------------------------------------------------------------------------
+
+
+#: Values of an array held at once.
+MOST = 2_000_000
+#: A normal variable stays within, but for 2e-17.
+REACH = 8.5
+#: Rates beyond it are drawn as it: NumPy's Poisson variables are 64-bit integers.
+MOST_RATE = 1e15
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link.
+
+    Attributes
+    ----------
+    name : str
+    scale : {"probability", "count", "score"}
+        What the response is.
+    inverse, forward : callable
+        Response at a linear predictor, and the other way.
+    average : callable
+        Of means and variances of normal linear predictors: means of the response, and their derivatives by both.
+    log_inverse : callable, optional
+        Logarithm of a probability.
+    ratio, base : str
+        What the exponential of a slope is, and that of an intercept; empty where it is nothing.
+    unit : str
+        Of the linear predictor.
+    latent : float
+        Variance of one call on the scale of the linear predictor; NaN where it depends on mean or residual.
+    latent_method : str
+        How it is found.
+    prior_sd : float
+        Of a slope, for a predictor with sd 1.
+    extreme : float
+        A linear predictor beyond it may have run away; short of it the search would not stop.
+    """
+
+    name: str
+    scale: Literal["probability", "count", "score"]
+    inverse: Callable[[Floats], Floats]
+    forward: Callable[[Floats], Floats]
+    average: Callable[[Floats, Floats], Averages]
+    log_inverse: Callable[[Floats], Floats] | None = None
+    ratio: str = ""
+    base: str = ""
+    unit: str = ""
+    latent: float = float("nan")
+    latent_method: str = ""
+    prior_sd: float = 2.5
+    extreme: float = 8.0
+
+
+def _identity(eta: Floats, variance: Floats) -> Averages:
+    return eta.copy(), np.ones_like(eta), np.zeros_like(variance)
+
+
+def _log(eta: Floats, variance: Floats) -> Averages:
+    with np.errstate(over="ignore"):
+        mean = np.exp(eta + variance / 2)
+    return mean, mean, mean / 2
+
+
+def _probit(eta: Floats, variance: Floats) -> Averages:
+    scale = 1 / np.sqrt(1 + variance)
+    at = eta * scale
+    slope = np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi) * scale
+    return ndtr(at), slope, -slope * eta * scale**2 / 2
+
+
+def _logistic(eta: Floats, variance: Floats) -> Averages:
+    """By the trapezoidal rule, distinct rows only, a block at a time.
+
+    Its error falls exponentially with the number of nodes, and the number here, which grows with the widest variance,
+    leaves about 1e-14: Trefethen & Weideman 2014, section 5.
+    """
+    distinct, place = np.unique(eta + 1j * variance, return_inverse=True)
+    mean, sd = distinct.real, np.sqrt(distinct.imag)
+    nodes, weights = _nodes(float(np.nanmax(sd)) if np.isfinite(sd).any() else 0.0)
+    result = np.empty((3, len(mean)))
+    block = max(MOST // len(nodes), 1)
+    for first in range(0, len(mean), block):
+        own = slice(first, first + block)
+        p = expit(mean[own, None] + sd[own, None] * nodes)
+        slope = p * expit(-(mean[own, None] + sd[own, None] * nodes))
+        result[0, own] = p @ weights
+        result[1, own] = slope @ weights
+        result[2, own] = (slope * (1 - 2 * p)) @ weights / 2
+    value, by_eta, by_variance = result[:, place.reshape(-1)]
+    return value, by_eta, by_variance
+
+
+def _nodes(sd: float) -> tuple[Floats, Floats]:
+    """Nodes and weights of a standard normal, close enough for the poles of a logistic with random effects of `sd`."""
+    if sd == 0:
+        return np.zeros(1), np.ones(1)
+    step = min(0.7, 0.54 / sd)
+    half = int(np.ceil(REACH / step))
+    nodes: Floats = step * np.arange(-half, half + 1, dtype=np.float64)
+    weights = np.exp(-(nodes**2) / 2)
+    share: Floats = weights / weights.sum()
+    return nodes, share
+
+
+#: Name -> link.
+LINKS = {
+    link.name: link
+    for link in (
+        Link(
+            "logit", "probability", expit, logit, _logistic, log_expit, "odds ratio", "odds", "log-odds", np.pi**2 / 3,
+            "residual π²/3",
+        ),
+        Link(
+            "probit", "probability", ndtr, ndtri, _probit, log_ndtr, unit="probit", latent=1.0,
+            latent_method="residual 1", prior_sd=1.5, extreme=4.0,
+        ),
+        Link(
+            "log", "count", np.exp, np.log, _log, ratio="rate ratio", base="rate", unit="log",
+            latent_method="residual ln(1 + 1/mean), log-normal approximation",
+        ),
+        Link(
+            "identity", "score", np.asarray, np.asarray, _identity, unit="score", latent_method="residual variance"
+        ),
+    )
+}  # fmt: skip
+
+
+# ---- Families --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class At:
+    """Rows at given parameters.
+
+    Attributes
+    ----------
+    link : Link
+    eta : (N,) float array
+        Linear predictor.
+    shape : (N, k) float array
+        What the family has beside it: thresholds, the logarithm of the size, the residual standard deviation.
+    trials, count, weights : (N,) float arrays
+        Of each row of the design: trials of a call, calls, prior weights.
+    """
+
+    link: Link
+    eta: Floats
+    shape: Floats
+    trials: Floats
+    count: Floats
+    weights: Floats
+
+    def of(self, rows: Any) -> At:
+        """Some of the rows."""
+        own = (v[rows] for v in (self.eta, self.shape, self.trials, self.count, self.weights))
+        return At(self.link, *own)
+
+    @property
+    def calls(self) -> NDArray[np.int64]:
+        """Trials of all calls of a row."""
+        return np.rint(self.count * self.trials).astype(np.int64)
+
+
+class Family:
+    """A distribution of the response, given the linear predictor η.
+
+    Attributes
+    ----------
+    name : str
+    links, engines : tuple of str
+        Its links, the default one first, and the engines that fit it.
+    kernels : mapping
+        Link -> number in the kernels of our own engine; empty where the likelihood is exact.
+    has_trials : bool
+        Whether a row holds successes of several trials.
+    ordered : bool
+        Whether the response is one of ordered categories.
+    linear : bool
+        Whether the likelihood is the normal one, its last parameter the residual standard deviation.
+    categorical : bool
+        Whether a call has one of a few answers, so that a level with few calls says little.
+    additive : bool
+        Whether rows with equal predictors may be summed, whatever their responses.
+    holds : str
+        What a response may be, for the message; empty where any number is allowed.
+    shape_title : str
+        Heading of what is estimated of the shape, in a summary.
+    """
+
+    name: str
+    links: tuple[str, ...]
+    engines: tuple[str, ...]
+    kernels: ClassVar[Mapping[str, int]] = {}
+    has_trials = False
+    ordered = False
+    linear = False
+    categorical = False
+    additive = True
+    holds = ""
+    shape_title = ""
+
+    def response(self, formula: Formula, frame: pd.DataFrame, categories: Sequence[Any] | None = None) -> Response:
+        """Read the response of a formula from N rows, none missing; a DesignError where it is none of the family."""
+        node = formula.left
+        if categories is not None and not self.ordered:
+            raise DesignError(f"categories= is for family='cumulative', got family={self.name!r}. Leave it out.")
+        bound = node.kind == "call" and node.value == "cbind"
+        if (bound or node.kind == "level") and not self.has_trials:
+            raise DesignError(
+                f"{formula.response!r} is a binomial response, got family={self.name!r}. Use family='binomial'."
+            )
+        if node.kind == "level":
+            return responses.chosen(formula, frame)
+        if bound:
+            return responses.bound(formula, frame)
+        values = frame[node.value] if node.kind == "name" else responses.computed(formula, frame)
+        return self.read(formula, values, categories)
+
+    def read(self, formula: Formula, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
+        """A column of the response as numbers."""
+        y = responses.numbers(formula, values, self.name)
+        if self.holds:
+            responses.refuse(formula, (y < 0) | (y % 1 != 0), y, self.holds, self.name)
+        return Response(y, np.ones(len(y)))
+
+    def thresholds(self, partition: Partition, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
+        """Parameters of the shape that are estimated with the fixed effects."""
+        return NONE
+
+    def constant(self, y: Floats, trials: Floats) -> Floats:
+        """(N,) log likelihood that does not depend on parameters."""
+        return np.zeros(len(y))
+
+    def loglik(self, link: Link, y: Floats, eta: Floats, shape: Floats) -> Floats:
+        """(S, N) log likelihood of N single calls at (S, N) linear predictors and (S, N or 1, k) shapes."""
+        raise NotImplementedError
+
+    def draw(self, rng: np.random.Generator, at: At) -> Floats:
+        """(N,) responses of one call of each row."""
+        raise NotImplementedError
+
+    def draw_sums(self, rng: np.random.Generator, at: At) -> Floats:
+        """(N, K) sums over all calls of each row; K categories, or 1."""
+        raise NotImplementedError
+
+    def chances(self, at: At) -> Floats:
+        """(N, J) probabilities of the answers of a categorical family."""
+        raise NotImplementedError
+
+    def variance(self, mean: Floats, shape: Floats) -> Floats:
+        """(N,) variance of the response of one trial."""
+        raise NotImplementedError
+
+    def latent(self, link: Link, mean: float, shape: Floats) -> float:
+        """Variance of a call on the scale of the linear predictor, at a mean of the response (Nakagawa et al. 2017)."""
+        return link.latent
+
+    def extremes(self, categories: int) -> tuple[float, ...]:
+        """Responses of which a level may have no other only with an infinite estimate."""
+        return ()
+
+    def runs_away(self, eta: Floats, limit: float) -> bool:
+        """Whether some response is predicted nearly without fail."""
+        return bool((np.abs(eta) > limit).any())
+
+    def losing(self, y: Floats, trials: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Rows that lose probability where the linear predictor falls, and where it rises."""
+        return y > 0, trials > y
+
+    def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:
+        """Unit of the linear predictor, and its middle: where priors stand."""
+        return 1.0, 0.0
+
+    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+        """Log likelihood of compressed rows for PyMC; a Gaussian one lacks the logarithm of the residual sd."""
+        raise NotImplementedError
+
+    def statsmodels(self, link: str) -> Any:
+        """The family of statsmodels."""
+        raise NotImplementedError
+
+
+class Binomial(Family):
+    """Successes of trials."""
+
+    name = "binomial"
+    links = ("logit", "probit")
+    engines = ("ml", "glm", "gee", "lpm", "statsmodels", "pymc")
+    kernels: ClassVar[Mapping[str, int]] = {"logit": kernels.BINOMIAL_LOGIT, "probit": kernels.BINOMIAL_PROBIT}
+    has_trials = categorical = True
+
+    def read(self, formula: Formula, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
+        return responses.binary(formula, values)
+
+    def constant(self, y: Floats, trials: Floats) -> Floats:
+        return np.asarray(gammaln(trials + 1) - gammaln(y + 1) - gammaln(trials - y + 1), np.float64)
+
+    def loglik(self, link: Link, y: Floats, eta: Floats, shape: Floats) -> Floats:
+        assert link.log_inverse is not None
+        return link.log_inverse(np.where(y > 0, 1.0, -1.0) * eta)
+
+    def draw(self, rng: np.random.Generator, at: At) -> Floats:
+        return rng.binomial(at.trials.astype(np.int64), at.link.inverse(at.eta)).astype(float)
+
+    def draw_sums(self, rng: np.random.Generator, at: At) -> Floats:
+        return rng.binomial(at.calls, at.link.inverse(at.eta)).astype(float)[:, None]
+
+    def chances(self, at: At) -> Floats:
+        p = at.link.inverse(at.eta)
+        return np.column_stack([1 - p, p])
+
+    def variance(self, mean: Floats, shape: Floats) -> Floats:
+        return mean * (1 - mean)
+
+    def extremes(self, categories: int) -> tuple[float, ...]:
+        return 0.0, 1.0
+
+    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+        if link == "logit":
+            return rows.y * eta - rows.m * pt.softplus(eta)
+        return rows.y * _lcdf(pt, eta) + (rows.m - rows.y) * _lcdf(pt, -eta)
+
+    def statsmodels(self, link: str) -> Any:
+        from statsmodels.genmod import families
+        from statsmodels.genmod.families import links
+
+        return families.Binomial(links.Probit() if link == "probit" else links.Logit())
+
+
+class Gaussian(Family):
+    """Numbers with normal residuals."""
+
+    name = "gaussian"
+    links = ("identity",)
+    engines = ("ml", "glm", "gee", "mixedlm", "pymc")
+    linear = True
+
+    def loglik(self, link: Link, y: Floats, eta: Floats, shape: Floats) -> Floats:
+        sd = shape[..., 0]
+        return np.asarray(-0.5 * ((y - eta) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi), np.float64)
+
+    def draw(self, rng: np.random.Generator, at: At) -> Floats:
+        spread = at.shape[:, 0] / np.sqrt(at.weights)
+        return np.asarray(at.eta + spread * rng.standard_normal(len(at.eta)), np.float64)
+
+    def draw_sums(self, rng: np.random.Generator, at: At) -> Floats:
+        spread = at.shape[:, 0] * np.sqrt(at.count / at.weights)
+        return np.asarray(at.count * at.eta + spread * rng.standard_normal(len(at.eta)), np.float64)[:, None]
+
+    def variance(self, mean: Floats, shape: Floats) -> Floats:
+        return np.asarray(shape[:, 0] ** 2, np.float64)
+
+    def latent(self, link: Link, mean: float, shape: Floats) -> float:
+        return float(shape[0, 0] ** 2)
+
+    def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:
+        values, weight = y - offset, calls / calls.sum()
+        mean = weight @ values
+        sd = float(np.sqrt(weight @ (values - mean) ** 2))
+        return sd if sd > 0 else 1.0, float(mean)
+
+    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+        return -(rows.squares + rows.m * (rows.y / rows.m - eta) ** 2) / (2 * shape**2)
+
+    def statsmodels(self, link: str) -> Any:
+        from statsmodels.genmod import families
+
+        return families.Gaussian()
+
+
+class Poisson(Family):
+    """Counts whose variance is their mean."""
+
+    name = "poisson"
+    links = ("log",)
+    engines: tuple[str, ...] = ("ml", "glm", "gee", "pymc")
+    kernels: ClassVar[Mapping[str, int]] = {"log": kernels.POISSON_LOG}
+    holds = "counts: whole numbers from 0"
+
+    def constant(self, y: Floats, trials: Floats) -> Floats:
+        return np.asarray(-gammaln(y + 1), np.float64)
+
+    def loglik(self, link: Link, y: Floats, eta: Floats, shape: Floats) -> Floats:
+        return np.asarray(y * eta - np.exp(eta) - gammaln(y + 1), np.float64)
+
+    def draw(self, rng: np.random.Generator, at: At) -> Floats:
+        return rng.poisson(np.exp(at.eta)).astype(float)
+
+    def draw_sums(self, rng: np.random.Generator, at: At) -> Floats:
+        rate = at.calls * np.exp(np.minimum(at.eta, 700.0))
+        return rng.poisson(np.minimum(rate, MOST_RATE)).astype(float)[:, None]
+
+    def variance(self, mean: Floats, shape: Floats) -> Floats:
+        return mean
+
+    def latent(self, link: Link, mean: float, shape: Floats) -> float:
+        return float(np.log1p(1 / mean))
+
+    def extremes(self, categories: int) -> tuple[float, ...]:
+        return (0.0,)
+
+    def runs_away(self, eta: Floats, limit: float) -> bool:
+        return bool((eta < -limit).any())
+
+    def losing(self, y: Floats, trials: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        return y > 0, np.ones(len(y), bool)
+
+    def unit(self, y: Floats, offset: Floats, calls: Floats) -> tuple[float, float]:
+        return 1.0, float(np.log(max(float(calls @ y), 0.5) / float(calls @ np.exp(offset))))
+
+    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+        return rows.y * eta - rows.m * pt.exp(eta)
+
+    def statsmodels(self, link: str) -> Any:
+        from statsmodels.genmod import families
+
+        return families.Poisson()
+
+
+class NegativeBinomial(Poisson):
+    """Counts with variance μ + μ²/size (NB2); the logarithm of the size is estimated."""
+
+    name = "negative_binomial"
+    engines = ("ml",)
+    kernels: ClassVar[Mapping[str, int]] = {"log": kernels.NEGATIVE_BINOMIAL_LOG}
+    additive = False
+    shape_title = "Dispersion, variance = mean + mean²/size"
+
+    def thresholds(self, partition: Partition, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
+        return Thresholds(np.ones((1, 1, 1)), ("log(size)",), link, location=False)
+
+    def loglik(self, link: Link, y: Floats, eta: Floats, shape: Floats) -> Floats:
+        size, share = np.exp(shape[..., 0]), log_expit(eta - shape[..., 0])
+        ways = gammaln(y + size) - gammaln(size) - gammaln(y + 1)
+        return np.asarray(ways + size * log_expit(shape[..., 0] - eta) + y * share, np.float64)
+
+    def draw(self, rng: np.random.Generator, at: At) -> Floats:
+        return rng.negative_binomial(np.exp(at.shape[:, 0]), expit(at.shape[:, 0] - at.eta)).astype(float)
+
+    def draw_sums(self, rng: np.random.Generator, at: At) -> Floats:
+        size = at.calls * np.exp(at.shape[:, 0])
+        return rng.negative_binomial(size, expit(at.shape[:, 0] - at.eta)).astype(float)[:, None]
+
+    def variance(self, mean: Floats, shape: Floats) -> Floats:
+        return mean + mean**2 / np.exp(shape[:, 0])
+
+    def latent(self, link: Link, mean: float, shape: Floats) -> float:
+        return float(np.log1p(1 / mean + np.exp(-shape[0, 0])))
+
+
+class Cumulative(Family):
+    """Ordered categories, P(Y <= j) = F(θ_j - η)."""
+
+    name = "cumulative"
+    links = ("logit", "probit")
+    engines = ("ml", "ordered", "pymc")
+    kernels: ClassVar[Mapping[str, int]] = {"logit": kernels.CUMULATIVE_LOGIT, "probit": kernels.CUMULATIVE_PROBIT}
+    ordered = categorical = True
+    shape_title = "Thresholds, P(Y <= j) = F(threshold - eta)"
+
+    def read(self, formula: Formula, values: pd.Series[Any], categories: Sequence[Any] | None) -> Response:
+        return responses.ordered(formula.response, values, categories)
+
+    def thresholds(self, partition: Partition, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
+        return partition.thresholds(categories, link, shape)
+
+    def loglik(self, link: Link, y: Floats, eta: Floats, shape: Floats) -> Floats:
+        edge = np.full((*shape.shape[:2], 1), np.inf)
+        cuts, place = np.concatenate([-edge, shape, edge], axis=2), y.astype(np.int64)
+        rows = np.arange(len(y))
+        hi, lo = cuts[:, rows, place + 1] - eta, cuts[:, rows, place] - eta
+        upper = hi + lo > 0
+        a, b = np.where(upper, -lo, hi), np.where(upper, -hi, lo)
+        assert link.log_inverse is not None
+        with np.errstate(divide="ignore"):
+            high, low = link.log_inverse(a), link.log_inverse(b)
+            return np.asarray(high + np.log1p(-np.exp(low - high)), np.float64)
+
+    def draw(self, rng: np.random.Generator, at: At) -> Floats:
+        below = np.cumsum(self.chances(at), axis=1)[:, :-1]
+        return np.asarray((rng.random(len(below))[:, None] > below).sum(axis=1), np.float64)
+
+    def draw_sums(self, rng: np.random.Generator, at: At) -> Floats:
+        return rng.multinomial(at.calls, self.chances(at)).astype(float)
+
+    def chances(self, at: At) -> Floats:
+        edge = np.ones((len(at.eta), 1))
+        below = at.link.inverse(at.shape - at.eta[:, None])
+        result = np.diff(np.hstack([0 * edge, below, edge]), axis=1).clip(0)
+        return np.asarray(result / result.sum(axis=1, keepdims=True), np.float64)
+
+    def extremes(self, categories: int) -> tuple[float, ...]:
+        return 0.0, categories - 1.0
+
+    def potential(self, pt: Any, rows: Any, eta: Any, link: str, shape: Any) -> Any:
+        y, last = rows.category, shape.shape[1]
+        hi = shape[rows.part, pt.minimum(y, last - 1)] - eta
+        lo = shape[rows.part, np.maximum(y - 1, 0)] - eta
+        if link == "logit":  # log F(a) - F(b) = log F(a) + log F(-b) + log(1 - exp(b - a))
+            gap = pt.switch(pt.eq(hi, lo), 1.0, hi - lo)
+            inner = -pt.softplus(-hi) - pt.softplus(lo) + pt.log1p(-pt.exp(-gap))
+            lowest, highest = -pt.softplus(-hi), -pt.softplus(lo)
+        else:  # in the tail that is not near 1
+            upper = pt.gt(hi + lo, 0)
+            a, b = pt.switch(upper, -lo, hi), pt.switch(upper, -hi, lo)
+            gap = pt.switch(pt.eq(hi, lo), -1.0, _lcdf(pt, b) - _lcdf(pt, a))
+            inner = _lcdf(pt, a) + pt.log1p(-pt.exp(gap))
+            lowest, highest = _lcdf(pt, hi), _lcdf(pt, -lo)
+        return rows.m * pt.switch(y == 0, lowest, pt.switch(pt.eq(y, last), highest, inner))
+
+
+def _lcdf(pt: Any, x: Any) -> Any:
+    """Logarithm of the normal distribution function; PyMC's own rounds the root of 2 to single precision."""
+    root = np.sqrt(2.0)
+    low, high = pt.minimum(x, -1.0), pt.maximum(x, -1.0)
+    tail = pt.log(pt.erfcx(-low / root) / 2) - low**2 / 2
+    return pt.switch(x < -1.0, tail, pt.log1p(-pt.erfc(high / root) / 2))
+
+
+#: Name -> family.
+FAMILIES: dict[str, Family] = {
+    own.name: own for own in (Binomial(), Gaussian(), Poisson(), NegativeBinomial(), Cumulative())
+}

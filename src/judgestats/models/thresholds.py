@@ -1,0 +1,304 @@
+"""Thresholds of a cumulative model: their parameters, the thresholds of each row, and how they vary by a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import logit, ndtri
+
+from judgestats.errors import DesignError, choose
+from judgestats.models.coding.frames import labels
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """J - 1 thresholds in each of S sets, from T parameters.
+
+    Attributes
+    ----------
+    map : (S, J - 1, T) float array
+    names : tuple of str
+        Of the parameters.
+    link : str
+    location : bool
+        Whether they move against the linear predictor, so that the model has no intercept. The size of a negative
+        binomial distribution does not; it takes the place of the one threshold.
+    """
+
+    map: Floats
+    names: tuple[str, ...]
+    link: str
+    location: bool = True
+
+    def at(self, tau: Floats) -> Floats:
+        """The thresholds.
+
+        Parameters
+        ----------
+        tau : (T,) float array
+
+        Returns
+        -------
+        (S, J - 1) float array
+        """
+        result: Floats = self.map @ tau
+        return result
+
+    def around(self, tau: Floats, category: Ints, part: Ints) -> tuple[Floats, Floats, bool]:
+        """Upper and lower threshold of each row's category, and whether thresholds are in order.
+
+        Parameters
+        ----------
+        tau : (T,) float array
+        category, part : (N,) int arrays
+
+        Returns
+        -------
+        hi, lo : (N,) float arrays
+        ordered : bool
+        """
+        if not self.names:
+            nothing = np.zeros(len(category))
+            return nothing, nothing, True
+        inner = self.at(tau)
+        edge = np.full((len(inner), 1), np.inf)
+        full = np.concatenate([-edge, inner, edge], axis=1)
+        ordered = bool((np.diff(inner, axis=1) > 0).all()) if inner.shape[1] > 1 else True
+        return full[part, category + 1], full[part, category], ordered
+
+    def gradient(self, by_hi: Floats, by_lo: Floats, category: Ints, part: Ints) -> Floats:
+        """Derivatives by the parameters.
+
+        Parameters
+        ----------
+        by_hi, by_lo : (N,) float arrays
+        category, part : (N,) int arrays
+
+        Returns
+        -------
+        (T,) float array
+        """
+        if not self.names:
+            return np.zeros(0)
+        S, inner, _ = self.map.shape
+        place = part * (inner + 2) + category
+        sums = np.bincount(place + 1, by_hi, minlength=S * (inner + 2))
+        sums += np.bincount(place, by_lo, minlength=S * (inner + 2))
+        by_threshold = sums.reshape(S, inner + 2)[:, 1:-1]
+        result: Floats = np.tensordot(by_threshold, self.map, axes=2)
+        return result
+
+    def start(self, category: Ints, part: Ints, weight: Floats) -> Floats:
+        """Parameters that fit the margins.
+
+        Parameters
+        ----------
+        category, part : (N,) int arrays
+        weight : (N,) float array
+
+        Returns
+        -------
+        (T,) float array
+        """
+        if not self.location or not self.names:
+            return np.zeros(len(self.names))
+        S, inner, T = self.map.shape
+        table = np.bincount(part * (inner + 1) + category, weight, minlength=S * (inner + 1)).reshape(S, inner + 1)
+        share = np.cumsum(table + 0.5, axis=1)
+        share = share[:, :-1] / share[:, -1:]
+        wanted = ndtri(share) if self.link == "probit" else logit(share)
+        tau: Floats = np.linalg.lstsq(self.map.reshape(S * inner, T), wanted.ravel(), rcond=None)[0]
+        return tau
+
+
+#: Of a model that is not cumulative.
+NONE = Thresholds(np.zeros((1, 0, 0)), (), "logit")
+
+
+def thresholds(
+    categories: Sequence[str],
+    link: str,
+    shape: str = "free",
+    parts: Mapping[str, Sequence[str]] | None = None,
+    sets: Sequence[Mapping[str, str]] = ({},),
+) -> Thresholds:
+    """Lay out the thresholds of a cumulative model.
+
+    Parameters
+    ----------
+    categories : sequence of str
+        J of them, in order; none gives no thresholds.
+    link : str
+        ``logit`` or ``probit``.
+    shape : {"free", "symmetric"}
+    parts : mapping, optional
+        Parameter -> levels over which it varies: of ``midpoint`` and ``half-width`` with symmetric thresholds, of
+        ``threshold`` with free ones. Others are shared.
+    sets : sequence of mapping
+        For each set of thresholds the level of each parameter in `parts`.
+
+    Examples
+    --------
+    >>> thresholds(["loses", "tie", "wins"], "logit", "symmetric").names
+    ('midpoint', 'half-width')
+    >>> thresholds(["1", "2", "3"], "probit").names
+    ('1|2', '2|3')
+    """
+    parts = parts or {}
+    if len(categories) < 2:
+        return NONE
+    base, rows, kinds = _shape(categories, shape)
+    names = [n if k not in parts else f"{n}[{v}]" for n, k in zip(rows, kinds, strict=True) for v in parts.get(k, [""])]
+    full = np.zeros((len(sets), len(categories) - 1, len(names)))
+    for s, chosen in enumerate(sets):
+        for c, (name, kind) in enumerate(zip(rows, kinds, strict=True)):
+            own = name if kind not in parts else f"{name}[{chosen[kind]}]"
+            full[s, :, names.index(own)] = base[:, c]
+    return Thresholds(full, tuple(names), link)
+
+
+def _shape(categories: Sequence[str], shape: str) -> tuple[Floats, list[str], list[str]]:
+    """Map of one set, names of its parameters, and what kind each is."""
+    inner = len(categories) - 1
+    if shape == "free":
+        names = [f"{a}|{b}" for a, b in pairwise(categories)]
+        return np.eye(inner), names, ["threshold"] * inner
+    pairs = inner // 2
+    base = np.zeros((inner, 1 + pairs))
+    base[:, 0] = 1.0
+    for k in range(pairs):
+        base[pairs - 1 - k, 1 + k], base[inner - pairs + k, 1 + k] = -1.0, 1.0
+    widths = ["half-width"] if pairs == 1 else [f"half-width {k + 1}" for k in range(pairs)]
+    return base, ["midpoint", *widths], ["midpoint"] + ["half-width"] * pairs
+
+
+# ---- Which set of thresholds each row has, where thresholds vary by a column -----------------------------------------
+
+#: Shape of thresholds -> its parameters.
+THRESHOLDS = {"free": ("threshold",), "symmetric": ("midpoint", "half-width")}
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Sets of thresholds.
+
+    Attributes
+    ----------
+    columns : dict
+        Parameter (``midpoint``, ``half-width``, ``threshold``) -> the column over which it varies.
+    levels : dict
+        Parameter -> levels of that column.
+    sets : tuple of tuple of str
+        For each set the level of each parameter, in the order of `columns`.
+    """
+
+    columns: dict[str, str]
+    levels: dict[str, tuple[str, ...]]
+    sets: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, str], frame: pd.DataFrame) -> Partition:
+        """Find the sets that occur.
+
+        Parameters
+        ----------
+        columns : mapping
+            Parameter -> column.
+        frame : pandas.DataFrame
+
+        Raises
+        ------
+        DesignError
+            If a column has one level.
+        """
+        names = {kind: labels(frame[c]).to_numpy(dtype=object) for kind, c in columns.items()}
+        levels = {kind: tuple(sorted(set(own))) for kind, own in names.items()}
+        for kind, own in levels.items():
+            if len(own) < 2:
+                raise DesignError(
+                    f"thresholds_by: {columns[kind]!r} is always {own[0]!r} in the rows used, so that the {kind} "
+                    "cannot vary over it. Leave it out."
+                )
+        sets = tuple(sorted(set(zip(*names.values(), strict=True)))) if names else ((),)
+        return cls(dict(columns), levels, sets)
+
+    def codes(self, frame: pd.DataFrame) -> Ints:
+        """Set of each row.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            With the columns over which thresholds vary.
+
+        Returns
+        -------
+        (N,) int array
+
+        Raises
+        ------
+        DesignError
+            If a row has levels that did not occur together when the model was fitted.
+        """
+        if not self.columns:
+            return np.zeros(len(frame), np.int64)
+        for name in self.columns.values():
+            if name not in frame.columns:
+                raise DesignError(f"The thresholds vary by {name!r}, which is no column of the new rows. Add it.")
+        keys = list(zip(*(labels(frame[c]) for c in self.columns.values()), strict=True))
+        place = {own: k for k, own in enumerate(self.sets)}
+        new = [k for k in keys if k not in place]
+        if new:
+            given = ", ".join(f"{c} {v!r}" for c, v in zip(self.columns.values(), new[0], strict=True))
+            raise DesignError(f"There are no thresholds for {given}: it was not there when the model was fitted.")
+        return np.array([place[k] for k in keys], np.int64)
+
+    def thresholds(self, categories: tuple[str, ...], link: str, shape: str) -> Thresholds:
+        """Thresholds of every set."""
+        sets = [dict(zip(self.columns, own, strict=True)) for own in self.sets]
+        return thresholds(categories, link, shape, self.levels, sets)
+
+
+def by_kind(thresholds_by: Any, shape: str) -> dict[str, str]:
+    """Read the argument ``thresholds_by``.
+
+    Parameters
+    ----------
+    thresholds_by : str, mapping or None
+        A column, by which all thresholds vary, or a column for each parameter.
+    shape : {"free", "symmetric"}
+
+    Returns
+    -------
+    dict
+        Parameter -> column.
+
+    Raises
+    ------
+    DesignError
+        If a parameter is none of that shape.
+
+    Examples
+    --------
+    >>> by_kind("prompt", "symmetric")
+    {'midpoint': 'prompt', 'half-width': 'prompt'}
+    """
+    known = THRESHOLDS[shape]
+    if thresholds_by is None:
+        return {}
+    if isinstance(thresholds_by, str):
+        return dict.fromkeys(known, thresholds_by)
+    if not isinstance(thresholds_by, Mapping):
+        raise DesignError(
+            f"thresholds_by={thresholds_by!r} names no column. Give a column, or a mapping of {', '.join(known)} to "
+            "columns."
+        )
+    return {choose(kind, known, f"thresholds={shape!r}: thresholds_by"): str(c) for kind, c in thresholds_by.items()}
