@@ -1,17 +1,7 @@
 """What the tests of audits ask of findings."""
 
-from dataclasses import replace
-
 from judgestats import published
 from judgestats.published.statements import decide
-
-
-def with_cell(book, cell, text):
-    """The same tables with one cell changed."""
-    table, row, column = cell
-    texts = list(book.columns[table][column])
-    texts[row] = text
-    return replace(book, columns={**book.columns, table: {**book.columns[table], column: texts}})
 
 
 def saying(found, part, **asked):
@@ -27,7 +17,7 @@ def changed(paper, cells):
     (own,) = published.audited(paper)
     other = own.book
     for cell, text in cells.items():
-        other = with_cell(other, cell, text)
+        other = other.with_cell(cell, text)
     again = {
         d.statement.claim: (d.verdict, decide(d.statement, other).verdict)
         for d in own.decisions

@@ -2,7 +2,6 @@
 
 import pytest
 
-from findings import with_cell
 from judgestats import published
 from judgestats.published.auditing import audited
 from judgestats.published.statements import decide
@@ -67,7 +66,7 @@ def test_what_is_not_said_is_not_checked(found):
 )
 def test_a_changed_cell_is_noticed(whole, table, where, column, text, broken):
     cell = (table, whole.book.rows(table, where)[0], column)
-    changed = with_cell(whole.book, cell, text)
+    changed = whole.book.with_cell(cell, text)
     verdicts = {
         d.statement.place for d in whole.cells()[cell] if decide(d.statement, changed).verdict == "does not follow"
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -251,15 +251,13 @@ class Pairs:
         """Difference of quality."""
         delta = self.asked.number("delta")
         step = self.better * np.where(np.isnan(delta), 1.0, delta)
-        known = self._qualities()
+        if self.quality is not None:
+            one, two = (qualities(self.asked.text(c), self.quality) for c in ("first", "second"))
+        else:
+            one, two = (self.asked.number(c) for c in ("quality_first", "quality_second"))
+        known = one - two
         result: Floats = np.where(np.isnan(known), step, known)
         return result
-
-    def _qualities(self) -> Floats:
-        if self.quality is not None:
-            sides = [qualities(self.asked.text(c), self.quality) for c in ("first", "second")]
-            return sides[0] - sides[1]
-        return self.asked.number("quality_first") - self.asked.number("quality_second")
 
     @cached_property
     def longer(self) -> Floats:
@@ -417,7 +415,10 @@ def _exact(pairs: Pairs, judge: Judge, rows: RowIndex, result: Floats) -> Floats
 def _above(value: Floats, judge: Judge, spread: Floats) -> Floats:
     """Probability that value, plus noise, plus a normal with the sd `spread`, exceeds 0."""
     if judge.link == "probit" or judge.noise == 0:
-        return _step(value, np.hypot(judge.noise, spread), ndtr)
+        sd = np.hypot(judge.noise, spread)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(sd > 0, value / sd, np.where(value == 0, 0.0, np.copysign(np.inf, value)))
+        return np.asarray(ndtr(z))
     result: Floats = expit(value / judge.noise)
     for sd in np.unique(spread[spread > 0]):
         here = spread == sd
@@ -428,13 +429,6 @@ def _above(value: Floats, judge: Judge, spread: Floats) -> Floats:
         else:  # little noise beside the spread: the sum runs over the noise
             nodes = judge.noise * logit((np.arange(400) + 0.5) / 400)
             result[here] = sum(ndtr((value[here] + x) / sd) for x in nodes) / nodes.size
-    return result
-
-
-def _step(value: Floats, scale: Floats, cdf: Callable[[Floats], Floats]) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(scale > 0, value / scale, np.where(value == 0, 0.0, np.copysign(np.inf, value)))
-    result: Floats = cdf(z)
     return result
 
 

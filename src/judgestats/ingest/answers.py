@@ -109,7 +109,7 @@ def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> 
 
 def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | None) -> Answer | None:
     values = distinct(table[column])
-    if not values or (all(_is_number(v) for v in values) and not all(float(v) in (-1, 0, 1, 2) for v in values)):
+    if not values or (all(is_number(v) for v in values) and not all(float(v) in (-1, 0, 1, 2) for v in values)):
         return _graded(table, column, pair)
     if len(values) > _MOST_LABELS:
         return None
@@ -123,7 +123,7 @@ def _answer(table: pd.DataFrame, column: str, pair: Pair | None, swapped: str | 
         labels = {pair.first: "first", pair.second: "second", **others}
         name = "choice" if swapped is None else "winner"
         return Answer(name, column, "its values are the names of the two candidate columns", 3, _changed(labels))
-    if sides and all(_is_number(v) for v in sides):
+    if sides and all(is_number(v) for v in sides):
         return _numbers(column, {float(v): v for v in sides}, others, pair, swapped)
     if sides and all(v.lower() in guesses.POSITIONS for v in sides):
         labels = {v: guesses.POSITIONS[v.lower()] for v in sides} | others
@@ -137,7 +137,8 @@ def _changed(labels: dict[str, str]) -> dict[str, str]:
     return {label: answer for label, answer in labels.items() if label != answer}
 
 
-def _is_number(value: str) -> bool:
+def is_number(value: str) -> bool:
+    """Whether a text is a number."""
     try:
         float(value)
     except ValueError:
@@ -230,4 +231,14 @@ def may_be_judge(column: str, taken: set[str]) -> bool:
     return column not in taken and not named and not name.startswith(guesses.FEATURES)
 
 
-__all__ = ["Answer", "Pair", "candidates", "distinct", "find_answer", "find_pair", "may_be_judge", "wide_judges"]
+__all__ = [
+    "Answer",
+    "Pair",
+    "candidates",
+    "distinct",
+    "find_answer",
+    "find_pair",
+    "is_number",
+    "may_be_judge",
+    "wide_judges",
+]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pandas as pd
 
-from judgestats.ingest.answers import distinct
+from judgestats.ingest.answers import distinct, is_number
 from judgestats.ingest.guesses import plain
 from judgestats.schema.columns import NO, YES
 from judgestats.schema.opening import few
@@ -151,17 +150,9 @@ def melt(frame: pd.DataFrame, wide: list[str], what: str = "judge", value: str =
 def value_name(frame: pd.DataFrame, wide: Iterable[str], *, paired: bool) -> str:
     """Name for what the judges of a wide table gave: grades of single answers are scores, yes and no are verdicts."""
     labels: set[str] = set().union(*(distinct(frame[c]) for c in wide))
-    if not paired and not all(_numeric(v) for v in labels) and {v.strip().lower() for v in labels} <= {*YES, *NO}:
+    if not paired and not all(is_number(v) for v in labels) and {v.strip().lower() for v in labels} <= {*YES, *NO}:
         return "correct"
-    return "score" if not paired and all(_numeric(v) for v in labels) else "verdict"
-
-
-def _numeric(value: Any) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
+    return "score" if not paired and all(is_number(v) for v in labels) else "verdict"
 
 
 __all__ = ["errors", "foreign", "melt", "nested", "numbered_per_subset", "value_name"]

@@ -106,7 +106,8 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
     same_columns(files.files, [s.names for s in schemas])
     odd = any(c in str(p) for p in paths for c in "*?[]{}\\")  # DuckDB would read them as a pattern
     asked = path_columns(files, files.files[0], columns, schemas[0].names)
-    if odd or asked or any(not s.equals(schemas[0]) for s in schemas) or not all(map(_scannable, schemas[0].types)):
+    plain = all((is_plain(t) and not pa.types.is_float16(t)) or is_text(t) for t in schemas[0].types)
+    if odd or asked or not plain or any(not s.equals(schemas[0]) for s in schemas):
         return None
     relation = _connection().read_parquet(
         [str(p) for p in paths], hive_partitioning=False, union_by_name=False, filename=False
@@ -117,10 +118,6 @@ def _in_place(files: Files, columns: Mapped | None) -> Any:
     if rows == 0:
         raise SchemaError(f"{files.label} has columns ({', '.join(relation.columns)}) but no rows.")
     return relation
-
-
-def _scannable(type_: pa.DataType) -> bool:
-    return (is_plain(type_) and not pa.types.is_float16(type_)) or is_text(type_)
 
 
 def _cell(name: str, type_: pa.DataType) -> str:

@@ -216,7 +216,8 @@ def suggest_mapping(table: Any) -> Proposal:
     --map judge=evaluator,item=question_id,first=model_first,second=model_second,choice=verdict,replicate=repetition
     --labels A=first,C=tie
     """
-    frame = _sample(table)
+    data = opened(as_table(table)).head(_SAMPLE)
+    frame = (data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data).to_pandas().rename(columns=str)
     tool = hints.foreign(frame)
     if tool:
         return Proposal(None, columns=tuple(frame.columns), looks_like=tool)
@@ -248,13 +249,6 @@ def _proposed(frame: pd.DataFrame) -> Proposal:
         return _ratings(frame, names, None, notes)
     notes += [*hints.nested(frame), *hints.errors(frame)]
     return Proposal(None, notes=tuple(notes), columns=tuple(frame.columns), missing=())
-
-
-def _sample(table: Any) -> pd.DataFrame:
-    data = opened(as_table(table))
-    data = data.head(_SAMPLE).collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data.head(_SAMPLE)
-    frame: pd.DataFrame = data.to_pandas()
-    return frame.rename(columns=str)
 
 
 def _named(names: Mapping[str, str], wanted: Iterable[str]) -> str | None:
@@ -395,7 +389,10 @@ def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -
 def _by_name(found: Found, name: str, names: Mapping[str, str], wanted: Iterable[str]) -> None:
     column = _named(names, wanted)
     if column is not None and column not in {s for s, _ in found.values()}:
-        found[name] = (column, "has the canonical name" if column == name else f"named like {_a(name)}")
+        found[name] = (
+            column,
+            "has the canonical name" if column == name else f"named like {'an' if name[0] in 'aeiou' else 'a'} {name}",
+        )
 
 
 def _join_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str], notes: list[str]) -> None:
@@ -405,10 +402,6 @@ def _join_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str], not
     if group is not None and "+" not in f"{group}{item}":
         found["item"] = (f"{group}+{item}", f"{item!r} alone repeats across {group!r}")
         notes.append(note)
-
-
-def _a(name: str) -> str:
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
 def _gold(found: Found, frame: pd.DataFrame, names: Mapping[str, str], pair: Pair | None) -> None:
@@ -466,19 +459,13 @@ def _proposal(
     mapping = {n: found[n][0] for n in names}
     missing = tuple(n for n in required(kind) if n not in have)
     if not missing:
-        refused = _refusal(frame, kind, mapping, labels)
-        notes += [f"With this mapping the table would still be refused: {refused}"] if refused else []
+        try:
+            canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
+        except SchemaError as problem:
+            notes.append(f"With this mapping the table would still be refused: {problem}")
     else:
         notes += hints.nested(frame)
     notes += hints.errors(frame)
     sides = ["first", "second", "tie", "abstain", "invalid"]
     labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))
     return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, tuple(notes), tuple(frame.columns))
-
-
-def _refusal(frame: pd.DataFrame, kind: Kind, mapping: Mapped, labels: Mapping[str, str]) -> str:
-    try:
-        canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
-    except SchemaError as problem:
-        return str(problem)
-    return ""

@@ -198,7 +198,7 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
 def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.DataFrame:
     if decimal == ",":
         return table.assign(**{source: _without_points(table[source], name, source)})
-    comma = table[source].map(_has_comma).to_numpy(dtype=bool)
+    comma = table[source].map(lambda v: isinstance(v, str) and _COMMA.fullmatch(v) is not None).to_numpy(dtype=bool)
     if not comma.any():
         return table
     row = int(comma.argmax())
@@ -249,7 +249,3 @@ def _refuse_words(values: pd.Series[Any], name: str, source: str) -> None:
         f"column {source!r} ({name}) should hold numbers; it has {listed} ({where}). {remedy}",
         faults=as_frame([Finding("fault", name, f"{source!r} holds text", rows, str(words.index[0])[:80], remedy)]),
     )
-
-
-def _has_comma(value: Any) -> bool:
-    return isinstance(value, str) and _COMMA.fullmatch(value) is not None

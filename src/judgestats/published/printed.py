@@ -110,17 +110,13 @@ def grimmer(
     unit, origin = _grid(items, step, low)
     ends = ((low - origin) / unit, (high - origin) / unit)
     spans = (mean[0] - origin, mean[1] - origin)
-    return any(
-        _has_sd(size, _sums(*spans, size, unit), (sd[0] / unit, sd[1] / unit), ends, ddof) for size in _counts(n)
-    )
-
-
-def _has_sd(size: int, sums: range, sd: tuple[float, float], ends: tuple[float, float], ddof: float) -> bool:
-    """Whether answers with one of these sums can have the sd; all in units of the grid."""
-    if size <= ddof:
-        return True
-    few, many = (max(s, 0.0) ** 2 * (size - ddof) for s in sd)
-    return any(_squares(total, size, few, many, ends) for total in sums[:_MOST_SUMS])
+    for size in _counts(n):
+        if size <= ddof:
+            return True
+        few, many = (max(s / unit, 0.0) ** 2 * (size - ddof) for s in sd)
+        if any(_squares(total, size, few, many, ends) for total in _sums(*spans, size, unit)[:_MOST_SUMS]):
+            return True
+    return False
 
 
 def _squares(total: int, n: int, few: float, many: float, ends: tuple[float, float]) -> bool:

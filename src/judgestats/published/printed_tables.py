@@ -122,6 +122,12 @@ class Book:
         """The same tables, further columns holding rounded whole numbers."""
         return replace(self, rounded=self.rounded | names) if names - self.rounded else self
 
+    def with_cell(self, cell: Cell, text: str) -> Book:
+        """The same tables with one cell changed, to see what depends on it."""
+        table, row, column = cell
+        texts = [*self.columns[table][column][:row], text, *self.columns[table][column][row + 1 :]]
+        return replace(self, columns={**self.columns, table: {**self.columns[table], column: texts}})
+
 
 def _asked(asked: Any) -> tuple[frozenset[str], bool]:
     """The texts meant, and whether to keep or to exclude them."""

@@ -44,6 +44,7 @@ def read(log: Log, judge: str | None = None) -> pd.DataFrame:
         if annotator is None:
             raise SchemaError(f"{log.path.name}, {place}: the record names no annotator. Pass judge='...'.")
         second = str(need(record, "generator_2", log, place))
+        completion = record.get("raw_completion")
         rows.append(
             {
                 "judge": str(annotator),
@@ -53,7 +54,9 @@ def read(log: Log, judge: str | None = None) -> pd.DataFrame:
                 **_answer(need(record, "preference", log, place), log, place),
                 "order_known": False,
                 "task": None if record.get("dataset") is None else str(record["dataset"]),
-                "rationale": _reason(record.get("raw_completion")),
+                "rationale": words(
+                    completion.get("concise_explanation") if isinstance(completion, dict) else completion
+                ),
                 "cost": _number(record.get("price_per_example")),
                 "latency": _number(record.get("time_per_example")),
                 "length_first": length(record.get("output_1")),
@@ -75,13 +78,6 @@ def _answer(preference: Any, log: Log, place: str) -> dict[str, Any]:
     strength = 0.5 if preference == 0 else float(preference) - 1
     choice = "tie" if strength == 0.5 else "first" if strength < 0.5 else "second"
     return {"choice": choice, "status": "ok", "strength": strength}
-
-
-def _reason(completion: Any) -> str | None:
-    """The annotator's reasons: its completion if that is text, its explanation if there is one."""
-    if isinstance(completion, dict):
-        return words(completion.get("concise_explanation"))
-    return words(completion)
 
 
 def _number(value: Any) -> float:

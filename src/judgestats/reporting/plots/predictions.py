@@ -56,7 +56,10 @@ def predictive(predictions: Any, *, ax: Any = None, title: str | None = None) ->
     >>> [t.get_text() for t in predictive(rows).get_yticklabels()]
     ['b', 'a']
     """
-    table = _per_call(_table(predictions))
+    table = _table(predictions)
+    calls = np.where(table["scale"] == "count", table["n"].to_numpy(float), 1.0)
+    ends = ("observed", "estimate", "conf_low", "conf_high")
+    table = table.assign(**{c: table[c].to_numpy(float) / calls for c in ends})
     labels = _order(table)
     kinds = [k for k in _HEADS if (table["kind"] == k).any()]
     named = len(labels) <= MOST_NAMED
@@ -95,13 +98,6 @@ def _table(predictions: Any) -> pd.DataFrame:
     table = table.assign(_row=canvas.joined(table, varying))
     canvas.one_row_each(table, ["kind", "_row"])
     return table
-
-
-def _per_call(table: pd.DataFrame) -> pd.DataFrame:
-    """Counts divided by the calls behind them."""
-    by = np.where(table["scale"] == "count", table["n"].to_numpy(float), 1.0)
-    ends = ("observed", "estimate", "conf_low", "conf_high")
-    return table.assign(**{c: table[c].to_numpy(float) / by for c in ends})
 
 
 def _order(table: pd.DataFrame) -> list[str]:

@@ -178,7 +178,9 @@ def metrology_map(sheet: pd.DataFrame, *, ax: Any = None, title: str | None = No
     canvas.terms(sheet, "dark_current")
     canvas.terms(sheet, "stable_cross_sensitivity")
     dark, stable = canvas.one_each(sheet, "dark_current"), canvas.one_each(sheet, "stable_cross_sensitivity")
-    first = _first_step(sheet)
+    found = canvas.terms(sheet, "target_sensitivity", needed=False)
+    found = found[found["step"] == found.groupby("who")["step"].transform("min")]
+    first = dict(zip(found["who"], found["estimate"], strict=True))
     judges = [j for j in canvas.order_of(sheet) if j in dark.index and j in stable.index]
     ax = canvas.new_axes(ax, 5.6 + _legend_width(judges), 4.6)
     canvas.unit_square(ax)
@@ -261,12 +263,6 @@ def _key(style: dict[str, Any], label: str) -> Line2D:
 
 def _interval(row: pd.Series[Any]) -> tuple[float, float]:
     return float(row.get("conf_low", np.nan)), float(row.get("conf_high", np.nan))
-
-
-def _first_step(sheet: pd.DataFrame) -> dict[str, float]:
-    here = canvas.terms(sheet, "target_sensitivity", needed=False)
-    first = here[here["step"] == here.groupby("who")["step"].transform("min")]
-    return dict(zip(first["who"], first["estimate"], strict=True))
 
 
 def _area(sensitivity: float) -> float:
