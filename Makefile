@@ -20,7 +20,7 @@ $(READY_DEV): $(READY)
 	$(BIN)/python -m pip install --quiet --editable ".[bayes]" --group dev
 	@touch $@
 
-# Audit the printed tables of five papers: what follows from what; writes build/report/index.html.
+# Datasheets from a paper's printed counts, then the audit of five papers; the page is build/report/index.html.
 reproduce: $(READY)
 	$(BIN)/judgestats reproduce --out build/report/index.html
 

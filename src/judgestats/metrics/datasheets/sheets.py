@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -479,15 +479,23 @@ def datasheet(
         parts = _preference_sections(data, groups, present, cluster, n_resamples, seed, conf_level)
         if "prompt" in ways and "stimulus" in present and groups == ["judge", "prompt"] and "prompt" in control:
             parts = chain(parts, _criterion_sections(data, control["prompt"], cluster, conf_level))
-    sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
-    if not sheets:
+    sheet = stacked(parts, groups)
+    if sheet.empty:
         raise DesignError("There is nothing to measure: the frame has no rows.")
-    sheet = pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)
     alone = judges_apart(data)
     if alone:
         told = sheet["judge"].isin(alone)
         sheet["flag"] = [flags(f, NOTHING_IN_COMMON if t else "") for f, t in zip(sheet["flag"], told, strict=True)]
-    return sheet[[*groups, *BEFORE, *COLUMNS, *AFTER]]
+    return sheet
+
+
+def stacked(parts: Iterable[tuple[str, pd.DataFrame]], groups: list[str]) -> pd.DataFrame:
+    """Results of measures, each with the section that it belongs to, as one datasheet sorted by `groups`."""
+    sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
+    columns = [*groups, *BEFORE, *COLUMNS, *AFTER]
+    if not sheets:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)[columns]
 
 
 def _preference_sections(
