@@ -58,7 +58,7 @@ sbc: $(READY_DEV)
 mutations: $(READY_DEV)
 	$(BIN)/python benchmarks/audit_mutations.py
 
-# The counts of the README, from the audit.
+# The counts of the audit in README.md and docs/audit.md, and the table of its rules.
 counts: $(READY)
 	$(BIN)/python benchmarks/audit_counts.py
 
