@@ -136,7 +136,7 @@ right.minorticks_off()
 plt.show()
 
 # %% [markdown]
-# *Left: Qwen32B, base prompt; mean and 95 % band of each model. Right: the same thresholds if the judge's
+# *Left: Qwen32B, base prompt; mean and interval of each model. Right: the same thresholds if the judge's
 # scale of quality is a power of the number of items. Steps of zero and one do not change, so the powers are not
 # identifiable from the counts.*
 
