@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# The tests fill the cores with processes; a pool of BLAS threads in each would only get in the others' way.
+# The tests use all cores with processes; BLAS threads in each would only compete.
 export OMP_NUM_THREADS ?= 1
 READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
@@ -20,28 +20,28 @@ $(READY_DEV): $(READY)
 	$(BIN)/python -m pip install --quiet --editable ".[bayes,pingouin]" --group dev
 	@touch $@
 
-# Audit the printed tables of five papers: what follows from what; writes build/report/index.html.
+# Datasheets from a paper's printed counts, then the audit of five papers; the page is build/report/index.html.
 reproduce: $(READY)
 	$(BIN)/judgestats reproduce --out build/report/index.html
 
-# Lint, types, the import contract, then the suite; the last lines say what was skipped and why. DuckDB's binding writes to
-# standard error when the interpreter ends; it is shown where something failed.
+# Lint, types, the import contract, then the suite; the last lines show what was skipped and why. DuckDB's binding writes to
+# standard error when the interpreter exits; it is shown only on failure.
 test: $(READY_DEV) lint
 	@mkdir -p build
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "not full and not slow" \
 		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
-# What takes more than a few seconds a test: sampled Bayesian models, notebooks (both with few draws), pages in a browser.
+# Tests of more than a few seconds: sampled Bayesian models, notebooks (both with few draws), pages in a browser.
 test-slow: $(READY_DEV)
 	@mkdir -p build
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup -m "slow and not full" \
 		--ignore tests/models/bayes/test_smoke.py 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
-# The same with the proofs that take long, and the smoke test that other interpreters run.
+# All tests, with the long proofs and the smoke test that other interpreters run.
 test-full: $(READY_DEV) lint
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist loadgroup
 
-# Files, tables, rules and formulas altered at random, many of each; make test tries a few. The counts go to build/fuzz.
+# Randomly altered files, tables, rules and formulas; make test tries a few. The counts go to build/fuzz.
 fuzz: $(READY_DEV)
 	@mkdir -p build/fuzz
 	JUDGESTATS_FUZZ=$${JUDGESTATS_FUZZ:-10000} JUDGESTATS_FUZZ_OUT=build/fuzz $(BIN)/python -m pytest --quiet --numprocesses auto tests/fuzz
@@ -50,15 +50,15 @@ fuzz: $(READY_DEV)
 notebooks-full: $(READY_DEV)
 	$(BIN)/python notebooks/run.py
 
-# Simulation-based calibration of every hierarchical model: 200 fits each, hours on two cores; docs/calibration.csv holds it.
+# Simulation-based calibration of every hierarchical model: 200 fits each, hours on two cores; results in docs/calibration.csv.
 sbc: $(READY_DEV)
 	$(BIN)/python benchmarks/calibration_study.py --fits 200
 
-# Every printed number of the papers altered, one at a time: would the audit notice? Writes docs/audit_mutations.csv.
+# Alters every printed number of the papers, one at a time, and counts what the audit detects: docs/audit_mutations.csv.
 mutations: $(READY_DEV)
 	$(BIN)/python benchmarks/audit_mutations.py
 
-# The counts of the README, from the audit.
+# The counts of the audit in README.md and docs/audit.md, and the table of its rules.
 counts: $(READY)
 	$(BIN)/python benchmarks/audit_counts.py
 
@@ -74,20 +74,20 @@ test-real: $(READY_DEV)
 	@mkdir -p build
 	$(BIN)/python -m pytest --quiet -m real 2> build/pytest.stderr || { cat build/pytest.stderr; exit 1; }
 
-# Times are reports, never assertions: docs/benchmarks.md says which machine the committed ones came from. Mixed models
-# are raced against R where Rscript finds lme4 and glmmTMB, and against GPBoost: JUDGESTATS_GPBOOST_PYTHON names the
-# interpreter that has it. JUDGESTATS_REFERENCE_DATA is the folder of verbagg.csv. What is absent is named and left out.
+# Times are reported, never asserted: docs/benchmarks.md names the machine of the committed ones. Mixed models are
+# compared with R if Rscript finds lme4 and glmmTMB, and with GPBoost: JUDGESTATS_GPBOOST_PYTHON names the
+# interpreter that has it. JUDGESTATS_REFERENCE_DATA is the folder of verbagg.csv. Missing peers are named and skipped.
 bench: $(READY_DEV)
 	$(BIN)/python -m pytest --quiet --numprocesses 0 benchmarks --benchmark-only --benchmark-columns=min,median,rounds
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/peer_mixed.py --table
 
-# How often the intervals cover the truth: 2,000 simulated replications a cell, half an hour on one core or so. The test
-# suite runs a small size of it; docs/coverage.csv holds the full one.
+# Coverage of the intervals: 2,000 simulated replications per cell, about half an hour on one core. The test
+# suite runs a small version; docs/coverage.csv has the full results.
 coverage-study: $(READY_DEV)
 	$(BIN)/python benchmarks/coverage_study.py --replications 2000 --jobs 2
 
-# The same for mixed models: 1,000 replications a design; docs/coverage_models.csv holds them.
+# The same for mixed models: 1,000 replications per design; results in docs/coverage_models.csv.
 coverage-models: $(READY_DEV)
 	$(BIN)/python benchmarks/coverage_models.py --replications 1000
 

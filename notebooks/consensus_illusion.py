@@ -5,10 +5,10 @@
 
 # %% [markdown]
 # # Do judges agree less on better systems, or only on systems of a better tier?
-# The consensus_illusion paper finds, over its systems, that the better the answers the less three judges agree on
-# them, and reads it as a difference of tiers (Base, Instruct, Thinking). It prints one correlation and three tier
-# means. Here the relation is looked at within and across tiers, with its uncertainty, and with what a bounded scale
-# and a narrow range of quality would do by themselves.
+# The consensus_illusion paper finds that three judges agree less on systems with better answers, and interprets this
+# as a difference between tiers (Base, Instruct, Thinking). It prints one correlation and three tier means. Here the
+# relation is estimated within and across tiers, with its uncertainty, and compared with the effects of a bounded scale
+# and a narrow range of quality alone.
 
 # %%
 import os
@@ -26,10 +26,10 @@ SAMPLER = {"draws": DRAWS, "tune": max(DRAWS, 200), "chains": 4 if DRAWS >= 500 
 
 # %% tags=["remove-input"]
 if DRAWS < 500:
-    display(Markdown(f"**Sampled with few draws ({DRAWS} a chain): the figures show only that the page runs.**"))
+    display(Markdown(f"**Sampled with few draws ({DRAWS} per chain): the results only show that the notebook runs.**"))
 
 # %% [markdown]
-# ## What was printed, and what follows from it
+# ## Printed numbers and what follows from them
 
 # %%
 reproduced = js.published.reproduce("consensus_illusion")
@@ -81,8 +81,8 @@ display(
 
 # %% [markdown]
 # ## Within tiers and across them
-# A linear model: each tier has its own mean agreement, and its own slope on the score less the tier's mean score. The
-# tiers are taken as they are, not as a sample; the spread around the lines is taken as one for all, though it is
+# A linear model: each tier has its own mean agreement, and its own slope on the centred score. The
+# tiers are fixed effects; the residual variance is assumed equal, though it is
 # smallest within Instruct; the correlations above do not assume that. The slope *across* is that of the three tier
 # means on their scores.
 
@@ -172,17 +172,18 @@ display(
         f"across tiers, from three points, {cell('across', drawn)}, P(below 0) = {across['P(below 0)']:.2f}. Without "
         f"{floor} they are {cell('pooled within', again)} and {cell('across', again)}. So it is not a matter of "
         "tiers: a better system of one tier loses "
-        f"{'about as much' if abs(pooled['mean'] - across['mean']) < 0.01 else 'another amount of'} agreement per "
-        f"point as the better tier, and one system out of {len(systems)} decides how sure that is. The fall is seen "
-        f"best within {below[TIERS].idxmax()}."
+        f"{'about as much' if abs(pooled['mean'] - across['mean']) < 0.01 else 'a different amount of'} agreement per "
+        f"point as the better tier, and one system out of {len(systems)} decides how sure that is. The fall is "
+        "clearest "
+        f"within {below[TIERS].idxmax()}."
     )
 )
 
 # %% [markdown]
 # ## The range of quality
-# A tier spans less quality than all systems together, which by itself makes a correlation smaller. If the line of a
-# tier and the spread around it held over the whole range (Thorndike's case 2, a what-if), the correlation would be
-# the one on the right.
+# A tier has a narrower range of quality than all systems together, which alone reduces a correlation. If the regression
+# of a tier and its residual variance held over the whole range (Thorndike's case 2, hypothetical), the correlation
+# would be the one on the right.
 
 # %%
 sigma, every = post["sd(residual)"], systems["mean_score"].std()
@@ -196,9 +197,9 @@ corrected = pd.Series(rows).unstack()[["as it is", "over the whole range"]]
 display(corrected.assign(**{"sd of score": tiers["score_sd"].round(2), "sd of all": round(every, 2)}))
 
 # %% [markdown]
-# ## What a bounded scale would do by itself
-# Suppose the judges agree on every system to the same degree, and see quality on an unbounded scale; their scores are
-# cut off at the ends of the printed one. Each system is scored on as many prompts as in the paper.
+# ## The effect of a bounded scale alone
+# Suppose the judges agree on every system to the same degree, and perceive quality on an unbounded scale; their scores
+# are truncated at the ends of the printed scale. Each system is scored on as many prompts as in the paper.
 
 # %%
 design = js.published.load("consensus_illusion/design", printed=True).set_index("name")["value"]
@@ -263,29 +264,31 @@ chance = [np.interp(lowest["mean_score"], at, end) for end in np.transpose(band)
 best = systems.loc[systems["mean_score"].idxmax()]
 display(
     Markdown(
-        f"*Grey: what judges with one and the same agreement of {agreed:.2f} would show; points: the systems.*\n\n"
+        f"*Grey: judges with a constant agreement of {agreed:.2f}; points: the systems.*\n\n"
         f"- At the bottom the scale alone lowers r. {floor} has a mean score of {lowest['mean_score']:.2f} on a "
         f"scale that starts at {LOW}; by the scale alone its r would be {expected(lowest['mean_score'])}, with "
         f"chance {chance[0]:.2f} to {chance[1]:.2f}, and it is {lowest['r']:.3f}.\n"
         f"- At the top it does little: {best['system']}, with a mean score of {best['mean_score']:.2f}, would have "
-        f"{expected(best['mean_score'])} and has {best['r']:.3f}. The fall within Thinking is not made by the end of "
-        "the scale unless quality varies far more over prompts than drawn.\n"
+        f"{expected(best['mean_score'])} and has {best['r']:.3f}. The fall within Thinking is not explained by the "
+        "end of "
+        "the scale unless quality varies far more over prompts than assumed.\n"
         f"- Chance in the prompts moves r of one system by about {plain:.3f} (sd; {PROMPTS} prompts), some "
         f"{100 * part:.0f} % of the variance around the lines.\n"
         "- A narrower range of quality *within* a system would do it, with judges of unchanged noise: for the tier "
         f"means of Base and Thinking the spread over prompts would have to be {means:.2f} times as large, from the "
         f"worst to the best Thinking system {needed.mean():.2f} times [{needed.quantile(0.025):.2f}, "
-        f"{needed.quantile(0.975):.2f}]. The spread over prompts is not printed, so this rival of an illusion cannot "
+        f"{needed.quantile(0.975):.2f}]. The spread over prompts is not printed, so this alternative explanation "
+        "cannot "
         "be ruled out."
     )
 )
 
 # %% [markdown]
-# ## What scores by prompt would tell
-# One correlation a system is what is printed. Scores by prompt would also say how much of it is the prompt and how much
-# the answer. Here three simulated judges score four systems of one quality on the same prompts; a prompt that is hard
-# is hard for every system. The ICC is of each system; the repeated-measures correlation is of two judges over the
-# answers to one prompt, with what all these answers have in common taken out.
+# ## What scores by prompt would show
+# One correlation per system is printed. Scores by prompt would also show how much of it comes from the prompt and how
+# much from the answer. Here three simulated judges score four systems of equal quality on the same prompts; a hard
+# prompt is hard for every system. The ICC is per system; the repeated-measures correlation is between two judges over
+# the answers to one prompt, with what all these answers have in common removed.
 
 # %%
 SYSTEMS, JUDGES, FEW = ["A", "B", "C", "D"], ["x", "y", "z"], 60
@@ -313,20 +316,20 @@ display(
         f"Over prompts two judges correlate at {across_prompts:.2f} on average (the paper's median system: "
         f"{agreed:.2f}), over the answers to one prompt at {in_prompt:.2f}. "
         + (
-            "Judges that agree on which prompt is hard reach such an r without telling answers apart as well as that."
+            "Judges that agree on which prompts are hard reach such an r without distinguishing answers as well."
             if in_prompt < across_prompts
-            else "Here answers are told apart as well as prompts."
+            else "Here the judges distinguish answers as well as prompts."
         )
     )
 )
 
 # %% [markdown]
-# ## What cannot be said
+# ## What these data cannot show
 # - *Why agreement falls.* Less spread of quality over prompts, harder judgements and shared heuristics that break all
-#   give the same printed numbers. Scores by prompt would tell, as above.
+#   give the same printed numbers. Scores by prompt would show it, as above.
 # - *Quality.* It is the mean score by the same judges whose agreement is at stake, so both axes share their errors.
-# - *Independence.* Systems of one family, and distilled ones, are kin; all were given the same prompts. The intervals
-#   take them as independent and are too narrow for a claim about systems to come.
-# - *A curve.* Straight lines within tiers are a choice; with this few systems a bend cannot be told from a line and
-#   an outlier.
-# - *Other temperatures.* Table 9 is of temperature zero.
+# - *Independence.* Systems of one family, and distilled ones, are related; all received the same prompts. The intervals
+#   treat them as independent and are too narrow for claims about other systems.
+# - *A curve.* Straight lines within tiers are a choice; with this few systems a curve cannot be distinguished from a
+#   line and an outlier.
+# - *Other temperatures.* Table 9 is for temperature zero.

@@ -4,11 +4,12 @@
 # ---
 
 # %% [markdown]
-# # What can be said of a threshold below the first step, and did the strict prompt move criterion or resolution?
+# # What is known about a threshold below the first step, and did the strict prompt change criterion or resolution?
 # The dark_current paper shows judges pairs whose quality differs by one to five checklist items. Two judges are right
-# at the first step already, so their threshold Δ75 is printed as "≤ 1" and no more. A strict prompt made one of them
-# tie more, which the paper reads as a moved criterion, without a model. Here a psychometric model is fitted to the
-# printed counts, under two links and two priors, to see which answers are the data's and which are the model's.
+# at the first step already, so their threshold Δ75 is printed only as "≤ 1". A strict prompt made one of them
+# tie more, which the paper interprets as a change of criterion, without a model. Here a psychometric model is fitted to
+# the printed counts, with two links and two priors, to see which conclusions come from the data and which from the
+# model.
 
 # %%
 import os
@@ -28,10 +29,10 @@ SAMPLER = {"draws": DRAWS, "tune": max(DRAWS, 200), "chains": 4 if DRAWS >= 500 
 
 # %% tags=["remove-input"]
 if DRAWS < 500:
-    display(Markdown(f"**Sampled with few draws ({DRAWS} a chain): the figures show only that the page runs.**"))
+    display(Markdown(f"**Sampled with few draws ({DRAWS} per chain): the results only show that the notebook runs.**"))
 
 # %% [markdown]
-# ## What was printed, and what follows from it
+# ## Printed numbers and what follows from them
 
 # %%
 reproduced = js.published.reproduce("dark_current")
@@ -61,10 +62,10 @@ display(moved.pivot_table(index="at", columns="term", values="estimate").round(4
 # Qwen32B under the two prompts (Table 4). Calls were printed at Δ0, Δ1 and Δ5 only.*
 
 # %% [markdown]
-# ## A model with a threshold in it
-# An answer compares the difference of quality with two cut-offs, between which the judge ties. The half-width between
-# them is the *criterion*, the slope on quality the *resolution*; a lean to one slot and random answers (lapses) are
-# allowed for. It is fitted under a logit and a probit link, each with the stated priors and with priors twice as
+# ## A model with a threshold
+# The judge compares the difference in quality with two cut-offs, and ties between them. The half-width between
+# them is the *criterion*, the slope on quality the *resolution*; position bias and random answers (lapses) are
+# included. The model is fitted with a logit and a probit link, each with the stated priors and with priors twice as
 # wide.
 
 # %%
@@ -79,8 +80,8 @@ driven = driven[driven["prompt"] == "base"].pivot_table(index="term", columns="w
 display(driven.replace({True: "prior-driven", False: ""}))
 
 # %% [markdown]
-# *Which quantities of the base prompt lean on the prior. Slots were not printed, so the sign of the slot bias is
-# unknown.*
+# *Which quantities of the base prompt depend on the prior. Positions were not printed, so the sign of the position
+# bias is unknown.*
 
 # %% [markdown]
 # ## How far below the first step is the threshold?
@@ -135,9 +136,9 @@ right.minorticks_off()
 plt.show()
 
 # %% [markdown]
-# *Left: Qwen32B, base prompt; mean and band of each model (95 in 100). Right: the same thresholds if the judge's
-# scale of quality is not the number of items but a power of it. Steps of zero and one stay where they are, so the
-# counts cannot tell the powers apart.*
+# *Left: Qwen32B, base prompt; mean and interval of each model. Right: the same thresholds if the judge's
+# scale of quality is a power of the number of items. Steps of zero and one do not change, so the powers are not
+# identifiable from the counts.*
 
 # %% tags=["remove-input"]
 right_calls, n = (float(seen[k]) for k in ("estimate", "n"))
@@ -148,10 +149,11 @@ half = {m: correct(np.array([0.5]), *m).mean() for m in MODELS}
 bends = [f(correct(np.array([0.5**g]), *m).mean() for m in MODELS) for f, g in ((min, 3), (max, 1 / 3))]
 display(
     Markdown(
-        f"That the threshold lies below one item needs no model: {right_calls * n:.0f} of {n:.0f} calls were right "
-        f"there, and the interval of that share starts at {seen['conf_low']:.2f}, above 0.75. Where it lies below, "
-        f"the four models put between {ends[0]:.2f} and {ends[1]:.2f} items. Their agreement is worth little: no "
-        "call was made between zero and one, and the four share one shape of the curve. With a power of one third "
+        f"That the threshold is below one item does not depend on a model: {right_calls * n:.0f} of {n:.0f} calls "
+        "were right "
+        f"there, and the lower limit of that share is {seen['conf_low']:.2f}, above 0.75. The four "
+        f"models estimate it between {ends[0]:.2f} and {ends[1]:.2f} items. Their agreement means little: no "
+        "call was made between zero and one, and the four share the shape of the curve. With a power of one third "
         "to three in the scale, which fits the same counts (the share correct at the last step stays above "
         f"{last:.2f}), the range is {bent[0]:.2f} to {bent[1]:.2f}. So the honest answer is the paper's \"≤ "
         f'1". Calls at half an item would narrow it down: there the models expect {100 * min(half.values()):.0f} to '
@@ -160,9 +162,9 @@ display(
 )
 
 # %% [markdown]
-# ## Where it can be checked, is the model right?
+# ## Is the model right where it can be checked?
 # Llama8B's threshold is printed from the whole ladder. The model sees its calls at the first and the last step only:
-# once with the stated prior on the lean to a slot, once with one that lets it be large. This judge never ties, so
+# once with the stated prior on position bias, once with a prior that allows a large bias. This judge never ties, so
 # half of its lapses are right.
 
 # %%
@@ -205,11 +207,12 @@ display(
         f"{float(whole['conf_high']):.1f}]; so fewer than three in four calls were right at the third step, by the "
         f"isotonic fit. With the stated priors the interval from two steps, {first_row['conf_low']:.1f} to "
         f"{first_row['conf_high']:.1f}, {covers(first_row)}, and what was found at the third step has a probability "
-        f"of {first_row['below']:.2f}. With room for a strong slot bias, {last_row['conf_low']:.1f} to "
-        f"{last_row['conf_high']:.1f}, {covers(last_row)} (probability {last_row['below']:.2f}). A strong bias is "
-        f"what this judge has: {100 * slot:.0f} % of its Δ0 pairs go to one slot in both orders (Table 3), and such "
-        "a judge is half right until quality outweighs the slot. Counts without slots cannot show that. So a "
-        "threshold between or below the steps hangs on a prior that the printed ladder does not check."
+        f"of {first_row['below']:.2f}. With a prior that allows a strong position bias, {last_row['conf_low']:.1f} to "
+        f"{last_row['conf_high']:.1f}, {covers(last_row)} (probability {last_row['below']:.2f}). This judge "
+        f"has a strong bias: in {100 * slot:.0f} % of its Δ0 pairs it prefers one position in both orders (Table 3), "
+        "and "
+        "such a judge is half right until quality outweighs position. Counts without positions cannot show that. So a "
+        "threshold between or below the steps depends on a prior that the printed ladder cannot check."
     )
 )
 
@@ -257,11 +260,11 @@ alone = (criterion["conf_low"] > 1).all()
 spans = ((resolution["conf_low"] < 1) & (resolution["conf_high"] > 1)).all()
 display(
     Markdown(
-        f"The criterion rose{', under every link and prior' if alone else ', though not beyond doubt under each'}: "
+        f"The criterion rose{', under every link and prior' if alone else ', though not clearly under each'}: "
         f"it was multiplied by at least {criterion['conf_low'].min():.1f} (lowest end of the four intervals), and it "
-        f"moved more than the resolution with probability {more.min():.2f} to {more.max():.2f}. Of the resolution "
-        f"{'nothing is told apart from no change' if spans else 'a change is told under some of the models'}: its "
-        f"intervals reach from {resolution['conf_low'].min():.1f} to {resolution['conf_high'].max():.0f} times, and "
+        f"moved more than the resolution with probability {more.min():.2f} to {more.max():.2f}. The resolution "
+        f"{'shows no significant change' if spans else 'changed significantly under some of the models'}: its "
+        f"intervals range from {resolution['conf_low'].min():.1f} to {resolution['conf_high'].max():.0f} times, and "
         f"a rise has probability {min(up.values()):.2f} to {max(up.values()):.2f}. The test by likelihood ratio "
         f"gives p = {p['logit']:.3f} with logit and {p['probit']:.3f} with probit, verdict `{verdict}`.\n\n"
         "The picture shows why. Under the strict prompt every Δ0 call was a tie and half of the Δ1 calls were "
@@ -272,13 +275,13 @@ display(
 )
 
 # %% [markdown]
-# ## What cannot be said
-# - *A number for Δ75 below one item.* It is the curve's shape and the scale of quality that decide; `prior-driven`
-#   says so in the table.
+# ## What these data cannot show
+# - *A number for Δ75 below one item.* It depends on the shape of the curve and the scale of quality; the table flags
+#   it `prior-driven`.
 # - *Which of Qwen14B and Qwen32B resolves more.* Both thresholds are below the first step, and calls between were not
 #   made.
 # - *Slot bias and lapses.* Without the slots of each call the sign of the bias is unknown, and no wrong answer was
 #   counted under either prompt.
 # - *Independence.* The calls come from ten tasks and from pairs shown in both orders. The counts do not say which is
 #   which, so all intervals, Wilson's included, are too narrow if tasks differ.
-# - *Other prompts and judges.* One judge and one strict prompt; nothing here says how another would move.
+# - *Other prompts and judges.* One judge and one strict prompt; others may behave differently.

@@ -4,15 +4,15 @@
 # ---
 
 # %% [markdown]
-# # Which debiasing strategy is best for which judge, and what was missed?
+# # Which debiasing strategy is best for which judge, and which effects were missed?
 #
 # Five judges answered the same pairs of MT-Bench under a baseline and four strategies. The paper tests strategies
 # against the baseline one at a time and reports which tests survive a correction. A test that does not survive says
 # neither that the strategy is useless nor which strategy a user of that judge should take.
 #
-# This page first recomputes the paper's figures, then fits one model to all its printed counts and asks for each judge:
-# how probable is it that each strategy is the best, what does a wrong choice cost, and how likely was a real effect to
-# be missed?
+# This page first recomputes the paper's figures, then fits one model to all its printed counts and estimates for each
+# judge the probability that each strategy is the best, the cost of a wrong choice, and the probability of missing a
+# real effect.
 
 # %%
 import os
@@ -35,7 +35,7 @@ PAIRS, PLANNED = 400, 20  # pairs of MT-Bench; tests planned on them: five judge
 
 # %% tags=["remove-input"]
 if DRAWS < 500:
-    display(Markdown(f"**Sampled with few draws ({DRAWS} a chain): the figures show only that the page runs.**"))
+    display(Markdown(f"**Sampled with few draws ({DRAWS} per chain): the results only show that the notebook runs.**"))
 
 # %% [markdown]
 # ## What follows from the printed tables
@@ -51,7 +51,7 @@ display(shown.set_index("place")[["quantity", "printed", "shown"]])
 counted = ", ".join(f"{k} {v}" for k, v in reproduced["verdict"].value_counts().items())
 display(
     Markdown(
-        f"{len(reproduced)} printed numbers by verdict: {counted}. What does not follow comes to {len(same)} different "
+        f"{len(reproduced)} printed numbers by verdict: {counted}. Those that do not follow are {len(same)} different "
         f"claims, of which {len(shown)} are above; `js.published.reproduce` has them all, with their arithmetic."
     )
 )
@@ -82,15 +82,16 @@ display(ax.figure)
 left = [f"{r.judge} under {r.strategy}" for r in tests.itertuples() if r.survives]
 display(
     Markdown(
-        f"*Gains over {BASELINE} with 95 % intervals; filled where Holm's correction for {PLANNED} tests is survived.* "
+        f"*Gains over {BASELINE} with 95 % intervals; filled if significant after Holm's correction for {PLANNED} "
+        "tests.* "
         f"By these tests {len(left)} comparisons survive: {', '.join(left)}. Table 4 prints {len(tests)} of the "
         f"{PLANNED} comparisons."
     )
 )
 
 # %% [markdown]
-# How small an effect could such a test see? The paper states a smallest detectable effect for the number of discordant
-# pairs that it assumes; Table 4 shows how many there were.
+# How small an effect could such a test detect? The paper states a smallest detectable effect for the number of
+# discordant pairs that it assumes; Table 4 shows how many there were.
 
 # %%
 seen = tests["baseline_only"] + tests["strategy_only"]
@@ -116,7 +117,7 @@ ax.legend(fontsize=8, loc="upper left")
 plt.show()
 display(
     Markdown(
-        f"*Effects that a test of {PAIRS} pairs sees with a power of four in five.* Printed: "
+        f"*Effects that a test of {PAIRS} pairs detects with a power of 80 %.* Printed: "
         f"{float(ranges['low']):.0f} to {float(ranges['high']):.0f} points. With the discordant pairs of Table 4 it is "
         f"{reach['one test'].min():.1f} to {reach['one test'].max():.1f} points for one test, and "
         f"{reach['corrected'].min():.1f} to {reach['corrected'].max():.1f} where the first of {PLANNED} must pass "
@@ -144,11 +145,11 @@ display(checks.where(checks.notna(), ""))
 
 # %% [markdown]
 # A judge's log-odds of a right verdict are those of its baseline plus an effect of the strategy; the effects of a
-# strategy on the judges are normal around a mean, with a spread that is estimated. So a judge borrows from the others
-# as far as they agree. The answers under strategy and baseline go together with an odds ratio that Table 4 informs;
-# the comparisons that it leaves out are taken to be like those that it prints, hence the flag `selected comparisons`.
+# strategy on the judges are normal around a mean, with a spread that is estimated. So judges are partially pooled.
+# The answers under strategy and baseline are associated by an odds ratio that Table 4 informs; the comparisons that it
+# omits are assumed to be like those that it prints, hence the flag `selected comparisons`.
 #
-# ## Which strategy is best, how sure, and what does a wrong choice cost?
+# ## Which strategy is best, with what probability, and what does a wrong choice cost?
 
 # %%
 tidy = fit.tidy()
@@ -201,8 +202,8 @@ for judge in judges:
 display(Markdown("*Posterior probability and expected loss, by judge and strategy.*\n\n" + "\n".join(lines)))
 
 # %% [markdown]
-# Table 4 prints some comparisons only. If they were chosen for being large, the pairing that they teach the model may
-# be wrong for the others. The same without Table 4, every answer taken as independent of every other:
+# Table 4 prints some comparisons only. If they were chosen for being large, the pairing estimated from them may
+# be wrong for the others. The same without Table 4, with all answers independent:
 
 # %%
 apart = js.hierarchical.strategies(
@@ -230,7 +231,7 @@ display(
 # ## What was the chance of missing an effect?
 #
 # For each comparison the posterior gives the probability that the effect is real, that is beyond the margin set above
-# in either direction, and the probability that McNemar's test of as many pairs would not see it if it is.
+# in either direction, and the probability that McNemar's test of as many pairs would miss it.
 
 # %%
 others = [arm for arm in arms if arm != BASELINE]
@@ -248,16 +249,16 @@ display(
         f"*Without correction for several tests (level {LEVEL}); with it more is missed.* Of the {real.size} "
         f"comparisons {real.to_numpy().sum():.1f} are expected to be real by more than {MARGIN:.0f} points, and a "
         f"repetition of the study would miss {missed.to_numpy().sum():.1f} of these. In {gap} comparisons a "
-        "real effect is more likely missed than seen: that none was found there is no evidence that there is none."
+        "real effect is more likely missed than seen: a non-significant result there is not evidence of no effect."
     )
 )
 
 # %% [markdown]
-# ## What cannot be said
+# ## What these data cannot show
 #
-# - The answers under two strategies other than the baseline are known through the baseline only (flagged). If they go
-#   together beyond that, the differences between strategies are known better than shown here.
+# - The answers under two strategies other than the baseline are known through the baseline only (flagged). If they are
+#   associated beyond that, the differences between strategies are more certain than shown here.
 # - Which comparisons were printed may depend on their results. The second reading drops them, and loses the pairing.
-# - Five judges tell little of the judges to come.
-# - Agreement with the labels is all that is modelled. A strategy that gains agreement may add ties, cost or style bias.
+# - Five judges say little about other judges.
+# - Only agreement with the labels is modelled. A strategy that gains agreement may add ties, cost or style bias.
 # - MT-Bench only: Table 2 (LLMBar) prints no discordant pairs, and a strategy that helps here may hurt there.

@@ -6,8 +6,8 @@
 # %% [markdown]
 # # Auditing somebody else's leaderboard: do its printed numbers follow from each other?
 #
-# A leaderboard prints wins, draws, losses, rates and standard errors, row by row. The package has never seen it and has
-# none of its verdicts. Yet some columns are functions of others, so that a dozen lines of rules can say which numbers
+# A leaderboard prints wins, draws, losses, rates and standard errors, row by row. The package does not know the board
+# and has none of its verdicts. But some columns are functions of others, so a dozen lines of rules show which numbers
 # follow, which do not, and what else could explain those.
 
 # %%
@@ -96,7 +96,7 @@ display(boards[COUNTED].iloc[:4, :6].round(2))
 
 # %% [markdown]
 # ## The rules
-# A rule says what must hold within a row, or of the whole table, in the columns' own names. This is the whole file.
+# A rule states a condition on each row, or on the whole table, in terms of the columns. This is the whole file.
 
 # %% tags=["remove-input"]
 display(Markdown(f"```toml\n{RULES.read_text(encoding='utf-8')}```"))
@@ -111,8 +111,8 @@ display(found.groupby(["board", "verdict"]).size().unstack(fill_value=0))
 counts = found["verdict"].value_counts()
 display(
     Markdown(
-        f"{len(found)} checks: {', '.join(f'{n} {v}' for v, n in counts.items())}. A printed number stands for "
-        "everything that rounds to it, so `does not follow` means that no digits that were rounded away can explain "
+        f"{len(found)} checks: {', '.join(f'{n} {v}' for v, n in counts.items())}. A printed number represents "
+        "all values that round to it, so `does not follow` means that rounding cannot explain "
         "the difference."
     )
 )
@@ -147,12 +147,12 @@ figure.legend(handles=handles, loc="outside lower center", ncol=5, frameon=False
 plt.show()
 
 # %% [markdown]
-# *Every printed number of the boards, coloured by the verdict on it. A finding takes the colour of the cell that was
-# recomputed; which of the numbers in its sum is off, it does not say.*
+# *Every printed number of the boards, coloured by the verdict on it. A finding has the colour of the cell that was
+# recomputed; it does not show which of the numbers in its sum is wrong.*
 
 # %% [markdown]
 # ## Finding 1: standard errors
-# The rule takes wins as one, draws as a half and losses as nothing.
+# The rule counts wins as 1, draws as 1/2 and losses as 0.
 
 # %%
 ERROR, DISCRETE = "standard error of wins (1), draws (1/2) and losses (0)", "discrete win rate: wins and half the draws"
@@ -184,9 +184,9 @@ plt.show()
 
 # %% [markdown]
 # What could explain the few on the left? Two readings can be tried without any data. Graded preferences would have a
-# *smaller* error: of all values between nothing and one with a given mean, nothings and ones spread most. That ceiling
-# is a rule too. And the error may have been computed while some answers were still missing: then a few wins, draws or
-# losses fewer give it, to its last digit.
+# *smaller* error: of all values between 0 and 1 with a given mean, zeros and ones have the largest variance. That
+# upper bound is a rule too. And the error may have been computed while some answers were still missing: then a few
+# wins, draws or losses fewer give it, to its last digit.
 
 # %%
 ceiling = {
@@ -241,7 +241,7 @@ display(
 
 # %% [markdown]
 # On the right the rule is about something else: that board's win rates are means of graded preferences, and its wins
-# and losses are only their sides. Where verdicts are to hand, they can be a witness.
+# and losses are only their signs. Available verdicts can decide.
 
 # %%
 graded = boards[GRADED].join(verdicts.agg(["mean", "sem"]).T, how="inner")
@@ -272,7 +272,7 @@ display(
 )
 
 # %% [markdown]
-# ## Finding 2: a rate beside counts that give another
+# ## Finding 2: a rate that contradicts its counts
 
 # %%
 rates = odd[odd["about"].str.startswith(DISCRETE.split(": ")[-1])]
@@ -301,13 +301,13 @@ for model, row in rates.iterrows():
             "give. So the counts "
             f"{'agree with the win rate better' if abs(gap_if) < abs(gap[model]) else 'agree with it no better'} than "
             "the printed rate. An earlier run of the judge, or another way to break ties, could have given "
-            "that rate; the board does not tell."
+            "that rate; the board does not say."
         )
     )
 
 # %% [markdown]
 # ## Finding 3: the order, and a verdict that depends
-# A claim about a definition deserves the readings that could be defended. `otherwise` names them: where the claim fails
+# A claim about a definition may have defensible alternatives. `otherwise` names them: if the claim fails
 # and one of them holds, the verdict is `depends`, and the comment says on what.
 
 # %%
@@ -333,8 +333,8 @@ display(
 )
 
 # %% [markdown]
-# ## Rules of one's own
-# *An expression* is Python's spelling, parsed and never run: a bare name is the cell of the row, `table.n_wins` the
+# ## Your own rules
+# *An expression* uses Python syntax, parsed and never executed: a bare name is the cell of the row, `table.n_wins` the
 # whole column. Here is a rule that the file does not have: on a board without grades the win rate itself follows from
 # the counts, also where the discrete rate is not printed.
 
@@ -343,8 +343,8 @@ own = {"rule": "formula", "column": "win_rate", "formula": "100 * (n_wins + n_dr
 display(js.audit(paths[COUNTED], rules=[own])["verdict"].value_counts().to_frame("win rates"))
 
 # %% [markdown]
-# *Whole numbers* are counts, and exact. A table that prints whole percents needs `rounded`, the columns that are no
-# counts; without it a sum that misses by rounding alone would be a finding.
+# *Whole numbers* are exact counts. A table that prints whole percents needs `rounded`, the columns that are not
+# counts; otherwise a sum that is off by rounding would be a finding.
 
 # %%
 few_rows = boards[COUNTED].iloc[:: max(len(boards[COUNTED]) // 40, 1)]
@@ -383,9 +383,9 @@ frame = f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 1150p
 display(HTML(f"<div>{frame}</div>"))
 
 # %% [markdown]
-# ## What cannot be said
-# - *Which number is off.* A sum that does not hold does not name the guilty part. That takes a witness: another column,
-#   or the verdicts.
+# ## What these data cannot show
+# - *Which number is off.* A sum that does not hold does not show which part is wrong. That needs further evidence:
+#   another column, or the verdicts.
 # - *Whether the board is right.* Numbers that follow from each other can still come from a judge that prefers length,
 #   from a wrong file, or from a model that games the judge. Other pages are about that.
 # - *What was not printed.* A column without a rule, and a cell that is empty, cannot be decided.

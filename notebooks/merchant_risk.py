@@ -12,7 +12,7 @@
 # are hidden, which it reads as attenuation.
 #
 # A judge that is stricter with everybody is also below its peers on its own work. This page first recomputes the
-# paper's figures, then separates severity from self-preference, and asks how sure either reading is.
+# paper's figures, then separates severity from self-preference, and quantifies the uncertainty of both readings.
 
 # %%
 import itertools
@@ -34,7 +34,7 @@ BASE, AGAINST = "attributed", "anonymized"
 
 # %% tags=["remove-input"]
 if DRAWS < 500:
-    display(Markdown(f"**Sampled with few draws ({DRAWS} a chain): the figures show only that the page runs.**"))
+    display(Markdown(f"**Sampled with few draws ({DRAWS} per chain): the results only show that the notebook runs.**"))
 
 # %% [markdown]
 # ## What follows from the printed tables
@@ -90,9 +90,9 @@ display(
 )
 
 # %% [markdown]
-# ## Severity apart, by subtraction
+# ## Separating severity, by subtraction
 #
-# What a judge gives others tells how strict it is. Its deviation on its own work minus its mean deviation on the
+# A judge's scores for others show how strict it is. Its deviation on its own work minus its mean deviation on the
 # others' is its *self-excess*; it needs no model.
 
 # %%
@@ -160,15 +160,15 @@ display(
 )
 
 # %% [markdown]
-# ## Severity apart, by a model
+# ## Separating severity, by a model
 #
 # A mean score is taken as the sum of an overall level, the judge's leniency, the system's quality, the judge's *taste*
 # for this very system, self-preference, and noise known from the runs. Each part may change with the condition. The
 # panel of people enters as one more judge that has no system of its own. The names of judges and systems agree here;
 # where they do not, `identity=` maps them.
 #
-# Taste is what keeps the model honest: judges differ by more than noise about systems that are not theirs, so some of
-# any difference on their own is taste as well.
+# Taste is necessary: judges differ by more than noise on systems that are not theirs, so part of the difference
+# on their own is taste as well.
 
 # %%
 fit = js.hierarchical.severity(table, reference=panel(), sampling={"draws": DRAWS, "progress": False})
@@ -177,10 +177,10 @@ display(fit.check().set_index("what")[["value", "flag"]].round(3))
 
 # %% [markdown]
 # Two quantities answer two questions. `own_excess` is what the judge gave its own rationale beyond its severity and the
-# rationale's quality, taste included: what it *did*. `self_preference` leaves taste out: what it would do with
+# rationale's quality, taste included: what it *did*. `self_preference` excludes taste: what it would do with
 # *another* rationale of its own. With one own rationale per judge the second is known much less well.
 #
-# ## How sure is it that a judge is self-critical?
+# ## Is a judge self-critical, and how certain is that?
 
 # %%
 tidy = fit.tidy().assign(below=lambda t: 1 - t["probability"])
@@ -230,10 +230,10 @@ sure = [j for j in judges if max(chance("own_excess", j, c) for c in (BASE, AGAI
 display(
     Markdown(
         "*Posterior means with 95 % intervals; crosses are the paper's deviations, which include severity.*\n\n"
-        "Probability of self-criticism, severity apart:\n\n"
+        "Probability of self-criticism, given severity:\n\n"
         + "\n".join(f"- {line}" for line in told)
         + f"\n\nThe other direction: {' and '.join(sure) or 'no judge'} gave the own work more than severity and "
-        "quality explain, under both conditions, with all but certainty."
+        "quality explain, under both conditions, almost certainly."
     )
 )
 
@@ -243,7 +243,7 @@ display(
 # Attenuation here is the size of a judge's value with names shown minus its size with names hidden, in score points;
 # nothing is clipped at zero. It depends on one assumption. If tastes may change between conditions, then a change on
 # own work may be such a change of taste. If tastes are held fixed, every change on own work counts as a change of
-# self-preference. The paper's reading needs the second; the data can say which is nearer the truth, because most pairs
+# self-preference. The paper's reading needs the second; the data show which is closer to the truth, because most pairs
 # are not own pairs.
 
 # %%
@@ -297,7 +297,7 @@ display(
         )
         + f"\n\nThe sd of the change of tastes is {spread['estimate']:z.2f} ({spread['conf_low']:z.2f} to "
         f"{spread['conf_high']:z.2f}), against {noise:z.2f} points of noise in a mean score. "
-        + ("No interval above leaves out zero" if covers.all() else "Not every interval above holds zero")
+        + ("All intervals above include zero" if covers.all() else "Not every interval above includes zero")
         + f", and {(means['conf_high'] > observed).sum()} of {len(means)} reach the {observed:z.2f} points by which "
         "the paper's deviations shrank: "
         + ("attenuation is neither shown nor ruled out" if covers.all() else "the reading decides")
@@ -307,9 +307,9 @@ display(
 )
 
 # %% [markdown]
-# ## Does the prior decide?
+# ## Sensitivity to the prior
 #
-# Five judges tell little of the sd of self-preference, so the answers are given again with all its priors, and those of
+# Five judges say little about the sd of self-preference, so the analysis is repeated with all its priors, and those of
 # taste, doubled and halved.
 
 # %%
@@ -334,14 +334,14 @@ for label, found in answers.items():
 display(pd.DataFrame(rows).T.round(2) + 0.0)
 
 # %% [markdown]
-# ## What cannot be said
+# ## What these data cannot show
 #
 # - Each judge has one text of its own, a set of rationales, rated under both conditions. Taste for that text and
-#   preference for oneself are told apart by the prior and by the other pairs only; many own texts per judge would tell
-#   them apart by data.
+#   preference for oneself are separated only by the prior and by the other pairs; with many own texts per judge the
+#   data would separate them.
 # - The noise is that of repeated runs on the same text. How the scores would vary over other merchants is not printed.
 # - Self-excess is relative to five models that may share a taste. The panel of people is one more judge in the model;
 #   its means are printed without a condition.
-# - The posterior predictive check draws tastes anew, so it cannot tell fixed from changing tastes: the sd of their
-#   change does.
-# - That attenuation is not shown does not mean that there is none: five judges with one item each tell little.
+# - The posterior predictive check draws new tastes, so it cannot distinguish fixed from changing tastes: the sd of
+#   their change does.
+# - That attenuation is not shown does not mean that there is none: five judges with one item each are little evidence.

@@ -29,10 +29,10 @@ SAMPLER = {"draws": DRAWS, "tune": max(DRAWS, 200), "chains": 4 if DRAWS >= 500 
 
 # %% tags=["remove-input"]
 if DRAWS < 500:
-    display(Markdown(f"**Sampled with few draws ({DRAWS} a chain): the figures show only that the page runs.**"))
+    display(Markdown(f"**Sampled with few draws ({DRAWS} per chain): the results only show that the notebook runs.**"))
 
 # %% [markdown]
-# ## What was printed, and what follows from it
+# ## Printed numbers and what follows from them
 # Tables II to V hold the counts; Tables VI to VIII the movements that should follow from them.
 
 # %%
@@ -49,8 +49,8 @@ display(
     Markdown(
         f"{len(wrong)} of {len(reproduced)} printed numbers do not follow from the counts, {here.sum()} of them "
         f"movements in Tables VI to VIII, and {(totals != usual).sum()} rows of counts add up to {totals.max():.0f} "
-        f"in place of {usual:.0f}. The captions of these tables speak of candidates from one LLM, so there may be "
-        "counts that were not printed. What follows rests on the counts."
+        f"in place of {usual:.0f}. The captions of these tables are about candidates from one LLM, so there may be "
+        "counts that were not printed. The analysis below uses the counts."
     )
 )
 
@@ -64,8 +64,8 @@ display(beside.round(3))
 
 # %% [markdown]
 # *LDS under Truth, the movement of verdicts towards the labelled favourite, with Newcombe's interval and the figure
-# of Table VI. Under Flip the paper names the favoured side in two ways: the formulas take the candidate that now
-# bears the LLM's label, the captions the candidate that is the LLM's. All further figures show signed movement, so
+# of Table VI. Under Flip the paper defines the favoured side in two ways: in the formulas it is the candidate that now
+# has the LLM's label, in the captions the candidate that is the LLM's. All further figures show signed movement, so
 # that each reading can be seen.*
 
 # %% [markdown]
@@ -177,14 +177,14 @@ same = int(np.all([ends(towards_llm("Baseline", p))[1] > 0 for p in ("truth", "f
 display(
     Markdown(
         f"Under Truth, PBP lowers LDS for every one of the five judges with probability {sure(all_of_them)}; on "
-        f"average by {-mean['estimate']:.2f} [{-mean['conf_high']:.2f}, {-mean['conf_low']:.2f}]. Of one more judge "
-        f"of their kind it would be said with probability {another:.2f}: its difference lies between "
-        f"{other['conf_low']:.2f} and {other['conf_high']:.2f}, for five judges tell little about their spread. "
+        f"average by {-mean['estimate']:.2f} [{-mean['conf_high']:.2f}, {-mean['conf_low']:.2f}]. For another judge "
+        f"from the same population the probability is {another:.2f}: its difference is between "
+        f"{other['conf_low']:.2f} and {other['conf_high']:.2f}, because five judges say little about their variance. "
         f"Under Placebo the exception is {few}: where the Baseline judge moves away from the badge, its LDS is zero "
-        "and nothing can be smaller. In total movement, whatever its direction, the least sure cell has probability "
+        "and nothing can be smaller. In total movement, whatever its direction, the smallest probability is "
         f"{sure(least)}. SCoT does not share this: its LDS is above the Baseline's for {more} of {len(judges)} "
-        "judges, with intervals that leave out zero.\n\n"
-        "Flip is a puzzle of its own. Its labels are swapped, so a judge that follows labels should mirror Truth. "
+        "judges, with intervals that exclude zero.\n\n"
+        "Flip is a separate puzzle. Its labels are swapped, so a judge that follows labels should mirror Truth. "
         f"Yet the Baseline moves {same} of {len(judges)} judges to the same side under both, by {truth:.2f} and "
         f"{flip:.2f} on average. Either the captions say what was shown, or it is not the content of the label that "
         "moves these judges; the counts cannot tell. By the formulas the Baseline's LDS under Flip is zero "
@@ -193,10 +193,10 @@ display(
 )
 
 # %% [markdown]
-# ## Is it bought by abstaining?
+# ## Is the gain due to abstaining?
 # A tie cannot follow a label. So a protocol may lower LDS by *abstaining* (fewer verdicts take a side) or by
-# *choosing* (those that take a side lean less to the label). Each is tried alone: PBP's ties with the Baseline's
-# leaning, and the reverse.
+# *choosing* (those that take a side favour the label less). Each is tried alone: PBP's ties with the Baseline's
+# choices, and the reverse.
 
 # %%
 
@@ -207,7 +207,7 @@ def sided(scheme, probe):
 
 
 def shift(ties, choices, probe="truth"):
-    """Movement towards the LLM with the ties of one protocol and the leaning of another."""
+    """Movement towards the LLM with the ties of one protocol and the choices of another."""
     after, before = (sided(ties, p) * share(choices, p, "llm") / sided(choices, p) for p in (probe, "blind"))
     return after - before
 
@@ -235,7 +235,7 @@ display(
         f"*Of a Baseline movement of {baseline.min():.2f} to {baseline.max():.2f}, PBP's ties alone would leave "
         f"{only_ties[0].min():.2f} to {only_ties[0].max():.2f}. PBP's choosing alone would leave about "
         f"{only_choices[0].mean():.2f}, with intervals from {only_choices[1].min():.2f} to "
-        f"{only_choices[2].max():.2f}: few verdicts take a side under PBP, so their leaning is known less well.*"
+        f"{only_choices[2].max():.2f}: few verdicts take a side under PBP, so their direction is less certain.*"
     )
 )
 
@@ -263,17 +263,17 @@ display(
     Markdown(
         "*What each protocol changes in the movement under Truth, against the Baseline, split into two parts that "
         "add up (averages over the order in which they are changed).*\n\n"
-        "So the gain is made twice over: either part alone would do most of it. Split evenly between the orders, "
+        "Either part alone would produce most of the gain. Split evenly between the orders, "
         f"abstaining makes {cell(part['by_abstaining'])} of the mean difference and choosing "
         f"{cell(part['by_choosing'])}; abstaining is the larger part with probability {bought:.2f}. Under SCoT it "
         f"works the other way: without labels {100 * tie['blind']:.0f} % of the verdicts are ties, with Truth labels "
-        f"{100 * tie['truth']:.0f} %, so the label sets free a choice that was withheld, and this part alone adds "
+        f"{100 * tie['truth']:.0f} %, so the label leads to choices instead of ties, and this part alone adds "
         f"{cell(freed)}."
     )
 )
 
 # %% [markdown]
-# ## What cannot be said
+# ## What these data cannot show
 
 # %% tags=["remove-input"]
 people = js.published.load("rationalization/human_check")
@@ -288,13 +288,14 @@ display(
         f"LLM against extractive summaries (Table IX, {len(extractive)} rows), are printed without a tie column, "
         "probe or protocol.\n"
         "- *Whether PBP's verdicts that take a side resist labels on the same items.* They are few, and chosen: "
-        "those on which PBP saw a difference. That they lean less may be the protocol or the selection.\n"
+        "those on which PBP saw a difference. That they favour the label less may be due to the protocol or to the "
+        "selection.\n"
         "- *Changes of single verdicts.* Only margins are printed: items that moved in opposite directions cancel. "
         "The model takes the counts of a probe and of Blind as independent although the items are the same, so the "
         "intervals are too wide rather than too narrow.\n"
-        f"- *Judges at large.* {len(judges)} small open judges; the prior on their spread has a say in 'another "
+        f"- *Other judges.* There are {len(judges)} small open judges; the prior on their variance affects 'another "
         "judge'.\n"
-        "- *Ties of the Baseline.* None was counted; how near to zero their share is, the prior says (flagged "
+        "- *Ties of the Baseline.* None was counted; the estimate of their share depends on the prior (flagged "
         "`prior-driven`). Nothing above depends on it.\n"
         "- *Explanations.* Drift and alignment of rationales are printed without their denominators and are not "
         "modelled."

@@ -85,7 +85,7 @@ def execute(path: Path, draws: int | None = None, timeout: int = 3600) -> Any:
 
 
 def _prepare(profile: Path) -> None:
-    """A startup file of the kernel: warnings are errors, but for those that are named."""
+    """A startup file of the kernel: warnings are errors, except for those that are named."""
     startup = profile / "profile_default" / "startup"
     startup.mkdir(parents=True)
     lines = ["import warnings", 'warnings.simplefilter("error")']

@@ -4,11 +4,11 @@
 # ---
 
 # %% [markdown]
-# # A tour: what are four judges' verdicts worth, by their peers, by people and by outcomes?
+# # A tour: how good are four judges, compared with their peers, with people and with known outcomes?
 #
-# A file of verdicts is read and checked; then each judge is asked three questions that are easily taken for one. Does
-# it agree with the other judges? Does it agree with people? Is it right? Before that comes a fourth, that needs nobody
-# else: does it agree with itself, when the two outputs change places?
+# We read and check a file of verdicts, then ask three questions about each judge that are easily confused. Does it
+# agree with the other judges? Does it agree with people? Is it right? Before that comes a question that needs no
+# reference: does the judge give the same verdict when the two outputs change places?
 
 # %%
 import os
@@ -32,14 +32,15 @@ display(
     Markdown(
         "**Real verdicts:** LLMBar (`princeton-nlp/LLMBar`). Four LLM judges were asked which of two outputs is "
         "better, every pair in both orders, no ties. Three kinds of pairs: *people*, pairs of FairEval, LLMEval² and "
-        "MT-Bench whose label is what people preferred (ties left out); *outcome*, pairs of which one output follows "
+        "MT-Bench labelled by people's preference (ties excluded); *outcome*, pairs of which one output follows "
         "the instruction and the other does not; and *outcome, adversarial*, of which the worse output was also chosen "
         "or made to look better."
         if REAL
         else "**Simulated judges:** `JUDGESTATS_REAL_DATA` names no folder with LLMBar's verdicts, so four judges with "
-        "planted properties answer, every pair in both orders, no ties. Three kinds of pairs: *people*, whose label is "
+        "known properties answer, every pair in both orders, no ties. Three kinds of pairs: *people*, whose label is "
         "the majority of three simulated people; *outcome*, whose better output is known; and *outcome, adversarial*, "
-        "of which the worse output is the longer one. Two of the judges like what is long, and two lean to a slot."
+        "of which the worse output is the longer one. Two of the judges prefer longer outputs, and two have a "
+        "position bias."
     )
 )
 
@@ -63,9 +64,9 @@ def simulated():
     common = {"stable_preference": 0.5, "item_difficulty": 0.5, "invalid": 0.005}
     judges = [
         js.design.Judge("careful", sensitivity=2.5, **common),
-        js.design.Judge("leaning", sensitivity=1.2, slot_bias=0.9, **common),
+        js.design.Judge("position-biased", sensitivity=1.2, slot_bias=0.9, **common),
         js.design.Judge("long-winded", sensitivity=1.0, length_preference=3.0, **common),
-        js.design.Judge("long-winded and leaning", sensitivity=1.0, length_preference=3.0, slot_bias=0.7, **common),
+        js.design.Judge("verbose and position-biased", sensitivity=1.0, length_preference=3.0, slot_bias=0.7, **common),
     ]
     calls = js.design.simulate(pd.concat(order.values(), ignore_index=True), judges, seed=8)
     gold = calls["better"].where(calls["set"] != "people", calls["item"].map(voted))
@@ -73,8 +74,8 @@ def simulated():
 
 
 # %% [markdown]
-# ## Read, and say what was read
-# Whatever the columns are called, they are mapped, not guessed: here `winner` names the output that won and `swapped`
+# ## Reading
+# Columns are mapped explicitly, not guessed: here `winner` names the output that won and `swapped`
 # the order in which they were shown.
 
 
@@ -103,7 +104,7 @@ display(js.check(calls).set_index("what")[["level", "n", "cure"]])
 display(js.describe(calls).set_index("property"))
 
 # %% [markdown]
-# What can be measured with these data, and for the rest, what is missing:
+# Measures that these data support, and what is missing for the others:
 
 # %%
 measures = js.available_measures(calls).set_index("measure")
@@ -111,9 +112,9 @@ display(measures.loc[measures["supported"], ["question"]])
 display(measures.loc[~measures["supported"], ["question", "missing"]].head(4))
 
 # %% [markdown]
-# ## Does a judge agree with itself?
-# Every pair was shown in both orders. A judge is consistent if it names the same output twice; `first_twice` is a judge
-# that named whatever stood first.
+# ## Is each judge consistent?
+# Every pair was shown in both orders. A judge is consistent if it prefers the same output twice; `first_twice` is the
+# share of pairs in which it preferred the first position both times.
 
 # %%
 swap = js.consistency(calls)
@@ -133,18 +134,18 @@ away = leans[(leans["conf_low"] > 0) | (leans["conf_high"] < 0)]
 worst, best = same["estimate"].idxmin(), same["estimate"].idxmax()
 display(
     Markdown(
-        f"*Intervals of 95 %, pairs being the independent units.* {best} is the most consistent "
+        f"*95 % intervals, with pairs as the independent units.* {best} is the most consistent "
         f"({same.loc[best, 'estimate']:.2f}), {worst} the least ({same.loc[worst, 'estimate']:.2f} "
-        f"[{same.loc[worst, 'conf_low']:.2f}, {same.loc[worst, 'conf_high']:.2f}]). A lean to a slot is told from none "
-        f"for {len(away)} of {len(leans)} judges" + (f": {', '.join(away.index)}." if len(away) else ".")
+        f"[{same.loc[worst, 'conf_low']:.2f}, {same.loc[worst, 'conf_high']:.2f}]). Position bias is "
+        f"significant for {len(away)} of {len(leans)} judges" + (f": {', '.join(away.index)}." if len(away) else ".")
     )
 )
 
 # %% [markdown]
-# ## A model: slot, length and content apart
-# The raw lean mixes a judge's pull to a slot with how close the pairs were: a judge that sees a clear winner everywhere
-# has no room to show its lean. The mixed model gives each pair a content effect that changes sides with the order, and
-# asks for the slot and the length beside it. Length is per standard deviation of the difference.
+# ## A model that separates position, length and content
+# The raw position bias depends on how close the pairs are: a judge that sees a clear winner in every pair cannot show a
+# bias. The mixed model gives each pair a content effect that changes sign with the order, and estimates position and
+# length effects beside it. Length is per standard deviation of the difference.
 
 # %%
 model = js.models.position_bias_model(calls, attribute="length")
@@ -164,21 +165,21 @@ most = slots["estimate"].abs().idxmax()
 differ = model.tests[(model.tests["judge"] == "all judges") & (model.tests["question"] == "judges differ")]
 display(
     Markdown(
-        f"*Log-odds with intervals of 95 %; right of zero the first slot, or the longer output, is preferred.* The "
-        f"strongest pull to a slot is that of {most}: {slots.loc[most, 'estimate']:.2f} log-odds between equals, "
-        f"{points.loc[most, 'estimate']:.0f} percentage points over these pairs. Length pulls "
-        f"{len(fond)} of {len(JUDGES)} judges to the longer output, by intervals above zero"
+        f"*Log-odds with 95 % intervals; positive values favour the first position, or the longer output.* The "
+        f"strongest position bias is that of {most}: {slots.loc[most, 'estimate']:.2f} log-odds between equals, "
+        f"{points.loc[most, 'estimate']:.0f} percentage points over these pairs. For "
+        f"{len(fond)} of {len(JUDGES)} judges the interval shows a preference for longer outputs"
         + (f" ({', '.join(fond)})" if len(fond) else "")
-        + f". That the judges differ in their lean has p = {differ['p_value'].iloc[0]:.1g}; the row that pools them is "
-        f"of {len(JUDGES)} judges, and says little of a fifth."
+        + f". The test of equal position bias has p = {differ['p_value'].iloc[0]:.1g}; the pooled row "
+        f"rests on {len(JUDGES)} judges and says little about a fifth."
     )
 )
 
 # %% [markdown]
 # ## Peers, people and outcomes, side by side
-# Cohen's kappa on one scale for all three: with each of the other judges, and with the label, which is people's
-# preference in one set and what is known in the other two. Pairs are drawn whole, so that the two orders of a pair do
-# not count as two.
+# Cohen's kappa puts all three on one scale: with each other judge, and with the label, which is people's
+# preference in one set and the known outcome in the other two. Whole pairs are resampled, so that the two orders of a
+# pair do not count as independent.
 
 # %%
 drawing = {"by": "set", "interval": "percentile", "cluster": "item", "n_resamples": 500}
@@ -225,12 +226,12 @@ display(
         "*Grey: with each of the other judges. Colour: with the label. Bootstrap intervals of 95 %, of pairs.*\n\n"
         f"The two judges that agree most on the adversarial pairs are {top[0]} and {top[1]} (kappa "
         f"{pairs.loc[top, 'estimate']:.2f} [{pairs.loc[top, 'conf_low']:.2f}, {pairs.loc[top, 'conf_high']:.2f}]). "
-        f"With what is known their kappa is {truths.loc[top[0], 'estimate']:.2f} and "
+        f"With the known outcomes their kappa is {truths.loc[top[0], 'estimate']:.2f} and "
         f"{truths.loc[top[1], 'estimate']:.2f}: "
-        + ("they are drawn to the same wrong outputs" if len(fooled) == 2 else "agreement is no measure of being right")
+        + ("they make the same errors" if len(fooled) == 2 else "agreement does not measure accuracy")
         + f", and of the {len(agreed)} calls on which the two agree, {100 * shared:.0f} % are wrong. With people the "
         f"judges' kappas lie between {liked.min():.2f} and {liked.max():.2f}. "
-        f"Nearest to people is {first['people']}, and to the adversarial outcomes {first[SETS[2]]}."
+        f"{first['people']} is closest to people, and {first[SETS[2]]} to the adversarial outcomes."
     )
 )
 
@@ -241,8 +242,8 @@ plt.close("all")
 
 # %% [markdown]
 # ## Would the peers' majority help?
-# Both orders of a pair become one verdict (a tie where they differ), and the judges' verdicts one of a panel. A tie is
-# half right.
+# Both orders of a pair are combined into one verdict (a tie if they differ), and the judges' verdicts into that of a
+# panel. A tie counts as half right.
 
 # %%
 verdicts = js.aggregate(calls, how="swap", over="order")
@@ -271,7 +272,7 @@ display(
 
 # %% [markdown]
 # ## The datasheet of one judge
-# Everything that the data support, in one table with one set of columns; `js.report(calls, "report.html")` writes it
+# Every measure that the data support, in one table; `js.report(calls, "report.html")` writes it
 # for all judges, with pictures.
 
 # %%
@@ -280,9 +281,9 @@ sheet = sheet[~sheet["term"].isin(["invalid", "tie", "both_tie", "one_sided"])]
 display(sheet.set_index(["section", "term"])[["estimate", "conf_low", "conf_high", "n", "meaning"]].head(12).round(3))
 
 # %% [markdown]
-# ## What cannot be said
+# ## What these data cannot show
 # - *Whether people or outcomes are the harder test.* No pair has both labels, so sets differ in their pairs too.
-# - *How far people agree with each other.* One label a pair: there is no ceiling to compare a judge's kappa with.
-# - *Whether length is the cause.* In an adversarial pair much else differs with length. The model says which way the
-#   judge goes, not why; pairs that differ in length alone would tell.
-# - *Other prompts.* One prompt a judge, one call an order; nothing says what a repeat would give.
+# - *How far people agree with each other.* With one label per pair there is no ceiling to compare a judge's kappa with.
+# - *Whether length is the cause.* In an adversarial pair much else differs with length. The model estimates the
+#   direction, not the reason; pairs that differ only in length would show it.
+# - *Other prompts and repeats.* There is one prompt per judge, and one call per order.

@@ -202,6 +202,12 @@ def test_decisions_are_numbered_without_a_gap():
             assert p.read_text(encoding="utf-8").startswith(f"# {int(p.name[:4])}. "), p.name
 
 
+@pytest.mark.parametrize("path", [p for p in PAGES if p.parent.name == "decisions"], ids=lambda p: p.name[:4])
+def test_a_decision_has_a_date_and_a_status(path):
+    head = path.read_text(encoding="utf-8").split("\n")[2]
+    assert re.match(r"Date: \d{4}-\d{2}-\d{2}\. Status: (accepted|superseded by \[\d+\])", head), head
+
+
 def test_every_function_of_expressions_is_on_the_page_of_the_audit():
     from judgestats.published.expressions import EACH, OVER, SPECIAL, WITHIN
 

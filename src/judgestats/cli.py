@@ -290,9 +290,15 @@ def reproduce(
     paper: Annotated[str, typer.Argument(help="One of the five papers; all by default.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the page, with its figures, here too.")] = None,
 ) -> None:
-    """Audit the five papers, and draw their figures again (--out). For a table of your own: judgestats audit."""
+    """Datasheets from printed counts, then the audit of five papers. For a table of your own: judgestats audit."""
     from judgestats.published import audited
+    from judgestats.reporting.audits import EXAMPLE, printed_datasheet
+    from judgestats.reporting.sheets import judges_side_by_side
 
+    if paper in ("", EXAMPLE):
+        table = judges_side_by_side(printed_datasheet())
+        _print_table(_console(), f"Judges of the {EXAMPLE} paper, from its printed counts (95 % intervals)", table)
+        typer.echo("The same for verdicts of your own: judgestats report FILE\n")
     _show_audit(audited(paper or None), out is not None)
     if out is not None:
         from judgestats.reporting import reproduction_page

@@ -1,4 +1,4 @@
-"""A misprint is noticed: printed numbers of every table are altered, and the counts of the README are the audit's."""
+"""A misprint is noticed: printed numbers of every table are altered, and the counts in README.md and docs/audit.md are the audit's."""
 
 import math
 from pathlib import Path
@@ -74,6 +74,7 @@ def test_a_number_is_altered_by_units_of_its_last_digit():
     assert all(not math.isnan(float(t)) for t in audit_mutations.altered("-1.5", 1))
 
 
-def test_the_counts_of_the_readme_are_those_of_the_audit():
-    readme = audit_counts.README.read_text(encoding="utf-8")
-    assert readme == audit_counts.written(readme, audited())
+@pytest.mark.parametrize(("page", "name", "make"), audit_counts.BLOCKS, ids=lambda x: getattr(x, "__name__", x))
+def test_what_the_audit_writes_into_pages_is_up_to_date(page, name, make):
+    text = page.read_text(encoding="utf-8")
+    assert text == audit_counts.written(text, name, make(audited()))

@@ -6,7 +6,7 @@ import re
 import pandas as pd
 import pytest
 
-from judgestats.published import audited
+from judgestats.published import audited, load
 from judgestats.published.auditing import CHECKS
 from judgestats.published.statements import VERDICTS
 from judgestats.reporting import audit_page, reproduction_page
@@ -74,6 +74,19 @@ def test_figures_that_cannot_be_drawn_are_named(page):
 def test_links_lead_somewhere(page):
     ids = set(re.findall(r'\sid="([^"]*)"', page))
     assert set(re.findall(r'href="#([^"]*)"', page)) <= ids
+
+
+def test_datasheets_from_printed_counts_come_before_the_audit(page):
+    datasheets, _, audit = page.partition("Which printed numbers follow from the others</h1>")
+    assert audit
+    printed = load("dark_current/table6", printed=True).query("metric == 'raw delta0 false preference'")
+    assert len(printed) == 4
+    for r in printed.to_dict("records"):
+        low, high = float(r["conf_low"]), float(r["conf_high"])
+        assert f"[{low:.3f}, {high:.3f}]" in datasheets
+        assert f">{float(r['estimate']):.3f}<" in datasheets
+    assert datasheets.count("<details") == 4
+    assert "datasheets" not in audit
 
 
 def test_what_comes_from_a_table_is_text(tmp_path):

@@ -13,6 +13,7 @@ import pandas as pd
 from judgestats.metrics.agreement import agreement_shift, quality_agreement
 from judgestats.metrics.bias import pareto_front
 from judgestats.metrics.consensus import consensus_deviation, score_matrix
+from judgestats.metrics.datasheets.sheets import stacked
 from judgestats.metrics.invariance import anchoring
 from judgestats.metrics.psychometrics import criterion_shift, dark_current, delta0, target_sensitivity
 from judgestats.published import audited, load, paper_tables
@@ -23,8 +24,9 @@ from judgestats.published.statements import DEPENDS, FOLLOWS, NOT, UNKNOWN, VERD
 from judgestats.reporting import plots
 from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import Markup, anchor, document, join, row, table, tag
-from judgestats.reporting.pages import foot, head, refuse_path, write
+from judgestats.reporting.pages import datasheets, foot, head, refuse_path, write
 from judgestats.reporting.pictures import drawing
+from judgestats.reporting.sheets import overview
 
 # ---- The page of an audit: findings first, each with its arithmetic; then every printed table, cell by cell ----------
 
@@ -58,6 +60,7 @@ def audit_page(
     *,
     titles: Mapping[str, str] | None = None,
     figures: Mapping[str, Figures] | None = None,
+    first: Markup | None = None,
 ) -> Path:
     """Write the page of an audit.
 
@@ -71,6 +74,8 @@ def audit_page(
         Paper -> its title.
     figures : mapping, optional
         Paper -> figures drawn from its printed numbers.
+    first : Markup, optional
+        A section to put before the audit.
 
     Returns
     -------
@@ -99,9 +104,11 @@ def audit_page(
         "experiment could not have given it."
     )
     sections = [_paper(a, named[a.paper], (figures or {}).get(a.paper)) for a in audits]
-    body = [_summary(audits, named), _legend(), tag("main", *sections), foot()]
     title = "Which printed numbers follow from the others"
-    return write(path, document(f"judgestats: {title.lower()}", head("audit", title, lead), *body))
+    top = head("audit", title, lead)
+    top = top if first is None else join([first, top])
+    body = [_summary(audits, named), _legend(), tag("main", *sections), foot()]
+    return write(path, document(f"judgestats: {title.lower()}", top, *body))
 
 
 def _summary(audits: Sequence[Audited], named: Mapping[str, str]) -> Markup:
@@ -256,7 +263,7 @@ TITLES = {
 
 
 def reproduction_page(path: str | os.PathLike[str], paper: str | None = None) -> Path:
-    """Write the page of a reproduction: each printed table beside its recomputed twin, cell by cell, and figures.
+    """Write the page of a reproduction: datasheets from printed counts, then the audit of each paper with its figures.
 
     Parameters
     ----------
@@ -282,12 +289,39 @@ def reproduction_page(path: str | os.PathLike[str], paper: str | None = None) ->
     >>> "Table 6" in page.read_text(encoding="utf-8")
     True
     """
-    return audit_page(audited(paper), path, titles=TITLES, figures=_FIGURES)
+    first = _example() if paper in (None, EXAMPLE) else None
+    return audit_page(audited(paper), path, titles=TITLES, figures=_FIGURES, first=first)
+
+
+#: The paper whose printed counts give datasheets.
+EXAMPLE = "dark_current"
+
+
+def printed_datasheet() -> pd.DataFrame:
+    """The datasheet of each judge of the dark_current paper, from the counts behind its Table 6."""
+    counts = paper_tables
+    parts = {
+        "dark current": dark_current(counts.vacuum_counts()),
+        "Δ0": delta0(counts.delta0_counts()),
+        "ladder": target_sensitivity(counts.ladder_counts()),
+    }
+    return stacked(parts.items(), ["judge"])
+
+
+def _example() -> Markup:
+    sheet = printed_datasheet()
+    told = (
+        "The dark_current paper prints rates with their numbers of calls. The counts behind them are enough for a "
+        "datasheet of each judge; “judgestats report FILE” writes the same for verdicts of your own. The audit of the "
+        "printed tables follows below."
+    )
+    top = head("datasheet", "Judges of the dark_current paper, measured from printed counts", told)
+    return join([top, tag("section", overview(sheet, 0.95), datasheets(sheet, 0.95), id="datasheets")])
 
 
 def _dark_current_figures() -> Iterator[Markup]:
+    sheet = printed_datasheet()
     equal, ladder = delta0(paper_tables.delta0_counts()), target_sensitivity(paper_tables.ladder_counts())
-    sheet = pd.concat([dark_current(paper_tables.vacuum_counts()), equal, ladder], ignore_index=True)
     yield from drawing(
         "dark-current-map",
         "Figure 1, drawn again",

@@ -602,7 +602,7 @@ def report(
             [
                 pooled(known.models, kind, [*groups, *sheet.columns.intersection(WAYS)]),
                 shown_apart(splits),
-                _datasheets(sheet, conf_level),
+                datasheets(sheet, conf_level),
             ]
         ),
         **chapters(shown, conf_level),
@@ -693,7 +693,8 @@ def _read(source: Any, findings: pd.DataFrame) -> Markup:
     return join([sources(source), tag("h3", "Account of the rows"), account_section(findings)])
 
 
-def _datasheets(sheet: pd.DataFrame, conf_level: float) -> Markup:
+def datasheets(sheet: pd.DataFrame, conf_level: float) -> Markup:
+    """The datasheet of each judge, folded where there are many."""
     who = whose(sheet)
     judges = list(dict.fromkeys(who))
     sketches = _sketches(sheet, who)

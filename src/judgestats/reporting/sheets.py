@@ -204,6 +204,16 @@ def overview(sheet: pd.DataFrame, conf_level: float) -> Markup:
     )
 
 
+def judges_side_by_side(sheet: pd.DataFrame) -> pd.DataFrame:
+    """The terms of :func:`overview` as text: a row per term and step, a column per judge, estimates with intervals."""
+    rows = printed(sheet[sheet["term"].isin([term for term, _ in OVERVIEW])])
+    rows["measure"] = [f"{m}, {d}" if d else m for m, d in zip(rows["measure"], rows["detail"], strict=True)]
+    rows["cell"] = rows["estimate"] + " " + rows["interval"]
+    wide = rows.pivot(index="measure", columns="judge", values="cell")
+    order = [dict.fromkeys(rows[name]) for name in ("measure", "judge")]
+    return wide.reindex(index=order[0], columns=order[1]).fillna(NONE).reset_index()
+
+
 def _one_each(rows: pd.DataFrame, who: pd.Series[Any], at: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     rows = rows.sort_values("step", ascending=at != "last", kind="stable") if at else rows

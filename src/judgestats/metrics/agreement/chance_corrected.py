@@ -54,6 +54,8 @@ from judgestats.schema.splitting import as_runs, reference_as_runs
 Floats = NDArray[np.float64]
 #: How answers that differ agree in part.
 Weights = Literal["linear", "quadratic"]
+#: The power of the distance between two answers that each weighting takes.
+_POWERS: dict[Weights, float] = {"linear": 1, "quadratic": 2}
 
 ONE_LABEL = "one label only"
 PERFECT = "perfect agreement"
@@ -295,14 +297,14 @@ def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
     """
     if weights is None or values.size < 2:
         return np.eye(values.size)
-    choose(weights, ("linear", "quadratic"), "weights")
+    choose(weights, tuple(_POWERS), "weights")
     if np.isnan(values).any():
         raise DesignError(
             f"weights={weights!r} needs answers with an order: numbers, or {', '.join(SIDES)}. Code the answers as "
             "numbers, or use weights=None."
         )
     distance = np.abs(values[:, None] - values) / (values.max() - values.min())
-    result: Floats = 1 - distance ** (1 if weights == "linear" else 2)
+    result: Floats = 1 - distance ** _POWERS[weights]
     return result
 
 
@@ -834,7 +836,7 @@ def kappa(
     choose(interval, INTERVALS, "interval")
     choose(pairs, ("all", "average", "fleiss"), "pairs")
     if weights is not None:
-        choose(weights, ("linear", "quadratic"), "weights")
+        choose(weights, tuple(_POWERS), "weights")
     planned_or_none(interval, (), n_resamples, seed, conf_level)
     if pairs == "fleiss":
         if reference is not None:

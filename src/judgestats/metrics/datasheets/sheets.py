@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -300,15 +300,23 @@ def sheet_of(data: Any, options: Options) -> pd.DataFrame:
     parts = _ratings_sections(data, present, groups, options) if ratings else _sections(data, present, options)
     if options.by == ("prompt",) and "prompt" in further and "stimulus" in present and "prompt" in options.baseline:
         parts = chain(parts, _criterion_sections(data, options))
-    sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
-    if not sheets:
+    sheet = stacked(parts, groups)
+    if sheet.empty:
         raise DesignError("There is nothing to measure: the frame has no rows.")
-    sheet = pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)
     alone = judges_apart(data)
     if alone:
         told = sheet["judge"].isin(alone)
         sheet["flag"] = [flags(f, NOTHING_IN_COMMON if t else "") for f, t in zip(sheet["flag"], told, strict=True)]
-    return sheet[[*groups, *BEFORE, *COLUMNS, *AFTER]]
+    return sheet
+
+
+def stacked(parts: Iterable[tuple[str, pd.DataFrame]], groups: list[str]) -> pd.DataFrame:
+    """Results of measures, each with the section that it belongs to, as one datasheet sorted by `groups`."""
+    sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
+    columns = [*groups, *BEFORE, *COLUMNS, *AFTER]
+    if not sheets:
+        return pd.DataFrame(columns=columns)
+    return pd.concat(sheets, ignore_index=True).sort_values(groups, kind="stable", ignore_index=True)[columns]
 
 
 def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
