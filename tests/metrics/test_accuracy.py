@@ -102,7 +102,7 @@ def test_against_gold() -> None:
     row = js.accuracy(js.ratings(table)).query("term == 'accuracy' and judge == 'g'").iloc[0]
     known = gold[:40].notna()
     assert row["estimate"] == (TRUE[:40] == gold[:40])[known].mean()
-    assert "1 verdicts without gold" in row["flag"]
+    assert "1 verdicts without gold excluded" in row["flag"]
     observed = js.kappa(table.dropna(), against="gold").set_index("judge")["observed"]
     assert observed["g"] == pytest.approx(row["estimate"])
     grades = verdicts(RNG.integers(0, 4, 80), "score").assign(gold=RNG.integers(0, 4, 80))
@@ -164,7 +164,7 @@ def test_from_a_file_to_the_page(tmp_path: Path) -> None:
     seen = CliRunner().invoke(app, ["check", str(path)])
     assert seen.exit_code == 0, seen.output
     assert f"right {100 * TRUE.mean():.1f} %" in seen.output
-    assert "accuracy" in seen.output.partition("Not supported")[0]
+    assert "accuracy" in seen.output.partition("Measures not available")[0]
     page = js.report(js.read(path), tmp_path / "page.html", n_resamples=20).read_text()
     assert f"{100 * TRUE.mean():.1f} % right" in page
     assert "How often is the verdict right?" in page

@@ -82,7 +82,7 @@ def test_what_is_counted():
     row = alpha(scores_of(FOUR)).iloc[0]
     assert (row["n"], row["values"]) == (11, 40)
     assert "1 unit rated once" in row["flag"]
-    assert "2 units without an answer" in alpha(scores_of(THREE))["flag"].iloc[0]
+    assert "2 units without an answer excluded" in alpha(scores_of(THREE))["flag"].iloc[0]
     # 26 of Wikipedia's 45 cells are in units with two answers or more
     assert alpha(scores_of(THREE))["values"].iloc[0] == 26
     assert 1 - row["observed_disagreement"] / row["expected_disagreement"] == pytest.approx(row["estimate"], rel=1e-12)

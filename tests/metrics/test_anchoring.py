@@ -284,7 +284,7 @@ def test_an_item_whose_candidates_both_bear_the_label_is_set_aside():
     frame.loc[both, ["label_first", "label_second"]] = "LLM"
     row = cell(anchoring(frame, favoured_label="LLM", n_resamples=5), "shift_favoured", probe="truth")
     assert row["n"] == 39
-    assert "1 items without one favoured side" in row["flag"]
+    assert "1 item without one favoured side" in row["flag"]
     without = frame[~((frame["item"] == "i3") & (frame["probe"] != "flip"))]
     assert (
         row["estimate"]
@@ -478,7 +478,7 @@ def test_groups_may_be_missing_or_categories():
 def test_lao_of_hardly_any_movement_is_flagged():
     small = cell(anchoring(margins([34, 29, 937], [39, 36, 925]), favoured="llm"), "lao")
     assert small["estimate"] == pytest.approx(5 / 12)
-    assert "movement not told from none" in small["flag"]
+    assert "shift not significant" in small["flag"]
     assert small["conf_high"] - small["conf_low"] > 0.5
     large = cell(anchoring(margins([97, 63, 840], [680, 105, 215]), favoured="llm", cluster=False), "lao")
     assert large["flag"] == ""
@@ -496,7 +496,7 @@ def test_no_movement_has_no_lao():
     result = anchoring(margins([30, 20, 50], [60, 40, 100]), favoured="llm", cluster=False, n_resamples=5)
     row = cell(result, "lao")
     assert math.isnan(row["estimate"])
-    assert row["flag"] == "no movement"
+    assert row["flag"] == "no shift"
     assert cell(result, "lds")["estimate"] == 0
     assert cell(result, "total_variation")["p_value"] == 1
     assert cell(result, "shift_favoured")["conf_low"] < 0 < cell(result, "shift_favoured")["conf_high"]
@@ -686,12 +686,12 @@ def test_a_difference_without_spread_or_movement_has_no_interval():
     other = margins([5, 5, 90], [6, 4, 90]).assign(scheme="PBP")
     result = protocol_difference(pd.concat([base, other]), favoured="llm", n_resamples=200)
     assert math.isnan(cell(result, "lao")["estimate"])
-    assert "no movement" in cell(result, "lao")["flag"]
+    assert "no shift" in cell(result, "lao")["flag"]
     same = pd.concat([margins([0, 0, 9], [0, 0, 9]).assign(scheme=s) for s in ("PBP", "Baseline")])
     tie = cell(protocol_difference(same, favoured="llm", n_resamples=20), "equality_detection")
     assert tie["estimate"] == 0
     assert math.isnan(tie["conf_low"])
-    assert "resamples agree" in tie["flag"]
+    assert "all resamples equal" in tie["flag"]
 
 
 def test_an_unknown_scheme_is_refused():

@@ -419,11 +419,11 @@ def test_calls_without_gold_are_set_aside_and_said():
     result = gold_agreement(calls)
     mine = result[result["judge"] == "g"].set_index("term")
     assert (mine.loc["accuracy", "estimate"], mine.loc["accuracy", "n"]) == (pytest.approx(3 / 7), 7)
-    assert mine.loc["accuracy", "flag"] == "n < 30; 2 calls without gold"
+    assert mine.loc["accuracy", "flag"] == "n < 30; 2 calls without gold excluded"
     other = result[result["judge"] == "h"].set_index("term")
     assert other.index.tolist() == ["accuracy", "wrong", "tie", "invalid"]
     assert other["estimate"].isna().all()
-    assert (other["flag"] == f"{NO_DATA}; 10 calls without gold").all()
+    assert (other["flag"] == f"{NO_DATA}; 10 calls without gold excluded").all()
     for make in (pl.from_pandas, lambda t: pl.from_pandas(t).lazy()):
         pd.testing.assert_frame_equal(gold_agreement(make(calls)), result)
 

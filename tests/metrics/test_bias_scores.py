@@ -123,12 +123,12 @@ def test_rows_without_a_target_are_counted_and_not_lost():
     calls = calls_of()
     gone = calls["item"].isin(["0", "1", "2"]) & (calls["judge"] == "g")
     partly = bias_score(calls.assign(target=calls["target"].where(~gone)))
-    assert partly.loc[partly["judge"] == "g", "flag"].str.contains("6 calls without target").all()
+    assert partly.loc[partly["judge"] == "g", "flag"].str.contains("6 calls without target excluded").all()
     assert not partly.loc[partly["judge"] == "h", "flag"].str.contains("without").any()
     wholly = bias_score(calls.assign(target=calls["target"].where(calls["judge"] == "h"), n_identical=2))
     lost = wholly[wholly["judge"] == "g"]
     assert lost["estimate"].isna().all()
-    assert lost["flag"].str.contains("96 calls without target").all()
+    assert lost["flag"].str.contains("96 calls without target excluded").all()
     assert lost["flag"].str.contains(NO_DATA).all()
     assert (lost["n"] == 0).all()
 
@@ -246,7 +246,7 @@ def test_a_slot_that_never_held_the_target_has_no_average():
     result = bias_score(calls[calls["first"] == "x"], average="position")
     row = result[(result["term"] == "bias") & (result["judge"] == "g")].iloc[0]
     assert math.isnan(row["estimate"])
-    assert row["flag"].startswith("target in one slot only")
+    assert row["flag"].startswith("target in one position only")
 
 
 def test_mean_over_topics_is_plain():
@@ -536,7 +536,7 @@ def test_the_same_answers_under_both_have_an_interval_all_the_same():
     turned = bias_change(pd.concat([calls, opposed])).set_index("term")
     assert turned.loc["magnitude_change", "estimate"] == pytest.approx(0)
     assert SIGN_CHANGED in turned.loc["magnitude_change", "flag"]
-    assert "sign undecided" in turned.loc["magnitude_change", "flag"]
+    assert "sign of the bias uncertain" in turned.loc["magnitude_change", "flag"]
     assert turned.loc["change", "conf_low"] <= turned.loc["change", "estimate"]
 
 

@@ -429,7 +429,7 @@ def test_missing_scores_and_judges_are_told():
     table.loc[(table["judge"] == "a") & (table["system"] == "x") & (table["item"] == "1"), "score"] = math.nan
     result = of(consensus_deviation(table), "deviation", "judge", "system")
     assert result["n"]["a", "x"] == 5
-    assert result["flag"]["a", "x"] == "missing scores set aside; fewer than 10 clusters"
+    assert result["flag"]["a", "x"] == "missing scores excluded; fewer than 10 clusters"
     assert result["flag"]["b", "x"] == "judges missing in some cells; fewer than 10 clusters"
     assert result["flag"]["b", "y"] == "fewer than 10 clusters"
     silent = table.assign(score=table["score"].where(table["judge"] != "a"))
@@ -621,7 +621,7 @@ def test_single_run_missing_scores_and_the_check_of_the_mean():
     assert result["sd"].isna().all()
     assert score_matrix(table, decimals=0).set_index("judge")["flag"]["a"] == "single run"
     criteria = score_matrix(table, level="criterion").set_index(["judge", "criterion"])
-    assert criteria["flag"]["b", "u"] == "no data; missing scores set aside"
+    assert criteria["flag"]["b", "u"] == "no data; missing scores excluded"
     assert criteria["estimate"]["a", "v"] == 6
 
 
@@ -679,7 +679,7 @@ def test_attenuation_interval_is_fieller_of_the_signed_ratio():
     assert row["conf_low"] == pytest.approx(100 * (1 - (middle + half)))
     wide = of(attenuation(conditions({"attributed": -0.5, "anonymized": -0.1}, sd=1.0)), "attenuation").loc["a"]
     assert math.isnan(wide["conf_low"])
-    assert wide["flag"] == "base not told from zero"
+    assert wide["flag"] == "interval of the denominator includes 0"
 
 
 def test_attenuation_of_noiseless_scores_has_no_interval():

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.bias import pareto_front
-from judgestats.metrics.bias.strategies import ESTIMATED, NO_COST, NO_VALUE, costs
+from judgestats.metrics.bias.strategies import costs
+from judgestats.results import ESTIMATED_COST, NO_COST, NO_VALUE
 
 
 def points(pairs: list[tuple[float, float]]) -> pd.DataFrame:
@@ -68,7 +69,7 @@ def test_cost_by_tokens():
     prices = {"a": (3.0, 15.0), "b": (0.0, 0.0), "c": (1.0, 10.0)}
     np.testing.assert_allclose(costs(table, prices), [4.5, 0, 2, np.nan])
     got = pareto_front(table, prices=prices)
-    assert list(got["flag"]) == [ESTIMATED] * 3 + [NO_COST]
+    assert list(got["flag"]) == [ESTIMATED_COST] * 3 + [NO_COST]
     assert list(got["on_front"]) == [False, True, True, False]
     assert got["dominated_by"].iloc[0] == "c"
 

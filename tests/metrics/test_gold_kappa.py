@@ -12,7 +12,7 @@ from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.chance import cohen_kappa
 from judgestats.metrics.agreement import ac1, kappa
 from judgestats.metrics.bias import gold_agreement
-from judgestats.metrics.bias.gold import BY_CHANCE, NO_SPREAD
+from judgestats.results import CHANCE_IS_ONE, NO_SPREAD
 from judgestats.schema.counting import tally
 
 Z = 1.959963984540054
@@ -101,7 +101,7 @@ def test_one_class_only_and_perfect_agreement():
     calls = verdicts(40, judges="g")
     chance = kappa_row(gold_agreement(calls.assign(choice="tie", gold="tie")))
     assert np.isnan(chance["estimate"])
-    assert chance["flag"] == BY_CHANCE
+    assert chance["flag"] == CHANCE_IS_ONE
     perfect = kappa_row(gold_agreement(calls.assign(choice=calls["slot"])))
     assert perfect["estimate"] == 1
     assert np.isnan(perfect[["std_error", "conf_low", "conf_high"]].astype(float)).all()
@@ -142,7 +142,7 @@ def test_strata_take_the_spread_between_them_away():
     assert free["std_error"] == pytest.approx(np.sqrt(2 / 9 / 60), rel=0.05)
     assert (held["estimate"], held["method"]) == (2 / 3, "percentile, bootstrap of calls within kind (B = 2000)")
     assert np.isnan(held["conf_low"])
-    assert held["flag"] == "resamples agree"
+    assert held["flag"] == "all resamples equal"
 
 
 def test_wilson_takes_no_strata():

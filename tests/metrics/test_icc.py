@@ -201,7 +201,7 @@ def test_criteria_and_systems_are_averaged_and_told_unless_they_split():
     same(icc(systems), both)
     same(icc(systems, subjects=["system", "item"]), both)
     partial = data[~(data["judge"].eq("j0") & data["item"].eq("i000") & data["criterion"].eq("a"))]
-    assert (told(icc(partial)) == "averaged over criterion; unequal criterion in 1 subjects").all()
+    assert (told(icc(partial)) == "averaged over criterion; unequal criterion in 1 subject").all()
 
 
 def test_temperatures_are_averaged_over_when_named():
@@ -283,7 +283,7 @@ def test_no_complete_subject():
     assert flags == {"no complete subject; 4 subjects dropped"}
     assert (result["n"] == 0).all()
     apart = icc(long(table), incomplete="reml").set_index("term")
-    assert apart.loc["ICC(1,1)", "flag"].endswith("components not told apart")
+    assert apart.loc["ICC(1,1)", "flag"].endswith("components not identifiable")
     assert apart["estimate"].isna().all()
 
 
@@ -292,10 +292,10 @@ def test_perfect_agreement_has_a_point_and_no_interval():
     assert (result["estimate"] == 1).all()
     assert result["conf_low"].isna().all()
     assert (result["p_value"] == 0).all()
-    assert flags == {"no residual"}
+    assert flags == {"no residual variance"}
     by_reml = icc(long(np.tile([[1.0], [2.0], [4.0]], 3)), incomplete="reml")
     assert by_reml["conf_low"].isna().all()
-    assert by_reml["flag"].str.endswith("no residual").all()
+    assert by_reml["flag"].str.endswith("no residual variance").all()
 
 
 def test_subjects_without_differences():

@@ -482,7 +482,9 @@ def test_against_gold(verdicts):
         assert result.loc[judge, "estimate"] == pytest.approx(expected, rel=1e-12)
         assert result.loc[judge, "n"] == len(kept)
         aside = 60 - len(kept)
-        assert (f"{aside} without two answers" in result.loc[judge, "flag"]) == (aside > 0)
+        assert (f"{aside} unit" + "s" * (aside != 1) + " without two answers" in result.loc[judge, "flag"]) == (
+            aside > 0
+        )
     missing = table.assign(gold=table["gold"].where(table["item"] > "i09"))
     assert (kappa(missing, against="gold")["n"] < 51).all()
     scored = scores_of(FOUR).assign(gold=np.tile(FOUR[3], 4))
@@ -559,12 +561,12 @@ def test_invalid_calls_are_missing_and_counted():
     one, two = calls_of(["low", "high", "invalid", "abstain"]), calls_of(["low", None, "low", "tie"], "h")
     row = kappa(pd.concat([one, two])).iloc[0]
     assert (row["n"], row["estimate"]) == (2, 1.0)
-    assert "2 without two answers" in row["flag"]
+    assert "2 units without two answers excluded" in row["flag"]
     panel = ac1(pd.concat([one, two])).iloc[0]
     assert panel["n"] == 2
     assert "2 units rated once" in panel["flag"]
     none = ac1(pd.concat([calls_of(["low", "high", "invalid"], j) for j in "gh"])).iloc[0]
-    assert "1 unit without an answer" in none["flag"]
+    assert "1 unit without an answer excluded" in none["flag"]
 
 
 def test_not_a_number_where_nothing_can_be_said():
@@ -588,7 +590,7 @@ def test_not_a_number_where_nothing_can_be_said():
         assert row["flag"] == ("perfect agreement" if not options else RESAMPLES_AGREE)
     assert ac1(scores_of(np.full((2, 5), NAN)))[["estimate", "observed", "expected"]].isna().all(axis=None)
     empty = kappa(scores_of([[1, NAN, NAN], [NAN, 2, 3]])).iloc[0]
-    assert (empty["n"], empty["flag"]) == (0, "no unit with two answers; 3 without two answers")
+    assert (empty["n"], empty["flag"]) == (0, "no unit with two answers; 3 units without two answers excluded")
     assert ac1(scores_of([[1, NAN, NAN], [NAN, 2, 3]]))["flag"].iloc[0].startswith("no unit with two answers")
 
 

@@ -192,8 +192,8 @@ def test_a_constant_annotator_is_left_out_and_counted():
     people = [*PEOPLE, "Cy"]
     screened = preference_gap(calls, people=people)
     assert cell(screened, None, "rate")[["estimate", "n"]].tolist() == pytest.approx([34 / 60, 60])
-    assert "1 constant annotator left out" in cell(screened, None, "rate")["flag"]
-    assert "1 constant annotator left out" in cell(screened, "Pro", "gap")["flag"]
+    assert "1 constant annotator excluded" in cell(screened, None, "rate")["flag"]
+    assert "1 constant annotator excluded" in cell(screened, "Pro", "gap")["flag"]
     assert "Cy" not in set(screened["judge"])
     kept = preference_gap(calls, people=people, screen=False)
     assert cell(kept, None, "rate")[["estimate", "n"]].tolist() == pytest.approx([48 / 90, 90])

@@ -164,4 +164,4 @@ def test_judges_alone_without_scheme_or_probe_are_counted_too():
     )
     found = rationale_check(calls).set_index("term")
     assert found.loc["statement_conflict", "n"] == 1
-    assert "1 calls without a case" in found.loc["statement_conflict", "flag"]
+    assert "1 call without a case excluded" in found.loc["statement_conflict", "flag"]

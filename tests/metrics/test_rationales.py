@@ -96,7 +96,7 @@ def test_empty_explanations_and_zero_vectors_are_set_aside_and_counted():
     ]
     row = one(rationale_shift(calls(rows), embed=plane, n_resamples=20), "drift")
     assert (row["n"], row["n_same"], row["n_items"]) == (4, 7, 8)
-    assert "3 items without a vector" in row["flag"]
+    assert "3 items without a vector excluded" in row["flag"]
     same = one(rationale_shift(calls(KNOWN), embed=plane, n_resamples=20), "drift")
     assert row["estimate"] == same["estimate"]
 
@@ -115,7 +115,7 @@ def test_drift_that_does_not_vary_has_no_interval():
     row = one(rationale_shift(calls(rows), embed=plane, n_resamples=50), "drift")
     assert row["estimate"] == 0.5
     assert math.isnan(row["conf_low"])
-    assert "resamples agree" in row["flag"]
+    assert "all resamples equal" in row["flag"]
 
 
 def test_the_default_is_tfidf_of_the_texts_at_hand():
@@ -138,7 +138,7 @@ def test_texts_without_a_word_have_no_vector():
     rows = [(str(i), "first", "!?", "first", "...") for i in range(3)]
     row = one(rationale_shift(calls(rows), n_resamples=5), "drift")
     assert math.isnan(row["estimate"])
-    assert "3 items without a vector" in row["flag"]
+    assert "3 items without a vector excluded" in row["flag"]
 
 
 def test_the_same_text_has_no_drift_with_any_embedder():
@@ -230,7 +230,7 @@ def test_alignment_of_known_vectors():
     row = one(result, "alignment")
     assert row["estimate"] == pytest.approx(0.5)
     assert (row["n"], row["n_same"], row["n_items"]) == (3, 4, 5)
-    assert "1 items without a vector" in row["flag"]
+    assert "1 item without a vector excluded" in row["flag"]
     aligned = one(result, "cue_aligned")
     assert (aligned["estimate"], aligned["n"]) == (0.5, 4)  # items 1 and 4 of 1 to 4
     blind = one(result, "cue_aligned_blind")

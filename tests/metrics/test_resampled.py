@@ -16,8 +16,8 @@ import registry
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.kernels.resampling import binomial_interval
-from judgestats.metrics.rates import LONE_UNIT, NOT_BCA, Bootstrap, planned, rates, resampled
-from judgestats.results import BIASED, FEW_CLUSTERS, FEW_DRAWN, NO_DATA, ONE_UNIT, RESAMPLES_AGREE
+from judgestats.metrics.rates import Bootstrap, planned, rates, resampled
+from judgestats.results import BIASED, FEW_CLUSTERS, FEW_DRAWN, LONE_UNIT, NO_DATA, NOT_BCA, ONE_UNIT, RESAMPLES_AGREE
 
 
 def share(totals):

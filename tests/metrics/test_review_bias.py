@@ -85,8 +85,8 @@ def test_independent_samples_tell_their_invalid_calls_and_keep_a_judge_with_noth
     )
     result = bias_change(counts, cluster=False)
     told = result[result["term"] == "change"].set_index("judge")["flag"]
-    assert told["g"] == "7 calls without an answer"
-    assert told["h"] == "no data; 80 calls without an answer"
+    assert told["g"] == "7 calls without an answer excluded"
+    assert told["h"] == "no data; 80 calls without an answer excluded"
     assert (result.loc[result["judge"].isna(), "flag"] == "1 of 2 judges").all()
 
 
@@ -94,14 +94,21 @@ def test_a_length_reading_tells_invalid_calls() -> None:
     kinds = ["expansion", "expansion", "expansion", "truncation", "truncation"]
     answers = ["target", "other", "invalid", "target", "invalid"]
     counts = pd.DataFrame({"judge": "g", "bias": kinds, "outcome": answers, "n": [34, 14, 20, 40, 10]})
-    assert length_reading(counts, cluster=False)["flag"].tolist() == ["20 invalid calls", "10 invalid calls"]
+    assert length_reading(counts, cluster=False)["flag"].tolist() == [
+        "20 invalid calls excluded",
+        "10 invalid calls excluded",
+    ]
     assert length_reading(counts, invalid="tie", cluster=False)["flag"].tolist() == ["", ""]
 
 
 def test_a_gap_tells_invalid_calls() -> None:
     counts = pd.DataFrame({"judge": ["a", "a", "g", "g"], "outcome": ["target", "invalid"] * 2, "n": [30, 5, 40, 6]})
     result = preference_gap(counts, people=["a"])
-    told = {"judge": "6 invalid calls", "people": "5 invalid calls", "person": "5 invalid calls"}
+    told = {
+        "judge": "6 invalid calls excluded",
+        "people": "5 invalid calls excluded",
+        "person": "5 invalid calls excluded",
+    }
     assert (result["flag"] == result["role"].map(told)).all()
     assert (preference_gap(counts, people=["a"], invalid="wrong")["flag"] == "").all()
 
@@ -112,7 +119,7 @@ def test_an_absent_score_is_a_missing_score() -> None:
     absent, missing = best_of_accuracy(table[~gone]), best_of_accuracy(table.assign(score=table["score"].mask(gone)))
     pd.testing.assert_frame_equal(absent, missing)
     assert absent["n"].tolist() == [9.0] * 3 + [12.0] * 3
-    assert absent.loc[0, "flag"] == "n < 30; 3 items not scored"
+    assert absent.loc[0, "flag"] == "n < 30; 3 items not scored excluded"
 
 
 def test_items_not_scored_are_told_for_a_group_without_a_name() -> None:
@@ -301,7 +308,7 @@ def test_a_mean_over_fewer_cells_than_another_judge_has_is_told() -> None:
 def test_two_candidates_of_one_name_have_no_target() -> None:
     table = calls().assign(second=np.where(np.arange(80) % 4 == 0, "x", "y"))
     result = bias_score(table)
-    assert result["flag"].str.contains("10 calls without target").all()
+    assert result["flag"].str.contains("10 calls without target excluded").all()
     pd.testing.assert_frame_equal(
         result.drop(columns="flag"), bias_score(table[table["second"] == "y"]).drop(columns="flag")
     )

@@ -34,12 +34,11 @@ from judgestats.metrics.bias import (
     recommend,
     score_error,
 )
-from judgestats.metrics.bias.strategies import INFINITE, NAMELESS, NO_COST, OVER_BUDGET, mcnemar_test
+from judgestats.metrics.bias.strategies import NAMELESS, mcnemar_test
 from judgestats.metrics.consensus import calibrate, consensus_deviation, rank_correlation
 from judgestats.metrics.consensus.correlations import correlated
 from judgestats.metrics.measure_registry import PREFERENCE_TRIALS, RATING_TRIALS
-from judgestats.reporting.formatting import FLAGS
-from judgestats.results import FEW_CLUSTERS, FEW_RATERS, ONE_UNIT, few_clusters
+from judgestats.results import FEW_CLUSTERS, FEW_RATERS, INFINITE, NO_COST, ONE_UNIT, OVER_BUDGET, few_clusters
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import grouping, names
 from judgestats.verdicts.composites import composite
@@ -136,13 +135,13 @@ def test_calls_without_gold_are_told_of_a_group_without_a_name(engine):
     named = got["topic"].notna()
     assert named.any()
     assert (~named).any()
-    assert got["flag"].str.contains("1 calls without gold").all()
+    assert got["flag"].str.contains("1 calls without gold excluded").all()
     alone = calls().assign(gold=["x", "x", "y", None, "y", None])
     assert got.loc[~named, "n"].max() == 1
     nothing = gold_agreement(engine(alone), by="topic")
     nothing = nothing[nothing["topic"].isna()]
     assert nothing["estimate"].isna().all()
-    assert nothing["flag"].str.contains("2 calls without gold").all()
+    assert nothing["flag"].str.contains("2 calls without gold excluded").all()
 
 
 def test_gold_of_no_rows_of_no_items_and_of_no_cluster():
@@ -160,7 +159,7 @@ def test_gold_of_no_rows_of_no_items_and_of_no_cluster():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"conf_level": 95}, DesignError, "conf_level=95 is no coverage"),
+        ({"conf_level": 95}, DesignError, "conf_level=95 must be between 0 and 1"),
         ({"m": 20.5}, DesignError, r"m=20\.5 is not a number of tests. Allowed: a whole number"),
         ({"m": "20"}, DesignError, "m='20' is not a number of tests"),
     ],
@@ -346,7 +345,7 @@ def test_few_raters_are_flagged_where_raters_are_drawn(incomplete, judges, few):
     assert got["conf_low"].notna().all()
     flagged = got.index[got["flag"].str.contains(FEW_RATERS)]
     assert list(flagged) == (["ICC(2,1)", "ICC(2,k)"] if few else [])
-    assert "too narrow" in FLAGS[FEW_RATERS]
+    assert "too narrow" in FEW_RATERS.explanation
 
 
 def test_no_interval_no_word_of_raters():

@@ -160,7 +160,7 @@ def test_invalid_blind_answers_are_counted_for_each_scheme():
     data = calls(40, schemes=SCHEMES)
     data.loc[(data["scheme"] == "PBP") & (data["probe"] == "blind") & (data["item"] < "i03"), "choice"] = "invalid"
     result = protocol_difference(data, favoured="a", n_resamples=50)
-    assert result.loc[result["probe"] == "blind", "flag"].tolist() == ["PBP: 3 invalid set aside"] * 3
+    assert result.loc[result["probe"] == "blind", "flag"].tolist() == ["PBP: 3 invalid calls excluded"] * 3
 
 
 def test_a_scheme_is_not_compared_with_itself():
@@ -173,7 +173,7 @@ def test_lao_is_flagged_where_a_scheme_hardly_moves():
         Baseline_blind=[400, 400, 200], Baseline_truth=[700, 200, 100], PBP_blind=[50, 50, 900], PBP_truth=[52, 50, 898]
     )
     result = rows(protocol_difference(table, favoured="a", n_resamples=50), "lao", "lds")
-    assert "PBP: movement not told from none" in result.loc["lao", "flag"]
+    assert "PBP: shift not significant" in result.loc["lao", "flag"]
     assert "Baseline: movement" not in result.loc["lao", "flag"]
     assert "not told" not in result.loc["lds", "flag"]
 
@@ -253,7 +253,7 @@ def test_explanations_set_aside_are_counted_for_every_term():
     found = rows(result, "alignment", "cue_aligned", "cue_aligned_blind")
     assert found["n"].tolist() == [33, 33, 34]
     assert found["flag"].str.extract(r"(\d+) items without a vector")[0].tolist() == ["3", "3", "2"]
-    assert found["flag"].str.contains("4 items not valid in both").all()
+    assert found["flag"].str.contains("4 items not valid in both excluded").all()
 
 
 @pytest.mark.parametrize(
@@ -312,4 +312,4 @@ def test_calls_without_a_case_are_counted():
     data.loc[data["item"] > "i37", "choice"] = None
     result = rows(rationale_check(data), "statement_conflict", "label_mentioned")
     assert result["n"].tolist() == [34, 40]
-    assert result["flag"].tolist() == ["6 calls without a case", ""]
+    assert result["flag"].tolist() == ["6 calls without a case excluded", ""]

@@ -38,7 +38,7 @@ def test_calls_without_a_partner_are_counted(people):
     calls, reference = people
     result = kappa(calls, against=reference)
     assert result["n"].tolist() == [25, 25]
-    assert result["flag"].str.contains("15 without two answers").all()
+    assert result["flag"].str.contains("15 units without two answers excluded").all()
     inner = kappa(calls[calls["item"] < 25], against=reference)
     assert not inner["flag"].str.contains("without two answers").any()
     pd.testing.assert_frame_equal(result.drop(columns="flag"), inner.drop(columns="flag"))
@@ -53,13 +53,13 @@ def test_calls_without_a_partner_are_counted_for_each_other_and_group(people):
         ("a", "g", "p"): 20, ("a", "g", "q"): 10, ("a", "h", "p"): 20, ("a", "h", "q"): 10,
         ("b", "g", "p"): 5, ("b", "h", "p"): 5,
     }  # fmt: skip
-    told = result["flag"].str.extract(r"(\d+) without two answers")[0].fillna("0").astype(int)
+    told = result["flag"].str.extract(r"(\d+) units? without two answers")[0].fillna("0").astype(int)
     assert told.tolist() == [0, 10, 0, 10, 15, 15]
 
 
 def test_calls_without_a_partner_are_counted_beside_a_judge_and_in_its_tally():
     calls = pd.concat([ratings([1, 2, 1, 2], "g"), ratings([1, 2, 2], "h")])
-    assert "1 without two answers" in kappa(calls, against="h")["flag"].iloc[0]
+    assert "1 unit without two answers excluded" in kappa(calls, against="h")["flag"].iloc[0]
     counts = tally(calls, "kappa", baseline="h")
     assert counts["n"].sum() == 4
     assert counts["other_answer"].isna().sum() == 1

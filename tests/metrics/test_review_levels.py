@@ -107,7 +107,7 @@ class TestNothingLost:
         shifts = shift_heterogeneity(gone, ("old", "new"), across="system", **options)
         share = rubric_share(*(gone[gone["condition"] == c] for c in ("old", "new")), **options)
         for result in (shifts, share):
-            assert result["flag"].str.contains("6 correlations set aside").all()
+            assert result["flag"].str.contains("6 correlations excluded").all()
             assert result["flag"].str.contains("1 item on one side only").all()
 
     def test_pairs_of_a_slope_and_of_quality(self):

@@ -11,8 +11,7 @@ from scipy.stats import bootstrap, pearsonr, ttest_1samp
 from judgestats.errors import DesignError, SchemaError
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias import best_of_accuracy, score_error
-from judgestats.metrics.bias.gold import ERRORS_ALIKE, PERFECT, TOO_FEW
-from judgestats.results import CONSTANT, NOT_INDEPENDENT
+from judgestats.results import CONSTANT, ERRORS_ALIKE, NOT_INDEPENDENT, PERFECT_CORRELATION, TOO_FEW
 
 # ---------------------------------------------------------------- score_error
 
@@ -61,9 +60,9 @@ def test_the_sign_of_bias_is_score_minus_gold():
     assert ERRORS_ALIKE in got.loc["bias", "flag"]
     assert np.isnan(got.loc["bias", "conf_low"])
     assert got.loc["pearson", "estimate"] == 1
-    assert got.loc["pearson", "flag"] == PERFECT
+    assert got.loc["pearson", "flag"] == PERFECT_CORRELATION
     assert np.isnan(got.loc["rmse", "conf_low"])
-    assert got.loc["rmse", "flag"] == "resamples agree"
+    assert got.loc["rmse", "flag"] == "all resamples equal"
 
 
 def test_gold_in_a_frame_of_several_people_and_other_engines():
@@ -93,7 +92,7 @@ def test_what_is_missing_is_told():
     table.loc[[5], "score"] = np.nan
     got = terms(score_error(table))
     assert (got["n"] == 56).all()
-    assert got["flag"].str.contains("3 without gold; 1 without a score").all()
+    assert got["flag"].str.contains("3 without gold excluded; 1 without a score excluded").all()
     lost = pd.concat([table, scored().assign(judge="h", score=np.nan)])
     assert terms(score_error(lost), "h")["estimate"].isna().all()
     with pytest.raises(DesignError, match="no thing rated has one"):

@@ -16,8 +16,8 @@ from statsmodels.stats.multitest import multipletests
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import newcombe_paired
 from judgestats.metrics.bias import compare_strategies, gold_agreement, minimum_detectable_effect, recommend
-from judgestats.metrics.bias.strategies import DISCORDANT_ONLY, FEW_DISCORDANT, METHODS, mcnemar_test
-from judgestats.results import NO_DATA, NOT_INDEPENDENT
+from judgestats.metrics.bias.strategies import METHODS, mcnemar_test
+from judgestats.results import DISCORDANT_ONLY, FEW_DISCORDANT, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema.counting import tally
 
 

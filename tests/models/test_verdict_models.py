@@ -64,10 +64,10 @@ def test_a_tie_or_an_invalid_call():
     )
     exact = strategy_effects(more, baseline="B0").table.iloc[0]
     assert exact["estimate"] == pytest.approx(math.log(80 * 40 / (30 * 60)), abs=1e-6)
-    assert "7 invalid calls set aside" in exact["flag"]
+    assert "7 invalid calls excluded" in exact["flag"]
     dropped = strategy_effects(more, baseline="B0", ties="drop").table.iloc[0]
     assert dropped["estimate"] == pytest.approx(math.log(80 * 40 / (20 * 60)), abs=1e-6)
-    assert "10 ties set aside" in dropped["flag"]
+    assert "10 ties excluded" in dropped["flag"]
     wrong = strategy_effects(more, baseline="B0", invalid="wrong").table.iloc[0]
     assert wrong["estimate"] == pytest.approx(math.log(80 * 40 / (37 * 60)), abs=1e-6)
 
@@ -166,7 +166,7 @@ def test_gold_makes_the_outcome():
     table = model.fits["g"].design
     shares = {s: float(table.count[(table.frame["strategy"] == s) & (table.y == 1)].sum()) for s in ("B0", "S8")}
     assert shares == {"B0": 2.0, "S8": 2.0}
-    assert "1 calls without gold" in model.table["flag"].iloc[0]
+    assert "1 calls without gold excluded" in model.table["flag"].iloc[0]
 
 
 def test_a_judge_without_the_baseline():
@@ -331,7 +331,7 @@ def test_a_tie_as_half_a_vote_is_half_a_vote(panel):
     # twice the votes: another likelihood under random contents, the same margin
     raw = [float(m.fits["j2"].design.count @ m.fits["j2"].design.y / m.fits["j2"].n) for m in (model, doubled)]
     assert raw[0] == pytest.approx(raw[1])
-    assert "each half a vote" in model.table["flag"].iloc[0]
+    assert "counted as half a vote" in model.table["flag"].iloc[0]
     lean = 0.5 * ((calls["choice"] == "first").mean() - (calls["choice"] == "second").mean())
     assert cell(model.table, scale="percentage points")["estimate"] == pytest.approx(100 * lean, abs=0.7)
 
@@ -473,7 +473,7 @@ def test_the_biased_model_of_preferences_is_shown_when_asked_for_and_flagged():
     assert not any("without" in name for name in shown.fits)
     both = self_preference(calls, without_worth=True)
     wrong = both.table[(both.table["model"] == "without system:item") & (both.table["term"] == "own")]
-    assert wrong["flag"].str.contains("biased: the worth of each response is left out").all()
+    assert wrong["flag"].str.contains("biased: quality of each response not modelled").all()
     assert both.tests.loc[both.tests["compared"].str.contains(", without"), "flag"].str.contains("biased").all()
     right = both.table[both.table["model"] == "with system:item"].reset_index(drop=True)
     pd.testing.assert_frame_equal(right, shown.table)
@@ -528,7 +528,7 @@ def test_two_judges_and_two_systems_have_one_effect_between_them():
     model = self_preference(rated(3, judges=2))
     each = model.table[(model.table["term"] == "own") & (model.table["judge"] != "all judges")]
     assert each["estimate"].isna().all()
-    assert each["flag"].str.contains("not told apart").all()
+    assert each["flag"].str.contains("confounded with the quality").all()
     common = cell(model.table, judge="all judges", term="own", model="with system:item")
     means = rated(3, judges=2).groupby(["judge", "system"])["score"].mean().unstack()
     assert common["estimate"] == pytest.approx(

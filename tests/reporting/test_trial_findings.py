@@ -14,8 +14,7 @@ from judgestats.metrics.bias import consistency, slot_lean
 from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.psychometrics import criterion_shift, dark_current, target_sensitivity
 from judgestats.reporting import plots, report
-from judgestats.reporting.formatting import FLAGS
-from judgestats.results import NOT_INDEPENDENT
+from judgestats.results import NOT_INDEPENDENT, UNEQUAL_CRITERIA
 from judgestats.schema import preferences, ratings
 from reporting.designs import dark_current_design, plain_verdicts, self_ratings
 from reporting.test_pages import Page, made
@@ -218,8 +217,8 @@ def test_a_measure_shown_without_a_number_is_listed(tmp_path):
 def test_the_legend_of_dependent_calls_takes_no_side(tmp_path):
     page = Page(made(plain_verdicts(["a"]), tmp_path, cluster=False)).text
     assert "likely too narrow" not in page
-    assert "wide for a difference of slots when both orders" in FLAGS[NOT_INDEPENDENT]
-    assert FLAGS[NOT_INDEPENDENT] in page.split(NOT_SHOWN)[-1]
+    assert "wide for a difference of positions when both orders" in NOT_INDEPENDENT.explanation
+    assert NOT_INDEPENDENT.explanation in page.split(NOT_SHOWN)[-1]
 
 
 def test_both_orders_make_the_plain_interval_of_a_lean_too_wide():
@@ -251,7 +250,7 @@ def test_flags_of_the_score_matrix_and_of_mean_scores_are_on_the_page(tmp_path):
     )
     page = made(data[~gone], tmp_path)
     caption = page.split("Score matrix. </b>")[-1].split("</figcaption>")[0]
-    assert "Flagged “unequal criteria” (1 of 6 cells): " + FLAGS["unequal criteria"] in caption
+    assert "Flagged “unequal criteria” (1 of 6 cells): " + UNEQUAL_CRITERIA.explanation in caption
     mean = datasheet(data[~gone]).query("term == 'mean_score'")
     assert mean["flag"].all()
     assert all(f in page for cell in mean["flag"] for f in cell.split("; "))

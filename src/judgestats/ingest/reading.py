@@ -307,4 +307,4 @@ def _named(problem: SchemaError, label: str, sizes: list[int] | None = None, fil
             while row >= sizes[at]:
                 row, at = row - sizes[at], at + 1
             text += f" Row {int(rows[0])} is row {row} of {files.relative(files.files[at])}."
-    return SchemaError(text, faults=problem.faults)
+    return SchemaError(text, faults=problem.faults, advice=problem.advice, reason=problem.reason)

@@ -11,16 +11,19 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics import agreement, bias, consensus, invariance, psychometrics
 from judgestats.metrics.bias.bias_scores import numeric_attributes
 from judgestats.metrics.references import Baseline, Humans, labels, references
+from judgestats.results import NOT_REPEATED
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CHOICES, COUNTS, VOCABULARY, answer_column, kind_of
 from judgestats.schema.counting import tally
 from judgestats.schema.opening import opened
+from judgestats.schema.pairing import REPEATED
 from judgestats.schema.splitting import KEYS, splits_of
 
 # ---- The question of each measure, and the arguments that the data themselves suggest for it -------------------------
@@ -56,9 +59,9 @@ class Options:
     by: tuple[str, ...] = ()
     identity: Mapping[str, str] = field(default_factory=dict)
     cluster: Cluster = "auto"
-    n_resamples: int = 2000
-    seed: int = 0
-    conf_level: float = 0.95
+    n_resamples: int = N_RESAMPLES
+    seed: int = SEED
+    conf_level: float = CONF_LEVEL
     people: pd.DataFrame | None = None
     baseline: Mapping[str, str] = field(default_factory=dict)
 
@@ -284,11 +287,7 @@ def _components(data: Any, options: Options) -> pd.DataFrame:
 
 
 def _run_sd(data: Any, options: Options) -> pd.DataFrame:
-    return (
-        cells(data, list(options.by))
-        .rename(columns={"sd": "estimate", "runs": "n"})
-        .assign(flag="no rating is repeated")
-    )
+    return cells(data, list(options.by)).rename(columns={"sd": "estimate", "runs": "n"}).assign(flag=str(NOT_REPEATED))
 
 
 def _on_the_same_scale(data: Any) -> str:
@@ -598,7 +597,7 @@ def _repeats_text(data: Any, table: pd.DataFrame) -> str:
         if "choice" in table:
             tally(data, "consistency", cluster=False)
     except DesignError as error:
-        return "some, without a number in 'replicate'" if "repeat a call" in str(error) else "none"
+        return "some, without a number in 'replicate'" if error.reason == REPEATED else "none"
     return "none"
 
 

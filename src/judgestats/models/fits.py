@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.models.bayes.draws import Kind
 from judgestats.models.engines.bayes_pymc import prior_draws
@@ -115,7 +116,7 @@ class Fit(Fitted):
     def tidy(
         self,
         *,
-        conf_level: float = 0.95,
+        conf_level: float = CONF_LEVEL,
         exponentiate: bool = False,
         scale: Literal["link", "response"] = "link",
         effects: Literal["all", "fixed", "random"] = "all",
@@ -146,7 +147,7 @@ class Fit(Fitted):
         kind: Literal["response", "link"] = "response",
         random: Literal["conditional", "none", "average"] = "conditional",
         interval: bool = True,
-        conf_level: float = 0.95,
+        conf_level: float = CONF_LEVEL,
     ) -> pd.DataFrame:
         """See :func:`judgestats.models.postestimation.prediction.predict`."""
         return prediction.predict(self, data, kind=kind, random=random, interval=interval, conf_level=conf_level)
@@ -155,7 +156,7 @@ class Fit(Fitted):
         """See :func:`judgestats.models.postestimation.prediction.augment`."""
         return prediction.augment(self, data)
 
-    def margins(self, variables: Any = None, *, by: Any = (), conf_level: float = 0.95) -> pd.DataFrame:
+    def margins(self, variables: Any = None, *, by: Any = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """See :func:`judgestats.models.postestimation.margining.margins`."""
         return margining.margins(self, variables, by=by, conf_level=conf_level)
 
@@ -168,7 +169,7 @@ class Fit(Fitted):
         weights: Literal["equal", "proportional"] = "equal",
         at: Mapping[str, Any] | None = None,
         random: Literal["none", "average"] = "none",
-        conf_level: float = 0.95,
+        conf_level: float = CONF_LEVEL,
     ) -> pd.DataFrame:
         """See :func:`judgestats.models.postestimation.contrasting.means`."""
         return contrasting.means(
@@ -187,7 +188,7 @@ class Fit(Fitted):
         weights: Literal["equal", "proportional"] = "equal",
         at: Mapping[str, Any] | None = None,
         random: Literal["none", "average"] = "none",
-        conf_level: float = 0.95,
+        conf_level: float = CONF_LEVEL,
     ) -> pd.DataFrame:
         """See :func:`judgestats.models.postestimation.contrasting.contrasts`."""
         return contrasting.contrasts(
@@ -204,29 +205,29 @@ class Fit(Fitted):
         *,
         method: Literal["wald", "profile", "bootstrap"] = "wald",
         terms: Any = None,
-        conf_level: float = 0.95,
-        n_resamples: int = 2000,
-        seed: Any = 0,
+        conf_level: float = CONF_LEVEL,
+        n_resamples: int = N_RESAMPLES,
+        seed: Any = SEED,
     ) -> pd.DataFrame:
         """See :func:`judgestats.models.postestimation.intervals.confint`."""
         return intervals.confint(
             self, method=method, terms=terms, conf_level=conf_level, n_resamples=n_resamples, seed=seed
         )
 
-    def random_effects(self, *, conf_level: float = 0.95) -> pd.DataFrame:
+    def random_effects(self, *, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """See :func:`judgestats.models.postestimation.effects.random_effects`."""
         return effects.random_effects(self, conf_level=conf_level)
 
-    def variance_components(self, *, conf_level: float = 0.95) -> pd.DataFrame:
+    def variance_components(self, *, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """See :func:`judgestats.models.postestimation.effects.variance_components`."""
         return effects.variance_components(self, conf_level=conf_level)
 
-    def simulate(self, n: int = 1, *, seed: Any = 0, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
+    def simulate(self, n: int = 1, *, seed: Any = SEED, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
         """See :func:`judgestats.models.postestimation.simulation.simulate`."""
         return simulation.simulate(self, n, seed=seed, random=random)
 
     def predictive(
-        self, kind: Kind = "posterior", *, by: Any = None, n_draws: int = 1000, seed: Any = 0
+        self, kind: Kind = "posterior", *, by: Any = None, n_draws: int = 1000, seed: Any = SEED
     ) -> pd.DataFrame:
         """See :func:`judgestats.models.postestimation.simulation.predictive`."""
         return simulation.predictive(self, partial(prior_draws, self), kind=kind, by=by, n_draws=n_draws, seed=seed)

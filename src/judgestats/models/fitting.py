@@ -7,17 +7,19 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Literal
 
+from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.coding.responses import refuse_share
 from judgestats.models.designs import FAMILIES, Design, design
 from judgestats.models.engines import ENGINES, Engine
 from judgestats.models.fits import Fit
-from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.formula import parse
 from judgestats.models.likelihood.objectives import THRESHOLDS, Partition, by_kind, refuse_twice
 from judgestats.models.ml import Model
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.diagnosis import separated, sparse
+from judgestats.results import FEW_CALLS, SEPARATION
 
 #: Family -> its links, the default one first.
 LINKS = {
@@ -54,7 +56,7 @@ def fit(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    seed: int = 0,
+    seed: int = SEED,
     target_accept: float = 0.9,
     progress: bool = True,
 ) -> Fit:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc, stdtr, stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.metrics.agreement.levels import (
     METHODS,
@@ -29,20 +30,18 @@ from judgestats.metrics.agreement.levels import (
     rated,
     refuse_empty,
     resampled,
-    some,
     whole,
 )
 from judgestats.metrics.agreement.shifts import Matched, matched, two_sides, words
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.rates import Bootstrap
-from judgestats.results import FEW_CLUSTERS, NO_DATA, estimates, flags
+from judgestats.results import EXCLUDED, FEW_CLUSTERS, MISSING, NO_DATA, SUBGROUPS_OVERLAP, UNDEFINED, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
 
 #: As a value of ``across``: the subgroups are the pairs of judges.
 PAIR = "pair"
-DEPENDENT = "subgroups share units"
 
 
 def shift_heterogeneity(
@@ -57,9 +56,9 @@ def shift_heterogeneity(
     unit: Unit = "item",
     method: Method = "pearson",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Compare the shift of agreement between subgroups, and test whether it is one.
 
@@ -208,12 +207,12 @@ def _homogeneity(key: dict[str, Any], shift: Floats, draws: Floats, shared: bool
     known = ~np.isnan(shift)
     shift, draws = shift[known], draws[:, known]
     draws = draws[~np.isnan(draws).any(axis=1)]
-    lost = some(int((~known).sum()), "subgroup without a shift", "subgroups without a shift")
+    lost = EXCLUDED.of(int((~known).sum()), what="subgroup(s) without a shift")
     few = FEW_CLUSTERS if n_units < 10 else ""
     g = shift.size
     covariance = np.cov(draws, rowvar=False) * n_units / max(n_units - 1, 1)  # that of a sample, as standard errors are
     q = cochran_q(shift, covariance, shared) if g > 1 and len(draws) > g else math.nan
-    doubt = flags(lost, DEPENDENT if shared else "", few, NO_DATA if math.isnan(q) else "")
+    doubt = flags(lost, SUBGROUPS_OVERLAP if shared else "", few, NO_DATA if math.isnan(q) else "")
     row = {**key, "subgroup": "", "other": "", "n": g, "flag": doubt}
     known_q = not math.isnan(q)
     p = float(chdtrc(g - 1, q)) if known_q else math.nan
@@ -268,9 +267,9 @@ def agreement_slope(
     unit: Unit = "item",
     method: Method = "pearson",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Slope of the mean correlation of the judges over temperature.
 
@@ -346,9 +345,9 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str
     level, many = (np.stack([mean_defined(r[:, code == g]) for g in range(x.size)], axis=-1) for r in (each, drawn))
     used = ~(np.isnan(level[0]) | np.isnan(x))
     lost = flags(
-        some(int((~used).sum()), f"{over} without a correlation", f"{over}s without a correlation"),
-        some(int(np.isnan(pair_correlations(block, method, whole(block))).sum()), "pair undefined", "pairs undefined"),
-        some(block.n_missing, "score missing", "scores missing"),
+        EXCLUDED.of(int((~used).sum()), what=f"{over}(s) without a correlation"),
+        UNDEFINED.of(int(np.isnan(pair_correlations(block, method, whole(block))).sum()), what="pair(s)"),
+        MISSING.of(block.n_missing, what="score(s)"),
     )
     away = x[used] - x[used].mean() if used.any() else x[used]
     row: dict[str, Any] = {**block.key, "term": "slope", "n": int(used.sum())}

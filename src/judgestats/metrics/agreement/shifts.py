@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, stdtr, stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.agreement.levels import (
@@ -35,12 +36,25 @@ from judgestats.metrics.agreement.levels import (
     rated,
     refuse_empty,
     resampled,
-    some,
     whole,
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.rates import Bootstrap
-from judgestats.results import NO_DATA, SMALL_N, UNBOUNDED, estimates, flags
+from judgestats.results import (
+    BEYOND_LIMIT,
+    CONDITIONS_UNMOVED,
+    CONSTANT_SHIFTS,
+    EXCLUDED,
+    MISSING,
+    NO_DATA,
+    NOT_POSITIVE,
+    ONE_CONDITION,
+    ONE_SIDED,
+    SMALL_N,
+    UNBOUNDED,
+    estimates,
+    flags,
+)
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
@@ -49,7 +63,6 @@ from judgestats.schema.splitting import as_runs
 
 #: Column that says whether a rating is of before (0) or after (1).
 SIDE = "_side"
-NOT_POSITIVE = "base not positive"
 
 
 def agreement_shift(
@@ -65,9 +78,9 @@ def agreement_shift(
     method: Method = "pearson",
     flag_at: float = 0.15,
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """How far the mean correlation of the judges moves between two ways of judging (Δ_K of the paper).
 
@@ -251,8 +264,8 @@ class Matched:
     def told(self, unit: str, pairs: slice = slice(None)) -> str:
         """Flags for what the correlations of these pairs leave out."""
         return flags(
-            some(int(self.undefined[pairs].sum()), "correlation set aside", "correlations set aside"),
-            some(self.one_sided, f"{unit} on one side only", f"{unit}s on one side only"),
+            EXCLUDED.of(int(self.undefined[pairs].sum()), what="correlation(s)"),
+            ONE_SIDED.of(self.one_sided, what=f"{unit}(s)"),
         )
 
 
@@ -308,7 +321,7 @@ def _moved(before: float, after: float, flag_at: float) -> dict[str, Any]:
     """The cells of a shift that need no resamples."""
     shift = float(after - before)
     positive = before > 0
-    beyond = f"|shift| > {flag_at:g}" if abs(shift) > flag_at else ""
+    beyond = BEYOND_LIMIT.of(abs(shift) > flag_at, at=f"{flag_at:g}")
     doubt = NOT_POSITIVE if not positive and not math.isnan(before) else ""
     return {
         "term": "shift",
@@ -385,7 +398,7 @@ def shift_tests(
     alternative: Alternative = "two-sided",
     m: int | None = None,
     means: Means = "refuse",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Test shifts over conditions, each condition one pair of numbers.
 
@@ -458,8 +471,8 @@ def shift_tests(
     for key, part in parts:
         absent = int(part["before"].isna().sum() + part["after"].isna().sum())
         told = flags(
-            some(absent, "value missing", "values missing"),
-            some(chosen[1], "mean of others set aside", "means of others set aside"),
+            MISSING.of(absent, what="value(s)"),
+            EXCLUDED.of(chosen[1], what="mean(s) of others"),
         )
         kept = part.dropna(subset=["before", "after"])
         x, y = (kept[c].to_numpy(dtype=float) for c in ("before", "after"))
@@ -534,7 +547,7 @@ def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level
     row: dict[str, Any] = {"term": "mean_shift", "estimate": float(away.mean()) if n else math.nan, "n": n}
     spread = float(away.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
     if not spread > 1e-15:
-        return {**row, "flag": "constant shifts" if n > 1 else "one condition" if n else ""}
+        return {**row, "flag": CONSTANT_SHIFTS if n > 1 else ONE_CONDITION if n else ""}
     t = row["estimate"] / spread
     tail = {"less": stdtr(n - 1, t), "greater": stdtr(n - 1, -t), "two-sided": 2 * stdtr(n - 1, -abs(t))}[alternative]
     half = float(stdtrit(n - 1, (1 + conf_level) / 2)) * spread
@@ -559,7 +572,7 @@ def _d_row(x: Floats, y: Floats, d: D, ddof: int) -> dict[str, Any]:
 def _sign(x: Floats, y: Floats, alternative: Alternative) -> dict[str, Any]:
     moved = (y - x)[np.abs(y - x) > 1e-12]
     n, k = moved.size, int((moved < 0).sum())
-    still = some(x.size - n, "condition unmoved", "conditions unmoved")
+    still = CONDITIONS_UNMOVED.of(x.size - n)
     row: dict[str, Any] = {"term": "share_negative", "estimate": k / n if n else math.nan, "n": n, "hits": k}
     return {**row, "flag": still, "p_value": sign_p(k, n, alternative), "method": "Wilson; exact sign test"}
 
@@ -655,9 +668,9 @@ def rubric_share(
     unit: Unit = "item",
     method: Method = "pearson",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Share of the agreement that goes when the judges no longer share the structure of a rubric.
 

@@ -11,12 +11,27 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import Aside
 from judgestats.metrics.rates import Bootstrap, Interval, interval_of, rates, resampled
-from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import (
+    CHANCE_IS_ONE,
+    CONSTANT,
+    ERRORS_ALIKE,
+    EXCLUDED,
+    NO_DATA,
+    NO_SPREAD,
+    NOT_INDEPENDENT,
+    PERFECT_CORRELATION,
+    SMALL_N,
+    TOO_FEW,
+    estimates,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.clustering import (
     CLUSTERING,
@@ -53,9 +68,9 @@ def best_of_accuracy(
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
     strata: str | None = None,
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Share of items whose right response alone has the highest score.
 
@@ -231,9 +246,6 @@ def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Aside
 # ---- How far from the right score is a judge's, and in which direction? ----------------------------------------------
 
 Floats = NDArray[np.float64]
-PERFECT = "perfect correlation"
-TOO_FEW = "too few for an interval"
-ERRORS_ALIKE = "errors do not vary"
 
 
 def score_error(
@@ -243,9 +255,9 @@ def score_error(
     by: By = (),
     average_over: By = (),
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Error of a judge's scores against the right ones.
 
@@ -378,7 +390,7 @@ def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent:
     """Four rows of one group."""
     have = part["mean"].notna() & part["_gold"].notna()
     unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
-    told = flags(f"{without:,} without gold" if without else "", f"{unscored:,} without a score" if unscored else "")
+    told = flags(EXCLUDED.of(without, what="without gold"), EXCLUDED.of(unscored, what="without a score"))
     here = part[have].assign(n=1.0)
     score, right = here["mean"].to_numpy(float), here["_gold"].to_numpy(float)
     n = score.size
@@ -433,7 +445,7 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict
         return {**row, "flag": CONSTANT}
     r = float(np.corrcoef(score, right)[0, 1])
     if abs(r) > 1 - 1e-12:
-        return {**row, "estimate": math.copysign(1.0, r), "flag": PERFECT}
+        return {**row, "estimate": math.copysign(1.0, r), "flag": PERFECT_CORRELATION}
     if score.size < 4:
         return {**row, "estimate": r, "flag": TOO_FEW}
     se, quantile, few = (1 - r**2) / math.sqrt(score.size - 3), normal_quantile(plan.conf_level), ""
@@ -455,9 +467,6 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict
 
 #: What a tie is where the gold is a candidate: wrong, set aside, or half right.
 Ties = Literal["exact", "drop", "half"]
-#: Why kappa has no value, and why it has no interval.
-BY_CHANCE = "chance agreement is 1"
-NO_SPREAD = "no spread to go by"
 #: Classes of an answer and of a gold label; an invalid call that counts as wrong is a class of its own.
 _CLASSES = ("first", "second", "tie", "invalid")
 _CURE = "Give the id of the right candidate, 'tie', or nothing."
@@ -472,9 +481,9 @@ def gold_agreement(
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
     strata: str | None = None,
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Accuracy of the verdicts against a gold label, raw and corrected for chance.
 
@@ -568,7 +577,7 @@ def accuracy(
     invalid: Literal["drop", "wrong"] = "drop",
     by: By = (),
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Share of verdicts that are right, where each is right or wrong.
 
@@ -688,7 +697,7 @@ def _kappa(
     kappa, error, _ = (float(x) for x in cohen_kappa(total))
     row: dict[str, Any] = {"estimate": kappa, "n": total.sum(), "method": "asymptotic (Fleiss, Cohen, Everitt)"}
     if math.isnan(kappa):
-        return {**row, "flag": BY_CHANCE}
+        return {**row, "flag": CHANCE_IS_ONE}
     if plan is not None:
         return {**row, **resampled(table, counts, _kappa_of, plan, key)}
     quantile, few = normal_quantile(conf_level), ""

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.rates import leans, rates
 from judgestats.results import FORCED_CHOICE, estimates, flags
@@ -56,7 +57,7 @@ def consistency(
     unit: Literal["pair", "call"] = "pair",
     by: By = (),
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Share of pairs with the same verdict in both orders, or of repeats with the same answer.
 
@@ -257,7 +258,7 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataF
 # ---- Which slot does a judge favour, whatever stands in it? ----------------------------------------------------------
 
 
-def slot_lean(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+def slot_lean(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Shares of the answers by slot, and the lean towards the first.
 
     Parameters
@@ -321,7 +322,7 @@ def slot_lean(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level:
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
 
 
-def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Tie and invalid rates, which need no order.
 
     Parameters

@@ -7,10 +7,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, confidence, suggestion
 from judgestats.metrics.bias.bias_scores import Aside, InvalidHere, Settings, outcome_counts, targeted
 from judgestats.metrics.rates import leans, rates
-from judgestats.results import estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.columns import By
 
@@ -27,7 +28,7 @@ def length_reading(
     invalid: InvalidHere = "drop",
     by: By = (),
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Expansion bias and truncation accuracy, and what they say together (debiasing paper, Section 4.1.2, Appendix F).
 
@@ -106,7 +107,7 @@ def length_reading(
         said = {"reading": _reading(one, two, *limits), "point_reading": _point_reading(one, two, *limits)}
         pairs += [{**one, **said}, {**two, **said}]
     for row in pairs:
-        row["method"] = flags(row["method"], "Bonferroni of 2") if row["method"] else ""
+        row["method"] = f"{row['method']}; Bonferroni of 2" if row["method"] else ""
     return estimates(found.aside.flagged(pairs, within), within, ["reading", "point_reading"])
 
 

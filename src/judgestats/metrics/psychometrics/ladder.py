@@ -9,22 +9,21 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import choose
 from judgestats.metrics.rates import rates
-from judgestats.results import CEILING, NO_DATA, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import CEILING, NO_DATA, ONE_POSITION, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import tally
 from judgestats.schema.patterns import Invalid
 
-#: Flag of a step whose target stood in one slot only: hits or false alarms are missing.
-ONE_SLOT = "target in one slot only"
 _SIGNAL_TERMS = ("d_prime", "slot_criterion")
 
 
 def target_sensitivity(
-    calls: Any, *, by: By = (), cluster: Cluster = "auto", invalid: Invalid = "drop", conf_level: float = 0.95
+    calls: Any, *, by: By = (), cluster: Cluster = "auto", invalid: Invalid = "drop", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """Correct choices on the quality ladder, step by step (dark_current paper, Eqs. 8, 9 and 12).
 
@@ -74,7 +73,7 @@ def target_sensitivity(
     return estimates(rows, groups)
 
 
-def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Sensitivity d' and slot criterion c per step of the ladder, with the log-linear correction.
 
     Parameters
@@ -141,7 +140,7 @@ def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: f
 def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level: float) -> list[dict[str, Any]]:
     method, small = "log-linear, Gourevitch-Galanter", SMALL_N if n1 + n2 < 30 else ""
     if not n1 or not n2:
-        doubt = flags(ONE_SLOT if n1 + n2 else NO_DATA, small)
+        doubt = flags(ONE_POSITION if n1 + n2 else NO_DATA, small)
         return [{"term": t, "estimate": math.nan, "n": n1 + n2, "method": method, "flag": doubt} for t in _SIGNAL_TERMS]
     h, f = (hits + 0.5) / (n1 + 1), (alarms + 0.5) / (n2 + 1)
     zh, zf = float(ndtri(h)), float(ndtri(f))

@@ -7,6 +7,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError, choose
 from judgestats.metrics.rates import rates
 from judgestats.results import estimates
@@ -32,7 +33,7 @@ def dark_current(
     by: By = (),
     cluster: Cluster = "auto",
     invalid: Invalid = "drop",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """False preference where there is nothing to prefer (dark_current paper, Eq. 1).
 
@@ -84,7 +85,9 @@ def dark_current(
     return estimates(rows, [*groups, "vacuum_kind"])
 
 
-def validity_gates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+def validity_gates(
+    calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+) -> pd.DataFrame:
     """Share of calls that pass each validity gate, of those that reach it (dark_current paper, Section 3.2).
 
     Parameters

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, recount, scored
 from judgestats.models.bias_models.reports import (
@@ -22,14 +23,12 @@ from judgestats.models.bias_models.reports import (
     described,
     doubts,
     likelihood_ratio,
-    merged,
     spread_rows,
 )
 from judgestats.models.fits import Fit
-from judgestats.models.fitted import SEPARATION
 from judgestats.models.fitting import fit
 from judgestats.models.postestimation.delta import normal_quantile
-from judgestats.results import estimates
+from judgestats.results import ALWAYS, FEW_CALLS_HERE, SEPARATION, estimates, flags
 from judgestats.schema.columns import By, names
 
 Floats = NDArray[np.float64]
@@ -48,7 +47,7 @@ def item_difficulty(
     judges: Literal["random", "fixed"] = "random",
     ties: Literal["exact", "drop"] = "exact",
     invalid: Literal["drop", "wrong"] = "drop",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
     """Difficulty of items and ability of judges on one scale: Rasch's model, with the facets random or fixed.
 
@@ -132,9 +131,7 @@ def item_difficulty(
         random = kinds[f] == "random"
         tests.append(likelihood_ratio(less, whole, f"{f}s differ", f"with {f} against without", variance=random))
     for row in rows:
-        row["flag"] = merged(
-            row["flag"], found.flag(row["level"]) if row["facet"] == "judge" and row["level"] else None
-        )
+        row["flag"] = flags(row["flag"], found.flag(row["level"]) if row["facet"] == "judge" and row["level"] else None)
     made = estimates(rows, ["facet", "level"], ["share", "scale"], sort=False)
     return VerdictModel("Difficulty of items and ability of judges", fits, made, comparisons(tests))
 
@@ -178,8 +175,8 @@ def _levels(
     place = pd.Index(known).get_indexer(list(levels))
     z, rows = normal_quantile(conf_level), []
     for k, level in enumerate(levels):
-        extreme = "always right" if right[k] == n[k] else "always wrong" if right[k] == 0 else None
-        few = f"fewer than {FEW_HERE} calls" if n[k] < FEW_HERE else None
+        extreme = ALWAYS.of(what="right") if right[k] == n[k] else ALWAYS.of(what="wrong") if right[k] == 0 else None
+        few = FEW_CALLS_HERE if n[k] < FEW_HERE else None
         value, error = (sign * float(eta[place[k]]), float(se[place[k]])) if place[k] >= 0 else (math.nan, math.nan)
         if abs(value) > ENDLESS or not error < VAGUE:
             value = error = math.nan
@@ -195,7 +192,7 @@ def _levels(
                 "conf_high": value + z * error,
                 "n": float(n[k]),
                 "method": described(whole),
-                "flag": merged(few, extreme, none, doubts(whole, facet)),
+                "flag": flags(few, extreme, none, doubts(whole, facet)),
                 "share": float(right[k] / n[k]),
                 "scale": "log-odds",
             }

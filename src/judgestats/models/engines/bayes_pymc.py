@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.models.bayes.draws import NOT_MIXED, Draws, from_priors, pymc, sample
+from judgestats.defaults import SEED
+from judgestats.models.bayes.draws import Draws, from_priors, pymc, sample
 from judgestats.models.bayes.priors import Priors, priors, single, sizes
 from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import wrapped
@@ -18,6 +19,7 @@ from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import Columns, Compressed, compress
 from judgestats.models.likelihood.objectives import Thresholds
 from judgestats.models.ml import Model, parameter_names
+from judgestats.results import NOT_MIXED
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,7 +35,7 @@ def fit_pymc(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    seed: int = 0,
+    seed: int = SEED,
     target_accept: float = 0.9,
     progress: bool = True,
 ) -> Fitted:

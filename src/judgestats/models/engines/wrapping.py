@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from judgestats.errors import FitError
 from judgestats.models.designs import Design
-from judgestats.models.fitted import NOT_CONVERGED, SEPARATION, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, parameter_names
+from judgestats.results import NOT_CONVERGED, SEPARATION
 from judgestats.threads import warnings_recorded
 
 # ---- Designs in the form that other libraries take: one row for each call --------------------------------------------

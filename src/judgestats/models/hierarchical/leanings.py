@@ -12,14 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
+from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Top, beside, diagnostics, likely, pymc, sample
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.coding.frames import columns
 from judgestats.models.hierarchical.posteriors import (
-    NET_ONLY,
-    ONE_CALL,
-    PRIOR_DRIVEN,
     Posterior,
     convergence,
     foreseen,
@@ -29,7 +27,7 @@ from judgestats.models.hierarchical.posteriors import (
     scales,
     tabled,
 )
-from judgestats.results import SMALL_N, flags
+from judgestats.results import INVALID_EXCLUDED, NET_ONLY, ONE_CALL, PRIOR_DRIVEN, SMALL_N, flags
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
 
@@ -208,7 +206,7 @@ PRIORS = {"mean_share": 1.0, "mean_decisive": 1.5, "sd_share": 1.0, "sd_decisive
 #: Log-odds of a decision where nothing is known: four calls of five.
 DECISIVE = 1.4
 ALL, NEW = "all judges", "new judge"
-EQUAL = f"{NET_ONLY}, taken as equal over topics"
+EQUAL = NET_ONLY.of(how=", taken as equal over topics")
 _HALVES = ("share", "decisive")
 #: Log weight of a pattern that cannot be.
 _NEVER = -1e9
@@ -229,8 +227,8 @@ def bias(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    seed: int = 0,
-    conf_level: float = 0.95,
+    seed: int = SEED,
+    conf_level: float = CONF_LEVEL,
     progress: bool = True,
 ) -> Posterior:
     """Signed bias with its tie rate, partially pooled over judges, biases and topics.
@@ -420,16 +418,14 @@ def _rows(
     p, rng = _probabilities(cells, drawn.values), np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
     shared = {"conf_level": conf_level, "method": drawn.method, "draws": drawn}
-    unseen = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY
+    unseen = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY.of(how="")
     for c, condition in enumerate(cells.conditions):
         key, here, each = dict(zip(cells.keys, condition, strict=True)), cells.condition == c, []
         for j in np.unique(cells.judge[here]):
             mine = here & (cells.judge == j)
             each.append(p[..., mine, :].mean(axis=-2))
             n, lost = float(cells.n[mine].sum()), cells.invalid[mine].sum()
-            flag = flags(
-                ONE_CALL if n == 1 else SMALL_N if n < 30 else "", f"{lost:g} invalid calls set aside" if lost else ""
-            )
+            flag = flags(ONE_CALL if n == 1 else SMALL_N if n < 30 else "", INVALID_EXCLUDED.of(lost))
             more = {**shared, **key, "judge": cells.judges[j], "n": n, "flag": flag}
             rows += _lean(each[-1], unseen if cells.net[mine].all() else "", margin, more)
         if len(cells.judges) > 1:

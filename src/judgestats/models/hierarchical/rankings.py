@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, ndtr, ndtri
 
+from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Top, beside, likely, pymc, sample_each
 from judgestats.models.bayes.scales import Prior
@@ -21,10 +22,6 @@ from judgestats.models.coding.frames import columns
 from judgestats.models.coding.responses import first_row
 from judgestats.models.hierarchical.leanings import chance
 from judgestats.models.hierarchical.posteriors import (
-    HUB,
-    PRIOR_DRIVEN,
-    SELECTED,
-    UNKNOWN_LAW,
     Posterior,
     convergence,
     finding,
@@ -35,7 +32,7 @@ from judgestats.models.hierarchical.posteriors import (
     scales,
     tabled,
 )
-from judgestats.results import NO_DATA, SMALL_N, flags
+from judgestats.results import CELLS_OF, EXCLUDED, HUB, NO_DATA, PRIOR_DRIVEN, SELECTED, SMALL_N, UNKNOWN_JOINT, flags
 from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.counting import refuse_further
 from judgestats.schema.patterns import CHANGED
@@ -225,7 +222,7 @@ def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, 
         if r["n", "nunique"] == 1 and r["_base", "nunique"] == 1:
             found.n[j, 0], found.k[j, 0] = r["n", "first"], r["_base", "first"]
     lost = table.assign(_lost=np.where(kept, 0.0, calls)).groupby(judge)["_lost"].sum()
-    return replace(found, aside={str(j): f"{v:g} pairs set aside" if v else "" for j, v in lost.items()})
+    return replace(found, aside={str(j): EXCLUDED.of(v, what="pair(s)") for j, v in lost.items()})
 
 
 def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool = False) -> Arms:
@@ -659,7 +656,7 @@ def _pooled(
     more = [{**shared, "strategy": s, "n": float(np.nansum(arms.n[:, i]))} for i, s in enumerate(arms.strategies)]
     for s in range(1, len(arms.strategies)):
         own = there[:, s]
-        some = "" if own.all() else f"mean of {own.sum()} of {len(own)} judges"
+        some = "" if own.all() else CELLS_OF.of(own.sum(), total=len(own), what="judges")
         effect = 100 * (accuracy[..., own, s] - accuracy[..., own, 0]).mean(axis=-1)
         rows.append(row("effect", effect, flag=flags(flag, some), scale="percentage points", judge=ALL, **more[s]))
         mean = drawn.values["effect"][..., s - 1]
@@ -701,8 +698,8 @@ def strategies(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    seed: int = 0,
-    conf_level: float = 0.95,
+    seed: int = SEED,
+    conf_level: float = CONF_LEVEL,
     progress: bool = True,
 ) -> Posterior:
     """Effect of each strategy on the accuracy of each judge, pooled over judges; which is best, and how sure.
@@ -833,7 +830,7 @@ def _laws(arms: Arms, dependence: str) -> tuple[tuple[str, ...], str]:
         return ("items",), ""
     if told:
         return ("discordant",), HUB if len(arms.strategies) > 2 else ""
-    return BOUNDS, UNKNOWN_LAW
+    return BOUNDS, UNKNOWN_JOINT
 
 
 def _replicated(arms: Arms, drawn: Draws, priors: Mapping[str, float], seed: int) -> tuple[list[Arms], list[Arms]]:

@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.models.coding.frames import labels
-from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, SEPARATION, SINGULAR, TOO_SMALL, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.ml import refined
 from judgestats.models.postestimation import components, freedom, sampled
 from judgestats.models.postestimation.sampled import drawn
+from judgestats.results import FEW_CALLS, FEW_GROUPS, NO_HESSIAN, RARE, SEPARATION, SINGULAR, TOO_SMALL
 from judgestats.schema.columns import VOCABULARY
 
 # ---- What data cannot tell: separation, where estimates run away to infinity, and levels with too few calls ----------
@@ -132,8 +133,6 @@ def _raises(A: Floats, along: Floats, scale: float) -> bool:
 
 #: Levels of a factor under which Wald and profile intervals of what varies between them are too short; and by REML.
 LEVELS, LEVELS_REML = 30, 10
-#: The rarer answer, per level, under which Laplace's approximation shifts the intercept.
-RARE = "rarer answer less than once per level"
 
 
 @dataclass(frozen=True)
@@ -201,7 +200,7 @@ def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
     least = LEVELS_REML if fit.method == "REML" else 0 if drawn(fit) is not None else LEVELS
     for term in fit.design.terms:
         if len(term.levels) < least:
-            flag = f"fewer than {least} levels of {term.factor}"
+            flag = FEW_GROUPS.of(least=least, factor=term.factor)
             yield Shortage(flag, "levels", term.factor, term.levels, float(len(term.levels)))
 
 
@@ -558,8 +557,7 @@ def _left_out(fit: Fitted) -> Iterator[Doubt]:
         cure = "It is a combination of the columns before it, and has no coefficient. Leave it out."
         yield Doubt("set aside", name, "aliased", 1, "", cure)
     for note in d.notes:
-        what = f"category without a row: {note[3:]}" if note.startswith("no ") else note
-        yield Doubt("set aside", d.formula.response, what, 1)
+        yield Doubt("set aside", d.formula.response, note, 1)
 
 
 SEARCHES: tuple[Callable[[Fitted], Iterator[Doubt]], ...] = (

@@ -9,12 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
-from judgestats.models.fitted import SINGULAR, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation.components import RESIDUAL
-from judgestats.models.postestimation.delta import UNKNOWN, delta, normal_quantile, spread
+from judgestats.models.postestimation.delta import delta, normal_quantile, spread
 from judgestats.models.postestimation.tables import tidy
-from judgestats.results import flags
+from judgestats.results import NO_ERRORS, SINGULAR, flags
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ METHODS = {
 }
 
 
-def random_effects(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
+def random_effects(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Conditional modes of the random effects, with intervals.
 
     Returns
@@ -108,7 +109,7 @@ def _level_rows(term: Any, modes: Floats, spreads: Floats, z: float) -> pd.DataF
     return pd.DataFrame(columns)[list(EFFECTS)]
 
 
-def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
+def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Variances of the random terms and of the residual, their shares, and latent intraclass correlations.
 
     Returns
@@ -162,7 +163,7 @@ def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFram
     for k, row in enumerate(rows):
         known = np.isfinite(half[k]) and half[k] > 0
         ends = (low[k], high[k]) if known else (np.nan, np.nan)
-        zero = SINGULAR if row["variance"] == 0 else UNKNOWN if fit.design.terms and not known else ""
+        zero = SINGULAR if row["variance"] == 0 else NO_ERRORS if fit.design.terms and not known else ""
         row |= {"share": share[k], "share_low": ends[0], "share_high": ends[1]}
         row |= {"method": METHODS[fit.link], "flag": flags(row.get("flag", ""), zero)}
     return pd.DataFrame(rows, columns=list(COMPONENTS))

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
+from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError, SchemaError, choose, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.models.bayes.draws import COLUMNS, KINDS, Draws, Kind, replicates
@@ -29,7 +30,7 @@ _MOST_RATE = 1e15
 
 
 def predictive(
-    fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: Any = None, n_draws: int = 1000, seed: Any = 0
+    fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: Any = None, n_draws: int = 1000, seed: Any = SEED
 ) -> pd.DataFrame:
     """Observed counts beside the intervals that the model predicts for them.
 
@@ -190,7 +191,9 @@ def _category_chances(link: str, reach: Floats) -> Floats:
 RANDOM = ("new", "conditional")
 
 
-def simulate(fit: Fitted, n: int = 1, *, seed: Any = 0, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
+def simulate(
+    fit: Fitted, n: int = 1, *, seed: Any = SEED, random: Literal["new", "conditional"] = "new"
+) -> pd.DataFrame:
     """Draw responses from a fitted model, at its estimates.
 
     Calls are independent given the random effects: a row that stands for several calls is several draws.

@@ -49,12 +49,13 @@ from judgestats.reporting.plots.canvas import (
     whisker,
     with_interval,
 )
+from judgestats.results import BEYOND_LIMIT, FEW_CLUSTERS
 
 # ---- From before to after, a row a group: agreement that moves (consensus_illusion paper, Table 3), calibration
 
 #: A row whose shift is flagged.
 FLAGGED = PALETTE[1]
-_LIMIT = re.compile(r"\|shift\| > ([\d.]+(?:e-?\d+)?)")
+_LIMIT = re.compile(re.escape(BEYOND_LIMIT).replace(r"\{at\}", r"([\d.]+(?:e-?\d+)?)"))
 
 
 def agreement_shift(shifts: pd.DataFrame, *, ax: Any = None, title: str | None = None) -> Any:
@@ -167,7 +168,7 @@ def calibration(result: pd.DataFrame, *, ax: Any = None, title: str | None = Non
     named(axes[0], "mean deviation from the reference")
     named(axes[1], "RMSE")
     legend_above(axes[0], [key("before", PALETTE[0], filled=False), key("after, held out", PALETTE[0])], 2)
-    if "flag" in here.columns and here["flag"].astype(str).str.contains("clusters").any():
+    if "flag" in here.columns and here["flag"].astype(str).str.contains(FEW_CLUSTERS, regex=False).any():
         below(axes[0], "fewer than 10 items: intervals are rough")
     headed(axes, title)
     return axes

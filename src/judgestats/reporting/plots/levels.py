@@ -51,6 +51,7 @@ from judgestats.reporting.plots.canvas import (
     with_interval,
 )
 from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
+from judgestats.results import SCALE_MAXIMUM
 
 # ---- Judge by judge: agreement of each pair, how far apart they are, how they use the scale --------------------------
 
@@ -261,7 +262,7 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     legend_above(left, [key("mean and its interval", PALETTE[0]), key("± sd", MUTED, marker="_")], 2)
     named(left, "mean score")
     named(right, "share at the top")
-    if "flag" in here.columns and here["flag"].astype(str).str.contains("top is the highest score seen").any():
+    if "flag" in here.columns and here["flag"].astype(str).str.contains(SCALE_MAXIMUM, regex=False).any():
         below(right, "top: the highest score seen")
     headed([left, right], title)
     return [left, right]
