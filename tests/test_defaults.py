@@ -39,3 +39,16 @@ def test_no_signature_and_no_field_repeats_a_default(path: Path) -> None:
 
 def _number(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+
+
+@pytest.mark.parametrize("path", sorted(Path("src").rglob("*.py")), ids=lambda p: p.stem)
+def test_what_ties_and_invalid_may_be_stands_in_one_place(path: Path) -> None:
+    """In judgestats.schema.patterns: no signature spells them again, and no check lists them."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.arg) and node.arg in {"ties", "invalid"} and node.annotation is not None:
+            found += [node.lineno] if "Literal" in ast.unparse(node.annotation) else []
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "choose":
+            about = ast.unparse(node.args[2]).strip("'")
+            found += [node.lineno] if about in {"ties", "invalid"} and isinstance(node.args[1], ast.Tuple) else []
+    assert not found

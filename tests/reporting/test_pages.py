@@ -11,8 +11,9 @@ import pytest
 from judgestats.errors import SchemaError
 from judgestats.metrics.datasheets import datasheet
 from judgestats.reporting import report
-from judgestats.reporting.formatting import doubts, in_words, interval
+from judgestats.reporting.formatting import in_words, interval
 from judgestats.reporting.pages import account
+from judgestats.results import explain
 from judgestats.schema import check
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 
@@ -205,9 +206,9 @@ def test_what_is_not_shown_is_named_with_what_is_missing(tmp_path):
 
 def test_every_flag_on_the_page_is_explained(instrument):
     flags = set(re.findall(r'class="flag[^"]*"[^>]*>(.*?)</span>', instrument))
-    glossary = instrument.split("Doubts, as they are flagged")[-1]
+    glossary = instrument.split("Cautions flagged on this page")[-1]
     assert flags
-    told = doubts(html.unescape(f) for f in flags)
+    told = explain(html.unescape(f) for f in flags).drop_duplicates("code")["flag"].tolist()
     assert "n < 30" in told
     assert all(f"<dt>{html.escape(f)}</dt>" in glossary for f in told)
 

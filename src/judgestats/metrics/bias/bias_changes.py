@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.proportions import ROUNDING, normal_quantile
-from judgestats.metrics.bias.bias_scores import InvalidHere, Settings, targeted
+from judgestats.metrics.bias.bias_scores import Settings, targeted
 from judgestats.metrics.rates import (
     CLUSTERED,
     Bootstrap,
@@ -45,6 +45,7 @@ from judgestats.schema.clustering import Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
+from judgestats.schema.patterns import InvalidDirection
 
 # ---- Pairs of a judge under a strategy and under the baseline, as counts ---------------------------------------------
 
@@ -166,7 +167,7 @@ def bias_change(
     attribute: str | None = None,
     value: str | None = None,
     family: Mapping[str, str] | None = None,
-    invalid: InvalidHere = "drop",
+    invalid: InvalidDirection = "drop",
     by: By = (),
     cluster: Cluster = "auto",
     interval: Interval = "wilson",

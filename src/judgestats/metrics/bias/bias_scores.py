@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -46,7 +46,7 @@ from judgestats.schema.columns import COUNTS, By, grouping, names, required
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
-from judgestats.schema.patterns import PATTERNS
+from judgestats.schema.patterns import PATTERNS, InvalidDirection
 
 # ---- Which of the two candidates carries the attribute under test, and which calls say nothing about it --------------
 
@@ -369,9 +369,6 @@ def numeric_attributes(calls: Any) -> list[str]:
 
 # ---- How far does a judge lean to the candidate that carries an attribute, and how far back does a strategy bring it?
 
-#: What an invalid call is to a score without a right answer: set aside, or no preference.
-InvalidHere = Literal["drop", "tie"]
-
 
 def bias_score(
     calls: Any,
@@ -382,7 +379,7 @@ def bias_score(
     family: Mapping[str, str] | None = None,
     over: str | None = None,
     average: Literal["position"] | None = None,
-    invalid: InvalidHere = "drop",
+    invalid: InvalidDirection = "drop",
     by: By = (),
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
@@ -508,7 +505,7 @@ class Settings:
                 "invalid='wrong' has no meaning where no answer is right. Allowed: 'drop' (set aside), 'tie' (no "
                 "preference)."
             )
-        choose(self.invalid, ("drop", "tie"), "invalid")
+        choose(self.invalid, get_args(InvalidDirection), "invalid")
 
     @property
     def options(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -47,7 +47,7 @@ from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_i
 from judgestats.schema.columns import CHECK_COLUMNS, By, answer_column, grouping, kind_of, names, required
 from judgestats.schema.counting import tally
 from judgestats.schema.declared_counts import counted
-from judgestats.schema.patterns import Invalid
+from judgestats.schema.patterns import Invalid, InvalidVerdict, Ties
 from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
 
 # ---- How often does the right response of several get the highest score? ---------------------------------------------
@@ -61,7 +61,7 @@ def best_of_accuracy(
     *,
     right: str | None = None,
     gold: str = "gold",
-    ties: Literal["exact", "drop", "half"] = "exact",
+    ties: Ties = "exact",
     runs: int | None = None,
     by: By = (),
     average_over: By = (),
@@ -125,7 +125,7 @@ def best_of_accuracy(
     1       tie     0.333  3.0
     2     wrong     0.333  3.0
     """
-    choose(ties, ("exact", "drop", "half"), "ties")
+    choose(ties, get_args(Ties), "ties")
     asked = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
     table = _first_runs(ratings, runs, [c for c in asked if c not in ("judge", "item")])
     kept, note = _shared(table, ["judge", *names(by)], cluster)
@@ -466,7 +466,6 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict
 # ---- How often is a judge right, where the right answer is known? ----------------------------------------------------
 
 #: What a tie is where the gold is a candidate: wrong, set aside, or half right.
-Ties = Literal["exact", "drop", "half"]
 #: Classes of an answer and of a gold label; an invalid call that counts as wrong is a class of its own.
 _CLASSES = ("first", "second", "tie", "invalid")
 _CURE = "Give the id of the right candidate, 'tie', or nothing."
@@ -551,8 +550,8 @@ def gold_agreement(
            term  estimate      n
     0  accuracy     0.675  100.0
     """
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
-    choose(ties, ("exact", "drop", "half"), "ties")
+    choose(invalid, get_args(Invalid), "invalid")
+    choose(ties, get_args(Ties), "ties")
     _refuse_own_names(by)
     scored, aside = _labelled(calls, by)
     table = tally(scored, "gold_agreement", by, cluster=cluster, beside=names(strata))
@@ -574,7 +573,7 @@ def gold_agreement(
 def accuracy(
     ratings: Any,
     *,
-    invalid: Literal["drop", "wrong"] = "drop",
+    invalid: InvalidVerdict = "drop",
     by: By = (),
     cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,
@@ -627,7 +626,7 @@ def accuracy(
     1     wrong      0.20     0.036      0.624  5.0
     2   invalid      0.20     0.036      0.624  5.0
     """
-    choose(invalid, ("drop", "wrong"), "invalid")
+    choose(invalid, get_args(InvalidVerdict), "invalid")
     verdicts, aside = _known(ratings, by)
     table = tally(verdicts, "accuracy", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))

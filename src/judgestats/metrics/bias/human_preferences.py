@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -18,7 +18,6 @@ from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.errors import confidence as coverage
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.bias_scores import Aside, targeted
-from judgestats.metrics.bias.gold import Ties
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.rates import (
     Bootstrap,
@@ -50,7 +49,7 @@ from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.counting import tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import candidates
-from judgestats.schema.patterns import Invalid
+from judgestats.schema.patterns import Invalid, Ties
 from judgestats.schema.selection import between_two
 
 # ---- The people beside the judges: who of them gives no thought to it, and how far do they agree? --------------------
@@ -224,8 +223,8 @@ def preference_gap(
     """
     coverage(conf_level)
     choose(annotators, ("random", "fixed"), "annotators")
-    choose(ties, ("exact", "drop", "half"), "ties")
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(ties, get_args(Ties), "ties")
+    choose(invalid, get_args(Invalid), "invalid")
     marker = _marker(people)
     _there(calls, {"people": marker, "confidence": names(confidence or ())})
     found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
@@ -532,8 +531,8 @@ def preference_rate(
     3         x       tie      0.10     0.055      0.174
     4         x   invalid      0.00     0.000      0.037
     """
-    choose(ties, ("half", "drop", "exact"), "ties")
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(ties, get_args(Ties), "ties")
+    choose(invalid, get_args(Invalid), "invalid")
     table = _of(tally(calls, "preference_rate", by, cluster=cluster), of)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "candidate"]))
     outcome = table["outcome"].to_numpy(dtype=object)

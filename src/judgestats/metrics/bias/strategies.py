@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -42,7 +42,7 @@ from judgestats.schema.clustering import CLUSTERING, Cluster, column_of, depende
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.counting import is_tally, tally
-from judgestats.schema.patterns import PATTERNS, Invalid
+from judgestats.schema.patterns import PATTERNS, Invalid, TiesOfVerdicts
 
 # ---- Which configurations are worth their cost: those that no other beats in both cost and value ---------------------
 
@@ -371,7 +371,7 @@ def compare_strategies(
     adjust: str = "holm",
     m: int | None = None,
     invalid: Invalid = "drop",
-    ties: Literal["exact", "drop"] = "exact",
+    ties: TiesOfVerdicts = "exact",
     pairs: int | str | None = None,
     by: By = (),
     cluster: Cluster = "auto",
@@ -534,8 +534,8 @@ def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[floa
 def _check(method: str, adjust: str, invalid: str, ties: str, m: int | None) -> None:
     choose(method, METHODS, "method")
     choose(adjust, ADJUSTMENTS, "adjust")
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
-    choose(ties, ("exact", "drop"), "ties")
+    choose(invalid, get_args(Invalid), "invalid")
+    choose(ties, get_args(TiesOfVerdicts), "ties")
     if m is not None and not isinstance(m, int | np.integer):
         raise DesignError(f"m={m!r} is not a number of tests. Allowed: a whole number, 20 say, or None.")
 

@@ -9,11 +9,12 @@ import pandas as pd
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, confidence, suggestion
-from judgestats.metrics.bias.bias_scores import Aside, InvalidHere, Settings, outcome_counts, targeted
+from judgestats.metrics.bias.bias_scores import Aside, Settings, outcome_counts, targeted
 from judgestats.metrics.rates import leans, rates
 from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.columns import By
+from judgestats.schema.patterns import InvalidDirection
 
 
 def length_reading(
@@ -25,7 +26,7 @@ def length_reading(
     margin: float = 0.2,
     chance: float = 0.5,
     recognised: float = 0.75,
-    invalid: InvalidHere = "drop",
+    invalid: InvalidDirection = "drop",
     by: By = (),
     cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,

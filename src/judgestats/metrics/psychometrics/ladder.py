@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -60,7 +60,7 @@ def target_sensitivity(
     2   wrong_choice_rate      0.00    0.0000     0.0370
     3         miss_by_tie      0.06    0.0278     0.1248
     """
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(invalid, get_args(Invalid), "invalid")
     table = tally(calls, "target_sensitivity", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
     outcome = settled(table["outcome"], invalid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -110,7 +110,7 @@ def detection_threshold(
     0       4.0
     """
     choose(interpolation, ("linear", "step"), "interpolation")
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(invalid, get_args(Invalid), "invalid")
     named = None if steps is None else _named(steps)
     if cluster not in nw.from_native(calls).collect_schema().names():
         cluster = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import pandas as pd
@@ -70,7 +70,7 @@ def dark_current(
          judge  estimate  conf_low  conf_high      n
     0  Llama8B    0.6667    0.5783     0.7447  120.0
     """
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(invalid, get_args(Invalid), "invalid")
     table = tally(calls, "dark_current", by, cluster=cluster)
     groups = ["judge", *grouping(by, table.columns)]
     groups = [g for g in dict.fromkeys(groups) if g != "vacuum_kind"]

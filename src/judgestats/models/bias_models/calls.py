@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,15 +19,11 @@ from judgestats.results import EXCLUDED, HALF_VOTES, flags
 from judgestats.schema.columns import CHOICES, COUNTS, N
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
-from judgestats.schema.patterns import OUTCOMES, PATTERNS
+from judgestats.schema.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
 from judgestats.schema.selection import between_two, with_outcome
 
 # ---- Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was set aside
 
-#: What a tie is to a model of two answers.
-Ties = Literal["half", "drop", "model"]
-#: What an invalid call is to a model of correct and wrong.
-Invalid = Literal["drop", "wrong"]
 #: Columns that tell two contents apart, beside the candidates.
 CONTENT = ("task", "topic", "stimulus", "vacuum_kind", "delta", "bias", "item")
 #: Words, and calls by judge.
@@ -126,8 +122,8 @@ def scored(
         A tie where the gold is a candidate: wrong, or set aside.
     invalid : {'drop', 'wrong'}
     """
-    choose(ties, ("exact", "drop"), "ties")
-    choose(invalid, ("drop", "wrong"), "invalid")
+    choose(ties, get_args(TiesOfVerdicts), "ties")
+    choose(invalid, get_args(InvalidVerdict), "invalid")
     present = columns_of(data)
     require(present, columns, who)
     source: str = outcome
@@ -188,7 +184,9 @@ def _hits(
     return (text == "correct").astype(np.int64), kept, asides
 
 
-def slotted(data: Any, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: Ties = "half") -> Calls:
+def slotted(
+    data: Any, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: TiesOfPositions = "half"
+) -> Calls:
     """Calls by slot, with the pair and the sign of its order.
 
     Parameters
@@ -209,7 +207,7 @@ def slotted(data: Any, columns: Sequence[str], who: str, attributes: Sequence[st
         candidate with the lower name is first, -1 where the other is, 0 where both are one), the differences,
         ``n``; and ``chosen`` (1 for the first slot), or with ties='model' ``answer`` (second, tie, first).
     """
-    choose(ties, ("half", "drop", "model"), "ties")
+    choose(ties, get_args(TiesOfPositions), "ties")
     present = columns_of(data)
     both = [f"{a}_{s}" for a in attributes for s in ("first", "second")]
     require(present, [*columns, "item", "first", "second", "choice", *both], who)

@@ -30,6 +30,7 @@ from judgestats.models.fitting import fit
 from judgestats.models.postestimation.delta import normal_quantile
 from judgestats.results import ALWAYS, FEW_CALLS_HERE, SEPARATION, estimates, flags
 from judgestats.schema.columns import By, names
+from judgestats.schema.patterns import InvalidVerdict, TiesOfVerdicts
 
 Floats = NDArray[np.float64]
 #: Fewer calls on an item, or of a judge, are flagged.
@@ -45,8 +46,8 @@ def item_difficulty(
     judge: str = "judge",
     items: Literal["random", "fixed"] = "random",
     judges: Literal["random", "fixed"] = "random",
-    ties: Literal["exact", "drop"] = "exact",
-    invalid: Literal["drop", "wrong"] = "drop",
+    ties: TiesOfVerdicts = "exact",
+    invalid: InvalidVerdict = "drop",
     conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
     """Difficulty of items and ability of judges on one scale: Rasch's model, with the facets random or fixed.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
-from judgestats.models.bias_models.calls import Aside, Calls, Ties, recount, require, slotted, told
+from judgestats.models.bias_models.calls import Aside, Calls, recount, require, slotted, told
 from judgestats.models.bias_models.reports import (
     ALL,
     Row,
@@ -43,6 +43,7 @@ from judgestats.results import (
 )
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import By
+from judgestats.schema.patterns import TiesOfPositions
 from judgestats.schema.splitting import as_runs
 
 #: More systems than this get no effect each.
@@ -63,7 +64,7 @@ def self_preference(
     *,
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
-    ties: Ties = "half",
+    ties: TiesOfPositions = "half",
     without_worth: bool = False,
     average_over: By = (),
     conf_level: float = CONF_LEVEL,
@@ -202,7 +203,7 @@ def _chosen(
     present: Sequence[str],
     identity: Mapping[str, str] | None,
     family: Mapping[str, str] | None,
-    ties: Ties,
+    ties: TiesOfPositions,
     without_worth: bool,
 ) -> _Given:
     if ties == "model":

@@ -13,7 +13,7 @@ from scipy.special import stdtr
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence
-from judgestats.models.bias_models.calls import Ties, as_category, joined, ordered_labels, slotted
+from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, slotted
 from judgestats.models.bias_models.reports import (
     ALL,
     Row,
@@ -31,6 +31,7 @@ from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
 from judgestats.results import FEW_JUDGES, NO_DATA, NOT_FITTED, ONE_ORDER, UNSIGNED_CONTENT, estimates, flags
 from judgestats.schema.columns import By, names
+from judgestats.schema.patterns import TiesOfPositions
 
 FIRST = "first slot"
 UNSIGNED = "first slot, (1|pair)"
@@ -47,7 +48,7 @@ def position_bias(
     *,
     attribute: str | Sequence[str] | None = None,
     by: By = None,
-    ties: Ties = "half",
+    ties: TiesOfPositions = "half",
     pooled: bool = True,
     unsigned: bool = False,
     conf_level: float = CONF_LEVEL,
@@ -138,7 +139,7 @@ def position_bias(
 class _Asked:
     slopes: Sequence[str]
     groups: Sequence[str]
-    ties: Ties
+    ties: TiesOfPositions
     unsigned: bool
     conf_level: float
     rows: list[Row] = field(default_factory=list)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -30,6 +30,7 @@ from judgestats.models.hierarchical.posteriors import (
 from judgestats.results import INVALID_EXCLUDED, NET_ONLY, ONE_CALL, PRIOR_DRIVEN, SMALL_N, flags
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
+from judgestats.schema.patterns import InvalidDirection
 
 __all__ = ["PRIORS", "Cells", "bias", "labels", "model", "observed", "prior_draw", "read"]
 
@@ -101,7 +102,7 @@ def read(
     digits: int = 2, invalid: str = "drop",
 ) -> Cells:  # fmt: skip
     """Counts of a frame, of a tally, or of printed scores; arguments as in `hierarchical.bias`."""
-    choose(invalid, ("drop", "tie"), "invalid")
+    choose(invalid, get_args(InvalidDirection), "invalid")
     present = columns(data)
     if judge not in present:
         raise SchemaError(

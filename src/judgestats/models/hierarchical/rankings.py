@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -35,7 +35,7 @@ from judgestats.models.hierarchical.posteriors import (
 from judgestats.results import CELLS_OF, EXCLUDED, HUB, NO_DATA, PRIOR_DRIVEN, SELECTED, SMALL_N, UNKNOWN_JOINT, flags
 from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.counting import refuse_further
-from judgestats.schema.patterns import CHANGED
+from judgestats.schema.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
 
 # ---- Right calls of each judge under each strategy: from calls, tallies and printed tables ---------------------------
 
@@ -188,8 +188,8 @@ def paired(arms: Arms) -> Arms:
 
 
 def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, invalid: str) -> Arms:
-    choose(ties, ("exact", "drop"), "ties")
-    choose(invalid, ("drop", "wrong"), "invalid")
+    choose(ties, get_args(TiesOfVerdicts), "ties")
+    choose(invalid, get_args(InvalidVerdict), "invalid")
     table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
     answers = table[["baseline", "outcome"]].astype(str).to_numpy(dtype=object)
     if unknown := sorted({*answers.ravel()} - {*CHANGED}):

@@ -15,7 +15,7 @@ from judgestats.models.fitted import Fitted
 from judgestats.models.ml import refined
 from judgestats.models.postestimation import components, freedom, sampled
 from judgestats.models.postestimation.sampled import drawn
-from judgestats.results import FEW_CALLS, FEW_GROUPS, NO_HESSIAN, RARE, SEPARATION, SINGULAR, TOO_SMALL
+from judgestats.results import FEW_CALLS, FEW_GROUPS, NO_HESSIAN, NOT_CONVERGED, RARE, SEPARATION, SINGULAR, TOO_SMALL
 from judgestats.schema.columns import VOCABULARY
 
 # ---- What data cannot tell: separation, where estimates run away to infinity, and levels with too few calls ----------
@@ -350,11 +350,10 @@ def check(fit: Fitted) -> pd.DataFrame:
 
 def _optimum(fit: Fitted) -> Iterator[Doubt]:
     if not fit.converged and sampled.drawn(fit) is None:
-        cure = "Leave out a random term, or scale the numeric columns; the steps are in fit.log."
-        yield Doubt("fault", "", "the search did not converge", 1, "", cure)
+        cure = f"{NOT_CONVERGED.explanation} The steps are in fit.log."
+        yield Doubt("fault", "", NOT_CONVERGED, 1, "", cure)
     if NO_HESSIAN in fit.notes and SEPARATION not in fit.notes:
-        cure = "Parameters cannot be told apart: leave out a term."
-        yield Doubt("fault", "", "Hessian not positive definite, no standard errors", fit.df, "", cure)
+        yield Doubt("fault", "", NO_HESSIAN, fit.df, "", NO_HESSIAN.explanation)
 
 
 def _integration(fit: Fitted) -> Iterator[Doubt]:
@@ -525,8 +524,7 @@ def _far(column: str, values: Floats, count: Floats) -> Iterator[Doubt]:
 
 def _engine(fit: Fitted) -> Iterator[Doubt]:
     if TOO_SMALL in fit.notes:
-        cure = "Of no use but for comparison: errors were 3 to 14 times too small where checked. Use engine='ml'."
-        yield Doubt("fault", "", "statsmodels' variational Bayes: standard errors too small", fit.n_fixed, "", cure)
+        yield Doubt("fault", "", f"statsmodels' variational Bayes: {TOO_SMALL}", fit.n_fixed, "", TOO_SMALL.explanation)
     clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
     if clusters < FEW_CLUSTERS:
         cure = "Robust standard errors of few clusters are too small. Use engine='ml'."

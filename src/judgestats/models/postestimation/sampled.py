@@ -149,7 +149,6 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
     names = [term for _, term in terms(fit)]
     rhat, bulk, tail = diagnostics(own)
     ess = np.minimum(bulk, tail)
-    longer = "Sample longer (tune=2000, draws=2000); if it stays, leave out a term or set tighter priors."
     worst, least = int(np.nanargmax(rhat)), int(np.nanargmin(ess))
     bad = int((rhat > MOST_RHAT).sum())
     what = f"largest R-hat {rhat[worst]:.3f}"
@@ -159,7 +158,7 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
         f"{what}: {NOT_MIXED}" if bad else what,
         bad,
         names[worst],
-        longer * bool(bad),
+        NOT_MIXED.explanation * bool(bad),
     )
     few = int((ess < LEAST_ESS).sum())
     what = f"smallest ESS {ess[least]:,.0f}"
@@ -169,7 +168,7 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
         f"{what}: {FEW_EFFECTIVE}" if few else what,
         few,
         names[least],
-        longer * bool(few),
+        FEW_EFFECTIVE.explanation * bool(few),
     )
     d = draws.divergences
     cure = "Pass target_accept=0.99, or set tighter priors on the sds: the sampler missed a part of the posterior."
