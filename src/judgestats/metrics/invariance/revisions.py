@@ -393,7 +393,7 @@ def revision(
     2      away       0.1     0.043      0.214  50.0
     3       net       0.5     0.288      0.656  50.0
     >>> shares["flag"][0]
-    'clustering unknown; 2 items not valid in both'
+    'clustering unknown; 2 items not valid in both excluded'
     """
     planned(interval, None, None, n_resamples, seed, conf_level)
     found = study(calls, by, cluster, "revision")
