@@ -38,9 +38,10 @@ def results() -> dict[str, pd.DataFrame]:
     return found
 
 
-def different(one: pd.DataFrame, other: pd.DataFrame) -> str:
+def different(one: pd.DataFrame, other: pd.DataFrame, aside: str = "") -> str:
     """What differs, in words; empty where nothing does."""
     try:
+        one, other = (f.drop(columns=aside, errors="ignore") for f in (one, other))
         pd.testing.assert_frame_equal(one, other, rtol=1e-9, atol=1e-12)
     except AssertionError as error:
         return " ".join(str(error).split())[:200]
@@ -52,6 +53,7 @@ if __name__ == "__main__":
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("--out", type=Path)
     group.add_argument("--against", type=Path)
+    parser.add_argument("--but", default="", help="a column that may differ (flag)")
     asked = parser.parse_args()
     now = results()
     if asked.out:
@@ -61,7 +63,9 @@ if __name__ == "__main__":
         before = pickle.loads(asked.against.read_bytes())
         gone = sorted(before.keys() ^ now.keys())
         odd = {
-            name: told for name in sorted(before.keys() & now.keys()) if (told := different(before[name], now[name]))
+            name: told
+            for name in sorted(before.keys() & now.keys())
+            if (told := different(before[name], now[name], asked.but))
         }
         for name, told in odd.items():
             print(f"{name}: {told}")

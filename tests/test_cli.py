@@ -10,7 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 import judgestats as js
+from judgestats import cli
 from judgestats.cli import app
+from judgestats.errors import SchemaError
 
 run = CliRunner()
 
@@ -57,10 +59,10 @@ def test_check_says_design_account_and_measures(canonical):
     result = run.invoke(app, ["check", str(canonical)])
     assert result.exit_code == 0
     text = plain(result)
-    assert "6 rows in = 5 used + 1 set aside" in text
+    assert "6 rows: 5 used, 1 excluded" in text
     assert "both orders every pair" in text
     assert "choice is invalid (status parse)" in text
-    supported, missing = text.split("Not supported, and what is missing")
+    supported, missing = text.split("Measures not available, and what is missing")
     assert "consistency" in supported
     assert "gold_agreement needs gold" in missing
 
@@ -69,7 +71,7 @@ def test_check_of_an_unknown_shape_proposes_and_computes_nothing(unknown):
     result = run.invoke(app, ["check", str(unknown)])
     assert result.exit_code == 2
     text = plain(result)
-    assert "Nothing has been computed" in text
+    assert "Nothing was computed" in text
     assert "judge=evaluator" in text
     assert "A=first" in text
     assert "rows in" not in text
@@ -84,7 +86,7 @@ def test_the_proposed_options_work_as_printed(unknown):
 
     result = run.invoke(app, ["check", str(unknown), *shlex.split(options)])
     assert result.exit_code == 0, result.output
-    assert "4 rows in = 4 used + 0 set aside" in plain(result)
+    assert "4 rows: 4 used, 0 excluded" in plain(result)
 
 
 @pytest.mark.slow
@@ -104,7 +106,7 @@ def test_counts_are_declared_on_the_command_line(tmp_path, command):
     assert "counts," not in plain(plainly)
     both = run.invoke(app, [command, str(path), "--no-counts", "--counts", "n", *out])
     assert both.exit_code == 2
-    assert "drop one" in plain(both)
+    assert "contradict each other" in plain(both)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_report_writes_one_page(canonical, tmp_path):
     result = run.invoke(app, ["report", str(canonical), "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert out.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
-    assert "6 rows in = 5 used + 1 set aside" in plain(result)
+    assert "6 rows: 5 used, 1 excluded" in plain(result)
 
 
 def test_formats_lists_the_readers():
@@ -194,7 +196,7 @@ def test_audit_of_a_paper_and_of_a_file(tmp_path):
     (tmp_path / "board.csv").write_text("judge,wins,losses,n\nA,TBD,7,10\nB,TBD,7,10\n", encoding="utf-8")
     none = run.invoke(app, strict)
     assert none.exit_code == 1  # nothing was decided
-    assert "Nothing of board could be decided." in none.output
+    assert "No check of board could be decided." in none.output
 
 
 def test_an_audit_is_told_in_a_few_lines():
@@ -218,7 +220,7 @@ def test_an_audit_is_told_in_a_few_lines():
 
 def test_reproduce_and_audit_say_how_they_differ():
     told = {name: plain(run.invoke(app, [name, "--help"])) for name in ("reproduce", "audit")}
-    assert "For a table of your own: judgestats audit" in told["reproduce"]
+    assert "For a table of your own use judgestats audit" in told["reproduce"]
     assert "any table" in told["audit"]
     assert "reproduce" in told["audit"].partition("Arguments")[0]
 
@@ -271,14 +273,14 @@ def test_the_cures_can_be_typed(tmp_path):
     for setting in ("runs=", "runs=None"):
         result = run.invoke(app, [*cured, "--map", setting])
         assert result.exit_code == 0, result.output
-        assert "2 rows in = 2 used + 0 set aside" in plain(result)
+        assert "2 rows: 2 used, 0 excluded" in plain(result)
     result = run.invoke(app, [*cured, "--map", "runs=", "--scale", "1,5"])
     assert result.exit_code == 2
     assert "off the scale 1 to 5 in 1 row" in plain(result)
     assert "On the command line: --off-scale missing" in plain(result)
     result = run.invoke(app, [*cured, "--map", "runs=", "--scale", "1,5", "--off-scale", "missing"])
     assert result.exit_code == 0, result.output
-    assert "2 rows in = 1 used + 1 set aside" in plain(result)
+    assert "2 rows: 1 used, 1 excluded" in plain(result)
 
 
 def test_options_that_do_not_fit_are_one_message(canonical):
@@ -420,3 +422,70 @@ def test_report_clusters_by_what_is_shared_or_named(options, clustered, tmp_path
     page = (tmp_path / "page.html").read_text("utf-8")
     found = set(re.findall(r"clustered by (\w+)", page))
     assert found == ({clustered} if clustered else set())
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "option"),
+    [
+        ("encoding", "cp1252", "--encoding cp1252"),
+        ("decimal", ",", "--decimal ,"),
+        ("off_scale", "missing", "--off-scale missing"),
+        ("scale", None, "--scale LOW,HIGH"),
+        ("columns", "delta", "--map delta="),
+        ("labels", "B", "--labels 'B=first' (or second, tie, abstain, invalid)"),
+        ("counts", "n", "--counts n"),
+        ("counts", False, "--no-counts"),
+        ("max_unpacked", None, "--max-unpacked BYTES"),
+        ("identity", None, "--identity SYSTEM=JUDGE,..."),
+        ("humans", None, "--humans NAME,... or COLUMN=VALUE"),
+        ("baseline", None, "--baseline VALUE"),
+    ],
+)
+def test_advice_comes_from_the_fields_of_an_error(monkeypatch, canonical, argument, value, option):
+    """Whatever the message says: no prose is searched for options."""
+
+    def refuse(*_, **__):
+        raise SchemaError("Something like counts='k' or scale=(low, high).", advice=((argument, value),))
+
+    monkeypatch.setattr("judgestats.ingest.read", refuse)
+    result = run.invoke(app, ["check", str(canonical)])
+    assert result.exit_code == 2
+    assert plain(result).split("On the command line: ")[1].strip() == option
+    assert argument in cli._OPTIONS
+
+
+SCORES = pd.DataFrame({"judge": ["g"], "system": ["a"], "item": ["1"], "score": [9]})
+PAIR = pd.concat([SCORES, SCORES.assign(judge="h")])
+
+
+@pytest.mark.parametrize(
+    ("make", "advice"),
+    [
+        (lambda c: js.preferences(c.assign(n=3)), (("counts", "n"), ("counts", False))),
+        (lambda c: js.preferences(c.assign(choice="B")), (("labels", "B"),)),
+        (lambda c: js.preferences(c.assign(delta="many")), (("columns", "delta"),)),
+        (lambda c: js.preferences(c.assign(gold="z")), (("columns", "gold"),)),
+        (lambda c: js.available_measures(js.preferences(c), humans="nobody"), (("humans", None),)),
+        (lambda c: js.ratings(SCORES, scale=(1, 5)), (("off_scale", "missing"),)),
+        (lambda c: js.consensus_deviation(js.ratings(PAIR), identity={"z": "g"}), (("identity", None),)),
+    ],
+)
+def test_errors_carry_their_advice(make, advice):
+    calls = pd.DataFrame({"judge": ["g"], "item": ["1"], "first": ["x"], "second": ["y"], "choice": ["tie"]})
+    with pytest.raises(js.errors.JudgestatsError) as caught:
+        make(calls)
+    assert caught.value.advice == advice
+
+
+def test_check_for_programs(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"{judge},{item},x,y,{answer}" for item in range(4) for judge, answer in (("Ann", "first"), ("g", "tie"))]
+    path.write_text("\n".join(["judge,item,first,second,choice", *rows]))
+    result = run.invoke(app, ["check", str(path), "--humans", "Ann", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert {r["what"]: r["n"] for r in found["rows"]}["rows used"] == 8
+    assert "position_bias" in {m["measure"] for m in found["measures"] if m["supported"]}
+    assert {code for row in found["agreement"] for code in row["codes"]} <= {flag["code"] for flag in found["flags"]}
+    assert "small_n" in {flag["code"] for flag in found["flags"]}
+    assert all(flag["explanation"] for flag in found["flags"])

@@ -11,6 +11,7 @@ import pytest
 import judgestats as js
 import registry
 from judgestats.metrics.measure_registry import measures
+from judgestats.results import explain
 from judgestats.schema import PATTERNS, tally
 
 MEASURES = registry.registry()
@@ -116,6 +117,7 @@ def test_every_pattern_has_its_measure():
 def test_the_data_exercise_the_measure(name):
     _, result = of_the_data(name)
     assert result["estimate"].notna().any()
+    assert (explain(result)["code"] != "").all()
 
 
 @pytest.mark.parametrize("name", asked("rows"))

@@ -1,11 +1,123 @@
-"""Flags of results: few clusters."""
+"""The registry of flags: every flag that the package writes has a record, and the page of flags says what the records say."""
 
 from __future__ import annotations
 
-from judgestats.results import FEW_CLUSTERS, ONE_UNIT, few_clusters
+import ast
+import pickle
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
-# ---------------------------------------------------------------- shared words
+import flags_page
+import pandas as pd
+import pytest
+
+import judgestats.results as results
+from judgestats.results import FLAGS, Flag, explain, flag_codes, flags, in_part
+
+SOURCES = [p for p in sorted(Path("src/judgestats").rglob("*.py")) if p.name != "results.py"]
+#: Calls whose arguments are flags, and keywords that hold them.
+TAKES_FLAGS, HOLDS_FLAGS = {"flags"}, {"flag", "notes"}
 
 
-def test_few_clusters():
-    assert [few_clusters(g) for g in (0, 1, 2, 9, 10)] == [ONE_UNIT, ONE_UNIT, FEW_CLUSTERS, FEW_CLUSTERS, ""]
+def _written(tree: ast.Module) -> Iterator[ast.expr]:
+    """Expressions that become flags."""
+    types = {id(a) for n in ast.walk(tree) if isinstance(n, ast.Call) for a in n.args if _called(n) == "astype"}
+    for node in (n for n in ast.walk(tree) if id(n) not in types):
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id in TAKES_FLAGS:
+                yield from node.args
+            yield from (k.value for k in node.keywords if k.arg in HOLDS_FLAGS)
+        elif isinstance(node, ast.Dict):
+            yield from (
+                v
+                for k, v in zip(node.keys, node.values, strict=True)
+                if isinstance(k, ast.Constant) and k.value == "flag"
+            )
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                key = target.slice if isinstance(target, ast.Subscript) else None
+                if isinstance(key, ast.Constant) and key.value == "flag":
+                    yield node.value
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
+
+
+def _literals(node: ast.expr, texts: set[str]) -> Iterator[str]:
+    """Texts of our own in an expression; what a record fills in, a comparison or a key is none."""
+    if isinstance(node, ast.JoinedStr):
+        yield ast.unparse(node)
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, str) and node.value.strip():
+            yield node.value
+    elif isinstance(node, ast.Name):
+        if node.id in texts:
+            yield node.id
+    elif isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name):
+            for part in node.args:
+                yield from _literals(part, texts)
+    elif isinstance(node, ast.IfExp):
+        yield from _literals(node.body, texts)
+        yield from _literals(node.orelse, texts)
+    elif isinstance(
+        node, ast.BoolOp | ast.List | ast.Tuple | ast.Starred | ast.BinOp | ast.GeneratorExp | ast.ListComp
+    ):
+        for part in (c for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)):
+            yield from _literals(part, texts)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to("src/judgestats")))
+def test_no_flag_is_written_beside_the_registry(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    own = {
+        t.id
+        for n in tree.body
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant | ast.JoinedStr)
+        for t in n.targets
+        if isinstance(t, ast.Name)
+    }
+    found = [f"{path}:{e.lineno}: {text}" for e in _written(tree) for text in _literals(e, own)]
+    assert not found
+
+
+def test_codes_are_unique_and_named_as_their_constants() -> None:
+    named = {name: flag for name, flag in vars(results).items() if isinstance(flag, Flag)}
+    assert {name.lower() for name in named} == {flag.code for flag in named.values()} == set(FLAGS)
+    assert len({str(flag) for flag in named.values()}) == len(named)
+
+
+@pytest.mark.parametrize("flag", FLAGS.values(), ids=lambda f: f.code)
+def test_every_record_explains_itself_and_is_found_from_its_cell(flag: Flag) -> None:
+    assert flag.explanation.endswith(".")
+    assert len(flag.explanation) > 20
+    assert flag.severity in {"note", "caution", "invalid"}
+    assert "; " not in flag
+    fields = {name: "some thing" for name in re.findall(r"{(\w+)}", flag) if name != "n"}
+    for n in (1, 3, 1234, 2.5):
+        assert flag_codes(flag.of(n, **fields)) == (flag.code,)
+        assert flag_codes(in_part("label", flag.of(n, **fields))) == (flag.code,)
+
+
+def test_a_flag_is_a_plain_text_in_a_result() -> None:
+    assert type(flags(results.NO_DATA)) is str
+    assert type(pickle.loads(pickle.dumps(results.NO_DATA))) is str
+    assert flags(results.NO_DATA, None, "", "no data; n < 30") == "no data; n < 30"
+    assert results.NOT_FITTED.of(reason="a; b") == "not fitted: a, b"
+
+
+def test_explain_takes_a_cell_a_column_and_a_result() -> None:
+    table = pd.DataFrame({"flag": ["n < 30; ceiling", "", "n < 30", "of no record"]})
+    for given in (table, table["flag"], "n < 30; ceiling; of no record"):
+        told = explain(given)
+        assert told["flag"].tolist() == ["n < 30", "ceiling", "of no record"]
+        assert told["code"].tolist() == ["small_n", "ceiling", ""]
+    assert explain("").empty
+    assert flag_codes("") == ()
+
+
+def test_the_page_of_flags_is_fresh() -> None:
+    """docs/flags.md is written by benchmarks/flags_page.py."""
+    assert Path("docs/flags.md").read_text(encoding="utf-8") == flags_page.page()

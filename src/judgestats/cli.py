@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +20,8 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from judgestats.errors import JudgestatsError, SchemaError
+from judgestats.defaults import SEED
+from judgestats.errors import Advice, JudgestatsError, SchemaError
 from judgestats.terminal import sturdy_streams, visible
 
 #: What typer raises where an option is wrong.
@@ -54,7 +55,7 @@ def _visible_errors() -> Iterator[None]:
 
 app = typer.Typer(
     cls=_Commands,
-    help="Statistics for the verdicts of LLM judges. Begin with: judgestats check FILE",
+    help="Statistics for the verdicts of LLM judges. Start with: judgestats check FILE",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -62,41 +63,44 @@ app = typer.Typer(
 P = ParamSpec("P")
 R = TypeVar("R")
 
-Source = Annotated[str, typer.Argument(help="File, glob or folder of cached verdicts.", show_default=False)]
+Source = Annotated[str, typer.Argument(help="File, glob pattern or folder of saved verdicts.", show_default=False)]
 Map = Annotated[
     str,
     typer.Option(
         "--map",
         metavar="NAME=COLUMN,...",
-        help="Which column is what: judge=evaluator,item=question_id,... item=subset+item joins two columns, judge==g "
-        "is a constant, delta= (or delta=None) says that the column delta is something else and not ours.",
+        help="Which column holds what: judge=evaluator,item=question_id,... item=subset+item joins two columns, "
+        "judge==g sets a constant, delta= (or delta=None) ignores a column delta that is something else.",
     ),
 ]
 Labels = Annotated[
-    str, typer.Option("--labels", metavar="LABEL=ANSWER,...", help="What the answers mean: A=first,B=second,C=tie")
+    str, typer.Option("--labels", metavar="LABEL=ANSWER,...", help="What the answers mean: A=first,B=second,C=tie.")
 ]
 Format = Annotated[
-    str, typer.Option("--format", help="Name of a reader (judgestats formats); told from the file by default.")
+    str, typer.Option("--format", help="Name of a format (see judgestats formats); detected by default.")
 ]
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the files, if not UTF-8: cp1252, utf-16.")]
+Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of the files if it is not UTF-8: cp1252, utf-16.")]
 Scale = Annotated[
     str,
-    typer.Option("--scale", metavar="LOW,HIGH", help="Lowest and highest score; a score off the scale is an error."),
+    typer.Option("--scale", metavar="LOW,HIGH", help="Lowest and highest possible score; a score outside is an error."),
 ]
 OffScale = Annotated[
-    str, typer.Option("--off-scale", metavar="error|missing", help="What a score off the scale is; error by default.")
+    str,
+    typer.Option(
+        "--off-scale", metavar="error|missing", help="A score outside the scale is an error (the default) or missing."
+    ),
 ]
 Counts = Annotated[
     str,
-    typer.Option("--counts", metavar="COLUMN", help="Column that says how many identical calls a row stands for: n."),
+    typer.Option("--counts", metavar="COLUMN", help="Column with the number of identical calls that a row stands for."),
 ]
-NoCounts = Annotated[bool, typer.Option("--no-counts", help="Each row is one call: a column n is something else.")]
+NoCounts = Annotated[bool, typer.Option("--no-counts", help="Each row is one call, and a column n is something else.")]
 MaxUnpacked = Annotated[
     int | None,
     typer.Option(
         "--max-unpacked",
         metavar="BYTES",
-        help="What a gzipped file may unpack to; by default 4 GB, and 200 times its size.",
+        help="Largest size that a gzipped file may unpack to; by default 4 GB and 200 times its size.",
     ),
 ]
 Wide = Annotated[
@@ -104,18 +108,18 @@ Wide = Annotated[
     typer.Option(
         "--wide",
         metavar="NAME=COLUMN,...",
-        help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth divides names.",
+        help="Columns that hold one judge each: judge=gpt,claude; judge_criterion=gpt_style,gpt_truth splits names.",
     ),
 ]
-Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers, if it is a comma: ','.")]
+Decimal = Annotated[str, typer.Option("--decimal", help="Decimal mark of the numbers if it is a comma: ','.")]
 Humans = Annotated[
     str,
     typer.Option(
-        "--humans", metavar="NAME,... | COLUMN=VALUE", help="Judges that are people: a reference, not measured."
+        "--humans", metavar="NAME,... | COLUMN=VALUE", help="Judges that are people: the reference; not measured."
     ),
 ]
 Gold = Annotated[
-    str, typer.Option("--gold", metavar="COLUMN | JUDGE | CANDIDATE", help="Where right answers come from.")
+    str, typer.Option("--gold", metavar="COLUMN | JUDGE | CANDIDATE", help="Source of the correct answers.")
 ]
 Baseline = Annotated[
     str,
@@ -126,21 +130,20 @@ Baseline = Annotated[
     ),
 ]
 
-#: A cure in a message, as an argument of the library -> the option that does the same.
-_OPTIONS = (
-    (r"\bencoding='([\w-]+)'", r"--encoding \1"),
-    (r"\bdecimal=','", "--decimal ,"),
-    (r"\boff_scale='missing'", "--off-scale missing"),
-    (r"\bscale=\(low, high\)", "--scale LOW,HIGH"),
-    (r"\b(?!columns|labels)(\w+)=None\b", r"--map \1="),
-    (r"\blabels=\{'([^']*)': \.\.\.\}", r"--labels '\1=first' (or second, tie, abstain, invalid)"),
-    (r"\bcounts=[\"']([^\"']+)[\"']", r"--counts \1"),
-    (r"\bcounts=False", "--no-counts"),
-    (r"\bmax_unpacked=", "--max-unpacked BYTES"),
-    (r"\bidentity= or family=", "--identity SYSTEM=JUDGE,..."),
-    (r"\bhumans=(?![{\[])", "--humans NAME,... or COLUMN=VALUE"),
-    (r"\bbaseline=(?!['{])", "--baseline VALUE"),
-)
+#: Argument of the library -> the option that does the same, for a value of it.
+_OPTIONS: dict[str, Callable[[Any], str]] = {
+    "encoding": "--encoding {}".format,
+    "decimal": "--decimal {}".format,
+    "off_scale": "--off-scale {}".format,
+    "scale": "--scale LOW,HIGH".format,
+    "columns": "--map {}=".format,
+    "labels": "--labels '{}=first' (or second, tie, abstain, invalid)".format,
+    "counts": lambda column: "--no-counts" if column is False else f"--counts {column}",
+    "max_unpacked": "--max-unpacked BYTES".format,
+    "identity": "--identity SYSTEM=JUDGE,...".format,
+    "humans": "--humans NAME,... or COLUMN=VALUE".format,
+    "baseline": "--baseline VALUE".format,
+}
 
 
 def _console() -> Console:
@@ -164,7 +167,7 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
             with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))):
                 return command(*args, **kwargs)
         except JudgestatsError as error:
-            told = f"{error}{_cures(str(error))}"
+            told = f"{error}{_in_options(error.advice)}"
         except OSError as error:
             told = f"{error.filename or 'a file'}: {error.strerror or error}."
         Console(stderr=True, highlight=False, soft_wrap=True).print(_text(f"judgestats: {told}"))
@@ -173,10 +176,10 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def _cures(message: str) -> str:
-    """Say the cures that a message names as options of the command line."""
-    found = [match.expand(option) for cure, option in _OPTIONS for match in re.finditer(cure, message)]
-    return f"\nOn the command line: {'; '.join(dict.fromkeys(found))}" if found else ""
+def _in_options(advice: Advice) -> str:
+    """The advice of an error in options of the command line."""
+    told = [_OPTIONS[argument](value) for argument, value in advice if argument in _OPTIONS]
+    return f"\nOn the command line: {'; '.join(dict.fromkeys(told))}" if told else ""
 
 
 @app.command()
@@ -196,9 +199,10 @@ def check(
     counts: Counts = "",
     no_counts: NoCounts = False,
     wide: Wide = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object in place of tables.")] = False,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
-    """Say what a file is, account for its rows, and list what can be measured. The first step."""
+    """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
     from judgestats.ingest import detect_format
 
     console = _console()
@@ -208,8 +212,13 @@ def check(
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
     data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide)
+    if as_json:
+        against = _against(humans, gold, baseline)
+        _check_references(data, against)
+        typer.echo(visible(_json(source, data, against)))
+        return
     if found is not None:
-        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped by you"
+        why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped as given"
         console.print(_text(f"{source}: {found.format}{why}"))
     _show_unread(console, source, encoding)
     against = _against(humans, gold, baseline)
@@ -224,7 +233,7 @@ def check(
 @_readable
 def report(
     source: Source,
-    out: Annotated[Path, typer.Option("--out", help="Where the page goes.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", help="File to write.")] = Path("report.html"),
     map: Map = "",
     labels: Labels = "",
     format: Format = "",
@@ -236,20 +245,18 @@ def report(
     no_counts: NoCounts = False,
     wide: Wide = "",
     by: Annotated[str, typer.Option("--by", help="Further grouping columns, separated by commas.")] = "",
-    cluster: Annotated[
-        str, typer.Option("--cluster", help="Column that calls share; auto takes it from the data.")
-    ] = "auto",
-    no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Take all calls as independent.")] = False,
+    cluster: Annotated[str, typer.Option("--cluster", help="Cluster column; auto finds it in the data.")] = "auto",
+    no_cluster: Annotated[bool, typer.Option("--no-cluster", help="Treat all calls as independent.")] = False,
     identity: Annotated[
-        str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which system is which judge.")
+        str, typer.Option("--identity", metavar="SYSTEM=JUDGE,...", help="Which rated system is which judge.")
     ] = "",
     humans: Humans = "",
     gold: Gold = "",
     baseline: Baseline = "",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random numbers.")] = SEED,
     max_unpacked: MaxUnpacked = None,  # noqa: ARG001  (taken by _readable)
 ) -> None:
-    """Write the datasheet of each judge as one self-contained HTML page."""
+    """Write a datasheet of each judge, as one self-contained HTML page."""
     from judgestats.ingest import parse_identity
     from judgestats.reporting import report as write
 
@@ -287,8 +294,8 @@ def formats() -> None:
 @app.command()
 @_readable
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="One of the five papers; all by default.")] = "",
-    out: Annotated[Path | None, typer.Option("--out", help="Write the page, with its figures, here too.")] = None,
+    paper: Annotated[str, typer.Argument(help="One of the five papers; by default all.")] = "",
+    out: Annotated[Path | None, typer.Option("--out", help="Write a page with the figures to this file.")] = None,
 ) -> None:
     """Datasheets from printed counts, then the audit of five papers. For a table of your own: judgestats audit."""
     from judgestats.published import audited
@@ -309,14 +316,15 @@ def reproduce(
 @app.command()
 @_readable
 def audit(
-    source: Annotated[str, typer.Argument(metavar="[FILE | PAPER]", help="A CSV file, or one of the papers.")] = "",
-    rules: Annotated[Path | None, typer.Option("--rules", help="Rules file (TOML) for a file of one's own.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the page here too.")] = None,
+    source: Annotated[str, typer.Argument(metavar="FILE | PAPER", help="A CSV file, or one of the papers.")] = "",
+    rules: Annotated[Path | None, typer.Option("--rules", help="Rules (TOML) for the CSV file.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write a page to this file.")] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit code 1 if something does not follow, or nothing can be decided.")
+        bool,
+        typer.Option("--strict", help="Exit with code 1 if a number does not follow, or if no check could be decided."),
     ] = False,
 ) -> None:
-    """Check which numbers of any table, or of one paper, follow from its others. Papers with figures: reproduce."""
+    """Check which numbers of any table, or of a paper, follow from its other numbers. With figures: reproduce."""
     from judgestats.published import audited
 
     found = audited(source or None, rules=rules)
@@ -333,7 +341,7 @@ def _holds(audit: Any) -> bool:
     """Whether something of a source was decided, and nothing does not follow."""
     verdicts = {d.verdict for d in audit.decisions} - {"cannot be decided"}
     if not verdicts:
-        typer.echo(f"Nothing of {audit.paper} could be decided.", err=True)
+        typer.echo(f"No check of {audit.paper} could be decided.", err=True)
     return bool(verdicts) and "does not follow" not in verdicts
 
 
@@ -350,7 +358,7 @@ def _show_audit(found: Any, paged: bool) -> None:
 def _declared(counts: str, no_counts: bool) -> str | Literal[False] | None:
     """What the options say of counts: a column, that there is none, or nothing."""
     if counts and no_counts:
-        raise SchemaError("--counts names the column of counts, and --no-counts says that there is none: drop one.")
+        raise SchemaError("--counts and --no-counts contradict each other. Give one of them.")
     return False if no_counts else counts or None
 
 
@@ -399,7 +407,7 @@ def _account_of(
     told = {
         "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
         "wide": wide,
-        "mapping": map or "none: the columns bear our names, or the format needs none",
+        "mapping": map or "no mapping needed",
         "labels": labels,
         "encoding": encoding,
         "counts": counts,
@@ -415,13 +423,13 @@ def _check_identity(data: Any, identity: dict[str, str]) -> None:
         return
     if "system" not in data.columns:
         raise SchemaError(
-            "--identity says which rated system is which judge; these are pairwise verdicts. Leave it out."
+            "--identity says which rated system is which judge, but these are pairwise verdicts. Leave it out."
         )
     identities([[s] for s in data["system"].astype(str).unique()], list(data["judge"].astype(str).unique()), identity)
 
 
 def _against(humans: str, gold: str, baseline: str) -> dict[str, Any]:
-    """What the verdicts are held against, as arguments of the library."""
+    """People, correct answers and baselines, as arguments of the library."""
 
     def named(text: str) -> Any:
         parts = [p.strip() for p in text.split(",") if p.strip()]
@@ -432,6 +440,28 @@ def _against(humans: str, gold: str, baseline: str) -> dict[str, Any]:
     control = named(baseline) if "=" in baseline else baseline
     given = {"humans": named(humans) if humans else None, "gold": gold or None, "baseline": control or None}
     return {name: value for name, value in given.items() if value}
+
+
+def _json(source: str, data: Any, against: dict[str, Any]) -> str:
+    """What ``check`` prints, for programs; each flag with its code, its severity and its explanation."""
+    from judgestats.metrics.agreement import judge_against_people
+    from judgestats.metrics.measure_registry import available_measures, describe
+    from judgestats.results import explain, flag_codes
+    from judgestats.schema import check as account
+
+    rows = account(data).drop(columns="rows")
+    told: dict[str, Any] = {
+        "source": source,
+        "design": describe(data),
+        "rows": rows,
+        "measures": available_measures(data, **against),
+    }
+    if "humans" in against:
+        found = judge_against_people(data, humans=against["humans"])
+        told["agreement"] = found.assign(codes=found["flag"].map(flag_codes))
+        told["flags"] = explain(found)
+    frames = {k: json.loads(v.to_json(orient="records")) if isinstance(v, pd.DataFrame) else v for k, v in told.items()}
+    return json.dumps(frames, ensure_ascii=False, indent=1)
 
 
 def _check_references(data: Any, against: dict[str, Any]) -> None:
@@ -452,7 +482,7 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
     found = judge_against_people(data, humans=against["humans"])
     shown = pd.DataFrame(
         {
-            "who": found["judge"].where(found["role"] == "judge", "people, with each other"),
+            "who": found["judge"].where(found["role"] == "judge", "people with each other"),
             "measure": found["term"].map(in_words),
             "estimate": found["estimate"].map(number),
             "interval": [interval(a, b) for a, b in zip(found["conf_low"], found["conf_high"], strict=True)],
@@ -477,14 +507,14 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
     from judgestats.ingest.wide import melted
 
     proposal = found.proposal
-    console.print(_text(f"{source}: a table of unknown shape. Nothing has been computed."), soft_wrap=True)
+    console.print(_text(f"{source}: the columns are not recognised. Nothing was computed."), soft_wrap=True)
     if found.unread:
         console.print(_text(found.unread), soft_wrap=True)
-    console.print(_text(f"{proposal}{_cures(' '.join(proposal.notes))}"), soft_wrap=True)
+    console.print(_text(f"{proposal}{_in_options(proposal.advice)}"), soft_wrap=True)
     if proposal.complete:
         table = as_table(source, encoding or None)
         shown = preview(melted(table, proposal.wide) if proposal.wide else table, proposal.mapping, proposal.labels)
-        _print_table(console, "Its first rows, as that mapping would read them", shown)
+        _print_table(console, "First rows under that mapping", shown)
         console.print(
             _text(f"\nNext: judgestats check {shlex.quote(source)} {proposal.options}{given}"), soft_wrap=True
         )
@@ -502,13 +532,15 @@ def _show_account(console: Console, data: Any) -> None:
     found = account(data)
     totals = found[found["level"] == "account"].set_index("what")["n"]
     console.print(
-        _text(f"{totals['rows in']:,} rows in = {totals['rows used']:,} used + {totals['rows set aside']:,} set aside")
+        _text(f"{totals['rows in']:,} rows: {totals['rows used']:,} used, {totals['rows set aside']:,} excluded")
     )
     rest = found[found["level"] != "account"]
     if len(rest):
         first = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
         _print_table(
-            console, "Account of rows", rest.assign(first_rows=first)[["level", "what", "n", "first_rows", "cure"]]
+            console,
+            "Rows used and excluded",
+            rest.assign(first_rows=first)[["level", "what", "n", "first_rows", "cure"]],
         )
 
 
@@ -517,10 +549,10 @@ def _show_support(console: Console, data: Any, against: dict[str, Any]) -> None:
 
     found = available_measures(data, **against)
     able = found[found["supported"]]
-    _print_table(console, "Measures these data support", able[["measure", "question"]])
+    _print_table(console, "Measures available", able[["measure", "question"]])
     rest = found[~found["supported"]]
     if len(rest):
-        _print_table(console, "Not supported, and what is missing", rest[["measure", "missing"]])
+        _print_table(console, "Measures not available, and what is missing", rest[["measure", "missing"]])
 
 
 def _print_table(console: Console, title: str, frame: pd.DataFrame) -> None:

@@ -13,8 +13,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: Arguments that mend an error, with their values as far as they are known; None for any.
+Advice = tuple[tuple[str, object], ...]
+
+
 class JudgestatsError(Exception):
-    """Root of every error that judgestats raises on purpose."""
+    """Root of every error that judgestats raises on purpose.
+
+    Attributes
+    ----------
+    advice : tuple of (str, object)
+        Arguments of the library that mend it, with their values as far as they are known (None: any). The command line
+        says them as its options.
+    reason : str
+        Code of what is wrong, where a program asks for it; else empty.
+    """
+
+    def __init__(self, message: str, *, advice: Advice = (), reason: str = "") -> None:
+        super().__init__(message)
+        self.advice, self.reason = advice, reason
 
 
 class SchemaError(JudgestatsError):
@@ -26,8 +43,10 @@ class SchemaError(JudgestatsError):
         One row per fault, with the columns of :func:`judgestats.check`, when the faults lie in the rows of a table.
     """
 
-    def __init__(self, message: str, faults: pd.DataFrame | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, faults: pd.DataFrame | None = None, *, advice: Advice = (), reason: str = ""
+    ) -> None:
+        super().__init__(message, advice=advice, reason=reason)
         self.faults = faults
 
 
@@ -146,7 +165,7 @@ def confidence(conf_level: float) -> float:
     Raises
     ------
     DesignError
-        If it does not lie between 0 and 1: of 95 an interval would come out that covers everything.
+        If it does not lie between 0 and 1.
 
     Examples
     --------
@@ -158,5 +177,5 @@ def confidence(conf_level: float) -> float:
     except TypeError:
         inside = False
     if not inside:
-        raise DesignError(f"conf_level={conf_level!r} is no coverage. Allowed: above 0 and below 1; use 0.95, say.")
+        raise DesignError(f"conf_level={conf_level!r} must be between 0 and 1, e.g. 0.95.")
     return conf_level

@@ -63,7 +63,7 @@ def test_no_judge_is_left_among_the_ids(kind: str, write: Write) -> None:
     path = write("t.csv", table.to_csv(index=False))
     seen = followed(path)
     assert "claude, gpt_4, human" in seen
-    supported = seen.partition("Not supported")[0]
+    supported = seen.partition("Measures not available")[0]
     assert "kappa" in supported or "alpha" in supported
     assert ("accuracy" in supported) == (kind != "grades")
 

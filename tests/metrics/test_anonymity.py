@@ -62,7 +62,7 @@ def test_attenuation_interval_is_fieller_of_the_signed_ratio():
     assert row["conf_low"] == pytest.approx(100 * (1 - (middle + half)))
     wide = of(blinding_effect(conditions({"attributed": -0.5, "anonymized": -0.1}, sd=1.0)), "attenuation").loc["a"]
     assert math.isnan(wide["conf_low"])
-    assert wide["flag"] == "base not told from zero"
+    assert wide["flag"] == "interval of the denominator includes 0"
 
 
 def test_attenuation_of_noiseless_scores_has_no_interval():

@@ -149,7 +149,7 @@ def test_the_same_answers_under_both_have_an_interval_all_the_same():
     turned = bias_change(pd.concat([calls, opposed])).set_index("term")
     assert turned.loc["magnitude_change", "estimate"] == pytest.approx(0)
     assert SIGN_CHANGED in turned.loc["magnitude_change", "flag"]
-    assert "sign undecided" in turned.loc["magnitude_change", "flag"]
+    assert "sign of the bias uncertain" in turned.loc["magnitude_change", "flag"]
     assert turned.loc["change", "conf_low"] <= turned.loc["change", "estimate"]
 
 
@@ -250,8 +250,8 @@ def test_independent_samples_tell_their_invalid_calls_and_keep_a_judge_with_noth
     )
     result = bias_change(counts, cluster=False)
     told = result[result["term"] == "change"].set_index("judge")["flag"]
-    assert told["g"] == "7 calls without an answer"
-    assert told["h"] == "no data; 80 calls without an answer"
+    assert told["g"] == "7 calls without an answer excluded"
+    assert told["h"] == "no data; 80 calls without an answer excluded"
     assert (result.loc[result["judge"].isna(), "flag"] == "1 of 2 judges").all()
 
 

@@ -138,12 +138,12 @@ def test_rows_without_a_target_are_counted_and_not_lost():
     calls = signed_calls()
     gone = calls["item"].isin(["0", "1", "2"]) & (calls["judge"] == "g")
     partly = bias_score(calls.assign(target=calls["target"].where(~gone)))
-    assert partly.loc[partly["judge"] == "g", "flag"].str.contains("6 calls without target").all()
+    assert partly.loc[partly["judge"] == "g", "flag"].str.contains("6 calls without target excluded").all()
     assert not partly.loc[partly["judge"] == "h", "flag"].str.contains("without").any()
     wholly = bias_score(calls.assign(target=calls["target"].where(calls["judge"] == "h"), n_identical=2))
     lost = wholly[wholly["judge"] == "g"]
     assert lost["estimate"].isna().all()
-    assert lost["flag"].str.contains("96 calls without target").all()
+    assert lost["flag"].str.contains("96 calls without target excluded").all()
     assert lost["flag"].str.contains(NO_DATA).all()
     assert (lost["n"] == 0).all()
 
@@ -244,7 +244,7 @@ def test_a_slot_that_never_held_the_target_has_no_average():
     result = bias_score(calls[calls["first"] == "x"], average="position")
     row = result[(result["term"] == "bias") & (result["judge"] == "g")].iloc[0]
     assert math.isnan(row["estimate"])
-    assert row["flag"].startswith("target in one slot only")
+    assert row["flag"].startswith("target in one position only")
 
 
 def test_mean_over_topics_is_plain():
@@ -559,7 +559,7 @@ def test_a_mean_over_fewer_cells_than_another_judge_has_is_told() -> None:
 def test_two_candidates_of_one_name_have_no_target() -> None:
     table = random_calls().assign(second=np.where(np.arange(80) % 4 == 0, "x", "y"))
     result = bias_score(table)
-    assert result["flag"].str.contains("10 calls without target").all()
+    assert result["flag"].str.contains("10 calls without target excluded").all()
     pd.testing.assert_frame_equal(
         result.drop(columns="flag"), bias_score(table[table["second"] == "y"]).drop(columns="flag")
     )

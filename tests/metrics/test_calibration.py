@@ -16,8 +16,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.consensus import calibrate, consensus_deviation
-from judgestats.metrics.consensus.calibration import CONSTANT_GAP, NO_FOLDS, TOO_FEW
-from judgestats.results import CONSTANT, FEW_CLUSTERS
+from judgestats.results import CONSTANT, CONSTANT_GAP, FEW_CELLS, FEW_CLUSTERS, NO_FOLDS
 from judgestats.schema import check
 
 NUMBERS = ["estimate", "std_error", "conf_low", "conf_high", "n"]
@@ -126,7 +125,7 @@ def test_favouring_oneself_is_not_taken_for_severity():
     assert included.loc["shift", "estimate"] == pytest.approx(excluded.loc["shift", "estimate"] - 2 / 3, abs=0.1)
     assert (excluded["n"] == 80).all()
     assert (included["n"] == 120).all()
-    assert (excluded["flag"] == "40 own cells left out").all()
+    assert (excluded["flag"] == "40 own cells excluded").all()
 
 
 def test_self_excess_is_unchanged_by_a_shift():
@@ -270,7 +269,7 @@ def test_fewer_than_three_cells(method):
     result = calibrate(table, reference=true, method=method)
     got = terms(result, "h")
     assert got[NUMBERS[:4]].isna().all().all()
-    assert (got["flag"] == TOO_FEW).all()
+    assert (got["flag"] == FEW_CELLS).all()
     assert (got["n"] == 2).all()
     assert set(got.index) == set(terms(result).index)
     mapped = calibrate(table, reference=true, method=method, output="ratings")
@@ -285,7 +284,7 @@ def test_cells_without_reference_or_score_are_counted():
     table.loc[[3, 4], "score"] = np.nan
     got = terms(calibrate(table, reference=true.iloc[:-5]))
     assert (got["n"] == 113).all()
-    assert (got["flag"] == "5 cells without a reference; 2 cells without a score").all()
+    assert (got["flag"] == "5 cells without a reference excluded; 2 cells without a score excluded").all()
     mapped = calibrate(table, reference=true.iloc[:-5], output="ratings")
     assert mapped["score"].isna().sum() == 2, "all that was scored is mapped"
     assert "status" not in mapped.columns

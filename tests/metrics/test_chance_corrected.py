@@ -499,7 +499,9 @@ def test_against_gold(verdicts):
         assert result.loc[judge, "estimate"] == pytest.approx(expected, rel=1e-12)
         assert result.loc[judge, "n"] == len(kept)
         aside = 60 - len(kept)
-        assert (f"{aside} without two answers" in result.loc[judge, "flag"]) == (aside > 0)
+        assert (f"{aside} unit" + "s" * (aside != 1) + " without two answers" in result.loc[judge, "flag"]) == (
+            aside > 0
+        )
     missing = table.assign(gold=table["gold"].where(table["item"] > "i09"))
     assert (kappa(missing, reference="gold")["n"] < 51).all()
     scored = scores_of(FOUR).assign(gold=np.tile(FOUR[3], 4))
@@ -576,12 +578,12 @@ def test_invalid_calls_are_missing_and_counted():
     one, two = calls_of(["low", "high", "invalid", "abstain"]), calls_of(["low", None, "low", "tie"], "h")
     row = kappa(pd.concat([one, two])).iloc[0]
     assert (row["n"], row["estimate"]) == (2, 1.0)
-    assert "2 without two answers" in row["flag"]
+    assert "2 units without two answers excluded" in row["flag"]
     panel = ac1(pd.concat([one, two])).iloc[0]
     assert panel["n"] == 2
     assert "2 units rated once" in panel["flag"]
     none = ac1(pd.concat([calls_of(["low", "high", "invalid"], j) for j in "gh"])).iloc[0]
-    assert "1 unit without an answer" in none["flag"]
+    assert "1 unit without an answer excluded" in none["flag"]
 
 
 def test_not_a_number_where_nothing_can_be_said():
@@ -605,7 +607,7 @@ def test_not_a_number_where_nothing_can_be_said():
         assert row["flag"] == ("perfect agreement" if not options else RESAMPLES_AGREE)
     assert ac1(scores_of(np.full((2, 5), NAN)))[["estimate", "observed", "expected"]].isna().all(axis=None)
     empty = kappa(scores_of([[1, NAN, NAN], [NAN, 2, 3]])).iloc[0]
-    assert (empty["n"], empty["flag"]) == (0, "no unit with two answers; 3 without two answers")
+    assert (empty["n"], empty["flag"]) == (0, "no unit with two answers; 3 units without two answers excluded")
     assert ac1(scores_of([[1, NAN, NAN], [NAN, 2, 3]]))["flag"].iloc[0].startswith("no unit with two answers")
 
 
@@ -711,7 +713,7 @@ def test_what_is_counted():
     row = alpha(scores_of(FOUR)).iloc[0]
     assert (row["n"], row["values"]) == (11, 40)
     assert "1 unit rated once" in row["flag"]
-    assert "2 units without an answer" in alpha(scores_of(THREE))["flag"].iloc[0]
+    assert "2 units without an answer excluded" in alpha(scores_of(THREE))["flag"].iloc[0]
     # 26 of Wikipedia's 45 cells are in units with two answers or more
     assert alpha(scores_of(THREE))["values"].iloc[0] == 26
     assert 1 - row["observed_disagreement"] / row["expected_disagreement"] == pytest.approx(row["estimate"], rel=1e-12)
@@ -964,7 +966,7 @@ def test_calls_without_a_partner_are_counted(people):
     calls, reference = people
     result = kappa(calls, reference=reference)
     assert result["n"].tolist() == [25, 25]
-    assert result["flag"].str.contains("15 without two answers").all()
+    assert result["flag"].str.contains("15 units without two answers excluded").all()
     inner = kappa(calls[calls["item"] < 25], reference=reference)
     assert not inner["flag"].str.contains("without two answers").any()
     pd.testing.assert_frame_equal(result.drop(columns="flag"), inner.drop(columns="flag"))
@@ -979,13 +981,13 @@ def test_calls_without_a_partner_are_counted_for_each_other_and_group(people):
         ("a", "g", "p"): 20, ("a", "g", "q"): 10, ("a", "h", "p"): 20, ("a", "h", "q"): 10,
         ("b", "g", "p"): 5, ("b", "h", "p"): 5,
     }  # fmt: skip
-    told = result["flag"].str.extract(r"(\d+) without two answers")[0].fillna("0").astype(int)
+    told = result["flag"].str.extract(r"(\d+) units? without two answers")[0].fillna("0").astype(int)
     assert told.tolist() == [0, 10, 0, 10, 15, 15]
 
 
 def test_calls_without_a_partner_are_counted_beside_a_judge_and_in_its_tally():
     calls = pd.concat([ratings([1, 2, 1, 2], "g"), ratings([1, 2, 2], "h")])
-    assert "1 without two answers" in kappa(calls, reference="h")["flag"].iloc[0]
+    assert "1 unit without two answers excluded" in kappa(calls, reference="h")["flag"].iloc[0]
     counts = tally(calls, "kappa", baseline="h")
     assert counts["n"].sum() == 4
     assert counts["other_answer"].isna().sum() == 1

@@ -162,7 +162,7 @@ def test_gold_terms_have_the_denominators_of_gold_agreement(engine):
         r = row(got, "gold", term)
         assert (r["method"], r["n"]) == ("Newcombe, paired", 80)
         assert r["estimate"] == pytest.approx(r["second"] - r["first"], abs=1e-12)
-        assert r["flag"] == "10 calls without gold"
+        assert r["flag"] == "10 calls without gold excluded"
     valid = (one["choice"] != "invalid")[10:] & (two["choice"] != "invalid")[10:]
     either = (one["choice"] != "invalid")[10:] | (two["choice"] != "invalid")[10:]
     r = row(got, "gold", "accuracy")

@@ -77,7 +77,7 @@ def test_w_needs_two_judges_and_complete_systems():
     assert alone["flag"] == "one judge or system"
     holed = kendall_w(matrix([[1, 2, 3, np.nan], [1, 3, 2, 9]])).iloc[0]
     assert holed["n"] == 3
-    assert holed["flag"] == "systems not scored by every judge left out"
+    assert holed["flag"] == "systems not scored by every judge excluded"
     assert holed["estimate"] == kendall_w(matrix([[1, 2, 3], [1, 3, 2]]))["estimate"].item()
 
 
@@ -137,7 +137,7 @@ def test_few_and_perfect():
     one = rank_correlation(matrix([[1], [3]]), method="kendall").iloc[0]
     assert one["flag"] == "too few for an interval"
     alone = rank_correlation(matrix([[1, 2, 3]])).iloc[0]
-    assert alone["flag"] == "3 without a partner left out; no data"
+    assert alone["flag"] == "3 unmatched excluded; no data"
 
 
 def test_against_a_panel_of_people():
@@ -151,7 +151,7 @@ def test_against_a_panel_of_people():
     pd.testing.assert_frame_equal(rank_correlation(ours, table, method="spearman").set_index("judge"), got)
     lacking = rank_correlation(ours, table.iloc[:3], method="spearman").set_index("judge")
     assert lacking["n"].tolist() == [3, 3]
-    assert lacking["flag"]["a"].startswith("1 without a partner left out")
+    assert lacking["flag"]["a"].startswith("1 unmatched excluded")
     renamed = table.assign(system=table["system"].str.upper())
     with pytest.raises(DesignError, match="ranks none of the systems"):
         rank_correlation(ours, renamed)
@@ -168,7 +168,7 @@ def test_between_conditions_the_systems_are_matched_by_identity():
     assert got["estimate"].tolist() == [-1, -1, -1, -1]
     apart = rank_correlation(both, ("named", "hidden"))
     assert apart["estimate"].isna().all()
-    assert apart["flag"].str.startswith("8 without a partner").all()
+    assert apart["flag"].str.startswith("8 unmatched").all()
     with pytest.raises(DesignError, match=r"'condition' has no 'open'\. It has: hidden, named"):
         rank_correlation(both, ("named", "open"))
     with pytest.raises(SchemaError, match="several systems are 'u'"):
@@ -207,7 +207,7 @@ def test_truth_of_levels_alone_and_of_fractional_scores():
     )
     got = rank_correlation(calls, truth=TRUTH.drop(columns="value"), method="kendall").set_index("term")
     assert got["estimate"]["kendall"] == pytest.approx(stats.kendalltau([1.5, 2, 3, 4], [2, 1, 1, 4]).statistic)
-    assert got["flag"]["off_by_one"] == "levels not whole"
+    assert got["flag"]["off_by_one"] == "levels not whole numbers"
     assert math.isnan(got["estimate"]["off_by_more"])
 
 

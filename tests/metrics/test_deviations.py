@@ -431,7 +431,7 @@ def test_missing_scores_and_judges_are_told():
     table.loc[(table["judge"] == "a") & (table["system"] == "x") & (table["item"] == "1"), "score"] = math.nan
     result = of(consensus_deviation(table), "deviation", "judge", "system")
     assert result["n"]["a", "x"] == 5
-    assert result["flag"]["a", "x"] == "missing scores set aside; fewer than 10 clusters"
+    assert result["flag"]["a", "x"] == "missing scores excluded; fewer than 10 clusters"
     assert result["flag"]["b", "x"] == "judges missing in some cells; fewer than 10 clusters"
     assert result["flag"]["b", "y"] == "fewer than 10 clusters"
     silent = table.assign(score=table["score"].where(table["judge"] != "a"))

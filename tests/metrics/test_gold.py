@@ -22,9 +22,9 @@ from judgestats.kernels.chance import cohen_kappa
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.agreement import ac1, kappa, quality_agreement
 from judgestats.metrics.bias import answer_rates, best_of_accuracy, gold_agreement, position_bias, score_error
-from judgestats.metrics.bias.gold import BY_CHANCE, ERRORS_ALIKE, NO_SPREAD, PERFECT, TOO_FEW
+from judgestats.metrics.bias.gold import ERRORS_ALIKE, NO_SPREAD, TOO_FEW
 from judgestats.metrics.consensus import rank_correlation
-from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT
+from judgestats.results import CHANCE_IS_ONE, CONSTANT, NO_DATA, NOT_INDEPENDENT, PERFECT_CORRELATION
 from judgestats.schema import tally
 from judgestats.verdicts import aggregate
 
@@ -75,9 +75,9 @@ def test_the_sign_of_bias_is_score_minus_gold():
     assert ERRORS_ALIKE in got.loc["bias", "flag"]
     assert np.isnan(got.loc["bias", "conf_low"])
     assert got.loc["pearson", "estimate"] == 1
-    assert got.loc["pearson", "flag"] == PERFECT
+    assert got.loc["pearson", "flag"] == PERFECT_CORRELATION
     assert np.isnan(got.loc["rmse", "conf_low"])
-    assert got.loc["rmse", "flag"] == "resamples agree"
+    assert got.loc["rmse", "flag"] == "all resamples equal"
 
 
 def test_gold_in_a_frame_of_several_people_and_other_engines():
@@ -107,7 +107,7 @@ def test_what_is_missing_is_told():
     table.loc[[5], "score"] = np.nan
     got = terms(score_error(table))
     assert (got["n"] == 56).all()
-    assert got["flag"].str.contains("3 without gold; 1 without a score").all()
+    assert got["flag"].str.contains("3 without gold excluded; 1 without a score excluded").all()
     lost = pd.concat([table, scored().assign(judge="h", score=np.nan)])
     assert terms(score_error(lost), "h")["estimate"].isna().all()
     with pytest.raises(DesignError, match="no thing rated has one"):
@@ -359,7 +359,7 @@ def test_against_gold() -> None:
     row = js.accuracy(js.ratings(table)).query("term == 'accuracy' and judge == 'g'").iloc[0]
     known = gold[:40].notna()
     assert row["estimate"] == (TRUE[:40] == gold[:40])[known].mean()
-    assert "1 verdicts without gold" in row["flag"]
+    assert "1 verdicts without gold excluded" in row["flag"]
     observed = js.kappa(table.dropna(), reference="gold").set_index("judge")["observed"]
     assert observed["g"] == pytest.approx(row["estimate"])
     grades = verdicts(RNG.integers(0, 4, 80), "score").assign(gold=RNG.integers(0, 4, 80))
@@ -421,7 +421,7 @@ def test_from_a_file_to_the_page(tmp_path: Path) -> None:
     seen = CliRunner().invoke(app, ["check", str(path)])
     assert seen.exit_code == 0, seen.output
     assert f"right {100 * TRUE.mean():.1f} %" in seen.output
-    assert "accuracy" in seen.output.partition("Not supported")[0]
+    assert "accuracy" in seen.output.partition("Measures not available")[0]
     page = js.report(js.read(path), tmp_path / "page.html", n_resamples=20).read_text()
     assert f"{100 * TRUE.mean():.1f} % right" in page
     assert "How often is the verdict right?" in page
@@ -544,7 +544,7 @@ def test_one_class_only_and_perfect_agreement():
     calls = labelled_verdicts(40, judges="g")
     chance = kappa_row(gold_agreement(calls.assign(choice="tie", gold="tie")))
     assert np.isnan(chance["estimate"])
-    assert chance["flag"] == BY_CHANCE
+    assert chance["flag"] == CHANCE_IS_ONE
     perfect = kappa_row(gold_agreement(calls.assign(choice=calls["slot"])))
     assert perfect["estimate"] == 1
     assert np.isnan(perfect[["std_error", "conf_low", "conf_high"]].astype(float)).all()
@@ -585,7 +585,7 @@ def test_strata_take_the_spread_between_them_away():
     assert free["std_error"] == pytest.approx(np.sqrt(2 / 9 / 60), rel=0.05)
     assert (held["estimate"], held["method"]) == (2 / 3, "percentile, bootstrap of calls within kind (B = 2000)")
     assert np.isnan(held["conf_low"])
-    assert held["flag"] == "resamples agree"
+    assert held["flag"] == "all resamples equal"
 
 
 def test_wilson_takes_no_strata():
@@ -726,11 +726,11 @@ def test_calls_without_gold_are_set_aside_and_said():
     result = gold_agreement(calls)
     mine = result[result["judge"] == "g"].set_index("term")
     assert (mine.loc["accuracy", "estimate"], mine.loc["accuracy", "n"]) == (pytest.approx(3 / 7), 7)
-    assert mine.loc["accuracy", "flag"] == "n < 30; 2 calls without gold"
+    assert mine.loc["accuracy", "flag"] == "n < 30; 2 calls without gold excluded"
     other = result[result["judge"] == "h"].set_index("term")
     assert other.index.tolist() == ["accuracy", "wrong", "tie", "invalid"]
     assert other["estimate"].isna().all()
-    assert (other["flag"] == f"{NO_DATA}; 10 calls without gold").all()
+    assert (other["flag"] == f"{NO_DATA}; 10 calls without gold excluded").all()
     for make in (pl.from_pandas, lambda t: pl.from_pandas(t).lazy()):
         pd.testing.assert_frame_equal(gold_agreement(make(calls)), result)
 
@@ -827,13 +827,13 @@ def test_calls_without_gold_are_told_of_a_group_without_a_name(engine):
     named = got["topic"].notna()
     assert named.any()
     assert (~named).any()
-    assert got["flag"].str.contains("1 calls without gold").all()
+    assert got["flag"].str.contains("1 calls without gold excluded").all()
     alone = calls().assign(gold=["x", "x", "y", None, "y", None])
     assert got.loc[~named, "n"].max() == 1
     nothing = gold_agreement(engine(alone), by="topic")
     nothing = nothing[nothing["topic"].isna()]
     assert nothing["estimate"].isna().all()
-    assert nothing["flag"].str.contains("2 calls without gold").all()
+    assert nothing["flag"].str.contains("2 calls without gold excluded").all()
 
 
 def test_gold_of_no_rows_of_no_items_and_of_no_cluster():
@@ -871,7 +871,7 @@ def test_an_absent_score_is_a_missing_score() -> None:
     absent, missing = best_of_accuracy(table[~gone]), best_of_accuracy(table.assign(score=table["score"].mask(gone)))
     pd.testing.assert_frame_equal(absent, missing)
     assert absent["n"].tolist() == [9.0] * 3 + [12.0] * 3
-    assert absent.loc[0, "flag"] == "n < 30; 3 items not scored"
+    assert absent.loc[0, "flag"] == "n < 30; 3 items not scored excluded"
 
 
 def test_items_not_scored_are_told_for_a_group_without_a_name() -> None:

@@ -74,7 +74,7 @@ def test_incomplete_one_facet_is_lmers():
     assert values(got) == pytest.approx({"judge": 5.2331364, "item": 2.7131164, "residual": 1.0754133}, rel=1e-5)
     missing = variance_components(data.assign(score=data["score"].mask(lost)))
     assert values(missing) == values(got)
-    assert missing["flag"].str.contains("2 missing scores set aside").all()
+    assert missing["flag"].str.contains("2 missing scores excluded").all()
     assert list(got["flag"]) == ["fewer than 10 levels", "fewer than 10 levels", ""]
 
 
@@ -202,7 +202,7 @@ def test_nested_items_are_told_apart_from_what_they_are_not():
     got = variance_components(nested).set_index("term")
     aliased = ["system:item", "judge:item"]
     assert got.loc[aliased, "estimate"].isna().all()
-    assert (got.loc[aliased, "flag"] == "not told apart").all()
+    assert (got.loc[aliased, "flag"] == "not identifiable").all()
     assert (got.drop(aliased)["estimate"] >= 0).all()
     study = decision_study(nested, judges=3)
     assert study["estimate"].isna().all()
@@ -214,7 +214,7 @@ def test_what_is_not_identified_is_nan_and_told():
     for rows, flag in [
         (data.assign(score=3.0), "constant scores"),
         (data.assign(score=np.nan), "no data"),
-        (data[data["judge"] == "judge00"], "not told apart"),
+        (data[data["judge"] == "judge00"], "not identifiable"),
     ]:
         got = variance_components(rows, facets=["judge", "item"])
         assert got["estimate"].isna().all(), flag
@@ -226,7 +226,7 @@ def test_what_is_not_identified_is_nan_and_told():
     assert exact["item"] == pytest.approx(np.var([1, 2, 4], ddof=1))
     gap = variance_components(additive.iloc[1:])
     assert gap["estimate"].isna().all()
-    assert gap["flag"].str.contains("no residual").all()
+    assert gap["flag"].str.contains("no residual variance").all()
 
 
 def test_components_at_the_boundary_have_no_interval():
@@ -321,8 +321,8 @@ def test_what_cannot_be_reached_is_told():
     got = decision_study(WHOLE, judges=[1, 2], items=1, target_reliability=0.9).set_index("term")
     row = got.loc["judges_for_generalizability"]
     assert np.isnan(row["estimate"])
-    assert row["flag"] == "0.9 not reached however many judges"
-    assert (got.loc["runs_for_dependability", "flag"] == "0.9 not reached however many runs").all()
+    assert row["flag"] == "0.9 not reached with any number of judges"
+    assert (got.loc["runs_for_dependability", "flag"] == "0.9 not reached with any number of runs").all()
     nothing = decision_study(components(item=0.0, judge=1.0, residual=1.0), object="item", judges=2).set_index("term")
     assert nothing.loc["generalizability", "estimate"] == 0
     assert np.isnan(nothing.loc["judges_for_generalizability", "estimate"])
@@ -333,7 +333,7 @@ def test_runs_need_repeated_cells():
     got = decision_study(data, judges=3, runs=[1, 4])
     blind = got["runs"] == 4
     assert got["estimate"][blind].isna().all()
-    assert (got["flag"][blind] == "runs not told from residual").all()
+    assert (got["flag"][blind] == "runs not separable from the residual").all()
     assert got["estimate"][(got["runs"] == 1) & got["judges"].eq(3)].notna().all()
     assert not got["term"].str.startswith("runs_for").any()
     repeated = decision_study(long(simulated((3, 4, 5, 2), 11)), judges=3, runs=[1, 4])

@@ -195,8 +195,8 @@ def test_a_constant_annotator_is_left_out_and_counted():
     people = [*PEOPLE, "Cy"]
     screened = preference_gap(calls, humans=people)
     assert cell(screened, None, "rate")[["estimate", "n"]].tolist() == pytest.approx([34 / 60, 60])
-    assert "1 constant annotator left out" in cell(screened, None, "rate")["flag"]
-    assert "1 constant annotator left out" in cell(screened, "Pro", "gap")["flag"]
+    assert "1 constant annotator excluded" in cell(screened, None, "rate")["flag"]
+    assert "1 constant annotator excluded" in cell(screened, "Pro", "gap")["flag"]
     assert "Cy" not in set(screened["judge"])
     kept = preference_gap(calls, humans=people, screen=False)
     assert cell(kept, None, "rate")[["estimate", "n"]].tolist() == pytest.approx([48 / 90, 90])
@@ -540,7 +540,11 @@ def random_calls(n: int = 40, judges: str = "gh", seed: int = 1) -> pd.DataFrame
 def test_a_gap_tells_invalid_calls() -> None:
     counts = pd.DataFrame({"judge": ["a", "a", "g", "g"], "outcome": ["target", "invalid"] * 2, "n": [30, 5, 40, 6]})
     result = preference_gap(counts, humans=["a"])
-    told = {"judge": "6 invalid calls", "people": "5 invalid calls", "person": "5 invalid calls"}
+    told = {
+        "judge": "6 invalid calls excluded",
+        "people": "5 invalid calls excluded",
+        "person": "5 invalid calls excluded",
+    }
     assert (result["flag"] == result["role"].map(told)).all()
     assert (preference_gap(counts, humans=["a"], invalid="wrong")["flag"] == "").all()
 

@@ -15,7 +15,6 @@ import judgestats as js
 import twins_variance as twins
 from judgestats.errors import DesignError, SchemaError
 from judgestats.metrics.agreement import icc
-from judgestats.reporting.formatting import FLAGS
 from judgestats.results import FEW_RATERS
 from judgestats.schema import tally
 
@@ -208,7 +207,7 @@ def test_criteria_and_systems_are_averaged_and_told_unless_they_split():
     same(icc(systems), both)
     same(icc(systems, subjects=["system", "item"]), both)
     partial = data[~(data["judge"].eq("j0") & data["item"].eq("i000") & data["criterion"].eq("a"))]
-    assert (told(icc(partial)) == "averaged over criterion; unequal criterion in 1 subjects").all()
+    assert (told(icc(partial)) == "averaged over criterion; unequal criterion in 1 subject").all()
 
 
 def test_temperatures_are_averaged_over_when_named():
@@ -290,7 +289,7 @@ def test_no_complete_subject():
     assert flags == {"no complete subject; 4 subjects dropped"}
     assert (result["n"] == 0).all()
     apart = icc(long(table), incomplete="reml").set_index("term")
-    assert apart.loc["ICC(1,1)", "flag"].endswith("components not told apart")
+    assert apart.loc["ICC(1,1)", "flag"].endswith("components not identifiable")
     assert apart["estimate"].isna().all()
 
 
@@ -299,10 +298,10 @@ def test_perfect_agreement_has_a_point_and_no_interval():
     assert (result["estimate"] == 1).all()
     assert result["conf_low"].isna().all()
     assert (result["p_value"] == 0).all()
-    assert flags == {"no residual"}
+    assert flags == {"no residual variance"}
     by_reml = icc(long(np.tile([[1.0], [2.0], [4.0]], 3)), incomplete="reml")
     assert by_reml["conf_low"].isna().all()
-    assert by_reml["flag"].str.endswith("no residual").all()
+    assert by_reml["flag"].str.endswith("no residual variance").all()
 
 
 def test_subjects_without_differences():
@@ -407,7 +406,7 @@ def test_few_raters_are_flagged_where_raters_are_drawn(incomplete, judges, few):
     assert got["conf_low"].notna().all()
     flagged = got.index[got["flag"].str.contains(FEW_RATERS)]
     assert list(flagged) == (["ICC(2,1)", "ICC(2,k)"] if few else [])
-    assert "too narrow" in FLAGS[FEW_RATERS]
+    assert "too narrow" in FEW_RATERS.explanation
 
 
 def test_no_interval_no_word_of_raters():

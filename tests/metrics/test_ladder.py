@@ -100,7 +100,7 @@ def test_d_prime_of_a_judge_with_one_slot_is_no_number_and_spares_the_others():
     got = js.d_prime(counts, cluster=False)
     got = got[got["term"] == "d_prime"].set_index("judge")
     assert math.isnan(got.loc["g", "estimate"])
-    assert got.loc["g", "flag"] == "target in one slot only"
+    assert got.loc["g", "flag"] == "target in one position only"
     assert got.loc["h", "estimate"] > 4
     assert (got.loc["i", "n"], got.loc["i", "flag"]) == (0, "no data; n < 30")
 

@@ -107,7 +107,7 @@ def test_the_mean_of_pairs_is_plain_and_constant_judges_are_set_aside():
     flat = pd.concat([table, table[table["judge"] == "x"].assign(judge="w", score=7.1)])
     row = correlation(flat, n_resamples=100).iloc[0]
     assert row["estimate"] == pytest.approx(correlation(table, n_resamples=100)["estimate"].item())
-    assert "3 pairs with constant scores" in row["flag"]
+    assert "3 pairs with constant scores excluded" in row["flag"]
     each = correlation(flat, pairs="each").set_index(["judge", "other"])
     assert each.loc[("w", "x"), ["estimate", "flag"]].isna().tolist() == [True, False]
     assert "constant scores" in each.loc[("w", "x"), "flag"]
@@ -131,7 +131,7 @@ def test_perfect_agreement_and_independent_noise():
     assert got.loc[["rho_system", "r_sample"], "estimate"].tolist() == pytest.approx([1, 1])
     assert got.loc["icc", "estimate"] < 0.95  # severity alone
     assert got.loc["r_sample", ["conf_low", "std_error"]].isna().all()
-    assert "resamples agree" in got.loc["r_sample", "flag"]
+    assert "all resamples equal" in got.loc["r_sample", "flag"]
     rng = np.random.default_rng(0)
     noise = panel(systems="A", items=2000, criteria=("c",))
     noise["score"] = rng.normal(size=len(noise))
@@ -166,8 +166,8 @@ def test_levels_average_over_cells():
     parts = [agreement_levels(p, n_resamples=50).set_index("term")["estimate"] for _, p in table.groupby("temperature")]
     pd.testing.assert_series_equal(got["estimate"], sum(parts) / 2, check_names=False)
     assert got["n"].tolist() == [3, 6, 6, 6, 6]
-    assert got["flag"].str.contains("fewer than 30 items").all()
-    assert not agreement_levels(panel(items=31), n_resamples=20)["flag"].str.contains("fewer than 30 items").any()
+    assert got["flag"].str.contains("fewer than 30 clusters").all()
+    assert not agreement_levels(panel(items=31), n_resamples=20)["flag"].str.contains("fewer than 30 clusters").any()
 
 
 @pytest.mark.parametrize("measure", [correlation, agreement_levels])
@@ -214,7 +214,7 @@ def test_what_is_not_there_is_nan_with_a_flag():
     assert (levels["flag"] != "").all()
     row = correlation(nothing, n_resamples=20).iloc[0]
     assert np.isnan(row["estimate"])
-    assert "3 pairs with fewer than 2 common points; no data" in row["flag"]
+    assert "3 pairs with fewer than 2 common points excluded; no data" in row["flag"]
     half = correlation(pd.concat([table.assign(domain="a"), nothing.assign(domain="b")]), by="domain", n_resamples=20)
     assert half.groupby("domain")["estimate"].apply(lambda s: s.isna().all()).tolist() == [False, True]
 

@@ -270,7 +270,7 @@ def test_a_loss_not_told_from_zero_has_no_interval():
     assert price["estimate"] == pytest.approx(20)
     assert math.isnan(price["conf_low"])
     assert math.isnan(price["conf_high"])
-    assert price["flag"] == "base not told from zero"
+    assert price["flag"] == "interval of the denominator includes 0"
 
 
 def test_a_price_without_spread_has_no_interval():
@@ -281,7 +281,7 @@ def test_a_price_without_spread_has_no_interval():
     price = row(criterion_shift(table, "base", "strict"), "saved_per_lost")
     assert price["estimate"] == 0
     assert math.isnan(price["conf_low"])
-    assert price["flag"] == "no spread"
+    assert price["flag"] == "no variation"
 
 
 @pytest.mark.slow

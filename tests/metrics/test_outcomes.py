@@ -289,7 +289,7 @@ def test_an_item_whose_candidates_both_bear_the_label_is_set_aside():
     frame.loc[both, ["label_first", "label_second"]] = "LLM"
     row = cell(anchoring(frame, favoured_label="LLM", n_resamples=5), "shift_favoured", probe="truth")
     assert row["n"] == 39
-    assert "1 items without one favoured side" in row["flag"]
+    assert "1 item without one favoured side" in row["flag"]
     without = frame[~((frame["item"] == "i3") & (frame["probe"] != "flip"))]
     assert (
         row["estimate"]
@@ -486,7 +486,7 @@ def test_groups_may_be_missing_or_categories():
 def test_lao_of_hardly_any_movement_is_flagged():
     small = cell(anchoring(margins([34, 29, 937], [39, 36, 925]), favoured="llm"), "lao")
     assert small["estimate"] == pytest.approx(5 / 12)
-    assert "movement not told from none" in small["flag"]
+    assert "shift not significant" in small["flag"]
     assert small["conf_high"] - small["conf_low"] > 0.5
     large = cell(anchoring(margins([97, 63, 840], [680, 105, 215]), favoured="llm", cluster=False), "lao")
     assert large["flag"] == ""
@@ -504,7 +504,7 @@ def test_no_movement_has_no_lao():
     result = anchoring(margins([30, 20, 50], [60, 40, 100]), favoured="llm", cluster=False, n_resamples=5)
     row = cell(result, "lao")
     assert math.isnan(row["estimate"])
-    assert row["flag"] == "no movement"
+    assert row["flag"] == "no shift"
     assert cell(result, "lds")["estimate"] == 0
     assert cell(result, "total_variation")["p_value"] == 1
     assert cell(result, "shift_favoured")["conf_low"] < 0 < cell(result, "shift_favoured")["conf_high"]

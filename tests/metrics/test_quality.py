@@ -46,7 +46,7 @@ def test_a_system_without_a_value_is_told_of_and_few_have_no_interval():
     table = pd.DataFrame({"mean_score": [1, 2, 3, 4.0], "r": [0.9, np.nan, 0.8, 0.85]})
     row = quality_agreement(table).iloc[0]
     assert row["n"] == 3
-    assert "1 system without a value" in row["flag"]
+    assert "1 system without a value excluded" in row["flag"]
     assert np.isnan(row["conf_low"])
 
 
@@ -91,8 +91,8 @@ def test_a_perfect_order_has_no_interval_and_other_tiers_are_told_of():
     row = ordering_accuracy(table, order=("a", "b")).iloc[0]
     assert row["estimate"] == 1
     assert np.isnan(row["conf_low"])
-    assert "resamples agree" in row["flag"]
-    assert "1 system of another tier" in row["flag"]
+    assert "all resamples equal" in row["flag"]
+    assert "1 system of other tiers" in row["flag"]
     with pytest.raises(DesignError, match="each once"):
         ordering_accuracy(table, order=("a", "a"))
     with pytest.raises(SchemaError, match="Did you mean 'tier'"):

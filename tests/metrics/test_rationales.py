@@ -101,7 +101,7 @@ def test_empty_explanations_and_zero_vectors_are_set_aside_and_counted():
     ]
     row = one(rationale_shift(calls(rows), embed=plane, n_resamples=20), "drift")
     assert (row["n"], row["n_same"], row["n_items"]) == (4, 7, 8)
-    assert "3 items without a vector" in row["flag"]
+    assert "3 items without a vector excluded" in row["flag"]
     same = one(rationale_shift(calls(KNOWN), embed=plane, n_resamples=20), "drift")
     assert row["estimate"] == same["estimate"]
 
@@ -120,7 +120,7 @@ def test_drift_that_does_not_vary_has_no_interval():
     row = one(rationale_shift(calls(rows), embed=plane, n_resamples=50), "drift")
     assert row["estimate"] == 0.5
     assert math.isnan(row["conf_low"])
-    assert "resamples agree" in row["flag"]
+    assert "all resamples equal" in row["flag"]
 
 
 def test_the_default_is_tfidf_of_the_texts_at_hand():
@@ -143,7 +143,7 @@ def test_texts_without_a_word_have_no_vector():
     rows = [(str(i), "first", "!?", "first", "...") for i in range(3)]
     row = one(rationale_shift(calls(rows), n_resamples=5), "drift")
     assert math.isnan(row["estimate"])
-    assert "3 items without a vector" in row["flag"]
+    assert "3 items without a vector excluded" in row["flag"]
 
 
 def test_the_same_text_has_no_drift_with_any_embedder():
@@ -235,7 +235,7 @@ def test_alignment_of_known_vectors():
     row = one(result, "alignment")
     assert row["estimate"] == pytest.approx(0.5)
     assert (row["n"], row["n_same"], row["n_items"]) == (3, 4, 5)
-    assert "1 items without a vector" in row["flag"]
+    assert "1 item without a vector excluded" in row["flag"]
     aligned = one(result, "cue_aligned")
     assert (aligned["estimate"], aligned["n"]) == (0.5, 4)  # items 1 and 4 of 1 to 4
     blind = one(result, "cue_aligned_blind")
@@ -424,7 +424,7 @@ def test_judges_alone_without_scheme_or_probe_are_counted_too():
     )
     found = rationale_check(explained_calls).set_index("term")
     assert found.loc["statement_conflict", "n"] == 1
-    assert "1 calls without a case" in found.loc["statement_conflict", "flag"]
+    assert "1 call without a case excluded" in found.loc["statement_conflict", "flag"]
 
 
 def probed_calls(n=40, probes=("blind", "truth"), schemes=("Baseline",), seed=0, **columns):
@@ -466,7 +466,7 @@ def test_explanations_set_aside_are_counted_for_every_term():
     found = rows(result, "alignment", "cue_aligned", "cue_aligned_blind")
     assert found["n"].tolist() == [33, 33, 34]
     assert found["flag"].str.extract(r"(\d+) items without a vector")[0].tolist() == ["3", "3", "2"]
-    assert found["flag"].str.contains("4 items not valid in both").all()
+    assert found["flag"].str.contains("4 items not valid in both excluded").all()
 
 
 @pytest.mark.parametrize(
@@ -525,4 +525,4 @@ def test_calls_without_a_case_are_counted():
     data.loc[data["item"] > "i37", "choice"] = None
     result = rows(rationale_check(data), "statement_conflict", "label_mentioned")
     assert result["n"].tolist() == [34, 40]
-    assert result["flag"].tolist() == ["6 calls without a case", ""]
+    assert result["flag"].tolist() == ["6 calls without a case excluded", ""]

@@ -45,7 +45,7 @@ def test_people_are_left_out_of_what_is_measured():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"humans": "Anne"}, "humans= names 'Anne', who is no judge.*Did you mean 'Ann'"),
+        ({"humans": "Anne"}, "humans= names 'Anne', who is not a judge.*Did you mean 'Ann'"),
         ({"humans": ["g", "h", "Ann", "Bob"]}, "names every judge"),
         ({"humans": {"kin": "person"}}, "no column.*Did you mean 'kind'"),
         ({"humans": {"kind": "robot"}}, "fits no row.*model, person"),

@@ -258,7 +258,7 @@ def test_invalid_blind_answers_are_counted_for_each_scheme():
     data = probed_calls(40, schemes=SCHEMES)
     data.loc[(data["scheme"] == "PBP") & (data["probe"] == "blind") & (data["item"] < "i03"), "choice"] = "invalid"
     result = protocol_difference(data, favoured="a", n_resamples=50)
-    assert result.loc[result["probe"] == "blind", "flag"].tolist() == ["PBP: 3 invalid set aside"] * 3
+    assert result.loc[result["probe"] == "blind", "flag"].tolist() == ["PBP: 3 invalid calls excluded"] * 3
 
 
 def test_a_scheme_is_not_compared_with_itself():
@@ -271,7 +271,7 @@ def test_lao_is_flagged_where_a_scheme_hardly_moves():
         Baseline_blind=[400, 400, 200], Baseline_truth=[700, 200, 100], PBP_blind=[50, 50, 900], PBP_truth=[52, 50, 898]
     )
     result = rows(protocol_difference(table, favoured="a", n_resamples=50), "lao", "lds")
-    assert "PBP: movement not told from none" in result.loc["lao", "flag"]
+    assert "PBP: shift not significant" in result.loc["lao", "flag"]
     assert "Baseline: movement" not in result.loc["lao", "flag"]
     assert "not told" not in result.loc["lds", "flag"]
 
@@ -411,12 +411,12 @@ def test_a_difference_without_spread_or_movement_has_no_interval():
     other = margins([5, 5, 90], [6, 4, 90]).assign(scheme="PBP")
     result = protocol_difference(pd.concat([base, other]), favoured="llm", n_resamples=200)
     assert math.isnan(cell(result, "lao")["estimate"])
-    assert "no movement" in cell(result, "lao")["flag"]
+    assert "no shift" in cell(result, "lao")["flag"]
     same = pd.concat([margins([0, 0, 9], [0, 0, 9]).assign(scheme=s) for s in ("PBP", "Baseline")])
     tie = cell(protocol_difference(same, favoured="llm", n_resamples=20), "equality_detection")
     assert tie["estimate"] == 0
     assert math.isnan(tie["conf_low"])
-    assert "resamples agree" in tie["flag"]
+    assert "all resamples equal" in tie["flag"]
 
 
 def test_an_unknown_scheme_is_refused():

@@ -101,7 +101,7 @@ def test_single_run_missing_scores_and_the_check_of_the_mean():
     assert result["sd"].isna().all()
     assert score_matrix(table, decimals=0).set_index("judge")["flag"]["a"] == "single run"
     criteria = score_matrix(table, per_criterion=True).set_index(["judge", "criterion"])
-    assert criteria["flag"]["b", "u"] == "no data; missing scores set aside"
+    assert criteria["flag"]["b", "u"] == "no data; missing scores excluded"
     assert criteria["estimate"]["a", "v"] == 6
 
 

@@ -69,7 +69,7 @@ def test_spread_is_over_numbered_repeats_only(scores):
     got = row(datasheet(unnumbered), "run_sd")
     assert math.isnan(got["estimate"])
     assert got["flag"] == "single run"
-    assert "several scores of one thing averaged" in row(datasheet(unnumbered), "mean_score")["flag"]
+    assert "several scores per item averaged" in row(datasheet(unnumbered), "mean_score")["flag"]
 
 
 def test_spread_does_not_mix_conditions(scores):

@@ -68,7 +68,7 @@ def test_no_change_is_no_shift_and_has_no_interval():
     row = agreement_shift(BEFORE, BEFORE, **QUICK).iloc[0]
     assert row["estimate"] == 0
     assert np.isnan(row["conf_low"])
-    assert "resamples agree" in row["flag"]
+    assert "all resamples equal" in row["flag"]
 
 
 def test_items_in_common_make_the_interval_narrower_than_separate_draws():
@@ -88,12 +88,12 @@ def test_only_correlations_of_both_sides_are_averaged():
     row = agreement_shift(BEFORE, partly, **QUICK).iloc[0]
     assert row["before"] == pytest.approx(mean_r(BEFORE[BEFORE["judge"] != "z"]))
     assert row["correlations"] == 2
-    assert "4 correlations set aside" in row["flag"]
+    assert "4 correlations excluded" in row["flag"]
     fewer = agreement_shift(BEFORE, AFTER[AFTER["item"] != "i000"], **QUICK).iloc[0]
     assert "1 item on one side only" in fewer["flag"]
     one_system = agreement_shift(BEFORE, AFTER[AFTER["system"] == "A"], **QUICK).iloc[0]
     assert one_system["before"] == pytest.approx(mean_r(BEFORE[BEFORE["system"] == "A"]))
-    assert "3 correlations set aside" in one_system["flag"]
+    assert "3 correlations excluded" in one_system["flag"]
 
 
 def test_a_base_that_is_not_positive_has_no_relative_change():
@@ -179,7 +179,7 @@ def test_means_among_the_conditions_are_refused(mark):
     dropped = shift_tests(whole, means="drop")
     plain = shift_tests(table)
     np.testing.assert_allclose(dropped["estimate"], plain["estimate"])
-    assert dropped["flag"].str.contains("1 mean of others set aside").all()
+    assert dropped["flag"].str.contains("1 mean of others excluded").all()
     assert shift_tests(whole.assign(is_mean=False))["n"].iloc[0] == 5  # told that none is
 
 
@@ -206,7 +206,7 @@ def test_relative_shift_is_undefined_without_agreement_before():
     noise = BEFORE.assign(score=np.random.default_rng(4).normal(size=len(BEFORE)))
     row = agreement_shift(noise, BEFORE, relative=True, **QUICK).iloc[0]
     assert np.isnan(row["conf_low"])
-    assert row["flag"] in ("base not positive", "base not told from zero")
+    assert row["flag"] in ("base not positive", "interval of the denominator includes 0")
 
 
 def test_a_wrong_suspicion_has_a_way_out():

@@ -28,7 +28,6 @@ from judgestats.metrics.bias import (
 )
 from judgestats.metrics.bias.strategies import (
     DISCORDANT_ONLY,
-    ESTIMATED,
     FEW_DISCORDANT,
     INFINITE,
     METHODS,
@@ -39,7 +38,7 @@ from judgestats.metrics.bias.strategies import (
     costs,
     mcnemar_test,
 )
-from judgestats.results import NO_DATA, NOT_INDEPENDENT
+from judgestats.results import ESTIMATED_COST, NO_DATA, NOT_INDEPENDENT
 from judgestats.schema.counting import tally
 
 
@@ -509,7 +508,7 @@ def test_cost_by_tokens():
     prices = {"a": (3.0, 15.0), "b": (0.0, 0.0), "c": (1.0, 10.0)}
     np.testing.assert_allclose(costs(table, prices), [4.5, 0, 2, np.nan])
     got = pareto_front(table, prices=prices)
-    assert list(got["flag"]) == [ESTIMATED] * 3 + [NO_COST]
+    assert list(got["flag"]) == [ESTIMATED_COST] * 3 + [NO_COST]
     assert list(got["on_front"]) == [False, True, True, False]
     assert got["dominated_by"].iloc[0] == "c"
 
@@ -616,7 +615,7 @@ def test_budget_and_costs_are_numbers_from_0(options, named):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"conf_level": 95}, DesignError, "conf_level=95 is no coverage"),
+        ({"conf_level": 95}, DesignError, "conf_level=95 must be between 0 and 1"),
         ({"n_tests": 20.5}, DesignError, r"n_tests=20\.5 is not a number of tests. Allowed: a whole number"),
         ({"n_tests": "20"}, DesignError, "n_tests='20' is not a number of tests"),
     ],

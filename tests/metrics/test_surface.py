@@ -105,7 +105,7 @@ def test_other_conflict_is_zero_by_structure_without_an_interval(calls):
     row = js.delta0(calls).set_index("term").loc["other_conflict"]
     assert row["estimate"] == 0
     assert math.isnan(row["conf_low"])
-    assert row["flag"] == "0 by structure"
+    assert row["flag"] == "structural zero"
 
 
 def test_delta0_intervals_are_goodman_together_and_wilson_alone():

@@ -72,7 +72,7 @@ def test_an_interval_without_width_is_not_given_and_says_why():
     row = js.detection_threshold(ladder(1.0, 1.0, 1.0)).iloc[0]
     assert math.isnan(row["conf_low"])
     assert math.isnan(row["conf_high"])
-    assert "resamples agree" in row["flag"]
+    assert "all resamples equal" in row["flag"]
 
 
 def test_a_resample_without_the_first_step_is_not_left_censored():
@@ -88,7 +88,7 @@ def test_calls_without_a_step_and_empty_steps_are_left_out_aloud():
     table = pd.concat([ladder(0.5, 0.9), ladder(0.5).assign(delta=np.nan), ladder(0.5).assign(delta=3, n=0)])
     row = js.detection_threshold(table).iloc[0]
     assert row["n"] == 80
-    assert "40 calls without a step" in row["flag"]
+    assert "40 calls without a step excluded" in row["flag"]
 
 
 def test_a_ladder_with_a_step_missing_has_no_threshold():
@@ -103,13 +103,13 @@ def test_a_ladder_with_a_step_missing_has_no_threshold():
 
 def test_a_ladder_of_other_numbers_is_named():
     halves = ladder(0.5, 0.7, 0.9).assign(delta=lambda t: t["delta"] / 2)
-    assert "0.5 is none of 1, 2, ..., name the steps" in js.detection_threshold(halves).iloc[0]["flag"]
+    assert "0.5 is not one of 1, 2, ..., name the steps" in js.detection_threshold(halves).iloc[0]["flag"]
     named = js.detection_threshold(halves, steps=[1.5, 0.5, 1.0]).iloc[0]
     assert named["estimate"] == pytest.approx(1.125)
     assert named["flag"] == ""
     other = js.detection_threshold(halves, steps=[0.5, 1.0]).iloc[0]
     assert math.isnan(other["estimate"])
-    assert "1.5 is none of 0.5, 1" in other["flag"]
+    assert "1.5 is not one of 0.5, 1" in other["flag"]
 
 
 @pytest.mark.parametrize("steps", [[1], [1, 1], [0, 1], [1, math.nan], "ab", [[1, 2], [3, 4]]])

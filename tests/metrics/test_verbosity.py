@@ -145,5 +145,8 @@ def test_a_verbosity_bias_tells_invalid_calls() -> None:
     kinds = ["expansion", "expansion", "expansion", "truncation", "truncation"]
     answers = ["target", "other", "invalid", "target", "invalid"]
     counts = pd.DataFrame({"judge": "g", "bias": kinds, "outcome": answers, "n": [34, 14, 20, 40, 10]})
-    assert verbosity_bias(counts, cluster=False)["flag"].tolist() == ["20 invalid calls", "10 invalid calls"]
+    assert verbosity_bias(counts, cluster=False)["flag"].tolist() == [
+        "20 invalid calls excluded",
+        "10 invalid calls excluded",
+    ]
     assert verbosity_bias(counts, invalid="tie", cluster=False)["flag"].tolist() == ["", ""]

@@ -20,8 +20,9 @@ from judgestats.models.ml import (  # noqa: E402
     parameter_names,
     wrapped,
 )
-from judgestats.models.postestimation import crossvalidation, sampled  # noqa: E402
+from judgestats.models.postestimation import crossvalidation  # noqa: E402
 from judgestats.models.thresholds import thresholds  # noqa: E402
+from judgestats.results import CONFLICT, PRIOR_DRIVEN  # noqa: E402
 from models.toys import calls, tallied  # noqa: E402
 
 FAST = {"draws": 300, "tune": 400, "chains": 2, "progress": False}
@@ -269,10 +270,10 @@ def test_check_says_what_prior_and_data_say_of_each_other():
     values = beta_draws(60, 40)
     flag = lambda asked: posterior(m, values, asked=asked).tidy()["flag"].iloc[0]  # noqa: E731
     assert flag(None) == ""
-    assert flag({"Intercept": (5.0, 1.0)}) == sampled.CONFLICT
-    assert flag({"Intercept": 0.22}) == sampled.DRIVEN
+    assert flag({"Intercept": (5.0, 1.0)}) == CONFLICT
+    assert flag({"Intercept": 0.22}) == PRIOR_DRIVEN
     found = posterior(m, values, asked={"Intercept": (5.0, 1.0)}).check()
-    assert found.loc[found["what"] == sampled.CONFLICT, "example"].tolist() == ["normal(5, 1)"]
+    assert found.loc[found["what"] == CONFLICT, "example"].tolist() == ["normal(5, 1)"]
 
 
 def test_the_prior_of_the_intercept_is_looked_at_where_it_is():

@@ -46,7 +46,7 @@ def test_what_is_not_known_matters_only_where_it_is_used() -> None:
 
 def test_quantile() -> None:
     assert normal_quantile(0.9) == pytest.approx(1.6448536269514722)
-    with pytest.raises(DesignError, match="no coverage"):
+    with pytest.raises(DesignError, match="must be between 0 and 1"):
         normal_quantile(95)
 
 

@@ -180,7 +180,7 @@ def test_rows_of_count_zero_and_without_trials_say_nothing():
     frame = pd.DataFrame({"k": [3, 1, 0], "m": [2, 1, 0], "f": ["a", "b", "c"]})
     coded = design("cbind(k, m) ~ f", frame, family="binomial")
     assert coded.names == ("Intercept", "f[b]")
-    assert coded.notes == ("1 rows without trials",)
+    assert coded.notes == ("1 row without trials excluded",)
     assert coded.trials.tolist() == [2, 5]
 
 
@@ -316,7 +316,7 @@ def test_categories_are_for_cumulative_models_and_must_cover():
     with pytest.raises(DesignError, match="hold a value twice"):
         design("strategy ~ 1", calls(), family="cumulative", categories=("B0", "S1", "S8", "S1"))
     coded = design("strategy ~ 1", calls(), family="cumulative", categories=("B0", "S1", "S4", "S8"))
-    assert coded.notes == ("no S4",)
+    assert coded.notes == ("category without a row: S4",)
 
 
 def test_unknown_column_is_underlined():

@@ -288,7 +288,7 @@ def test_a_search_that_ends_early_is_a_fault() -> None:
     from judgestats.models.postestimation.diagnosis import check
 
     own = replace(fit("y ~ s", calls()), converged=False)
-    assert check(own)["what"].iloc[0] == "the search did not converge"
+    assert check(own)["what"].iloc[0] == "not converged"
     assert check(replace(own, converged=True, notes=("Hessian not positive definite",)))["level"].iloc[0] == "fault"
 
 

@@ -255,7 +255,7 @@ def test_missing_groups_are_set_aside_and_said() -> None:
     same(own, fit("y ~ s + (1|g)", table[table["g"] > 2]), 1e-9)
     missing = int((table["g"] <= 2).sum())
     assert own.glance()["n_missing"].iloc[0] == missing
-    assert f"{missing} rows set aside" in own.glance()["flag"].iloc[0]
+    assert f"{missing} rows excluded" in own.glance()["flag"].iloc[0]
 
 
 @pytest.mark.parametrize("origin", [100, 2020, -50_000])

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 
 import judgestats as js
 from judgestats.errors import DesignError
-from judgestats.models.postestimation.intervals import AT_ONE, AT_ZERO, OPEN, confint, parameters, profile_rise
+from judgestats.models.postestimation.intervals import confint, parameters, profile_rise
 from judgestats.models.postestimation.tables import tidy
-from judgestats.results import RESAMPLES_AGREE
+from judgestats.results import ONE_NOT_EXCLUDED, OPEN_END, RESAMPLES_AGREE, ZERO_NOT_EXCLUDED
 from models.examples import example, fitted
 from models.reference import results, spelled
 
@@ -97,7 +97,7 @@ def test_a_standard_deviation_of_zero_has_a_profile_from_zero_and_no_wald_interv
     fit = fitted("y ~ x + (1|item)", _flat())
     row = confint(fit, method="profile", terms="sd(Intercept|item)").iloc[0]
     assert row["conf_low"] == 0
-    assert row["flag"] == AT_ZERO
+    assert row["flag"] == ZERO_NOT_EXCLUDED
     assert 0.2 < row["conf_high"] < 2
     rise = profile_rise(fit, parameters(fit)[-1], row["conf_high"])
     assert rise == pytest.approx(1.9207294, abs=1e-4)
@@ -118,7 +118,7 @@ def test_a_correlation_on_its_boundary_is_profiled_up_to_one():
     fit = fitted("y ~ x + (x|item)", calls)
     row = confint(fit, method="profile", terms="cor(Intercept,x|item)").iloc[0]
     assert row["conf_high"] == pytest.approx(1, abs=1e-3)
-    assert AT_ONE in row["flag"]
+    assert ONE_NOT_EXCLUDED in row["flag"]
     # the likelihood at the lower end, maximised by another search over the rest
     r = row["conf_low"]
 
@@ -135,7 +135,7 @@ def test_separation_leaves_an_end_open():
     calls = pd.DataFrame({"y": [0, 1, 0, 1, 1, 1, 1, 1], "x": [0] * 4 + [1] * 4})
     row = confint(fitted("y ~ x", calls), method="profile", terms="x").iloc[0]
     assert row["conf_high"] == np.inf
-    assert OPEN in row["flag"]
+    assert OPEN_END in row["flag"]
     assert -2 < row["conf_low"] < 2
 
 

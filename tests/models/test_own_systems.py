@@ -81,7 +81,7 @@ def test_the_biased_model_of_preferences_is_shown_when_asked_for_and_flagged():
     assert not any("without" in name for name in shown.fits)
     both = self_preference(calls, without_worth=True)
     wrong = both.table[(both.table["model"] == "without system:item") & (both.table["term"] == "own")]
-    assert wrong["flag"].str.contains("biased: the worth of each response is left out").all()
+    assert wrong["flag"].str.contains("biased: quality of each response not modelled").all()
     assert both.tests.loc[both.tests["compared"].str.contains(", without"), "flag"].str.contains("biased").all()
     right = both.table[both.table["model"] == "with system:item"].reset_index(drop=True)
     pd.testing.assert_frame_equal(right, shown.table)
@@ -136,7 +136,7 @@ def test_two_judges_and_two_systems_have_one_effect_between_them():
     model = self_preference(rated(3, judges=2))
     each = model.table[(model.table["term"] == "own") & (model.table["judge"] != "all judges")]
     assert each["estimate"].isna().all()
-    assert each["flag"].str.contains("not told apart").all()
+    assert each["flag"].str.contains("confounded with the quality").all()
     common = cell(model.table, judge="all judges", term="own", model="with system:item")
     means = rated(3, judges=2).groupby(["judge", "system"])["score"].mean().unstack()
     assert common["estimate"] == pytest.approx(

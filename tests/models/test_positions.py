@@ -158,7 +158,7 @@ def test_a_tie_as_half_a_vote_is_half_a_vote(panel):
     # twice the votes: another likelihood under random contents, the same margin
     raw = [float(m.fits["j2"].design.count @ m.fits["j2"].design.y / m.fits["j2"].n) for m in (model, doubled)]
     assert raw[0] == pytest.approx(raw[1])
-    assert "each half a vote" in model.table["flag"].iloc[0]
+    assert "counted as half a vote" in model.table["flag"].iloc[0]
     lean = 0.5 * ((calls["choice"] == "first").mean() - (calls["choice"] == "second").mean())
     assert cell(model.table, scale="percentage points")["estimate"] == pytest.approx(100 * lean, abs=0.7)
 

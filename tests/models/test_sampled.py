@@ -5,11 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from judgestats.results import OUTSIDE_INTERVAL
+
 pytest.importorskip("arviz_stats")
 
 import judgestats as js
 from judgestats.errors import DesignError, FitError, SchemaError
-from judgestats.models.bayes.draws import OUTSIDE, Draws, replicates
+from judgestats.models.bayes.draws import Draws, replicates
 from judgestats.models.bayes.priors import priors
 from judgestats.models.designs import design
 from judgestats.models.engines.bayes_pymc import _effects, prior_draws
@@ -53,7 +55,7 @@ def test_binomial_intervals_are_those_of_the_binomial():
     for end, q in (("conf_low", 0.025), ("conf_high", 0.975)):
         assert np.abs(found[end] - stats.binom.ppf(q, 100, p)).max() <= 1
     assert found["inside"].tolist() == [True, False]
-    assert found["flag"].tolist() == ["", OUTSIDE]
+    assert found["flag"].tolist() == ["", OUTSIDE_INTERVAL]
     assert (found["method"] == "95 % posterior predictive interval; posterior, by hand").all()
 
 

@@ -55,10 +55,10 @@ def test_a_tie_or_an_invalid_call():
     )
     exact = strategy_effects(more, baseline="B0").table.iloc[0]
     assert exact["estimate"] == pytest.approx(math.log(80 * 40 / (30 * 60)), abs=1e-6)
-    assert "7 invalid calls set aside" in exact["flag"]
+    assert "7 invalid calls excluded" in exact["flag"]
     dropped = strategy_effects(more, baseline="B0", ties="drop").table.iloc[0]
     assert dropped["estimate"] == pytest.approx(math.log(80 * 40 / (20 * 60)), abs=1e-6)
-    assert "10 ties set aside" in dropped["flag"]
+    assert "10 ties excluded" in dropped["flag"]
     wrong = strategy_effects(more, baseline="B0", invalid="wrong").table.iloc[0]
     assert wrong["estimate"] == pytest.approx(math.log(80 * 40 / (37 * 60)), abs=1e-6)
 
@@ -157,7 +157,7 @@ def test_gold_makes_the_outcome():
     table = model.fits["g"].design
     shares = {s: float(table.count[(table.frame["strategy"] == s) & (table.y == 1)].sum()) for s in ("B0", "S8")}
     assert shares == {"B0": 2.0, "S8": 2.0}
-    assert "1 calls without gold" in model.table["flag"].iloc[0]
+    assert "1 calls without gold excluded" in model.table["flag"].iloc[0]
 
 
 def test_a_judge_without_the_baseline():

@@ -13,7 +13,8 @@ from scipy import stats
 from judgestats.errors import DesignError
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.models.postestimation.tables import NEAR_ZERO, PROFILE, tidy
+from judgestats.models.postestimation.tables import tidy
+from judgestats.results import NEAR_ZERO
 from models import reference
 from models.test_ml import MODELS
 from models.toys import calls
@@ -208,7 +209,7 @@ def test_glance_says_what_was_left_out() -> None:
     table = calls().assign(double=lambda t: t["x"] * 2)
     table.loc[3, "x"] = np.nan
     flag = fit("y ~ x + double", table).glance()["flag"].iloc[0]
-    assert flag == "1 rows set aside; left out: double"
+    assert flag == "1 row excluded; aliased, dropped: double"
 
 
 def test_a_search_that_did_not_end_is_said_in_every_row(cbpp: Fit) -> None:
@@ -233,7 +234,7 @@ def test_a_standard_deviation_near_zero_is_flagged() -> None:
     params, covariance = near.params.copy(), near.covariance.copy()
     params[1], covariance[1, 1] = 0.55, (1.05 * 0.55) ** 2
     rows = tidy(replace(near, params=params, covariance=covariance, notes=())).set_index("term")
-    assert rows.loc["sd(Intercept|g)", "flag"] == PROFILE
+    assert rows.loc["sd(Intercept|g)", "flag"] == NEAR_ZERO
     assert rows.loc["sd(Intercept|g)", "conf_high"] == pytest.approx(0.55 * np.exp(stats.norm.ppf(0.975) * 1.05))
     assert rows.loc["Intercept", "flag"] == ""
     covariance[1, 1] = (0.95 * 0.55) ** 2

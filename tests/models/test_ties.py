@@ -115,7 +115,7 @@ def test_where_no_call_is_near_the_criterion_nothing_is_told_apart():
     assert p_value(model, "logit", "something moved", "both by group against both common") < 1e-9
     assert p_value(model, "logit", "resolution moved", "criterion by group") > 0.9
     assert verdict(model, "Qwen32B") == "depends"
-    assert model.tests["flag"].str.contains("not told apart").any()
+    assert model.tests["flag"].str.contains("not identifiable").any()
 
 
 # ---------------------------------------------------------------- against R's ordinal
@@ -222,7 +222,7 @@ def test_invalid_calls_of_a_tally_are_counted():
     more = pd.concat([counts, counts.iloc[[4]].assign(outcome="invalid", n=9)])
     model, wanted = (tie_model(c, links="logit", baseline="base") for c in (more, counts))
     np.testing.assert_allclose(model.table["estimate"], wanted.table["estimate"])
-    assert model.table["flag"].str.contains("9 invalid calls set aside").all()
+    assert model.table["flag"].str.contains("9 invalid calls excluded").all()
 
 
 def test_the_order_of_rows_and_counts_do_not_matter(r_calls):
@@ -262,7 +262,7 @@ def test_a_prompt_without_ties_is_flagged_not_fitted(r_calls):
     [
         ({"baseline": "bass"}, "Did you mean 'base'"),
         ({"links": "cauchit"}, "Allowed: 'logit', 'probit'"),
-        ({"alpha": 5}, "no coverage"),
+        ({"alpha": 5}, "must be between 0 and 1"),
         ({"by": "promt"}, "Did you mean 'prompt'"),
         ({"quality": "grade"}, "grade_first"),
     ],

@@ -70,7 +70,7 @@ def test_means_of_table_3_are_not_counted_as_conditions():
     got = shift_tests(table, means="drop", alternative="less").set_index("term")
     assert got.loc["share_negative", "n"] == 6
     assert got.loc["share_negative", "p_value"] == 2**-6
-    assert "3 means of others set aside" in got.loc["mean_shift", "flag"]
+    assert "3 means of others excluded" in got.loc["mean_shift", "flag"]
 
 
 def test_share_of_the_rubric_from_table_6():

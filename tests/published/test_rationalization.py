@@ -136,12 +136,12 @@ def test_the_fraction_hides_that_pbp_hardly_moves(estimates):
     lao, lds = (cell(estimates, "Zephyr-7B", "PBP", "truth", t) for t in ("lao", "lds"))
     assert lao["estimate"] == pytest.approx(1 / 2, abs=0.01)
     assert lds["estimate"] == pytest.approx(0.001)
-    assert "movement not told from none" in lao["flag"]
+    assert "shift not significant" in lao["flag"]
     pbp = estimates[(estimates["scheme"] == "PBP") & (estimates["term"] == "lao")]
-    assert pbp["flag"].str.contains("movement not told from none|no movement").all()
+    assert pbp["flag"].str.contains("shift not significant|no shift").all()
     still = pbp[pbp["estimate"].isna()]
     assert still[["judge", "probe", "flag"]].to_numpy().tolist() == [
-        ["Zephyr-7B", "flip", "clustering unknown; no movement"]
+        ["Zephyr-7B", "flip", "clustering unknown; no shift"]
     ]
     others = estimates[(estimates["scheme"] == "SCoT") & (estimates["term"] == "lao")]
     assert not others["flag"].str.contains("not told").any()

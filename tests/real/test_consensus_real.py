@@ -58,7 +58,7 @@ def test_hanna_among_models(models):
     np.testing.assert_allclose(got[["estimate", "std_error", "n"]], expected.reindex(got.index), atol=1e-12)
     assert (got["method"] == [f"t over items (G = {int(n)})" for n in got["n"]]).all()
     aside = models.assign(lost=models["score"].isna()).groupby(["judge", "system"])["lost"].any()
-    told = got["flag"].str.contains("missing scores set aside")
+    told = got["flag"].str.contains("missing scores excluded")
     pd.testing.assert_series_equal(told, aside.reindex(got.index), check_names=False)
     by_criterion = consensus_deviation(models, per_criterion=True)
     deviations = terms(by_criterion, "deviation").set_index(["criterion", "judge", "system"])

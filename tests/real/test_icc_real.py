@@ -86,7 +86,7 @@ def test_models_of_hanna_by_facets(hanna):
     stored = stored.rename({"Residual": "residual"}).loc[components["term"]]
     np.testing.assert_allclose(components["estimate"], stored, rtol=1e-4, atol=1e-7)
     assert set(components["method"]) == {"REML, Satterthwaite"}
-    assert components["flag"].str.contains("missing scores set aside").all()
+    assert components["flag"].str.contains("missing scores excluded").all()
     assert components["share"].sum() == pytest.approx(1)
     assert (components["conf_low"] < components["estimate"]).all()
     study = decision_study(components, judges=[1, 5])

@@ -28,9 +28,9 @@ from judgestats.metrics.datasheets import datasheet
 from judgestats.metrics.measure_registry import Options, attempts, measures, measures_of
 from judgestats.published import audited
 from judgestats.reporting import audit_page, pages, plots, report
-from judgestats.reporting.formatting import FLAGS, doubts, in_words, interval
+from judgestats.reporting.formatting import in_words, interval
 from judgestats.reporting.pages import MOST, account, chapters, estimates_table
-from judgestats.results import NOT_INDEPENDENT
+from judgestats.results import NOT_INDEPENDENT, UNEQUAL_CRITERIA, explain
 from judgestats.schema import check, preferences, ratings
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
 
@@ -223,9 +223,9 @@ def test_what_is_not_shown_is_named_with_what_is_missing(tmp_path):
 
 def test_every_flag_on_the_page_is_explained(instrument):
     flags = set(re.findall(r'class="flag[^"]*"[^>]*>(.*?)</span>', instrument))
-    glossary = instrument.split("Doubts, as they are flagged")[-1]
+    glossary = instrument.split("Cautions flagged on this page")[-1]
     assert flags
-    told = doubts(html.unescape(f) for f in flags)
+    told = explain(html.unescape(f) for f in flags).drop_duplicates("code")["flag"].tolist()
     assert "n < 30" in told
     assert all(f"<dt>{html.escape(f)}</dt>" in glossary for f in told)
 
@@ -538,8 +538,8 @@ def test_a_measure_shown_without_a_number_is_listed(tmp_path):
 def test_the_legend_of_dependent_calls_takes_no_side(tmp_path):
     page = Page(made(plain_verdicts(["a"]), tmp_path, cluster=False)).text
     assert "likely too narrow" not in page
-    assert "wide for a difference of slots when both orders" in FLAGS[NOT_INDEPENDENT]
-    assert FLAGS[NOT_INDEPENDENT] in page.split(NOT_SHOWN)[-1]
+    assert "wide for a difference of positions when both orders" in NOT_INDEPENDENT.explanation
+    assert NOT_INDEPENDENT.explanation in page.split(NOT_SHOWN)[-1]
 
 
 def test_both_orders_make_the_plain_interval_of_a_lean_too_wide():
@@ -572,7 +572,7 @@ def test_flags_of_the_score_matrix_and_of_mean_scores_are_on_the_page(tmp_path):
     )
     page = made(data[~gone], tmp_path)
     caption = page.split("Score matrix. </b>")[-1].split("</figcaption>")[0]
-    assert "Flagged “unequal criteria” (1 of 6 cells): " + FLAGS["unequal criteria"] in caption
+    assert "Flagged “unequal criteria” (1 of 6 cells): " + UNEQUAL_CRITERIA.explanation in caption
     mean = datasheet(data[~gone]).query("term == 'mean_score'")
     assert mean["flag"].all()
     assert all(f in page for cell in mean["flag"] for f in cell.split("; "))

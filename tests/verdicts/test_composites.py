@@ -227,7 +227,7 @@ def test_a_thing_with_a_whole_alone_is_not_lost():
         ({"style": 1, "truth": "much", "reach": 1}, DesignError, r"not a number \(criterion=truth\)"),
         (dict.fromkeys(CRITERIA, 0), DesignError, "are all 0"),
         ({}, DesignError, "there are none"),
-        ([0.5, 0.5], SchemaError, "weights= is a list\. Give a mapping of criterion to weight"),
+        ([0.5, 0.5], SchemaError, r"weights= is a list\. Give a mapping of criterion to weight"),
         (pd.DataFrame({"criterion": ["style"], "wt": [1]}), SchemaError, "lacks weight. Columns: criterion, wt. Did"),
         (pd.DataFrame({"criterion": ["style"] * 2, "weight": 1}), DesignError, "several weights of one criterion"),
     ],

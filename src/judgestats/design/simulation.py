@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
+from judgestats.defaults import SEED
 from judgestats.design.judges import Judge, changed, named_judges
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.resampling import generator
@@ -555,7 +556,7 @@ Quality = Mapping[str, float] | float
 
 
 def simulate(
-    plan: Any, judges: Judges, seed: int | np.random.Generator = 0, *, replicates: int = 1, quality: Quality = 1.0
+    plan: Any, judges: Judges, seed: int | np.random.Generator = SEED, *, replicates: int = 1, quality: Quality = 1.0
 ) -> pd.DataFrame:
     """Let judges with planted properties answer a plan.
 

@@ -79,7 +79,8 @@ class _Unpacked(io.RawIOBase):
         if self._got > self._most:
             raise SchemaError(
                 f"{self._path.name} unpacks to more than {self._most:,} bytes, from {self._size:,}. If this "
-                "is intended, pass max_unpacked=, the number of bytes allowed."
+                "is intended, pass max_unpacked=, the number of bytes allowed.",
+                advice=(("max_unpacked", None),),
             )
         return got
 
@@ -161,7 +162,8 @@ def _guess(line: bytes) -> str:
 
 def _encoding_error(path: Path, wanted: str, where: str, guess: str) -> SchemaError:
     return SchemaError(
-        f"{path.name} is not {wanted}: {where}. Save it as UTF-8, or pass encoding={guess!r} if that is its encoding."
+        f"{path.name} is not {wanted}: {where}. Save it as UTF-8, or pass encoding={guess!r} if that is its encoding.",
+        advice=(("encoding", guess),),
     )
 
 
@@ -297,7 +299,8 @@ def column_names(header: list[str], path: Path) -> list[str]:
     """Return the header, with a name for a nameless column; refuse a repeated name."""
     if any("\x00" in name for name in header):
         raise SchemaError(
-            f"{path.name} is not utf-8: its header holds NUL bytes. Pass encoding='utf-16-le' if that is its encoding."
+            f"{path.name} is not utf-8: its header holds NUL bytes. Pass encoding='utf-16-le' if that is its encoding.",
+            advice=(("encoding", "utf-16-le"),),
         )
     names = [name.strip() or f"column_{i}" for i, name in enumerate(header, start=1)]
     refuse_repeated_names(names, f"{path.name}, line 1: the header")

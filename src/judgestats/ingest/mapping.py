@@ -257,7 +257,8 @@ def _attributes(data: Any, mapped: Mapped) -> list[tuple[str, str, str, str]]:
             (here,) = (n for n in names if n in sources)
             raise SchemaError(
                 f"swapped: {here!r} belongs to one candidate, and there is no {alone[0]!r} to exchange it with. "
-                f"Map both, or exclude it with {here}=None."
+                f"Map both, or exclude it with {here}=None.",
+                advice=(("columns", here),),
             )
         found.append((*names, sources[names[0]], sources[names[1]]))
     return found

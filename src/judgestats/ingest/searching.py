@@ -12,7 +12,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
-from judgestats.errors import SchemaError
+from judgestats.errors import Advice, SchemaError
 from judgestats.ingest import guesses, hints
 from judgestats.ingest.answers import Answer, Pair, candidates, distinct, find_answer, find_pair
 from judgestats.ingest.guesses import plain
@@ -49,6 +49,8 @@ class Proposal:
         Columns of the table.
     looks_like : str
         Name of a tool whose logs are not read yet, where it looks like one of them.
+    advice : tuple of (str, object)
+        Arguments of :func:`judgestats.read` that the notes speak of, with their values as far as they are known.
     wide : str
         For ``wide=`` of :func:`judgestats.read`, where several columns hold one answer each; `mapping` is of the long
         table.
@@ -62,6 +64,7 @@ class Proposal:
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     looks_like: str = ""
+    advice: Advice = ()
     wide: str = ""
 
     @property
@@ -362,7 +365,8 @@ def _ratings(
         notes += [hints.melt(frame, wide, "criterion", "score")] if wide else []
     _common(found, "ratings", frame, names)
     have = set(found) | ({"score"} if verdict is not None else set())
-    return _proposal("ratings", found, {}, have, notes, frame)
+    advice: Advice = (("off_scale", "missing"), ("scale", None)) if score is not None else ()
+    return _proposal("ratings", found, {}, have, notes, frame, advice)
 
 
 def _unique_items(found: Found, frame: pd.DataFrame, names: Mapping[str, str]) -> None:
@@ -453,6 +457,7 @@ def _proposal(
     have: set[str],
     notes: list[str],
     frame: pd.DataFrame,
+    advice: Advice = (),
 ) -> Proposal:
     order = [c.name for c in VOCABULARY[kind]]
     names = sorted(found, key=lambda n: (order.index("choice" if n in PSEUDO else n), n == "swapped"))
@@ -463,9 +468,11 @@ def _proposal(
             canonical(with_numbers(frame, kind, mapping), kind, mapping, labels)
         except SchemaError as problem:
             notes.append(f"With this mapping the table would still be refused: {problem}")
+            advice += problem.advice
     else:
         notes += hints.nested(frame)
     notes += hints.errors(frame)
     sides = ["first", "second", "tie", "abstain", "invalid"]
     labels = dict(sorted(labels.items(), key=lambda pair: sides.index(pair[1])))
-    return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, tuple(notes), tuple(frame.columns))
+    return Proposal(kind, mapping, {n: found[n][1] for n in names}, labels, missing, tuple(notes), tuple(frame.columns),
+                    advice=advice)  # fmt: skip

@@ -204,7 +204,8 @@ def _commas(table: pd.DataFrame, name: str, source: str, decimal: str) -> pd.Dat
     row = int(comma.argmax())
     raise SchemaError(
         f"column {source!r} ({name}) has a decimal comma in {int(comma.sum())} rows (first: row {row}, "
-        f"{table[source].iloc[row]!r}). Pass decimal=',' if 3,5 means three and a half."
+        f"{table[source].iloc[row]!r}). Pass decimal=',' if 3,5 means three and a half.",
+        advice=(("decimal", ","),),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc, ndtr, ndtri, stdtrit
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.compiling import njit
 
 #: A variance between clusters up to this is rounding: that of counts is above n**-4, and 0 where all are alike.
@@ -42,7 +43,7 @@ def normal_quantile(conf_level: float) -> float:
 
 
 def wilson(
-    k: ArrayLike, n: ArrayLike, conf_level: float = 0.95, df: ArrayLike | None = None
+    k: ArrayLike, n: ArrayLike, conf_level: float = CONF_LEVEL, df: ArrayLike | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Wilson score interval, without continuity correction.
 
@@ -84,7 +85,7 @@ def wilson(
 def clustered_wilson(
     k: NDArray[np.float64],
     n: NDArray[np.float64],
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     alike: NDArray[np.float64] | None = None,
 ) -> tuple[float, float, float]:
     """Wilson interval of a pooled proportion whose calls come in clusters.
@@ -126,7 +127,7 @@ def clustered_wilson(
     return math.sqrt(variance), float(low), float(high)
 
 
-def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = 0.95) -> tuple[float, float]:
+def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Newcombe's hybrid score interval of k1/n1 - k2/n2, independent samples (method 10).
 
     Parameters
@@ -155,7 +156,7 @@ def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = 0.9
     return _square_and_add(k1 / n1 if n1 else math.nan, l1, u1, k2 / n2 if n2 else math.nan, l2, u2, 0.0)
 
 
-def newcombe_paired(a: float, b: float, c: float, d: float, conf_level: float = 0.95) -> tuple[float, float]:
+def newcombe_paired(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Newcombe's interval of a paired difference (a + b)/n - (a + c)/n (method 10 of the paired paper).
 
     Parameters
@@ -193,7 +194,7 @@ def newcombe_paired(a: float, b: float, c: float, d: float, conf_level: float = 
     return _square_and_add((a + b) / n, l1, u1, (a + c) / n, l2, u2, phi)
 
 
-def tango(b: float, c: float, n: float, conf_level: float = 0.95) -> tuple[float, float]:
+def tango(b: float, c: float, n: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Tango's score interval of a paired difference (b - c)/n.
 
     Parameters
@@ -267,7 +268,7 @@ class PairedClusters(NamedTuple):
 
 
 def clustered_tango(
-    b: NDArray[np.float64], c: NDArray[np.float64], n: NDArray[np.float64], conf_level: float = 0.95
+    b: NDArray[np.float64], c: NDArray[np.float64], n: NDArray[np.float64], conf_level: float = CONF_LEVEL
 ) -> PairedClusters:
     """Difference of two proportions of the same pairs, which come in clusters.
 
@@ -324,7 +325,9 @@ def _square_and_add(
     return p1 - p2 - math.sqrt(below), p1 - p2 + math.sqrt(above)
 
 
-def goodman(counts: NDArray[np.float64], conf_level: float = 0.95) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def goodman(
+    counts: NDArray[np.float64], conf_level: float = CONF_LEVEL
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Simultaneous intervals of multinomial shares: Wilson at level 1 - α/m.
 
     Parameters

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrik, ndtr, ndtri, stdtrit
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.kernels.compiling import njit
 
 #: Draws held in memory at a time.
@@ -223,7 +224,7 @@ def _times_drawn(rng: np.random.Generator, levels: int, n_resamples: int) -> NDA
 
 
 def percentile_interval(
-    draws: NDArray[np.float64], conf_level: float = 0.95, units: float | None = None
+    draws: NDArray[np.float64], conf_level: float = CONF_LEVEL, units: float | None = None
 ) -> tuple[float, float]:
     """Percentile interval of bootstrap draws, infinite ones (censored estimates) included.
 
@@ -262,7 +263,7 @@ def student_interval(
     draws: NDArray[np.float64],
     estimate: float,
     units: int,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> tuple[float, float, float, float]:
     """Student's interval with the standard error of bootstrap draws, and their bias allowed for.
@@ -311,7 +312,7 @@ def bca_interval(
     draws: NDArray[np.float64],
     estimate: float,
     influence: NDArray[np.float64],
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     weight: NDArray[np.float64] | None = None,
 ) -> tuple[float, float]:
     """Bias-corrected and accelerated interval of bootstrap draws.
@@ -361,7 +362,7 @@ def bca_interval(
     return float(low), float(high)
 
 
-def binomial_interval(k: float, n: float, conf_level: float = 0.95) -> tuple[float, float]:
+def binomial_interval(k: float, n: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Percentile bootstrap interval of a proportion of independent rows, in closed form.
 
     Parameters

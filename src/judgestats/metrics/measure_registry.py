@@ -19,6 +19,7 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats import metrics
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError
 from judgestats.metrics.references import Baseline, Humans, labels, references
 from judgestats.schema.clustering import Cluster
@@ -26,6 +27,7 @@ from judgestats.schema.coding import yes_or_no
 from judgestats.schema.columns import CHOICES, CONDITIONS, COUNTS, VOCABULARY, Kind, answer_column, kind_of
 from judgestats.schema.counting import tally
 from judgestats.schema.opening import opened
+from judgestats.schema.pairing import REPEATED
 from judgestats.schema.patterns import PATTERNS, Pattern
 from judgestats.schema.selection import require
 from judgestats.schema.splitting import KEYS, splits_of
@@ -67,9 +69,9 @@ class Options:
     by: tuple[str, ...] = ()
     identity: Mapping[str, str] = field(default_factory=dict)
     cluster: Cluster = "auto"
-    n_resamples: int = 2000
-    seed: int = 0
-    conf_level: float = 0.95
+    n_resamples: int = N_RESAMPLES
+    seed: int = SEED
+    conf_level: float = CONF_LEVEL
     people: pd.DataFrame | None = None
     baseline: Mapping[str, str] = field(default_factory=dict)
     results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -475,7 +477,7 @@ def _repeats_text(data: Any, table: pd.DataFrame) -> str:
         if "choice" in table:
             tally(data, "consistency", cluster=False)
     except DesignError as error:
-        return "some, without a number in 'replicate'" if "repeat a call" in str(error) else "none"
+        return "some, without a number in 'replicate'" if error.reason == REPEATED else "none"
     return "none"
 
 

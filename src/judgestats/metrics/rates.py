@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.kernels.proportions import (
     ROUNDING,
@@ -33,7 +34,23 @@ from judgestats.kernels.resampling import (
     student_interval,
     two_way_totals,
 )
-from judgestats.results import BIASED, NO_DATA, NOT_INDEPENDENT, ONE_UNIT, RESAMPLES_AGREE, SMALL_N, few_clusters, flags
+from judgestats.results import (
+    BIASED,
+    LONE_UNIT,
+    NO_DATA,
+    NOT_BCA,
+    NOT_INDEPENDENT,
+    NOTHING_SHARED,
+    ONE_UNIT,
+    REPEATED,
+    RESAMPLES_AGREE,
+    SMALL_N,
+    STIMULI_SHARED,
+    UNDEFINED,
+    UNEQUAL_COUNTS,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.clustering import (
     CANDIDATES,
     auto_cluster,
@@ -48,10 +65,6 @@ from judgestats.schema.columns import By, names
 
 # ---- The difference of two proportions, paired where both sides name the same units, else as independent samples
 
-#: Why two sides that name their stimuli are compared as independent samples all the same.
-REPEATED = "not paired: repeated stimuli"
-UNEQUAL_COUNTS = "not paired: different counts"
-NOTHING_SHARED = "not paired: no stimulus shared"
 #: Hits and trials of the units of a side.
 Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 _Row = dict[str, Any]
@@ -98,7 +111,7 @@ def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> 
 
 
 def paired_difference(
-    sides: Sides, one: Marks, two: Marks, conf_level: float = 0.95, cluster: str | Literal["auto"] | None = None
+    sides: Sides, one: Marks, two: Marks, conf_level: float = CONF_LEVEL, cluster: str | Literal["auto"] | None = None
 ) -> tuple[_Row | None, str]:
     """Proportion of one side minus that of the other on the units that both name.
 
@@ -134,7 +147,7 @@ def paired_difference(
     if (n != n_2[rows_2][both]).any():
         return None, UNEQUAL_COUNTS
     judged = n_1[trial_1].sum() + n_2[trial_2].sum() - n.sum()
-    left_out = "" if judged == n.sum() else f"{n.sum():,.0f} of {judged:,.0f} stimuli shared"
+    left_out = "" if judged == n.sum() else STIMULI_SHARED.of(n.sum(), total=f"{judged:,.0f}")
     first, second = hit_1[rows_1][both], hit_2[rows_2][both]
     row = _paired(first, second, n, conf_level)
     unit = np.broadcast_to(rows_1[:, None], both.shape)[both]
@@ -188,7 +201,7 @@ def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
     }
 
 
-def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = 0.95) -> _Row:
+def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> _Row:
     """Proportion k1/n1 minus k2/n2 of two independent samples.
 
     Parameters
@@ -222,7 +235,7 @@ def size_flag(n: float) -> str:
     return NO_DATA if not n > 0 else SMALL_N if n < 30 else ""
 
 
-def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = 0.95) -> _Row:
+def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> _Row:
     """Difference (b - c)/n of two paired proportions, from the counts of the pairs.
 
     Parameters
@@ -280,8 +293,6 @@ Floats = NDArray[np.float64]
 #: How the interval of a rate comes about.
 Interval = Literal["wilson", "percentile", "bca"]
 INTERVALS: tuple[Interval, ...] = ("wilson", "percentile", "bca")
-LONE_UNIT = "a stratum has one unit"
-NOT_BCA = "BCa not defined"
 #: Draws held in memory at a time.
 _DRAWS = 2**22
 #: (B, P) totals -> (B,) values.
@@ -307,9 +318,9 @@ class Bootstrap:
     method: Literal["t", "percentile", "bca"] = "percentile"
     cluster: tuple[str, ...] = ()
     strata: str | None = None
-    n_resamples: int = 2000
-    seed: int | np.random.Generator | None = 0
-    conf_level: float = 0.95
+    n_resamples: int = N_RESAMPLES
+    seed: int | np.random.Generator | None = SEED
+    conf_level: float = CONF_LEVEL
 
     def __post_init__(self) -> None:
         confidence(self.conf_level)
@@ -431,7 +442,7 @@ def resampled(
     if units < 2 or np.isnan(value):
         return {**cells, "flag": ONE_UNIT if units < 2 else ""}
     lost = int(np.isnan(draws).sum())
-    doubt = flags(LONE_UNIT if alone else "", f"{lost:,} resamples undefined" if lost else "")
+    doubt = flags(LONE_UNIT if alone else "", UNDEFINED.of(lost, what="resample(s)"))
     found = read_off(value, draws, units, plan, influence=influence, weight=weight)
     narrow = plan.method != "t" and not math.isnan(found["conf_low"])
     few = few_clusters(units, drawn=narrow) if plan.cluster else ""
@@ -575,7 +586,7 @@ def rates(
     hit: Any,
     trial: Any = True,
     *,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     cluster: str | None = None,
     calls_per_count: int = 1,
     bootstrap: Bootstrap | None = None,
@@ -713,7 +724,7 @@ def leans(
     other: Any,
     trial: Any = True,
     *,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     cluster: str | None = None,
     bootstrap: Bootstrap | None = None,
     flag: str = "",
@@ -788,7 +799,7 @@ def _lean_of(totals: Floats) -> Floats:
     return result
 
 
-def difference(counts: Floats, conf_level: float = 0.95) -> dict[str, Any]:
+def difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
     """Share of the first class minus share of the second, of a multinomial sample of three."""
     total = counts.sum()
     if not total > 0:
@@ -815,7 +826,7 @@ def spread(counts: Floats) -> float:
     return max(float(p1 + p2 - (p1 - p2) ** 2), 0.0)
 
 
-def clustered_difference(counts: Floats, conf_level: float = 0.95) -> dict[str, Any]:
+def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
     """The same from (G, 3) counts, by cluster.
 
     Tango's interval of the n that the clusters are worth, with t on G - 1, what cancels within a cluster counting on
@@ -837,7 +848,7 @@ def clustered_difference(counts: Floats, conf_level: float = 0.95) -> dict[str, 
     return {"estimate": lean, "std_error": found.std_error, "conf_low": found.low, "conf_high": found.high}
 
 
-def cell_mean(counts: Floats, weight: Floats, conf_level: float = 0.95) -> dict[str, Any]:
+def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
     """Weighted sum of the leans of independent cells.
 
     Parameters
@@ -873,7 +884,7 @@ def cell_mean(counts: Floats, weight: Floats, conf_level: float = 0.95) -> dict[
     }
 
 
-def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = 0.95) -> dict[str, Any]:
+def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
     """Weighted sum of the leans of cells that share clusters.
 
     Parameters

@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import DesignError, suggestion
+from judgestats.errors import Advice, DesignError, suggestion
 from judgestats.schema.columns import kind_of
 from judgestats.schema.raters import ABOUT
 
@@ -82,10 +82,14 @@ def references(
     if names and is_person.all():
         raise DesignError(
             f"humans= names every judge of the data ({_listed(names)}): there is no judge left to measure. Name the "
-            "people only."
+            "people only.",
+            advice=_HUMANS,
         )
     models = table[~is_person] if names else table
     return References(models, table[is_person], tuple(names), controls(table, baseline))
+
+
+_HUMANS: Advice = (("humans", None),)
 
 
 def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
@@ -103,7 +107,9 @@ def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
     known = sorted(judges.unique())
     if isinstance(humans, Mapping):
         if len(humans) != 1:
-            raise DesignError(f"humans= names {len(humans)} columns. Give one: {{'rater_type': 'human'}}.")
+            raise DesignError(
+                f"humans= names {len(humans)} columns. Give one: {{'rater_type': 'human'}}.", advice=_HUMANS
+            )
         ((column, value),) = humans.items()
         if column not in table.columns:
             raise DesignError(
@@ -125,7 +131,8 @@ def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
     for name in wanted:
         if name not in known:
             raise DesignError(
-                f"humans= names {name!r}, who is no judge. Judges: {_listed(known)}.{suggestion(name, known)}"
+                f"humans= names {name!r}, who is not a judge. Judges: {_listed(known)}.{suggestion(name, known)}",
+                advice=_HUMANS,
             )
     return sorted(dict.fromkeys(wanted))
 

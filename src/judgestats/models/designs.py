@@ -16,6 +16,7 @@ from judgestats.models.coding.frames import Rows, coded_levels, columns, distinc
 from judgestats.models.coding.responses import Response, count_column, prior_weights, refuse_fractions
 from judgestats.models.families import FAMILIES
 from judgestats.models.formula import Coder, Formula, RandomPart, coder, parse
+from judgestats.results import EXCLUDED
 from judgestats.schema.columns import N
 
 Floats = NDArray[np.float64]
@@ -256,7 +257,8 @@ def _coded(
     if not kept.all():
         frame, count = frame[kept].reset_index(drop=True), count[kept]
         _refuse_empty(parsed, rows, frame)
-    notes = answer.notes if kept.all() else (*answer.notes, f"{rows.count[~kept].sum():,.0f} rows without trials")
+    without = EXCLUDED.of(rows.count[~kept].sum(), what="row(s) without trials")
+    notes = (*answer.notes, without) if without else answer.notes
     fixed, X, aliased = _fixed(parsed, frame, count, family)
     lefts = [_left(part, parsed, frame, count) for part in parsed.random]
     terms = tuple(_term(p, parsed, frame, *left) for p, left in zip(parsed.random, lefts, strict=True))

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.models.bayes.draws import Kind
 from judgestats.models.engines.bayes_pymc import prior_draws
@@ -206,7 +207,7 @@ class Fit(Fitted):
     def tidy(
         self,
         *,
-        conf_level: float = 0.95,
+        conf_level: float = CONF_LEVEL,
         exponentiate: bool = False,
         scale: Literal["link", "response"] = "link",
         effects: Literal["all", "fixed", "random"] = "all",
@@ -421,7 +422,7 @@ class Fit(Fitted):
         kind: Literal["response", "link"] = "response",
         random: Literal["conditional", "none", "average"] = "conditional",
         interval: bool = True,
-        conf_level: float = 0.95,
+        conf_level: float = CONF_LEVEL,
     ) -> pd.DataFrame:
         """Predict from a fitted model.
 
@@ -513,7 +514,7 @@ class Fit(Fitted):
         """
         return prediction.augment(self, data)
 
-    def margins(self, variables: Any = None, *, by: Any = (), conf_level: float = 0.95) -> pd.DataFrame:
+    def margins(self, variables: Any = None, *, by: Any = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """Average marginal effects: what a variable changes on the scale of the response.
 
         The random effects are integrated out, so that an effect is that in the population of items, judges and so on,
@@ -570,7 +571,7 @@ class Fit(Fitted):
         weights: Literal["equal", "proportional"] = "equal",
         at: Mapping[str, Any] | None = None,
         random: Literal["none", "average"] = "none",
-        conf_level: float = 0.95,
+        conf_level: float = CONF_LEVEL,
     ) -> pd.DataFrame:
         """Estimated marginal means, as R's emmeans gives them.
 
@@ -634,7 +635,7 @@ class Fit(Fitted):
         weights: Literal["equal", "proportional"] = "equal",
         at: Mapping[str, Any] | None = None,
         random: Literal["none", "average"] = "none",
-        conf_level: float = 0.95,
+        conf_level: float = CONF_LEVEL,
     ) -> pd.DataFrame:
         """Contrasts of marginal means.
 
@@ -732,9 +733,9 @@ class Fit(Fitted):
         *,
         method: Literal["wald", "profile", "bootstrap"] = "wald",
         terms: Any = None,
-        conf_level: float = 0.95,
-        n_resamples: int = 2000,
-        seed: Any = 0,
+        conf_level: float = CONF_LEVEL,
+        n_resamples: int = N_RESAMPLES,
+        seed: Any = SEED,
     ) -> pd.DataFrame:
         """Intervals of the parameters.
 
@@ -791,7 +792,7 @@ class Fit(Fitted):
             self, method=method, terms=terms, conf_level=conf_level, n_resamples=n_resamples, seed=seed
         )
 
-    def random_effects(self, *, conf_level: float = 0.95) -> pd.DataFrame:
+    def random_effects(self, *, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """Conditional modes of the random effects, with intervals.
 
         Parameters
@@ -829,7 +830,7 @@ class Fit(Fitted):
         """
         return effects.random_effects(self, conf_level=conf_level)
 
-    def variance_components(self, *, conf_level: float = 0.95) -> pd.DataFrame:
+    def variance_components(self, *, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """Variances of the random terms and of the residual, their shares, and latent intraclass correlations.
 
         Parameters
@@ -870,7 +871,7 @@ class Fit(Fitted):
         """
         return effects.variance_components(self, conf_level=conf_level)
 
-    def simulate(self, n: int = 1, *, seed: Any = 0, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
+    def simulate(self, n: int = 1, *, seed: Any = SEED, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
         """Draw responses from a fitted model, at its estimates.
 
         Calls are independent given the random effects: a row that stands for several calls is several draws.
@@ -910,7 +911,7 @@ class Fit(Fitted):
         return simulation.simulate(self, n, seed=seed, random=random)
 
     def predictive(
-        self, kind: Kind = "posterior", *, by: Any = None, n_draws: int = 1000, seed: Any = 0
+        self, kind: Kind = "posterior", *, by: Any = None, n_draws: int = 1000, seed: Any = SEED
     ) -> pd.DataFrame:
         """Observed counts beside the intervals that the model predicts for them.
 

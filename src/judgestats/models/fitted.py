@@ -21,14 +21,6 @@ from judgestats.models.thresholds import NONE, Thresholds
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Flags of a fit.
-SINGULAR = "singular fit"
-NOT_CONVERGED = "not converged"
-SEPARATION = "separation"
-FEW_CALLS = "fewer than 5 calls per level"
-NO_HESSIAN = "Hessian not positive definite"
-TOO_SMALL = "standard errors too small"
-UNSETTLED = "quadrature too coarse"
 
 #: By how much a refined rule may move the log likelihood, and the estimates in standard errors.
 LOGLIK_MOVES, ESTIMATES_MOVE = 1e-6, 0.01

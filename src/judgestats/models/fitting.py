@@ -18,12 +18,13 @@ from judgestats.models.designs import Design, design
 from judgestats.models.engines import ENGINES, Engine
 from judgestats.models.families import FAMILIES, FamilyName, LinkName
 from judgestats.models.fits import Fit
-from judgestats.models.fitted import FEW_CALLS, SEPARATION, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.formula import parse
 from judgestats.models.ml import Model
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.diagnosis import separated, sparse
 from judgestats.models.thresholds import THRESHOLDS, Partition, by_kind
+from judgestats.results import FEW_CALLS, SEPARATION
 
 #: More nodes than this gain nothing.
 MOST_NODES = 100

@@ -18,7 +18,7 @@ from judgestats.kernels.linear_mixed import Profile
 from judgestats.kernels.quadrature import Trapezoid
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES, Family
-from judgestats.models.fitted import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED, Fitted, Refinement
+from judgestats.models.fitted import Fitted, Refinement
 from judgestats.models.likelihood.compression import Compressed, Posterior, columns, compress
 from judgestats.models.likelihood.minimisation import (
     GeneralisedObjective,
@@ -39,6 +39,7 @@ from judgestats.models.likelihood.minimisation import (
     turned,
 )
 from judgestats.models.thresholds import NONE, Thresholds
+from judgestats.results import NO_HESSIAN, NOT_CONVERGED, SINGULAR, UNSETTLED
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

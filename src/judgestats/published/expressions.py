@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import AuditError, suggestion
 from judgestats.kernels.correlation import rowwise
 from judgestats.kernels.proportions import wilson
@@ -374,7 +375,7 @@ def _as_printed(x: Floats) -> Floats:
 
 
 def _wilson(which: int) -> Callable[..., Floats]:
-    def end(k: Floats, n: Floats, conf_level: float = 0.95) -> Floats:
+    def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
         k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
         ends = wilson(np.ascontiguousarray(k.ravel()), np.ascontiguousarray(n.ravel()), conf_level)
         return np.asarray(ends[which]).reshape(k.shape)
@@ -382,12 +383,12 @@ def _wilson(which: int) -> Callable[..., Floats]:
     return end
 
 
-def _wald_half(p: Floats, n: Floats, conf_level: float = 0.95) -> Floats:
+def _wald_half(p: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
     return np.asarray(stats.norm.isf((1 - conf_level) / 2) * np.sqrt(p * (1 - p) / n))
 
 
 def _clopper(upper: bool) -> Callable[..., Floats]:
-    def end(k: Floats, n: Floats, conf_level: float = 0.95) -> Floats:
+    def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
         tail = (1 - conf_level) / 2
         if upper:
             return np.where(k >= n, 1.0, stats.beta.ppf(1 - tail, k + 1, np.maximum(n - k, 1e-9)))
@@ -399,7 +400,7 @@ def _clopper(upper: bool) -> Callable[..., Floats]:
 def _percentile(which: int) -> Callable[..., Floats]:
     """An end of the percentile bootstrap of a share, which is a quantile of a binomial distribution over n."""
 
-    def end(k: Floats, n: Floats, conf_level: float = 0.95) -> Floats:
+    def end(k: Floats, n: Floats, conf_level: float = CONF_LEVEL) -> Floats:
         return np.asarray(np.vectorize(lambda a, b: binomial_interval(a, b, conf_level)[which], otypes=[float])(k, n))
 
     return end

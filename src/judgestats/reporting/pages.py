@@ -15,29 +15,19 @@ import narwhals.stable.v2 as nw
 import pandas as pd
 
 from judgestats import __version__
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.ingest.files import PATHS
 from judgestats.metrics.datasheets.sheets import BEFORE, WAYS, profile, sheet_of
 from judgestats.metrics.measure_registry import SECTIONS, Measure, Options, attempts, measures
 from judgestats.metrics.references import CONTROLLED, Baseline, Humans, References, references
 from judgestats.reporting import plots
-from judgestats.reporting.formatting import (
-    FLAGS,
-    NONE,
-    count,
-    doubts,
-    estimate,
-    in_words,
-    interval,
-    is_whole,
-    noun,
-    number,
-)
+from judgestats.reporting.formatting import NONE, count, estimate, in_words, interval, is_whole, noun, number
 from judgestats.reporting.markup import Markup, anchor, document, facts, join, row, table, tag
 from judgestats.reporting.pictures import drawing, pictures
 from judgestats.reporting.plots.canvas import whose
 from judgestats.reporting.sheets import datasheet_table, drawn, flag_marks, overview, shown_measures
-from judgestats.results import COLUMNS
+from judgestats.results import COLUMNS, explain
 from judgestats.schema import check, kind_of, tally
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import yes_or_no
@@ -291,7 +281,7 @@ def _has_repeats(data: pd.DataFrame, by: Sequence[str] = ()) -> bool:
     try:
         tally(data[columns], "consistency", by=list(by), cluster=False)
     except DesignError as error:
-        return REPEATED in str(error)
+        return error.reason == REPEATED
     return False
 
 
@@ -444,7 +434,7 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
         ]
         cells += [_value(r[c]) for c in beside]
         body.append(row([*cells, flag_marks(r["flag"])], numbers=(len(names) + 1,)))
-    return table([*heads, *beside.values(), "doubt"], body, class_="sheet", numbers=(len(names) + 1,))
+    return table([*heads, *beside.values(), "caution"], body, class_="sheet", numbers=(len(names) + 1,))
 
 
 def _names_rows(values: pd.Series[Any]) -> bool:
@@ -504,9 +494,9 @@ def report(
     humans: Humans | None = None,
     gold: str | None = None,
     baseline: Baseline | None = None,
-    seed: int = 0,
-    conf_level: float = 0.95,
-    n_resamples: int = 2000,
+    seed: int = SEED,
+    conf_level: float = CONF_LEVEL,
+    n_resamples: int = N_RESAMPLES,
 ) -> Path:
     """Write one self-contained HTML page about a data set: what was read, and the datasheet of each judge.
 
@@ -770,10 +760,11 @@ def _not_shown(
     ]
     parts += [tag("h3", "Limits"), tag("ul", *(tag("li", t) for t in limits if t))]
     marked = [sheet["flag"], *(result["flag"] for result in shown.values())]
-    used = doubts(f for flags in marked for cell in flags for f in str(cell).split("; "))
-    if used:
-        entries = [join([tag("dt", f), tag("dd", FLAGS.get(f, "Said by the measure itself."))]) for f in used]
-        parts += [tag("h3", "Doubts, as they are flagged on this page"), tag("dl", *entries, class_="glossary")]
+    used = explain(cell for flags in marked for cell in flags).drop_duplicates("code")
+    if len(used):
+        named = zip(used["flag"], used["explanation"], strict=True)
+        entries = [join([tag("dt", flag), tag("dd", explanation)]) for flag, explanation in named]
+        parts += [tag("h3", "Cautions flagged on this page"), tag("dl", *entries, class_="glossary")]
     return join(parts)
 
 

@@ -16,9 +16,10 @@ from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.measure_registry import Options
 from judgestats.metrics.psychometrics import target_sensitivity
 from judgestats.reporting import plots
-from judgestats.reporting.formatting import FLAGS, count, noun
+from judgestats.reporting.formatting import count, noun
 from judgestats.reporting.markup import MATPLOTLIB, Markup, figure, inline, join, tag
 from judgestats.reporting.plots.canvas import step
+from judgestats.results import explain
 
 _Drawing = Callable[[], Any]
 #: Pictures of the instrument: name, function, title, how to read it.
@@ -176,8 +177,8 @@ def _of_ratings(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Ma
 def _doubts(scores: pd.DataFrame) -> str:
     """Flags of the cells of a matrix, with how many bear them and what they say."""
     marked = Counter(f for cell in scores["flag"] for f in str(cell).split("; ") if f)
-    told = [(f"“{f}” ({count(k)} of {noun(len(scores), 'cell')})", FLAGS.get(f, "")) for f, k in marked.items()]
-    return "".join(f" Flagged {which}: {what}" if what else f" Flagged {which}." for which, what in told)
+    told = dict(zip(*explain(marked)[["flag", "explanation"]].to_numpy().T, strict=True)) if marked else {}
+    return "".join(f" Flagged “{f}” ({count(k)} of {noun(len(scores), 'cell')}): {told[f]}" for f, k in marked.items())
 
 
 _SCORES = (

@@ -10,10 +10,10 @@ import pandas as pd
 
 from judgestats.errors import DesignError
 from judgestats.metrics.measure_registry import measures
-from judgestats.reporting.formatting import FLAGS, NONE, THIN, bad_direction, count, estimate, in_words, interval
+from judgestats.reporting.formatting import NONE, THIN, bad_direction, count, estimate, in_words, interval
 from judgestats.reporting.markup import Markup, join, row, sketch, table, tag
 from judgestats.reporting.plots.canvas import step, whose
-from judgestats.results import NOT_INDEPENDENT, RIGHT_CENSORED
+from judgestats.results import NOT_INDEPENDENT, RIGHT_CENSORED, explain
 
 # ---- Datasheets as tables of a page: a judge's rows, and all judges at a glance --------------------------------------
 
@@ -101,7 +101,7 @@ def datasheet_table(rows: pd.DataFrame, conf_level: float) -> Markup:
         "n",
         "counted per",
         "which way is bad",
-        "doubt",
+        "caution",
     ]
     body = []
     for section, here in rows.groupby("section", sort=False):
@@ -154,10 +154,8 @@ def drawn(r: dict[str, Any]) -> Markup:
 
 def flag_marks(flag: str) -> Markup:
     """Flags as small marks, each explained where the pointer rests; the usual one is quiet."""
-    marks = [f for f in str(flag).split("; ") if f]
-    return join(
-        tag("span", f, class_="flag quiet" if f == NOT_INDEPENDENT else "flag", title=FLAGS.get(f)) for f in marks
-    )
+    marks = zip(*explain(str(flag))[["flag", "explanation"]].to_numpy().T, strict=True) if flag else ()
+    return join(tag("span", f, class_="flag quiet" if f == NOT_INDEPENDENT else "flag", title=why) for f, why in marks)
 
 
 def ladder_bounds(rows: pd.DataFrame) -> _Bounds:

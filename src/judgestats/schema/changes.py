@@ -108,7 +108,10 @@ def _baseline(values: pd.Series[Any], across: str, baseline: str | None) -> str:
     if len(found) < 2:
         raise DesignError(f"{across!r} has one value ({', '.join(found) or 'none'}): there is nothing to compare.")
     if baseline is None:
-        raise DesignError(f"{across!r} has {len(found)} values ({', '.join(found)}). Say which is the baseline=.")
+        raise DesignError(
+            f"{across!r} has {len(found)} values ({', '.join(found)}). Say which is the baseline=.",
+            advice=(("baseline", None),),
+        )
     if baseline not in found:
         raise DesignError(
             f"baseline={baseline!r} is not in {across!r}. It has: {', '.join(found)}.{suggestion(baseline, found)}"

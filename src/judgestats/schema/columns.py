@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from judgestats.errors import SchemaError, suggestion
+from judgestats.errors import Advice, SchemaError, suggestion
 
 # ---- What is found in a table, a row each: faults, rows set aside, gaps ----------------------------------------------
 
@@ -26,6 +26,7 @@ class Finding:
     rows: tuple[int, ...]
     example: str = ""
     cure: str = ""
+    advice: Advice = ()
 
     @property
     def n(self) -> int:
@@ -205,7 +206,8 @@ def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str 
         if name == N and name in present:
             raise SchemaError(
                 f"by={N!r}: a result has a column {N!r} of its own, the verdicts behind each estimate. Rename yours; "
-                f'preferences(frame, counts=False) and ratings(frame, counts=False) keep it as "{N}_source".'
+                f'preferences(frame, counts=False) and ratings(frame, counts=False) keep it as "{N}_source".',
+                advice=(("counts", False),),
             )
         if name not in present:
             raise SchemaError(

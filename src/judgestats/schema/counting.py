@@ -292,7 +292,8 @@ def _refuse_unknown_gold(data: Any) -> None:
     if not data.collect_schema()["gold"].is_numeric():
         raise SchemaError(
             "'gold' is no score, so no verdict can be compared with it. Give the right score, or the right verdict "
-            "(true or false); or set the column aside, gold=None, where 'correct' says which verdicts are right."
+            "(true or false); or set the column aside, gold=None, where 'correct' says which verdicts are right.",
+            advice=(("columns", "gold"),),
         )
     gold = nw.col("gold")
     missing = data.filter(gold.is_null() | gold.is_nan()).select(nw.len().alias("n")).lazy()
@@ -450,7 +451,8 @@ def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:
         if unknown and name == "outcome" and "choice" not in pattern.columns:
             raise SchemaError(
                 f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)} (in a tally, 'outcome': "
-                f"{', '.join(allowed)}). Map the table with preferences(frame, labels={{{unknown[0]!r}: ...}})."
+                f"{', '.join(allowed)}). Map the table with preferences(frame, labels={{{unknown[0]!r}: ...}}).",
+                advice=(("labels", unknown[0]),),
             )
         if unknown:
             raise SchemaError(f"{name!r} has {unknown[0]!r}. Allowed: {', '.join(allowed)}.")

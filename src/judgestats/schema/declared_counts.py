@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.errors import SchemaError
+from judgestats.errors import Advice, SchemaError
 from judgestats.schema.columns import COUNTS, Kind, N
 
 #: Key in the ``attrs`` of a pandas frame: name of the column that its counts came from.
@@ -78,7 +78,11 @@ def counted(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") ->
 def refuse_undeclared(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") -> None:
     """Raise where a frame has a column ``n`` that could be taken for counts."""
     if undeclared(data, named):
-        raise SchemaError(refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)"))
+        raise SchemaError(refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)"), advice=UNDECLARED)
+
+
+#: What mends an undeclared column ``n``, as arguments.
+UNDECLARED: Advice = (("counts", N), ("counts", False))
 
 
 def refusal(yes: str, no: str, kept: str = f", which keeps it as '{N}_source'") -> str:

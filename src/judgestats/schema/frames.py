@@ -195,7 +195,8 @@ def _with_counts(
     """The mapping with the column of declared counts in it."""
     if N in columns:
         how = f"{kind}(frame, counts={columns[N]!r})" if columns[N] else f"{kind}(frame, counts=False)"
-        raise SchemaError(f"{N!r} is no column of a {kind} frame: counts are declared. Write {how}.")
+        advice = (("counts", columns[N] or False),)
+        raise SchemaError(f"{N!r} is not a column of a {kind} frame: counts are declared. Write {how}.", advice=advice)
     if counts is None:
         return dict(columns)
     if counts is False:

@@ -34,7 +34,7 @@ UNIT_COLUMNS = (
     "temperature",
 )
 #: How a message about calls that repeat others begins.
-REPEATED = "repeat a call of the same pair"
+REPEATED = "repeated"
 _NUMBER = "They differ in nothing but the answer: number repeats in 'replicate'."
 _UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cannot be matched. Give one row a call."
 _LABELS = np.array(SLOT_ANSWERS, dtype=object)
@@ -103,7 +103,8 @@ def matched(data: nw.DataFrame[Any], unit: list[str]) -> Pairs:
     codes = combine([*coded.values(), low, high], len(table))
     paired = pair_orders(codes.code, reverse, _answer_codes(table["choice"]), codes.size)
     if paired.n_duplicates:
-        raise DesignError(_twice(data, codes, reverse, unit, paired.n_duplicates, paired.first_duplicate))
+        told = _twice(data, codes, reverse, unit, paired.n_duplicates, paired.first_duplicate)
+        raise DesignError(told, reason=REPEATED)
     return Pairs(codes, paired.answers, coded)
 
 
@@ -154,7 +155,8 @@ def _answer_codes(choice: pd.Series[Any]) -> Any:
         unknown = next(x for x in labels if x not in _ANSWER_CODE)
         raise SchemaError(
             f"'choice' has {unknown!r}. Allowed: {', '.join(_ANSWER_CODE)}. Map the table with "
-            f"preferences(frame, labels={{{unknown!r}: ...}})."
+            f"preferences(frame, labels={{{unknown!r}: ...}}).",
+            advice=(("labels", unknown),),
         )
     return answers
 
@@ -182,7 +184,7 @@ def _twice(data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: list[str],
     unit, size = joint([(codes.code, codes.size), (reverse.astype(np.int8), 2)], len(data))
     splits = splits_here(data, unit, size, [*keys, "first", "second"], "preferences", strict=False)
     cure = told(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
-    return f"{n:,} calls {REPEATED} in the same order (first: {shown}). {cure}"
+    return f"{n:,} calls repeat a call of the same pair in the same order (first: {shown}). {cure}"
 
 
 def _pairs_there(data: Any, unit: list[str], groups: list[str]) -> pd.DataFrame:
@@ -223,7 +225,7 @@ def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
     if max(found["_times_forward"], found["_times_reverse"]) > 1:
         splits = splits_there(data, [*unit, "first", "second"], "preferences", strict=False)
         cure = told(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
-        raise DesignError(f"Some calls {REPEATED} in the same order. {cure}")
+        raise DesignError(f"Some calls repeat a call of the same pair in the same order. {cure}", reason=REPEATED)
     if found["uneven"]:
         raise DesignError(_UNEVEN)
 

@@ -8,8 +8,16 @@ from typing import Literal
 
 from judgestats.schema.columns import CHOICES, Kind
 
-#: What an invalid call is to a rate: set aside, not what was asked for, or no preference.
+#: An invalid call in a rate is excluded, not what was asked for, or no preference; among right and wrong verdicts, and
+#: where a call has a direction, one of them is no answer.
 Invalid = Literal["drop", "wrong", "tie"]
+InvalidVerdict = Literal["drop", "wrong"]
+InvalidDirection = Literal["drop", "tie"]
+#: A tie is right only where the right answer is one, is excluded, or is half right; half a win for each of two.
+Ties = Literal["exact", "drop", "half"]
+TiesOfVerdicts = Literal["exact", "drop"]
+#: A tie in a model of positions: half a vote for each, excluded, or an answer of its own.
+TiesOfPositions = Literal["half", "drop", "model"]
 #: What a slot answers in one order of a pair; ``missing`` is an order that was not judged.
 SLOT_ANSWERS = ("first", "second", "tie", "invalid", "missing")
 #: What a call says about a known target.

@@ -195,7 +195,8 @@ def _choices(choice: pd.Series[Any]) -> Any:
     if unknown:
         raise SchemaError(
             f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_CHOICES)}. Map the table with "
-            f"preferences(frame, labels={{{unknown[0]!r}: ...}})."
+            f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
+            advice=(("labels", unknown[0]),),
         )
     return np.array([-1 if x is None else _CHOICES[x] for x in known], dtype=np.int8)[code]
 

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import SchemaError, suggestion
+from judgestats.errors import Advice, SchemaError, suggestion
 from judgestats.schema.coding import column_codes, combine, neither
 from judgestats.schema.columns import (
     COUNTS,
@@ -24,7 +24,7 @@ from judgestats.schema.columns import (
     as_frame,
     kind_of,
 )
-from judgestats.schema.declared_counts import SOURCE, refusal, undeclared
+from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
 from judgestats.schema.opening import memory_told, opened
 from judgestats.schema.pairing import candidates, unit_columns
 
@@ -93,7 +93,8 @@ def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None
         for f in faults
     )
     count = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
-    raise SchemaError(f"{count} in {kind} ({len(data):,} rows): {told}", faults=as_frame(faults))
+    advice = tuple(dict.fromkeys(pair for f in faults for pair in f.advice))
+    raise SchemaError(f"{count} in {kind} ({len(data):,} rows): {told}", faults=as_frame(faults), advice=advice)
 
 
 def _few(rows: tuple[int, ...], most: int = 3) -> str:
@@ -118,7 +119,7 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
             sound.add(column.name)
     if undeclared(data):
         told = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
-        yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), cure=told)
+        yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), cure=told, advice=UNDECLARED)
     if kind == "ratings" and scale is not None and answer_column(data.columns) != "correct":
         yield from _off_scale(data, scale)
     if kind == "preferences":
@@ -146,6 +147,7 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
                 f"{name!r} is read as: {column.meaning}. Allowed: true and false, 1 and 0, right and wrong, or an "
                 f"empty cell. If yours is something else, pass {name}=None to keep it as '{name}_source', or map "
                 "another column.",
+                (("columns", name),),
             )
         return
     if column.type in ("number", "integer") and not (
@@ -167,6 +169,7 @@ def _column_faults(values: pd.Series[Any], column: Column) -> Iterator[Finding]:
                     else f"If yours is something else, pass {name}=None to keep it as '{name}_source', or map another "
                     "column."
                 ),
+                () if column.required or name == "mean" else (("columns", name),),
             )
         return
     if column.type == "integer":
@@ -204,6 +207,7 @@ def _unknown_values(values: pd.Series[Any], column: Column) -> Iterator[Finding]
             str(value),
             f"Allowed: {', '.join(column.allowed)}.{near}"
             + (f" Pass labels={{{value!r}: ...}} to say what it means." if column.name == "choice" else ""),
+            (("labels", str(value)),) if column.name == "choice" else (),
         )
 
 
@@ -223,7 +227,8 @@ def _off_scale(data: Any, scale: tuple[float, float]) -> Iterator[Finding]:
             f"{name!r} is off the scale {scale[0]:g} to {scale[1]:g}",
             _where(off),
             _example(values, off),
-            "Pass off_scale='missing' to set such scores aside.",
+            "Pass off_scale='missing' to exclude such scores.",
+            (("off_scale", "missing"),),
         )
 
 
@@ -243,6 +248,7 @@ def _strange_gold(data: Any) -> Iterator[Finding]:
             _example(gold, strange),
             "Give the id of the right candidate, its slot (first, second), tie, or nothing; labels= translates others. "
             "Without right answers pass gold=None.",
+            (("columns", "gold"),),
         )
 
 
@@ -265,7 +271,8 @@ def _strange_strength(data: Any) -> Iterator[Finding]:
         if wrong.any():
             shown = str(strength[np.flatnonzero(wrong)[0]])
             cure = f"{cure} If yours is something else, pass strength=None to keep it as 'strength_source'."
-            yield Finding("fault", "strength", f"'strength' {what}", _where(wrong), shown, cure)
+            advice: Advice = (("columns", "strength"),)
+            yield Finding("fault", "strength", f"'strength' {what}", _where(wrong), shown, cure, advice)
 
 
 def _meets_itself(data: Any) -> Any:

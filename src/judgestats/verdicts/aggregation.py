@@ -352,7 +352,8 @@ def _votes(choice: pd.Series[Any], reverse: NDArray[np.bool_], codes: Codes, exp
     if unknown:
         raise SchemaError(
             f"'choice' has {unknown[0]!r}. Allowed: {', '.join(_VOTES)}. Map the table with "
-            f"preferences(frame, labels={{{unknown[0]!r}: ...}})."
+            f"preferences(frame, labels={{{unknown[0]!r}: ...}}).",
+            advice=(("labels", unknown[0]),),
         )
     vote = np.array([_VOTES[x] for x in labels], dtype=np.int64)[code]
     vote = np.where(reverse & (vote <= V), V - vote, vote)

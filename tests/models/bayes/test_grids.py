@@ -11,10 +11,12 @@ from scipy.integrate import dblquad
 from scipy.stats import binom, halfnorm, norm
 from scipy.stats import t as student
 
+from judgestats.results import HEAVY
+
 pytest.importorskip("arviz_stats")
 
 from judgestats.errors import DesignError
-from judgestats.models.bayes.draws import HEAVY, Draws, smoothed
+from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.bayes.grids import integrated
 from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.designs import design

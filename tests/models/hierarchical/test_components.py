@@ -202,7 +202,7 @@ def test_row_order_and_engine() -> None:
         (lambda t: t.assign(score=5.0), "constant scores"),
         (lambda t: t[t["judge"] == "0"], "one rater"),
         (lambda t: t[t["item"] == "0"], "one subject"),
-        (lambda t: t.assign(score=t["item"].astype(float) + t["judge"].astype(float)), "no residual"),
+        (lambda t: t.assign(score=t["item"].astype(float) + t["judge"].astype(float)), "no residual variance"),
     ],
 )
 def test_nothing_to_say(change: object, flag: str) -> None:

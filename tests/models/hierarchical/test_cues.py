@@ -109,7 +109,7 @@ def test_ties_that_never_occur_are_prior_driven(published):
 def test_lao_is_flagged_where_nothing_moves(published):
     still = pick(published.table, "lao", judge="Zephyr-7B", scheme="PBP", against="", probe="truth")
     moved = pick(published.table, "lao", judge="Zephyr-7B", scheme="Baseline", against="", probe="truth")
-    assert "movement not told from none" in still["flag"]
+    assert "shift not significant" in still["flag"]
     assert "movement" not in moved["flag"]
     assert moved["estimate"] > 0.99
 
@@ -225,7 +225,7 @@ def test_calls_tally_and_printed_tables_are_one():
     np.testing.assert_array_equal(one.counts, two.counts)
     np.testing.assert_array_equal(one.counts, three.counts)
     assert one.outcomes == two.outcomes == three.outcomes
-    assert "invalid set aside" in one.asides[0, 0, 0]
+    assert "invalid calls excluded" in one.asides[0, 0, 0]
     assert one.counts.sum() == (calls["choice"] != "invalid").sum()
 
 

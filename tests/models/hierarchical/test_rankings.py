@@ -296,7 +296,7 @@ def test_margins_are_bounded_by_the_extremes():
     two = two[two["judge"] != "GPT-4o"]
     fit = strategies(two, baseline="B0", sampling={**FEW, "draws": 200, "tune": 300})
     assert set(fit.table["dependence"]) == {"independent", "extreme positive", "extreme negative"}
-    assert fit.table["flag"].str.contains("joint law of the strategies unknown").all()
+    assert fit.table["flag"].str.contains("joint distribution of the strategies unknown").all()
     effect = _pick(fit, "effect", "percentage points")["std_error"].unstack("dependence")
     own = effect.drop(["all judges"])
     assert (own["extreme positive"] < own["independent"]).all()

@@ -73,7 +73,7 @@ def test_merchant_risk_attenuation_is_not_shown(merchant) -> None:
     mean = get(table, "mean_attenuation")
     assert mean["conf_low"] < -0.1 < 0.1 < mean["conf_high"]
     assert 0.4 < mean["probability"] < 0.7
-    assert "base not told from zero" in get(table, "attenuation_ratio", judge="GPT-5.1")["flag"]
+    assert "interval of the denominator includes 0" in get(table, "attenuation_ratio", judge="GPT-5.1")["flag"]
     assert "base not told" not in get(table, "excess_ratio", judge="Gemini 2.5 Pro")["flag"]
     assert (table.loc[table["term"] == "attenuation", "conf_low"] < 0).all()  # not clipped
 
@@ -83,7 +83,7 @@ def test_merchant_risk_checks(merchant) -> None:
     assert checks.loc["mean scores inside the 95 % predictive", "value"] >= 0.9
     assert checks.loc["Pareto k of the importance weights", "value"] < 0.7
     assert (merchant.checks["flag"] == "").all()
-    assert set(checks["flag"]) == {"", "base not told from zero", "prior-driven"}
+    assert set(checks["flag"]) == {"", "interval of the denominator includes 0", "prior-driven"}
     table = merchant.tidy()
     # people are more severe than every judge's posterior mean: the paper's +0.46
     part = table[(table["term"] == "severity_to_reference")]
@@ -261,7 +261,7 @@ def test_zero_and_unknown_sds() -> None:
     assert changed == pytest.approx(pooled**2 / 10)
     unknown, doubts = laid_out(table.drop(columns=["sd", "runs"]), None, None, None, "final")
     assert (unknown.noise == 0).all()
-    assert "noise unknown, not told from taste" in doubts
+    assert "noise unknown, not separable from judge-by-system interaction" in doubts
     with pytest.raises(DesignError, match="no 'runs'"):
         severity(table.drop(columns="runs"))
     with pytest.raises(SchemaError, match="below 0"):

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtr, stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence
 from judgestats.kernels.chance import (
     Chance,
@@ -33,10 +34,16 @@ from judgestats.metrics.measure_registry import Measure, Term, column_names, pai
 from judgestats.metrics.rates import Bootstrap, Statistic, planned, read_off, resampled
 from judgestats.results import (
     BY_STRUCTURE,
+    EXCLUDED,
     FEW_DISAGREEMENTS,
+    NO_PAIRS,
     NOT_INDEPENDENT,
+    ONE_LABEL,
     ONE_UNIT,
+    PERFECT_AGREEMENT,
+    RATED_ONCE,
     SMALL_N,
+    UNDEFINED,
     estimates,
     few_clusters,
     flags,
@@ -56,10 +63,6 @@ Floats = NDArray[np.float64]
 Weights = Literal["linear", "quadratic"]
 #: The power of the distance between two answers that each weighting takes.
 _POWERS: dict[Weights, float] = {"linear": 1, "quadratic": 2}
-
-ONE_LABEL = "one label only"
-PERFECT = "perfect agreement"
-NO_PAIRS = "no unit with two answers"
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,8 @@ class Group:
         """What was set aside, in words."""
         single, none = int(self.single), int(self.unanswered)
         return (
-            f"{single:,} unit{'s' * (single != 1)} rated once" if single else "",
-            f"{none:,} unit{'s' * (none != 1)} without an answer" if none else "",
+            RATED_ONCE.of(single),
+            EXCLUDED.of(none, what="unit(s) without an answer"),
         )
 
 
@@ -548,7 +551,7 @@ def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[st
     if units < 2:
         return {"flag": ONE_UNIT}
     if not std_error > 1e-12:
-        return {"flag": flags(PERFECT if estimate > 1 - 1e-12 else "", small)}
+        return {"flag": flags(PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", small)}
     half = float(stdtrit(units - 1, 0.5 + conf_level / 2)) * std_error
     return {
         "std_error": std_error,
@@ -594,9 +597,9 @@ def alpha(
     average_over: By = (),
     interval: Literal["t", "percentile"] | None = "t",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Krippendorff's alpha: disagreement of the judges on one thing, over that of answers at random.
 
@@ -723,7 +726,7 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
         **cells,
         **found,
         "method": of_units(found["method"]),
-        "flag": flags(few, f"{lost:,} resamples undefined" if lost else "", found["flag"]),
+        "flag": flags(few, UNDEFINED.of(lost, what="resample(s)"), found["flag"]),
     }
 
 
@@ -753,9 +756,9 @@ def kappa(
     average_over: By = (),
     interval: Interval = "asymptotic",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Cohen's kappa of each pair of judges, or of each judge against people or the truth.
 
@@ -878,9 +881,9 @@ def ac1(
     average_over: By = (),
     interval: Interval = "asymptotic",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Gwet's AC1 of all judges: agreement beyond chance that does not fall when one answer is frequent.
 
@@ -1051,7 +1054,7 @@ def _cohen(
     good = (one >= 0) & (two >= 0)
     total, aside = n[good].sum(), n[~good].sum()
     cells: dict[str, Any] = {"term": "kappa", "estimate": math.nan, "n": total, "method": in_words(plan)}
-    doubt = f"{aside:,.0f} without two answers" if aside else ""
+    doubt = EXCLUDED.of(aside, what="unit(s) without two answers")
     if not total > 0:
         return {**cells, "flag": flags(NO_PAIRS, doubt)}
     used, code = np.unique(np.concatenate([one[good], two[good]]), return_inverse=True)
@@ -1081,7 +1084,7 @@ def _cohen(
 
 def _normal(estimate: float, std_error: float, conf_level: float, n: float) -> dict[str, Any]:
     if not std_error > 1e-12:
-        return {"flag": flags(PERFECT if estimate > 1 - 1e-12 else "", SMALL_N if n < 30 else "")}
+        return {"flag": flags(PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", SMALL_N if n < 30 else "")}
     half = normal_quantile(conf_level) * std_error
     return {
         "std_error": std_error,
@@ -1103,7 +1106,7 @@ def _clustered(
     sums = np.bincount(unit.code, weights=pull, minlength=unit.size)
     error = math.sqrt(unit.size / (unit.size - 1) * float(sums @ sums)) / n
     if not error > 1e-12:
-        return {**cells, "flag": flags(PERFECT if estimate > 1 - 1e-12 else "", few)}
+        return {**cells, "flag": flags(PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", few)}
     half = float(stdtrit(unit.size - 1, 0.5 + conf_level / 2)) * error
     cells |= {"std_error": error, "conf_low": max(estimate - half, -1.0), "conf_high": min(estimate + half, 1.0)}
     return {**cells, "p_value": float(2 * stdtr(unit.size - 1, -abs(estimate / error))), "flag": few}
@@ -1130,11 +1133,13 @@ def _averages(
     intervals = {} if plan is None else mean_intervals(data, groups, column_of(table), weights, plan)
     table, values = _coded(table, weights)
     for key, part in _split(table, groups):
-        found = [_cohen(pair, values, weights, None, None, 0.95, {}) for _, pair in _split(part, ["judge", "other"])]
+        found = [
+            _cohen(pair, values, weights, None, None, CONF_LEVEL, {}) for _, pair in _split(part, ["judge", "other"])
+        ]
         rows = pd.DataFrame(found).reindex(columns=["estimate", "observed", "expected", "n"])
         defined = int(rows["estimate"].notna().sum())
         undefined = len(rows) - defined
-        doubt = f"{undefined} pair{'s' * (undefined != 1)} undefined" if undefined else ""
+        doubt = UNDEFINED.of(undefined, what="pair(s)")
         cells = intervals.get(plain(key), {"method": "mean of pairs", "flag": ""})
         flag = flags(cells["flag"], doubt, dependent)
         means = {c: rows[c].mean() for c in ("estimate", "observed", "expected")}

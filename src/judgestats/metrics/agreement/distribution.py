@@ -12,6 +12,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.correlation import grouped, midrange, weighted_totals
 from judgestats.kernels.proportions import clustered_wilson, wilson
@@ -29,12 +30,24 @@ from judgestats.metrics.agreement.levels import (
     rated,
     refuse_empty,
     resampled,
-    some,
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Term, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap
-from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import (
+    CONSTANT,
+    EXCLUDED,
+    MISSING,
+    NO_DATA,
+    NOT_INDEPENDENT,
+    NOT_RATED_BY_ALL,
+    ONE_SYSTEM,
+    SCALE_MAXIMUM,
+    SMALL_N,
+    estimates,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
@@ -65,9 +78,9 @@ def disagreement(
     average_over: By = (),
     unit: Unit = "item",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """How far apart the judges are on each thing they rated.
 
@@ -181,8 +194,8 @@ def _spread_rows(
     high, low = (f(scores, axis=1) if len(scores) else np.empty(0) for f in (np.nanmax, np.nanmin))
     spread, n = high - low, len(row)
     owner = block.owner[point]
-    partly = some(int((judges < len(block.judges)).sum()), "not rated by all judges", "not rated by all judges")
-    alone = some(int((n_judges == 1).sum()), "rated by one judge, left out", "rated by one judge, left out")
+    partly = NOT_RATED_BY_ALL.of(int((judges < len(block.judges)).sum()))
+    alone = EXCLUDED.of(int((n_judges == 1).sum()), what="rated by one judge")
     told = flags(partly, alone, SMALL_N if 0 < n < 30 else "", NO_DATA if not n else "")
     best = np.abs(scores - high[:, None]) < 1e-9
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -263,8 +276,6 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
 
 # ---- How are the scores of each judge distributed? :func:`score_distribution` ----------------------------------------
 
-OBSERVED_TOP = "top is the highest score seen"
-
 
 @Measure(
     "How does each judge use the scale?", "scores", "R", "t, bootstrap; ceiling: Wilson, clustered",
@@ -284,9 +295,9 @@ def score_distribution(
     scale: tuple[float, float] | None = None,
     tier: str | None = None,
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Mean, spread, skew and ceiling of the scores of each judge.
 
@@ -378,7 +389,7 @@ def _moments(
     score = part["mean"].to_numpy(dtype=float)
     used = ~np.isnan(score)
     x, n = score[used], int(used.sum())
-    missing = some(int((~used).sum()), "score missing", "scores missing")
+    missing = MISSING.of(int((~used).sum()), what="score(s)")
     if not n:
         return [{"term": t, "n": 0, "flag": flags(NO_DATA, missing)} for t in ("mean", "sd", "skew", "ceiling")]
     owner, labels = codes(part[used], list(plan.cluster))
@@ -397,7 +408,7 @@ def _moments(
         why = CONSTANT if n > 1 and math.isnan(value) else ""
         doubt = flags(missing, why, SMALL_N if n < 30 else "", cells_of["flag"])
         rows.append({"term": term, **cells_of, "n": n, "flag": doubt})
-    told = flags(OBSERVED_TOP if observed else "", missing)
+    told = flags(SCALE_MAXIMUM if observed else "", missing)
     at_top = share_cells(x >= top - 1e-9, owner, plan, clustered)
     return [*rows, {"term": "ceiling", **at_top, "flag": flags(told, SMALL_N if n < 30 else "", at_top["flag"])}]
 
@@ -419,6 +430,6 @@ def _ranges(part: pd.DataFrame, tier: str) -> list[dict[str, Any]]:
     for value, inside in part.groupby(tier, dropna=False, sort=True):
         means = inside.groupby("system")["mean"].mean().dropna()
         wide = float(means.max() - means.min()) if len(means) > 1 else math.nan
-        doubt = "" if len(means) > 1 else "one system" if len(means) else NO_DATA
+        doubt = "" if len(means) > 1 else ONE_SYSTEM if len(means) else NO_DATA
         rows.append({"term": "tier_range", tier: str(value), "estimate": wide, "n": len(means), "flag": doubt})
     return rows

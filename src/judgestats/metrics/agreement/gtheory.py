@@ -12,12 +12,33 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
 from judgestats.metrics.agreement.components import fitted, gram, normalised, told_apart
-from judgestats.metrics.agreement.intraclass import AVERAGED
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
-from judgestats.results import COLUMNS, CONSTANT, NO_DATA, estimates, flags
+from judgestats.results import (
+    AVERAGED_OVER,
+    COLUMNS,
+    COMPONENTS_MISSING,
+    CONSTANT,
+    FEW_LEVELS,
+    MEANS_OF_RUNS,
+    N_SCORES_EXCLUDED,
+    NEGATIVE,
+    NO_DATA,
+    NO_RESIDUAL,
+    NOT_CONVERGED,
+    NOT_IDENTIFIABLE,
+    NOT_REACHED,
+    ONE_LEVEL,
+    REPLICATES_AVERAGED,
+    RUNS_NOT_IDENTIFIABLE,
+    VARIANCE_AT_ZERO,
+    VARIANCE_ZERO,
+    estimates,
+    flags,
+)
 from judgestats.schema.cells import ABOUT, score_counts
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes
 from judgestats.schema.columns import COUNTS, By, grouping, names
@@ -29,7 +50,6 @@ from judgestats.schema.splitting import as_runs, refuse_splits, splits_here, spl
 Floats = NDArray[np.float64]
 #: What varies in ratings, as a rule; ``replicate`` is nested: the first run of one cell is not the first of another.
 FACETS = ("judge", "system", "item", "criterion", "replicate")
-MEANS = "means of runs"
 
 
 @dataclass(frozen=True)
@@ -129,7 +149,7 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
     wanted = _wanted(facets, about, coded)
     y = numbers_of(table[value])
     n = call_counts(table[weight]) if weight else None
-    told = [MEANS] if value == "mean" else []
+    told: list[str] = [MEANS_OF_RUNS] if value == "mean" else []
     return wanted, list(_split(y, n, coded, by, wanted, told))
 
 
@@ -168,7 +188,7 @@ def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequenc
     scored = ~np.isnan(y[rows])
     w = np.ones(rows.size) if n is None else n[rows]
     aside = int(w[~scored].sum())
-    doubts += [f"{aside:,} missing score{'s' * (aside > 1)} set aside"] if aside else []
+    doubts += [N_SCORES_EXCLUDED.of(aside)] if aside else []
     kept_rows = scored & (w > 0)
     rows, w = rows[kept_rows], w[kept_rows]
     local = {c: compact(v[rows].astype(np.int64), int(v.max(initial=0)) + 1) for c, v in codes.items()}
@@ -177,13 +197,13 @@ def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequenc
     kept = [f for f in facets if f in varied]
     for name in varied:
         if name not in facets:
-            doubts.append(AVERAGED if name == "replicate" else f"averaged over {name}")
+            doubts.append(REPLICATES_AVERAGED if name == "replicate" else AVERAGED_OVER.of(what=name))
     place, size = joint([(local[c][0], local[c][1].size) for c in kept], len(rows))
     unit, units = compact(place, size)
     runs = np.bincount(unit, weights=w, minlength=units.size)
     score = np.bincount(unit, weights=w * y[rows], minlength=units.size) / np.maximum(runs, 1)
     if runs.max(initial=1) > 1 and len(doubts) == len(told) + bool(aside):
-        doubts.append(AVERAGED)
+        doubts.append(REPLICATES_AVERAGED)
     first = np.zeros(units.size, np.int64)
     first[unit] = np.arange(len(rows))
     found = {f: local[f][0][first] for f in crossed if f in kept}
@@ -196,13 +216,6 @@ def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequenc
 EXTRA = ("share", "raw", "df", "levels")
 MLS = "mean squares, MLS (Ting et al. 1990)"
 REML = "REML, Satterthwaite"
-NEGATIVE = "negative, set to 0"
-AT_ZERO = "at 0"
-ONE_LEVEL = "one level"
-NOT_APART = "not told apart"
-NO_RESIDUAL = "no residual"
-NOT_CONVERGED = "not converged"
-FEW_LEVELS = "fewer than 10 levels"
 #: Levels, but for the largest effect, beyond which REML is refused: its tables are dense.
 MOST_LEVELS = 1000
 
@@ -221,7 +234,7 @@ def variance_components(
     by: By = (),
     average_over: By = (),
     max_levels: int = MOST_LEVELS,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Variance of scores by judge, system, item and criterion, their two-way interactions, and the rest.
 
@@ -330,7 +343,7 @@ def _by_squares(
     squares, df, expected = effect_squares(array, [tuple(axes[f] for f in e) for e in effects])
     terms = [*map(":".join, effects), "residual"]
     if not (df > 0).all():
-        return [{"term": t, "flag": NOT_APART} for t in terms]
+        return [{"term": t, "flag": NOT_IDENTIFIABLE} for t in terms]
     raw, se, low, high = combination(squares, df, np.linalg.inv(expected).astype(float), conf_level)
     levels = design.levels
     rows = []
@@ -340,7 +353,7 @@ def _by_squares(
         row = {"term": term, "estimate": max(raw[i], 0.0), "raw": raw[i], "std_error": se[i], "df": df[i]}
         row |= {"conf_low": low[i], "conf_high": high[i], "method": MLS} if bounded else {}
         row["levels"] = float(np.prod([levels[f] for f in effects[i]])) if i < len(effects) else np.nan
-        rows.append({**row, "flag": NEGATIVE if raw[i] < 0 else AT_ZERO if raw[i] == 0 else ""})
+        rows.append({**row, "flag": NEGATIVE if raw[i] < 0 else VARIANCE_ZERO if raw[i] == 0 else ""})
     return rows
 
 
@@ -363,15 +376,15 @@ def _by_reml(
     for i, term in enumerate(terms):
         bounded = low[i] < high[i]
         size = float(levels[kept[i]]) if i < len(kept) else np.nan
-        told = [NOT_CONVERGED if not fit.converged else "", AT_ZERO if fit.at_zero[i] else ""]
-        told += [NOT_APART if not fit.told_apart else "", NO_RESIDUAL if not fit.has_residual else ""]
+        told = [NOT_CONVERGED if not fit.converged else "", VARIANCE_ZERO if fit.at_zero[i] else ""]
+        told += [NOT_IDENTIFIABLE if not fit.told_apart else "", NO_RESIDUAL if not fit.has_residual else ""]
         told += [FEW_LEVELS if size < 10 else ""]
         row = {"term": term, "estimate": fit.variance[i], "raw": fit.variance[i], "levels": size, "flag": flags(*told)}
         row |= {"std_error": np.sqrt(fit.covariance[i, i]), "df": df[i]} if fit.covariance[i, i] > 0 else {}
         row |= {"conf_low": low[i], "conf_high": high[i], "method": REML} if bounded else {}
         rows[term] = row
     every = [*map(":".join, effects), "residual"]
-    return [rows.get(t, {"term": t, "flag": NOT_APART}) for t in every]
+    return [rows.get(t, {"term": t, "flag": NOT_IDENTIFIABLE}) for t in every]
 
 
 def _told_apart(codes: list[NDArray[Any]]) -> list[int]:
@@ -386,8 +399,6 @@ def _told_apart(codes: list[NDArray[Any]]) -> list[int]:
 
 # ---- How many judges, items and runs are enough? :func:`decision_study` ----------------------------------------------
 
-NO_WAY = "not reached however many"
-NO_RUNS = "runs not told from residual"
 #: Facet -> the argument, and the column, that says how many of it.
 PLURAL = {"judge": "judges", "item": "items", "system": "systems", "criterion": "criteria"}
 _COLUMNS = (*PLURAL.values(), "runs")
@@ -571,8 +582,8 @@ class _Study:
         row |= {**self._cells(numbers), "error_variance": np.nan if blind else error}
         value = τ / (τ + error) if τ + error > 0 and not blind else np.nan
         known = not np.isnan(error + τ)
-        told = [NO_RUNS if blind else "", "" if known else "components missing"]
-        return {**row, "estimate": value, "flag": flags(*told, f"{self.object} variance 0" if τ == 0 else "")}
+        told = [RUNS_NOT_IDENTIFIABLE if blind else "", "" if known else COMPONENTS_MISSING]
+        return {**row, "estimate": value, "flag": flags(*told, VARIANCE_AT_ZERO.of(τ == 0, what=self.object))}
 
     def _needed(self, numbers: dict[str, int], facet: str, absolute: bool, wanted: float) -> dict[str, Any]:
         """Error is a + b / n in the number n of one facet: the smallest n with τ / (τ + error) >= wanted."""
@@ -589,9 +600,9 @@ class _Study:
                 **self._cells(numbers),
                 PLURAL.get(facet, facet): np.nan,
                 "estimate": np.nan,
-                "flag": NO_RUNS,
+                "flag": RUNS_NOT_IDENTIFIABLE,
             }
         known = not np.isnan(a + τ)
         row["error_variance"] = a + (one - a) / n
-        unreached = f"{wanted:g} {NO_WAY} {PLURAL.get(facet, facet)}" if known and np.isnan(n) else ""
-        return {**row, "flag": flags(unreached, "" if known else "components missing")}
+        unreached = NOT_REACHED.of(known and np.isnan(n), target=f"{wanted:g}", what=PLURAL.get(facet, facet))
+        return {**row, "flag": flags(unreached, "" if known else COMPONENTS_MISSING)}

@@ -9,19 +9,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
-from judgestats.metrics.agreement.chance_corrected import NO_PAIRS, ONE_LABEL, is_answer
+from judgestats.metrics.agreement.chance_corrected import is_answer
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.rates import Bootstrap, Statistic, resampled
 from judgestats.metrics.references import Humans, references
-from judgestats.results import SMALL_N, estimates, flags
+from judgestats.results import EXCLUDED, NO_PAIRS, ONE_LABEL, ONE_PERSON, SMALL_N, estimates, flags
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, kind_of
 from judgestats.schema.raters import count_raters
 
 Floats = NDArray[np.float64]
-#: The only person: nobody to agree with.
-ONE_PERSON = "one person only"
 
 
 def _beside_people(data: Any, options: Options) -> pd.DataFrame:
@@ -44,9 +43,9 @@ def judge_against_people(
     humans: Humans,
     by: By = (),
     cluster: str = "item",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Agreement of each judge with people, beside the agreement of people with each other.
 
@@ -106,7 +105,8 @@ def judge_against_people(
     """
     found = references(data, humans)
     if not found.humans:
-        raise DesignError("humans= names nobody. Name the judges that are people, or {'column': 'value'}.")
+        told = "humans= names nobody. Name the judges that are people, or {'column': 'value'}."
+        raise DesignError(told, advice=(("humans", None),))
     kind = kind_of(found.models.columns)
     groups = [g for g in grouping(by, list(found.models.columns)) if g != "judge"]
     plan = Bootstrap("percentile", (cluster,), None, n_resamples, seed, conf_level)
@@ -138,7 +138,7 @@ def _rows(part: pd.DataFrame, kind: str, role: str, plan: Bootstrap, key: dict[s
     """Chance-corrected and raw agreement of pooled pairs of answers."""
     known = is_answer(part["answer"]) & is_answer(part["other_answer"])
     lost = float(part.loc[~known, "n"].sum())
-    told = f"{lost:,.0f} without two answers" if lost and role == "judge" else ""
+    told = EXCLUDED.of(lost * (role == "judge"), what="unit(s) without two answers")
     part = part[known]
     n = part["n"].to_numpy(dtype=float)
     named = {**key, "role": role}

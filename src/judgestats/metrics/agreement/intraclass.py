@@ -12,13 +12,38 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
 from judgestats.metrics.agreement.components import Fitted, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, pairs_of_judges
-from judgestats.results import COLUMNS, CONSTANT, FEW_RATERS, NO_DATA, NOT_INDEPENDENT, few_clusters, flags
+from judgestats.results import (
+    AVERAGED_OVER,
+    COLUMNS,
+    COMPONENTS_NOT_IDENTIFIABLE,
+    CONSTANT,
+    FEW_RATERS,
+    INCOMPLETE_SUBJECTS,
+    MEAN_SQUARES,
+    NO_COMPLETE,
+    NO_DATA,
+    NO_DIFFERENCE,
+    NO_LOWER,
+    NO_RESIDUAL,
+    NOT_CONVERGED,
+    NOT_INDEPENDENT,
+    ONE_RATER,
+    ONE_SUBJECT,
+    REPLICATES_AVERAGED,
+    SILENT_RATERS,
+    SUBJECTS_DROPPED,
+    UNEQUAL_WEIGHTS,
+    VARIANCE_AT_ZERO,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.cells import ABOUT, CellTable, cell_table
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import compact, joint
@@ -28,7 +53,6 @@ from judgestats.schema.splitting import as_runs
 # ---- Ratings -> subjects x raters, for all groups at once ------------------------------------------------------------
 
 Floats = NDArray[np.float64]
-AVERAGED = "replicates averaged"
 #: What ``judge`` is called while another column is the rater.
 _JUDGE = "judge of the rating"
 
@@ -165,11 +189,11 @@ def _laid_out(
     varied = _varied(table, row, rows.size, others)
     scores, unequal = _scores(table, row, rows.size, averaged=bool(varied))
     runs_of = group[table.cell[table.runs > 1]]
-    told.add(AVERAGED, runs_of)
+    told.add(REPLICATES_AVERAGED, runs_of)
     for name, cells in varied.items():
-        told.add(f"averaged over {'judge' if name == _JUDGE else name}", group[cells])
+        told.add(AVERAGED_OVER.of(what="judge" if name == _JUDGE else name), group[cells])
     if varied:
-        told.count("unequal " + " x ".join(varied) + " in {} subjects", group_of_row[unequal])
+        told.count(" x ".join(varied), group_of_row[unequal])
     start = np.searchsorted(group_of_row, np.arange(groups.size))
     silent = _silent(table, group, scores, start)
     lies_in = _clusters(table, row, rows.size, within) if cluster else None
@@ -198,9 +222,9 @@ class _Told:
         for g in np.unique(groups):
             self.flags[g].append(flag)
 
-    def count(self, flag: str, groups: Any) -> None:
+    def count(self, varied: str, groups: Any) -> None:
         for g, n in zip(*np.unique(groups, return_counts=True), strict=True):
-            self.flags[g].append(flag.format(f"{n:,}"))
+            self.flags[g].append(UNEQUAL_WEIGHTS.of(int(n), what=varied))
 
 
 def _varied(table: CellTable, row: Any, rows: int, others: Sequence[str]) -> dict[str, Any]:
@@ -251,16 +275,6 @@ EXACT = "F (Shrout & Fleiss 1979)"
 APPROXIMATE = "F, Satterthwaite (McGraw & Wong 1996)"
 REML = "REML, delta method on the logit"
 
-ONE_RATER = "one rater"
-ONE_SUBJECT = "one subject"
-NO_COMPLETE = "no complete subject"
-NO_DIFFERENCE = "subjects do not differ"
-NO_RESIDUAL = "no residual"
-NO_LOWER = "no lower bound"
-NO_INTERVAL = "mean squares give no interval"
-NOT_APART = "components not told apart"
-NOT_CONVERGED = "not converged"
-
 
 @Measure(
     "How reliable is one judge, and the mean of the panel?", "agreement", "R, counts",
@@ -278,7 +292,7 @@ def icc(
     incomplete: Literal["drop", "reml"] = "drop",
     exchangeable: bool = False,
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     engine: Literal["judgestats", "pingouin"] = "judgestats",
 ) -> pd.DataFrame:
     """Intraclass correlations of raters over subjects, in the six forms of Shrout & Fleiss.
@@ -412,7 +426,7 @@ class _Rows:
         self.method = np.full(shape, "", dtype=object)
         for g, silent in enumerate(data.silent.sum(axis=1)):
             if silent:
-                self.told[g].append(f"{silent} rater{'s' * bool(silent > 1)} without scores")
+                self.told[g].append(SILENT_RATERS.of(int(silent)))
 
     def put(self, groups: Any, **values: Any) -> None:
         for name, value in values.items():
@@ -481,7 +495,7 @@ def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_lev
         CONSTANT: np.broadcast_to(constant & (used > 1), known.shape),
         NO_DIFFERENCE: ~known & divided,
         NO_RESIDUAL: known & ~bounded & np.isinf(found.F),
-        NO_INTERVAL: known & ~bounded & ~np.isinf(found.F),
+        MEAN_SQUARES: known & ~bounded & ~np.isinf(found.F),
         NO_LOWER: np.isinf(found.low),
         FEW_RATERS: bounded & few,
     }.items():
@@ -547,7 +561,7 @@ def _tell_of_subjects(told: list[str], k: int, used: int, lost: int) -> None:
     elif used < 2:
         told.append(ONE_SUBJECT if used else NO_COMPLETE)
     if lost:
-        told.append(f"{lost:,} subject{'s' * (lost > 1)} dropped")
+        told.append(SUBJECTS_DROPPED.of(lost))
 
 
 def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
@@ -562,7 +576,7 @@ def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: 
         told = rows.told[g]
         _tell_of_subjects(told, k, n, int((~rated).sum()))
         if partly:
-            told.append(f"{partly:,} subject{'s' * (partly > 1)} incomplete")
+            told.append(INCOMPLETE_SUBJECTS.of(partly))
         if k < 2 or n < 2:
             continue
         s, j = np.nonzero(given[rated])
@@ -581,21 +595,21 @@ def _reml_row(rows: _Rows, t: int, g: int, fit: Fitted, weight: Floats, conf_lev
     """One correlation: subjects' variance over itself and the weighted others."""
     told = rows.of_term.setdefault((t, g), [])
     if not (fit.told_apart and fit.has_residual):
-        told.append(NO_RESIDUAL if fit.told_apart else NOT_APART)
+        told.append(NO_RESIDUAL if fit.told_apart else COMPONENTS_NOT_IDENTIFIABLE)
         return
     subjects, error = fit.variance[0], float(weight @ fit.variance[1:])
     total = subjects + error
     rows.cells["estimate"][t, g] = rho = subjects / total if total > 0 else np.nan
     told += [NOT_CONVERGED] if not fit.converged else []
-    told += ["rater variance at 0"] if len(fit.variance) > 2 and fit.at_zero[1] else []
-    told += ["subject variance at 0"] if subjects == 0 else []
+    told += [VARIANCE_AT_ZERO.of(what="rater")] if len(fit.variance) > 2 and fit.at_zero[1] else []
+    told += [VARIANCE_AT_ZERO.of(what="subject")] if subjects == 0 else []
     if not (subjects > 0 and error > 0):
         return
     slope = np.concatenate([[1 / subjects], -weight / error])
     kept = ~fit.at_zero
     variance = slope[kept] @ fit.covariance[np.ix_(kept, kept)] @ slope[kept]
     if not variance > 0:
-        told.append(NO_INTERVAL)
+        told.append(MEAN_SQUARES)
         return
     half = ndtri((1 + conf_level) / 2) * np.sqrt(variance)
     odds = np.log(subjects / error)

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence
 from judgestats.kernels.correlation import (
     grouped,
@@ -27,10 +28,26 @@ from judgestats.kernels.correlation import (
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.pingouin_engine import repeated_measures, version
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.correlations import PERFECT, TOO_FEW, fisher_cells, spearman_p
+from judgestats.metrics.consensus.correlations import fisher_cells, spearman_p
 from judgestats.metrics.measure_registry import Measure, Term, few_systems, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap, read_off
-from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, ONE_UNIT, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import (
+    CONSTANT,
+    EXCLUDED,
+    FEW_DRAWN,
+    FEW_SYSTEMS,
+    MISSING,
+    NO_DATA,
+    NOT_INDEPENDENT,
+    ONE_UNIT,
+    PERFECT_CORRELATION,
+    SMALL_N,
+    TOO_FEW,
+    UNDEFINED,
+    estimates,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
@@ -206,20 +223,15 @@ def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, sh
         return np.where((count == wanted) & (count > 0), total / count, np.nan)
 
 
-def some(count: int, one: str, many: str) -> str:
-    """A flag with its number; empty for none."""
-    return f"{count:,} {one if count == 1 else many}" if count else ""
-
-
 def pair_flags(r: Floats, common: NDArray[np.int64], n_missing: int = 0) -> str:
     """Why pairs are set aside, with their numbers."""
     gone = np.isnan(r)
     apart = int((gone & (common < 2)).sum())
     constant = int((gone & (common >= 2)).sum())
     return flags(
-        some(constant, "pair with constant scores", "pairs with constant scores"),
-        some(apart, "pair with fewer than 2 common points", "pairs with fewer than 2 common points"),
-        some(n_missing, "score missing", "scores missing"),
+        EXCLUDED.of(constant, what="pair(s) with constant scores"),
+        EXCLUDED.of(apart, what="pair(s) with fewer than 2 common points"),
+        MISSING.of(n_missing, what="score(s)"),
     )
 
 
@@ -339,7 +351,7 @@ def from_draws(
         return {**row, "flag": ONE_UNIT}
     lost = int(np.isnan(draws).sum())
     cells = read_off(value, draws, n_units, plan, limits)
-    few = flags(few_clusters(n_units), some(lost, "resample without a value", "resamples without a value"))
+    few = flags(few_clusters(n_units), UNDEFINED.of(lost, what="resample(s)"))
     return {**row, **cells, "flag": flags(few, cells["flag"])}
 
 
@@ -357,7 +369,7 @@ def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> di
         return row
     row["p_value"] = spearman_p(r, n)
     if 1 - abs(r) < 1e-12 or n < 4:
-        return {**row, "flag": PERFECT if n >= 4 else TOO_FEW}
+        return {**row, "flag": PERFECT_CORRELATION if n >= 4 else TOO_FEW}
     variance = (1 + r * r / 2 if method == "spearman" else 1.0) / (n - 3)
     return {**row, **fisher_cells(r, variance, conf_level), "method": FISHER}
 
@@ -393,9 +405,9 @@ def correlation(
     cell: By = (),
     interval: Interval | None = None,
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Correlate the scores of each pair of judges, over items or over systems.
 
@@ -568,7 +580,7 @@ def _rows(
                     else from_draws(float(r[k, p]), draws[:, k, p], block.n_units, plan, CORRELATION)
                 )
                 why = (CONSTANT if n > 1 else TOO_FEW) if n and np.isnan(r[k, p]) else ""
-                gone = some(missing if over_systems else 0, "score missing", "scores missing")
+                gone = MISSING.of(missing * over_systems, what="score(s)")
                 rows.append({**mine, **cells, "n": n, "flag": flags(doubt, why, gone, cells["flag"])})
         elif draws is not None:
             value = float(mean_defined(r[k]))
@@ -599,7 +611,7 @@ def _over_cells(
     rows = []
     for label, value, many in taken:
         n = int((~np.isnan(value)).sum())
-        without = some(len(value) - n, "cell without a correlation", "cells without a correlation")
+        without = EXCLUDED.of(len(value) - n, what="cell(s) without a correlation")
         for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, (0.0, math.inf))):
             cells = from_draws(float(function(value)), function(many), block.n_units, plan, limits)
             doubt = flags(without, cells["flag"])
@@ -628,9 +640,9 @@ def agreement_levels(
     cell: By = (),
     unit: Unit = "item",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Agreement on systems, on items, and on absolute scores, side by side, with the gaps between them.
 
@@ -711,18 +723,20 @@ def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap) -> list[dic
     points = [statistic(whole(items)) for statistic in statistics]
     many = [_mean_of_means(values) for values in resampled(items, plan, *statistics)]
     values = [(float(_mean_of_means(p)[0]), draws) for p, draws in zip(points, many, strict=True)]
-    gone = (("pair undefined", "pairs undefined"),) * 2 + (("cell without an ICC", "cells without an ICC"),)
-    doubts = [some(int(np.isnan(p).sum()), *words) for p, words in zip(points, gone, strict=True)]
+    doubts = [
+        UNDEFINED.of(int(np.isnan(p).sum()), what=what)
+        for p, what in zip(points, ("pair(s)", "pair(s)", "ICC(s) of a cell"), strict=True)
+    ]
     systems, n_cells = int(items.rows["system"].nunique()), len(items.rows)
     missing = flags(
-        some(items.n_missing, "score missing", "scores missing"),
-        f"fewer than 30 {plan.cluster[0]}s" if 10 <= items.n_units < 30 else "",
+        MISSING.of(items.n_missing, what="score(s)"),
+        FEW_DRAWN if 10 <= items.n_units < 30 else "",
     )
     terms = ("rho_system", "r_sample", "icc")
     rows = []
     for k, term in enumerate(terms):
         cells = from_draws(*values[k], items.n_units, plan, CORRELATION)
-        doubt = flags(doubts[k], missing, cells["flag"], "fewer than 10 systems" if not k and systems < 10 else "")
+        doubt = flags(doubts[k], missing, cells["flag"], FEW_SYSTEMS if not k and systems < 10 else "")
         n = n_cells if k else systems
         rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": doubt})
     for k, term in ((0, "gap_system_sample"), (1, "gap_sample_icc")):

@@ -10,6 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.kernels.resampling import generator, multinomial_totals
 from judgestats.metrics.agreement.levels import (
@@ -24,15 +25,14 @@ from judgestats.metrics.agreement.levels import (
     pair_correlations,
     rated,
     refuse_empty,
-    some,
     system_means,
     whole,
 )
 from judgestats.metrics.consensus.correlations import correlated
 from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
-from judgestats.metrics.rates import LONE_UNIT, Bootstrap
+from judgestats.metrics.rates import Bootstrap
 from judgestats.metrics.references import labels
-from judgestats.results import NO_DATA, estimates, flags
+from judgestats.results import EXCLUDED, LONE_UNIT, NO_DATA, OTHER_TIERS, UNDEFINED, estimates, flags
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster, clusters
 from judgestats.schema.coding import refuse_infinite
@@ -62,7 +62,7 @@ def quality_agreement(
     unit: Unit = "item",
     method: Method = "pearson",
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Correlate, over systems, the mean score with the agreement of the judges.
 
@@ -189,8 +189,8 @@ def _over_systems(part: pd.DataFrame, conf_level: float, family: str) -> dict[st
     kept = part.dropna(subset=["_score", "_r"])
     undefined = int(part["_undefined"].sum()) if "_undefined" in part else 0
     lost = flags(
-        some(len(part) - len(kept), "system without a value", "systems without a value"),
-        some(undefined, "pair undefined", "pairs undefined"),
+        EXCLUDED.of(len(part) - len(kept), what="system(s) without a value"),
+        UNDEFINED.of(undefined, what="pair(s)"),
     )
     score, r = (kept[c].to_numpy(dtype=float) for c in ("_score", "_r"))
     lies = (family, kept["_family"].to_numpy()) if family else None
@@ -249,9 +249,9 @@ def ordering_accuracy(
     by: By = (),
     cluster: Cluster = "auto",
     average_over: By = (),
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Share of the pairs of systems of two tiers whose mean scores follow the order of the tiers.
 
@@ -355,8 +355,8 @@ def _ordered(
     value = part["_score"].to_numpy(dtype=float)
     used = ~(np.isnan(place) | np.isnan(value))
     lost = flags(
-        some(int(np.isnan(place).sum()), "system of another tier", "systems of other tiers"),
-        some(int((np.isnan(value) & ~np.isnan(place)).sum()), "system without a score", "systems without a score"),
+        OTHER_TIERS.of(int(np.isnan(place).sum())),
+        EXCLUDED.of(int((np.isnan(value) & ~np.isnan(place)).sum()), what="system(s) without a score"),
     )
     place, value = place[used].astype(np.int64), value[used]
     family = pd.factorize(part["_family"][used], use_na_sentinel=False)[0] if "_family" in part else None

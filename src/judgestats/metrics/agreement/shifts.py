@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, chdtrc, stdtr, stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.agreement.levels import (
@@ -35,13 +36,29 @@ from judgestats.metrics.agreement.levels import (
     rated,
     refuse_empty,
     resampled,
-    some,
     whole,
 )
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of, values_of
 from judgestats.metrics.rates import Bootstrap
-from judgestats.results import FEW_CLUSTERS, NO_DATA, SMALL_N, UNBOUNDED, estimates, flags
+from judgestats.results import (
+    BEYOND_LIMIT,
+    CONDITIONS_UNMOVED,
+    CONSTANT_SHIFTS,
+    EXCLUDED,
+    FEW_CLUSTERS,
+    MISSING,
+    NO_DATA,
+    NOT_POSITIVE,
+    ONE_CONDITION,
+    ONE_SIDED,
+    SMALL_N,
+    SUBGROUPS_OVERLAP,
+    UNBOUNDED,
+    UNDEFINED,
+    estimates,
+    flags,
+)
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
@@ -51,7 +68,6 @@ from judgestats.schema.splitting import as_runs
 _INTERVAL = ("std_error", "conf_low", "conf_high")
 #: Column that says whether a rating is of before (0) or after (1).
 SIDE = "_side"
-NOT_POSITIVE = "base not positive"
 
 
 def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
@@ -83,9 +99,9 @@ def agreement_shift(
     method: Method = "pearson",
     flag_at: float = 0.15,
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """How far the mean correlation of the judges moves between two ways of judging (Δ_K of the paper).
 
@@ -321,8 +337,8 @@ class Matched:
     def told(self, unit: str, pairs: slice = slice(None)) -> str:
         """Flags for what the correlations of these pairs leave out."""
         return flags(
-            some(int(self.undefined[pairs].sum()), "correlation set aside", "correlations set aside"),
-            some(self.one_sided, f"{unit} on one side only", f"{unit}s on one side only"),
+            EXCLUDED.of(int(self.undefined[pairs].sum()), what="correlation(s)"),
+            ONE_SIDED.of(self.one_sided, what=f"{unit}(s)"),
         )
 
 
@@ -394,7 +410,7 @@ def _moved(before: float, after: float, flag_at: float, relative: bool) -> dict[
     """The cells of a shift that need no resamples."""
     shift = float(after - before)
     positive = before > 0
-    beyond = f"|shift| > {flag_at:g}" if abs(shift) > flag_at and not relative else ""
+    beyond = BEYOND_LIMIT.of(abs(shift) > flag_at and not relative, at=f"{flag_at:g}")
     doubt = NOT_POSITIVE if not positive and not math.isnan(before) else ""
     return {
         "term": "relative_shift" if relative else "shift",
@@ -453,7 +469,6 @@ def _of_values(table: Any, by: By, flag_at: float, relative: bool) -> pd.DataFra
 
 #: As a value of ``across``: the subgroups are the pairs of judges.
 PAIR = "pair"
-DEPENDENT = "subgroups share units"
 
 
 def _apart(block: Block, split: list[str]) -> Block:
@@ -536,12 +551,12 @@ def _homogeneity(key: dict[str, Any], shift: Floats, draws: Floats, shared: bool
     known = ~np.isnan(shift)
     shift, draws = shift[known], draws[:, known]
     draws = draws[~np.isnan(draws).any(axis=1)]
-    lost = some(int((~known).sum()), "subgroup without a shift", "subgroups without a shift")
+    lost = EXCLUDED.of(int((~known).sum()), what="subgroup(s) without a shift")
     few = FEW_CLUSTERS if n_units < 10 else ""
     g = shift.size
     covariance = np.cov(draws, rowvar=False) * n_units / max(n_units - 1, 1)  # that of a sample, as standard errors are
     q = cochran_q(shift, covariance, shared) if g > 1 and len(draws) > g else math.nan
-    doubt = flags(lost, DEPENDENT if shared else "", few, NO_DATA if math.isnan(q) else "")
+    doubt = flags(lost, SUBGROUPS_OVERLAP if shared else "", few, NO_DATA if math.isnan(q) else "")
     row = {**key, "subgroup": "", "other": "", "n": g, "flag": doubt}
     known_q = not math.isnan(q)
     p = float(chdtrc(g - 1, q)) if known_q else math.nan
@@ -606,9 +621,9 @@ def agreement_slope(
     unit: Unit = "item",
     method: Method = "pearson",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Slope of the mean correlation of the judges over temperature.
 
@@ -684,9 +699,9 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str
     level, many = (np.stack([mean_defined(r[:, code == g]) for g in range(x.size)], axis=-1) for r in (each, drawn))
     used = ~(np.isnan(level[0]) | np.isnan(x))
     lost = flags(
-        some(int((~used).sum()), f"{over} without a correlation", f"{over}s without a correlation"),
-        some(int(np.isnan(pair_correlations(block, method, whole(block))).sum()), "pair undefined", "pairs undefined"),
-        some(block.n_missing, "score missing", "scores missing"),
+        EXCLUDED.of(int((~used).sum()), what=f"{over}(s) without a correlation"),
+        UNDEFINED.of(int(np.isnan(pair_correlations(block, method, whole(block))).sum()), what="pair(s)"),
+        MISSING.of(block.n_missing, what="score(s)"),
     )
     away = x[used] - x[used].mean() if used.any() else x[used]
     row: dict[str, Any] = {**block.key, "term": "slope", "n": int(used.sum())}
@@ -723,7 +738,7 @@ def shift_tests(
     alternative: Alternative = "two-sided",
     n_tests: int | None = None,
     means: Means = "refuse",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Test shifts over conditions, each condition one pair of numbers.
 
@@ -801,8 +816,8 @@ def shift_tests(
     for key, part in parts:
         absent = int(part["before"].isna().sum() + part["after"].isna().sum())
         told = flags(
-            some(absent, "value missing", "values missing"),
-            some(chosen[1], "mean of others set aside", "means of others set aside"),
+            MISSING.of(absent, what="value(s)"),
+            EXCLUDED.of(chosen[1], what="mean(s) of others"),
         )
         kept = part.dropna(subset=["before", "after"])
         x, y = (kept[c].to_numpy(dtype=float) for c in ("before", "after"))
@@ -877,7 +892,7 @@ def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level
     row: dict[str, Any] = {"term": "mean_shift", "estimate": float(away.mean()) if n else math.nan, "n": n}
     spread = float(away.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
     if not spread > 1e-15:
-        return {**row, "flag": "constant shifts" if n > 1 else "one condition" if n else ""}
+        return {**row, "flag": CONSTANT_SHIFTS if n > 1 else ONE_CONDITION if n else ""}
     t = row["estimate"] / spread
     tail = {"less": stdtr(n - 1, t), "greater": stdtr(n - 1, -t), "two-sided": 2 * stdtr(n - 1, -abs(t))}[alternative]
     half = float(stdtrit(n - 1, (1 + conf_level) / 2)) * spread
@@ -902,7 +917,7 @@ def _d_row(x: Floats, y: Floats, d: D, ddof: int) -> dict[str, Any]:
 def _sign(x: Floats, y: Floats, alternative: Alternative) -> dict[str, Any]:
     moved = (y - x)[np.abs(y - x) > 1e-12]
     n, k = moved.size, int((moved < 0).sum())
-    still = some(x.size - n, "condition unmoved", "conditions unmoved")
+    still = CONDITIONS_UNMOVED.of(x.size - n)
     row: dict[str, Any] = {"term": "share_negative", "estimate": k / n if n else math.nan, "n": n, "hits": k}
     return {**row, "flag": still, "p_value": sign_p(k, n, alternative), "method": "Wilson; exact sign test"}
 

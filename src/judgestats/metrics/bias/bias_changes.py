@@ -14,9 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.proportions import ROUNDING, normal_quantile
-from judgestats.metrics.bias.bias_scores import InvalidHere, Settings, targeted
+from judgestats.metrics.bias.bias_scores import Settings, targeted
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import (
     CLUSTERED,
@@ -29,11 +30,23 @@ from judgestats.metrics.rates import (
     planned,
     resampled,
 )
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SIGN_CHANGED, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import (
+    EXCLUDED,
+    JUDGES_OF,
+    NO_DATA,
+    NOT_INDEPENDENT,
+    SIGN_CHANGED,
+    SIGN_UNCERTAIN,
+    SMALL_N,
+    estimates,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.clustering import Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
+from judgestats.schema.patterns import InvalidDirection
 
 # ---- Pairs of a judge under a strategy and under the baseline, as counts ---------------------------------------------
 
@@ -142,8 +155,6 @@ def _each(table: pd.DataFrame, groups: list[str]) -> Iterator[tuple[dict[str, An
 
 # ---- How much smaller, or larger, is a bias under another strategy? --------------------------------------------------
 
-#: Flag of a change in magnitude where an interval of a signed score holds 0: |b| is then mostly noise.
-UNDECIDED = "sign undecided"
 _TERMS = ("change", "magnitude_change")
 _MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
 
@@ -169,13 +180,13 @@ def bias_change(
     attribute: str | None = None,
     value: str | None = None,
     family: Mapping[str, str] | None = None,
-    invalid: InvalidHere = "drop",
+    invalid: InvalidDirection = "drop",
     by: By = (),
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Change of a bias under each strategy, signed and in magnitude (debiasing paper, Fig. 2).
 
@@ -223,7 +234,8 @@ def bias_change(
     Notes
     -----
     |b| is biased upwards near 0, under the baseline and under the strategy alike, so its change is pulled towards the
-    difference of two noises: it is flagged ``sign undecided`` where an interval of a signed score holds 0, and
+    difference of two noises: it is flagged ``sign of the bias uncertain`` where an interval of a signed score holds 0,
+    and
     ``sign changed`` where the two scores differ in sign. Read it with ``change``. In simulations the interval of
     ``change`` covered 0.95 to 0.99; that of ``magnitude_change`` 0.95 where both scores were away from 0, but 0.89
     where the baseline was exactly unbiased. The correlation is reduced by 2/n where it is positive (Newcombe's
@@ -405,7 +417,7 @@ def _arm(x: float, y: float, r: float) -> float:
 def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
     terms = ("baseline_bias", "bias", *_TERMS)
     lacking = "pairs without an answer under both" if sample.counts.shape[1] == 9 else "calls without an answer"
-    left_out = f"{sample.left_out:,.0f} {lacking}" if sample.left_out else ""
+    left_out = EXCLUDED.of(sample.left_out, what=lacking)
     if not sample.n > 0:
         none = flags(NO_DATA, left_out)
         return [{**sample.key, "term": t, "estimate": math.nan, "n": 0.0, "flag": none} for t in terms]
@@ -426,7 +438,7 @@ def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
 def _doubt(cells: Mapping[str, Mapping[str, Any]]) -> str:
     pair = (cells["baseline_bias"], cells["bias"])
     changed = SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
-    return flags(changed, UNDECIDED if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else "")
+    return flags(changed, SIGN_UNCERTAIN if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else "")
 
 
 def _drawn(
@@ -472,7 +484,7 @@ def _alike(samples: list[Sample], groups: list[str]) -> Iterator[list[Sample]]:
 def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
     key = {**samples[0].key, "judge": None}
     held = [s for s in samples if s.n > 0]
-    lacking = f"{len(held)} of {len(samples)} judges" if len(held) < len(samples) else ""
+    lacking = JUDGES_OF.of(len(held), total=len(samples)) if len(held) < len(samples) else ""
     if not held:
         return [{**key, "term": t, "estimate": math.nan, "n": 0.0, "flag": NO_DATA} for t in _MEANS.values()]
     plain = dataclasses.replace(settings, cluster=None)

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, column_names
@@ -29,14 +30,24 @@ from judgestats.metrics.rates import (
     rates,
     resampled,
 )
-from judgestats.results import NO_DATA, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import (
+    CELLS_OF,
+    EMPTY_CELL,
+    EXCLUDED,
+    NO_DATA,
+    ONE_POSITION,
+    SMALL_N,
+    estimates,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.clustering import Cluster, columns_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names, required
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
-from judgestats.schema.patterns import PATTERNS
+from judgestats.schema.patterns import PATTERNS, InvalidDirection
 
 # ---- Which of the two candidates carries the attribute under test, and which calls say nothing about it --------------
 
@@ -76,7 +87,7 @@ class Aside:
         told = {_key(key): n for *key, n in sums.itertuples(index=False)}
         for row in rows:
             n = told.get(_key([row[g] for g in known]), 0)
-            row["flag"] = flags(row["flag"], f"{n:,.0f} {self.words}" if n else "")
+            row["flag"] = flags(row["flag"], EXCLUDED.of(n, what=self.words))
         return rows
 
     def with_empty(self, table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
@@ -371,11 +382,6 @@ def of_attributes(data: Any, measure: Callable[[str], pd.DataFrame]) -> pd.DataF
 
 # ---- How far does a judge lean to the candidate that carries an attribute, and how far back does a strategy bring it?
 
-#: What an invalid call is to a score without a right answer: set aside, or no preference.
-InvalidHere = Literal["drop", "tie"]
-#: Flag of a position average whose target never stood in one of the slots.
-ONE_SLOT = "target in one slot only"
-
 
 def _each_attribute(data: Any, options: Options) -> pd.DataFrame:
     if "target" in column_names(data):
@@ -403,13 +409,13 @@ def bias_score(
     family: Mapping[str, str] | None = None,
     over: str | None = None,
     average: Literal["position"] | None = None,
-    invalid: InvalidHere = "drop",
+    invalid: InvalidDirection = "drop",
     by: By = (),
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Signed bias b: share that prefers the target minus share that prefers the other (debiasing paper, Section 3.5).
 
@@ -519,7 +525,7 @@ class Settings:
 
     invalid: str
     clusters: tuple[str, ...] = ()
-    conf_level: float = 0.95
+    conf_level: float = CONF_LEVEL
     cluster: str | None = None
     bootstrap: Bootstrap | None = None
 
@@ -529,7 +535,7 @@ class Settings:
                 "invalid='wrong' has no meaning where no answer is right. Allowed: 'drop' (set aside), 'tie' (no "
                 "preference)."
             )
-        choose(self.invalid, ("drop", "tie"), "invalid")
+        choose(self.invalid, get_args(InvalidDirection), "invalid")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -601,7 +607,7 @@ def averaged(
         key = {name: table[name].iloc[at] for name in groups}
         row = _mean_row(table[codes.code == g], split, settings, key, dependence(table))
         has, of = (np.unique(cell[there & mask]).size for mask in (codes.code == g, alike == alike[at]))
-        fewer = f"mean of {has} of {of} cells" if 0 < has < of else ""
+        fewer = CELLS_OF.of(has, total=of, what="cells") if has < of else ""
         rows.append({**key, "term": term, **row, "flag": flags(row["flag"], fewer)})
     return rows
 
@@ -621,7 +627,7 @@ def _mean_row(
     counts = np.zeros((len(table), cells.size, 3))
     counts[np.arange(len(table)), cells.code] = marks
     if not why and (counts.sum(axis=(0, 2)) == 0).any():
-        why = "no valid call in a cell"
+        why = EMPTY_CELL
     if why:
         return {**blank, "flag": why}
     row = _mean_cells(table, counts, weight, settings)
@@ -656,4 +662,4 @@ def _weights(cells: pd.DataFrame, split: Sequence[str]) -> tuple[NDArray[np.floa
         return np.full(len(cells), 1 / len(cells)), ""
     outer = [c for c in split if c != TARGET_SLOT]
     slots = cells.groupby(outer, dropna=False).size() if outer else pd.Series([len(cells)])
-    return np.full(len(cells), 1 / (2 * len(slots))), "" if (slots == 2).all() else ONE_SLOT
+    return np.full(len(cells), 1 / (2 * len(slots))), "" if (slots == 2).all() else ONE_POSITION

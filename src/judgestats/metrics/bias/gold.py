@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -11,13 +11,28 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.bias.bias_scores import Aside
 from judgestats.metrics.measure_registry import Measure, Term, gold_column
 from judgestats.metrics.rates import Bootstrap, Interval, interval_of, rates, resampled
-from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import (
+    CHANCE_IS_ONE,
+    CONSTANT,
+    ERRORS_ALIKE,
+    EXCLUDED,
+    NO_DATA,
+    NO_SPREAD,
+    NOT_INDEPENDENT,
+    PERFECT_CORRELATION,
+    SMALL_N,
+    TOO_FEW,
+    estimates,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.clustering import (
     CLUSTERING,
@@ -33,7 +48,7 @@ from judgestats.schema.coding import Codes, as_text, codes_of, compact, refuse_i
 from judgestats.schema.columns import CHECK_COLUMNS, By, answer_column, grouping, kind_of, names, required
 from judgestats.schema.counting import tally
 from judgestats.schema.declared_counts import counted
-from judgestats.schema.patterns import Invalid
+from judgestats.schema.patterns import Invalid, InvalidVerdict, Ties
 from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
 
 # ---- How often does the right response of several get the highest score? ---------------------------------------------
@@ -51,16 +66,16 @@ def best_of_accuracy(
     *,
     right: str | None = None,
     gold: str = "gold",
-    ties: Literal["exact", "drop", "half"] = "exact",
+    ties: Ties = "exact",
     runs: int | None = None,
     by: By = (),
     average_over: By = (),
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
     strata: str | None = None,
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Share of items whose right response alone has the highest score.
 
@@ -115,7 +130,7 @@ def best_of_accuracy(
     1       tie     0.333  3.0
     2     wrong     0.333  3.0
     """
-    choose(ties, ("exact", "drop", "half"), "ties")
+    choose(ties, get_args(Ties), "ties")
     asked = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
     table = _first_runs(ratings, runs, [c for c in asked if c not in ("judge", "item")])
     kept, note = _shared(table, ["judge", *names(by)], cluster)
@@ -236,9 +251,6 @@ def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Aside
 # ---- How far from the right score is a judge's, and in which direction? ----------------------------------------------
 
 Floats = NDArray[np.float64]
-PERFECT = "perfect correlation"
-TOO_FEW = "too few for an interval"
-ERRORS_ALIKE = "errors do not vary"
 
 
 @Measure(
@@ -257,9 +269,9 @@ def score_error(
     by: By = (),
     average_over: By = (),
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Error of a judge's scores against the right ones.
 
@@ -392,7 +404,7 @@ def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent:
     """Four rows of one group."""
     have = part["mean"].notna() & part["_gold"].notna()
     unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
-    told = flags(f"{without:,} without gold" if without else "", f"{unscored:,} without a score" if unscored else "")
+    told = flags(EXCLUDED.of(without, what="without gold"), EXCLUDED.of(unscored, what="without a score"))
     here = part[have].assign(n=1.0)
     score, right = here["mean"].to_numpy(float), here["_gold"].to_numpy(float)
     n = score.size
@@ -447,7 +459,7 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict
         return {**row, "flag": CONSTANT}
     r = float(np.corrcoef(score, right)[0, 1])
     if abs(r) > 1 - 1e-12:
-        return {**row, "estimate": math.copysign(1.0, r), "flag": PERFECT}
+        return {**row, "estimate": math.copysign(1.0, r), "flag": PERFECT_CORRELATION}
     if score.size < 4:
         return {**row, "estimate": r, "flag": TOO_FEW}
     se, quantile, few = (1 - r**2) / math.sqrt(score.size - 3), normal_quantile(plan.conf_level), ""
@@ -468,10 +480,6 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict
 # ---- How often is a judge right, where the right answer is known? ----------------------------------------------------
 
 #: What a tie is where the gold is a candidate: wrong, set aside, or half right.
-Ties = Literal["exact", "drop", "half"]
-#: Why kappa has no value, and why it has no interval.
-BY_CHANCE = "chance agreement is 1"
-NO_SPREAD = "no spread to go by"
 #: Classes of an answer and of a gold label; an invalid call that counts as wrong is a class of its own.
 _CLASSES = ("first", "second", "tie", "invalid")
 _CURE = "Give the id of the right candidate, 'tie', or nothing."
@@ -498,9 +506,9 @@ def gold_agreement(
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
     strata: str | None = None,
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Accuracy of the verdicts against a gold label, raw and corrected for chance.
 
@@ -568,8 +576,8 @@ def gold_agreement(
            term  estimate      n
     0  accuracy     0.675  100.0
     """
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
-    choose(ties, ("exact", "drop", "half"), "ties")
+    choose(invalid, get_args(Invalid), "invalid")
+    choose(ties, get_args(Ties), "ties")
     _refuse_own_names(by)
     scored, aside = _labelled(calls, by)
     table = tally(scored, "gold_agreement", by, cluster=cluster, beside=names(strata))
@@ -598,10 +606,10 @@ def gold_agreement(
 def accuracy(
     ratings: Any,
     *,
-    invalid: Literal["drop", "wrong"] = "drop",
+    invalid: InvalidVerdict = "drop",
     by: By = (),
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Share of verdicts that are right, where each is right or wrong.
 
@@ -651,7 +659,7 @@ def accuracy(
     1     wrong      0.20     0.036      0.624  5.0
     2   invalid      0.20     0.036      0.624  5.0
     """
-    choose(invalid, ("drop", "wrong"), "invalid")
+    choose(invalid, get_args(InvalidVerdict), "invalid")
     verdicts, aside = _known(ratings, by)
     table = tally(verdicts, "accuracy", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
@@ -721,7 +729,7 @@ def _kappa(
     kappa, error, _ = (float(x) for x in cohen_kappa(total))
     row: dict[str, Any] = {"estimate": kappa, "n": total.sum(), "method": "asymptotic (Fleiss, Cohen, Everitt)"}
     if math.isnan(kappa):
-        return {**row, "flag": BY_CHANCE}
+        return {**row, "flag": CHANCE_IS_ONE}
     if plan is not None:
         return {**row, **resampled(table, counts, _kappa_of, plan, key)}
     quantile, few = normal_quantile(conf_level), ""

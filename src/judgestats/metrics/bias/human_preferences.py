@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,11 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.errors import confidence as coverage
 from judgestats.kernels.proportions import clustered_wilson, wilson
 from judgestats.metrics.bias.bias_scores import Aside, of_attributes, target_known, targeted
-from judgestats.metrics.bias.gold import Ties
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.rates import (
@@ -31,14 +31,26 @@ from judgestats.metrics.rates import (
     resampled,
     size_flag,
 )
-from judgestats.results import CONSTANT, NO_DATA, NOT_INDEPENDENT, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import (
+    CONSTANT,
+    EXCLUDED,
+    INVALID_EXCLUDED,
+    NO_DATA,
+    NO_INTERVAL,
+    NOT_INDEPENDENT,
+    PAIRS_SHARED,
+    SMALL_N,
+    estimates,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.clustering import Cluster, columns_of, dependence, with_pair
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.counting import tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import candidates
-from judgestats.schema.patterns import Invalid
+from judgestats.schema.patterns import Invalid, Ties
 from judgestats.schema.selection import between_two
 
 # ---- The people beside the judges: who of them gives no thought to it, and how far do they agree? --------------------
@@ -65,7 +77,7 @@ def constant(table: pd.DataFrame) -> pd.Series[Any]:
     return table["_person"] & table["judge"].isin(same.index)
 
 
-def agreement(people: pd.DataFrame, conf_level: float = 0.95) -> dict[str, dict[str, Any]]:
+def agreement(people: pd.DataFrame, conf_level: float = CONF_LEVEL) -> dict[str, dict[str, Any]]:
     """Raw agreement of every two annotators on the pairs that both judged, and kappa.
 
     Parameters
@@ -106,7 +118,7 @@ def agreement(people: pd.DataFrame, conf_level: float = 0.95) -> dict[str, dict[
     named = "Cohen's kappa" if who.size == 2 else "Conger's kappa"
     return {
         "annotator_agreement": {**span, "method": method, "flag": size_flag(n)},
-        "annotator_kappa": {"estimate": kappa, "n": n, "method": named, "flag": "no interval"},
+        "annotator_kappa": {"estimate": kappa, "n": n, "method": named, "flag": NO_INTERVAL},
     }
 
 
@@ -159,7 +171,7 @@ def preference_gap(
     ties: Ties = "exact",
     invalid: Invalid = "drop",
     by: By = (),
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Preference for the target of each judge minus that of people on the same pairs (debiasing paper, Appendix G).
 
@@ -228,8 +240,8 @@ def preference_gap(
     """
     coverage(conf_level)
     choose(annotators, ("random", "fixed"), "annotators")
-    choose(ties, ("exact", "drop", "half"), "ties")
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(ties, get_args(Ties), "ties")
+    choose(invalid, get_args(Invalid), "invalid")
     marker = _marker(humans)
     _there(calls, {"humans": marker, "confidence": names(confidence or ())})
     found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
@@ -246,7 +258,7 @@ def preference_gap(
         for name, v in key.items():
             mask &= left_out[name].isna() if pd.isna(v) else left_out[name] == v
         screened = left_out.loc[mask, "judge"].nunique()
-        told = f"{screened} constant annotator{'s' * (screened != 1)} left out" if screened else ""
+        told = EXCLUDED.of(screened, what="constant annotator(s)")
         rows += _Group(key, here, annotators, conf_level, told).rows()
     order = [*groups, "role", "judge"]
     result = estimates(_aside(rows, found.aside), order)
@@ -398,7 +410,7 @@ class _Group:
             return [self._rate("judge", who, judge), self._row("judge", who, "gap", **gap, flag=doubt)]
         valid = [set(t.loc[t["_trial"] > 0, "_pair"]) for t in (judge, people)]
         both = valid[0] & valid[1]
-        told = "" if valid[0] == valid[1] else f"{len(both):,} of {len(valid[0] | valid[1]):,} pairs shared"
+        told = "" if valid[0] == valid[1] else PAIRS_SHARED.of(len(both), total=f"{len(valid[0] | valid[1]):,}")
         told = flags(told, _unanswered(judge))
         judge, people = (t[t["_pair"].isin(both)] for t in (judge, people))
         rate = self._rate("judge", who, judge)
@@ -442,7 +454,7 @@ def _by_judge(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
 def _unanswered(table: pd.DataFrame) -> str:
     """Flag of the invalid calls that are set aside."""
     lost = float(table.loc[(table["outcome"] == "invalid") & (table["_trial"] == 0), "n"].sum())
-    return f"{lost:,.0f} invalid calls" if lost else ""
+    return INVALID_EXCLUDED.of(lost)
 
 
 def _totals(table: pd.DataFrame) -> tuple[float, float]:
@@ -479,9 +491,9 @@ def preference_rate(
     by: By = (),
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Win rate of each candidate with each judge.
 
@@ -543,8 +555,8 @@ def preference_rate(
     3         x       tie      0.10     0.055      0.174
     4         x   invalid      0.00     0.000      0.037
     """
-    choose(ties, ("half", "drop", "exact"), "ties")
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(ties, get_args(Ties), "ties")
+    choose(invalid, get_args(Invalid), "invalid")
     table = _of(tally(calls, "preference_rate", by, cluster=cluster), of)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "candidate"]))
     outcome = table["outcome"].to_numpy(dtype=object)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import leans, rates
@@ -83,7 +84,7 @@ def consistency(
     unit: Literal["pair", "call"] = "pair",
     by: By = (),
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Share of pairs with the same verdict in both orders, or of repeats with the same answer.
 
@@ -302,7 +303,7 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataF
     ),
 )  # fmt: skip
 def position_bias(
-    calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95, **model_arguments: Any
+    calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL, **model_arguments: Any
 ) -> pd.DataFrame:
     """Shares of the answers by position, and the preference for the first.
 
@@ -378,7 +379,7 @@ def position_bias(
     "How often is the answer a tie, or invalid? (needs no order)", "bias", "P, counts", "Wilson, clustered", "ours",
     plot="forest",
 )  # fmt: skip
-def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Tie and invalid rates, which need no order.
 
     Parameters

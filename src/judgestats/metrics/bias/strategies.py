@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,25 +13,42 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import paired_cells, paired_error, size_flag
-from judgestats.results import NO_DATA, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import (
+    BEYOND,
+    COST_UNKNOWN,
+    DISCORDANT_ONLY,
+    ESTIMATED_COST,
+    EXCLUDED,
+    FEW_DISCORDANT,
+    INFINITE,
+    NO_COST,
+    NO_DATA,
+    NO_VALUE,
+    NOT_SUPPORTED,
+    OVER_BUDGET,
+    SAME_GAIN,
+    SMALL_N,
+    UNDER_ONE_ONLY,
+    Flag,
+    estimates,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.counting import is_tally, tally
-from judgestats.schema.patterns import PATTERNS, Invalid
+from judgestats.schema.patterns import PATTERNS, Invalid, TiesOfVerdicts
 
 # ---- Which configurations are worth their cost: those that no other beats in both cost and value ---------------------
 
 #: Price of a million tokens in, and out.
 Price = tuple[float, float]
-ESTIMATED = "estimated cost"
-NO_COST = "no cost"
-NO_VALUE = "no value"
-INFINITE = "infinite cost or value"
 #: What a configuration is called where its label is missing.
 NAMELESS = "(none)"
 _TOKENS = ("input_tokens", "output_tokens")
@@ -111,7 +128,7 @@ def pareto_front(
     name = _joined(table, labels)
     doubt = [
         flags(
-            NO_COST if np.isnan(x) else ESTIMATED if prices is not None else "",
+            NO_COST if np.isnan(x) else ESTIMATED_COST if prices is not None else "",
             NO_VALUE if np.isnan(v) else "",
             INFINITE if np.isinf(x) or np.isinf(v) else "",
         )
@@ -230,8 +247,6 @@ def _number(table: pd.DataFrame, column: str, what: str) -> NDArray[np.float64]:
 
 # ---- What a comparison of two strategies can and cannot see, before it is made ---------------------------------------
 
-BEYOND = "beyond all discordant pairs"
-
 
 def minimum_detectable_effect(
     n: ArrayLike,
@@ -334,9 +349,6 @@ ADJUSTMENTS = (
     "fdr_tsbky",
     "none",
 )
-#: The difference, or the chi-square, rests on too little.
-DISCORDANT_ONLY = "discordant pairs only"
-FEW_DISCORDANT = "fewer than 25 discordant pairs"
 #: Columns of the result after those of every estimate.
 EXTRA = (
     "baseline",
@@ -370,11 +382,11 @@ def compare_strategies(
     adjust: str = "holm",
     n_tests: int | None = None,
     invalid: Invalid = "drop",
-    ties: Literal["exact", "drop"] = "exact",
+    ties: TiesOfVerdicts = "exact",
     pairs: int | str | None = None,
     by: By = (),
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Compare the accuracy of each strategy with that of the baseline, on the pairs that both were scored on.
 
@@ -534,8 +546,8 @@ def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[floa
 def _check(method: str, adjust: str, invalid: str, ties: str, m: int | None) -> None:
     choose(method, METHODS, "method")
     choose(adjust, ADJUSTMENTS, "adjust")
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
-    choose(ties, ("exact", "drop"), "ties")
+    choose(invalid, get_args(Invalid), "invalid")
+    choose(ties, get_args(TiesOfVerdicts), "ties")
     if m is not None and not isinstance(m, int | np.integer):
         raise DesignError(f"n_tests={m!r} is not a number of tests. Allowed: a whole number, 20 say, or None.")
 
@@ -568,7 +580,7 @@ def _crossed(
     without = np.bincount(codes.code, n * absent, codes.size)
     dropped = np.bincount(codes.code, n * (~both & ~absent), codes.size)
     told = [
-        flags(f"{a:,.0f} pairs under one only" if a else "", f"{d:,.0f} pairs not scored" if d else "")
+        flags(UNDER_ONE_ONLY.of(a), EXCLUDED.of(d, what="pairs not scored"))
         for a, d in zip(without, dropped, strict=True)
     ]
     return counts, told, np.vstack([n * (both & cells[1]), n * (both & cells[2]), n * both])
@@ -663,8 +675,6 @@ def _adjusted(
 
 #: Calls per verdict of the debiasing paper's strategies (Section 3.3).
 CALLS = {"B0": 1.0, "S4": 1.0, "S5": 1.0, "S1": 2.0, "S8": 2.0, "S2": 3.0}
-NOT_SUPPORTED = "no supported gain"
-OVER_BUDGET = "baseline above the budget"
 
 
 def recommend(
@@ -791,7 +801,7 @@ def _advice(part: pd.DataFrame, budget: float | None, costs: dict[str, float], b
     unit = costs.get(baseline, math.nan)
     multiple = part["strategy"].map(lambda s: costs.get(s, math.nan) / unit if unit else math.nan).astype(float)
     part = part.assign(_cost=multiple)
-    unknown = "" if budget is None else _named("cost not known", part[part["_cost"].isna()])
+    unknown = "" if budget is None else _named(COST_UNKNOWN, part[part["_cost"].isna()])
     payable = part if budget is None else part[part["_cost"] <= budget + 1e-12]
     gains = payable[payable["survives"].astype(bool) & (payable["estimate"] > 0)]
     if not len(gains):
@@ -800,7 +810,7 @@ def _advice(part: pd.DataFrame, budget: float | None, costs: dict[str, float], b
     top = gains[np.isclose(gains["estimate"], gains["estimate"].max(), rtol=0, atol=1e-12)]
     top = top.sort_values(["_cost", "strategy"], kind="stable", na_position="last")
     best = top.iloc[0]
-    equal = _named("same gain", top.iloc[1:])
+    equal = _named(SAME_GAIN, top.iloc[1:])
     row = {c: best[c] for c in ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method")}
     words = {"advice": best["strategy"], "because": _words(best, baseline), "p_adjusted": best["p_adjusted"]}
     return {**row, **words, "cost": best["_cost"], "flag": flags(best["flag"], equal, unknown)}
@@ -828,5 +838,5 @@ def _words(row: pd.Series[Any], baseline: str) -> str:
     return f"{row['strategy']} vs {baseline}: {100 * row['estimate']:+.1f} pp, {name}{text}, n = {n:,.0f}"
 
 
-def _named(what: str, rows: pd.DataFrame) -> str:
-    return f"{what}: {', '.join(rows['strategy'].astype(str))}" if len(rows) else ""
+def _named(flag: Flag, rows: pd.DataFrame) -> str:
+    return flag.of(len(rows), what=", ".join(rows["strategy"].astype(str)))

@@ -7,13 +7,15 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, confidence, suggestion
-from judgestats.metrics.bias.bias_scores import Aside, InvalidHere, Settings, outcome_counts, targeted
+from judgestats.metrics.bias.bias_scores import Aside, Settings, outcome_counts, targeted
 from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.rates import leans, rates
-from judgestats.results import estimates, flags
+from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.columns import By
+from judgestats.schema.patterns import InvalidDirection
 
 
 @Measure(
@@ -29,10 +31,10 @@ def verbosity_bias(
     margin: float = 0.2,
     chance: float = 0.5,
     recognised: float = 0.75,
-    invalid: InvalidHere = "drop",
+    invalid: InvalidDirection = "drop",
     by: By = (),
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Expansion bias and truncation accuracy, and what they say together (debiasing paper, Section 4.1.2, Appendix F).
 
@@ -111,7 +113,7 @@ def verbosity_bias(
         said = {"reading": _reading(one, two, *limits), "point_reading": _point_reading(one, two, *limits)}
         pairs += [{**one, **said}, {**two, **said}]
     for row in pairs:
-        row["method"] = flags(row["method"], "Bonferroni of 2") if row["method"] else ""
+        row["method"] = f"{row['method']}; Bonferroni of 2" if row["method"] else ""
     return estimates(found.aside.flagged(pairs, within), within, ["reading", "point_reading"])
 
 

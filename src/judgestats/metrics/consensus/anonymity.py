@@ -11,27 +11,30 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.deviations import (
-    NO_OWN,
-    NO_SD,
-    Spread,
-    Uncertainty,
-    interval,
-    own_and_others,
-    own_systems,
-)
+from judgestats.metrics.consensus.deviations import Spread, Uncertainty, interval, own_and_others, own_systems
 from judgestats.metrics.consensus.panel import Panel, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
-from judgestats.results import CONSTANT, FEW_CLUSTERS, SIGN_CHANGED, UNBOUNDED, ZERO_BASE, estimates, flags
+from judgestats.results import (
+    CONSTANT,
+    FEW_CLUSTERS,
+    JUDGES_EXCLUDED,
+    NO_OWN,
+    NO_SD,
+    SIGN_CHANGED,
+    UNBOUNDED,
+    ZERO_BASE,
+    estimates,
+    flags,
+)
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, names
 from judgestats.schema.splitting import as_runs
 
 Floats = NDArray[np.float64]
-LEFT_OUT = "judges left out"
 
 
 def _of_names(data: Any, options: Options) -> pd.DataFrame:
@@ -59,7 +62,7 @@ def blinding_effect(
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
     round_first: int | None = None,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     cluster: Cluster = "auto",
     per_criterion: bool = False,
     overall_criterion: str | None = "final",
@@ -100,7 +103,8 @@ def blinding_effect(
         The `by` columns, ``judge`` and the columns of every estimate; per judge the terms ``attenuation`` and, signed,
         ``deviation_base`` and ``deviation_against``; and, with an empty judge, ``mean_attenuation`` over the judges
         that have one. ``n`` of an attenuation is its number of own systems, of the mean the number of judges. Flags:
-        ``sign changed`` (the ratio of magnitudes hides it), ``base is zero`` (NaN), ``base not told from zero`` (no
+        ``sign changed`` (the ratio of magnitudes hides it), ``base is zero`` (NaN),
+        ``interval of the denominator includes 0`` (no
         interval).
 
     Raises
@@ -290,7 +294,7 @@ def _mean(
         return {**row, "estimate": math.nan, "flag": flags(ZERO_BASE if left_out else NO_OWN)}
     estimate = float(np.mean(found))
     spread = sure.spread(slope / len(found))
-    told = [f"{left_out} {LEFT_OUT}" if left_out else "", _spread_flag(spread)]
+    told = [JUDGES_EXCLUDED.of(left_out), _spread_flag(spread)]
     if unbounded:
         return {**row, "estimate": estimate, "flag": flags(*told, UNBOUNDED * (not told[1]))}
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)

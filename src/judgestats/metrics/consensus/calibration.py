@@ -12,14 +12,27 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.kernels.deviation import consensus
 from judgestats.metrics.clustered import clustered_by
-from judgestats.metrics.consensus.deviations import AVERAGED, NO_REFERENCE, interval
+from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.consensus.panel import against, identities, prepare
 from judgestats.metrics.measure_registry import Measure, Options, Term, pairs_of_judges
 from judgestats.metrics.rates import Bootstrap, Statistic, resampled
-from judgestats.results import CONSTANT, FEW_CLUSTERS, ONE_UNIT, estimates, flags
+from judgestats.results import (
+    CONSTANT,
+    CONSTANT_GAP,
+    EXCLUDED,
+    FEW_CELLS,
+    FEW_CLUSTERS,
+    NO_FOLDS,
+    NO_REFERENCE,
+    ONE_UNIT,
+    REPLICATES_AVERAGED,
+    estimates,
+    flags,
+)
 from judgestats.schema.cells import CellTable
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import as_scores, codes_of, compact, joint
@@ -240,9 +253,6 @@ def name_of(labels: Iterable[Any]) -> tuple[str, ...]:
 
 _Row = dict[str, Any]
 
-TOO_FEW = "fewer than 3 cells"
-NO_FOLDS = "one item and one system, nothing to hold out"
-CONSTANT_GAP = "constant difference"
 _PARAMETERS: dict[str, tuple[str, ...]] = {"shift": ("shift",), "linear": ("slope", "intercept"), "rank": ()}
 _TERMS = ("deviation_before", "deviation_after", "rmse_before", "rmse_after")
 
@@ -312,9 +322,9 @@ def calibrate(
     average_over: By = (),
     overall_criterion: str | None = "final",
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
+    conf_level: float = CONF_LEVEL,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
 ) -> Any:
     """Fit for each judge a map of its scores to a reference, and measure on held-out items what the map is worth.
 
@@ -453,7 +463,7 @@ def _rows(cells: Cells, used: Cells, key: Mapping[str, Any], options: _Options) 
     predicted = ~np.isnan(after)
     if not predicted.all():
         lacking = NO_FOLDS if len(np.unique(used.unit[1])) < 2 else why
-        told = [*told, lacking or f"{int((~predicted).sum()):,} cells without a held-out fit"]
+        told = [*told, lacking or EXCLUDED.of(int((~predicted).sum()), what="cell(s) without a held-out fit")]
     compared = used.where(predicted) if predicted.any() else used
     scored = {"before": compared.x, "after": after[predicted] if predicted.any() else np.full(used.x.size, np.nan)}
     for what in ("deviation", "rmse"):
@@ -473,7 +483,7 @@ def _rows(cells: Cells, used: Cells, key: Mapping[str, Any], options: _Options) 
 
 def _unidentified(cells: Cells, used: Cells, method: Method) -> str:
     if used.x.size < 3:
-        return NO_REFERENCE if np.isnan(cells.y).all() else TOO_FEW
+        return NO_REFERENCE if np.isnan(cells.y).all() else FEW_CELLS
     return CONSTANT if method != "shift" and np.ptp(used.x) == 0 else ""
 
 
@@ -483,10 +493,10 @@ def _doubts(cells: Cells, include_own: bool) -> list[str]:
     without = int((scored & np.isnan(cells.y) & (include_own | ~cells.own)).sum())
     aside = int((~scored).sum())
     return [
-        *([AVERAGED] if cells.averaged else []),
-        *([f"{own:,} own cells left out"] if own else []),
-        *([f"{without:,} cells without a reference"] if without else []),
-        *([f"{aside:,} cells without a score"] if aside else []),
+        *([REPLICATES_AVERAGED] if cells.averaged else []),
+        EXCLUDED.of(own, what="own cell(s)"),
+        EXCLUDED.of(without, what="cell(s) without a reference"),
+        EXCLUDED.of(aside, what="cell(s) without a score"),
     ]
 
 

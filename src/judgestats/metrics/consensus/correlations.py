@@ -13,13 +13,28 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr, stdtrit
 from scipy.stats import kendalltau, rankdata
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.correlation import average_ranks
 from judgestats.kernels.proportions import clustered_wilson, normal_quantile, wilson
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.scores import score_matrix
 from judgestats.metrics.measure_registry import Measure
-from judgestats.results import CONSTANT, NO_DATA, RESAMPLES_AGREE, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import (
+    ALONE,
+    CONSTANT,
+    EXCLUDED,
+    INCOMPLETE_SYSTEMS,
+    NO_DATA,
+    NOT_WHOLE,
+    PERFECT_CORRELATION,
+    RESAMPLES_AGREE,
+    SMALL_N,
+    TOO_FEW,
+    estimates,
+    few_clusters,
+    flags,
+)
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import numbers_of
@@ -29,8 +44,6 @@ from judgestats.schema.splitting import as_runs, reference_as_runs
 # ---- In which order does each judge put the systems, and do the judges concur: :func:`ranks`, :func:`kendall_w`
 
 Floats = NDArray[np.float64]
-INCOMPLETE = "systems not scored by every judge left out"
-ALONE = "one judge or system"
 
 
 @Measure(
@@ -145,7 +158,7 @@ def kendall_w(
     for key, part in parts:
         wide = part.pivot(index="judge", columns="system", values="estimate")
         complete = wide.dropna(axis=1)
-        doubt = INCOMPLETE if complete.shape[1] < wide.shape[1] else ""
+        doubt = INCOMPLETE_SYSTEMS if complete.shape[1] < wide.shape[1] else ""
         rows.append({**dict(zip(groups, key, strict=True)), **_concordance(complete.to_numpy(dtype=float), doubt)})
     return estimates(rows, groups, ("p_value", "chi2", "df", "judges"))
 
@@ -185,11 +198,6 @@ def scores_of(ratings: Any, by: By, per_criterion: bool, final: str | None) -> t
 Method = Literal["spearman", "kendall"]
 METHODS: tuple[Method, ...] = ("spearman", "kendall")
 
-TOO_FEW = "too few for an interval"
-PERFECT = "perfect correlation"
-UNMATCHED = "without a partner left out"
-NOT_WHOLE = "levels not whole"
-
 
 @Measure(
     "Does the judge rank as its peers, people, or the truth do?", "consensus", "R, table of truth",
@@ -207,7 +215,7 @@ def rank_correlation(
     average_over: By = (),
     identity: Mapping[str, str] | None = None,
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     per_criterion: bool = False,
     overall_criterion: str | None = "final",
 ) -> pd.DataFrame:
@@ -302,7 +310,7 @@ def rank_correlation(
     for key, part in paired.groupby(keys, dropna=False, sort=True):
         named = dict(zip(keys, key, strict=True))
         kept = part.dropna(subset=["x", "y"])
-        doubt = f"{len(part) - len(kept)} {UNMATCHED}" if len(kept) < len(part) else ""
+        doubt = EXCLUDED.of(len(part) - len(kept), what="unmatched")
         x, y = kept["x"].to_numpy(dtype=float), kept["y"].to_numpy(dtype=float)
         lies = (chosen.column, kept["_cluster"].to_numpy()) if chosen.column else None
         doubt = flags(doubt, doubts)
@@ -346,7 +354,7 @@ def correlated(
     r, p, variance = _STATISTICS[method](x, y)
     row |= {"estimate": r, "p_value": p, "flag": flags(doubt, SMALL_N if n < 30 else "")}
     if 1 - abs(r) < 1e-12:
-        return {**row, "flag": flags(row["flag"], PERFECT)}
+        return {**row, "flag": flags(row["flag"], PERFECT_CORRELATION)}
     if cluster is not None and len(pd.unique(cluster[1])) < n:
         return {**row, **_jackknifed(*given, r, method, conf_level, *cluster, row["flag"])}
     if not variance < math.inf:
@@ -370,7 +378,7 @@ def _jackknifed(
     parts = [_STATISTICS[method](average_ranks(x[code != c]), average_ranks(y[code != c]))[0] for c in range(g)]
     without = np.array(parts)
     if not (np.abs(without) < 1 - 1e-12).all():
-        return {"p_value": math.nan, "flag": flags(few, PERFECT)}
+        return {"p_value": math.nan, "flag": flags(few, PERFECT_CORRELATION)}
     z = np.arctanh(without)
     error = math.sqrt((g - 1) / g * float(((z - z.mean()) ** 2).sum()))
     if not error > 1e-12:

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.kernels.deviation import cluster_scores
 from judgestats.kernels.proportions import normal_quantile, wilson
@@ -20,7 +21,29 @@ from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.panel import Panel, against, identities, own_pairs, panel
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.references import labels
-from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, SMALL_N, estimates, flags
+from judgestats.results import (
+    CONSTANT,
+    DEPENDENT_PAIRS,
+    EXACT_REFERENCE,
+    FEW_CLUSTERS,
+    INCOMPLETE_PANEL,
+    INDEPENDENT_CRITERIA,
+    NAIVE,
+    NO_DATA,
+    NO_OTHER,
+    NO_OWN,
+    NO_PEER,
+    NO_REFERENCE,
+    NO_SD,
+    REPLICATES_AVERAGED,
+    SCORES_EXCLUDED,
+    SINGLE_RUN,
+    SMALL_N,
+    SOME_ALONE,
+    SOME_WITHOUT,
+    estimates,
+    flags,
+)
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
@@ -360,17 +383,6 @@ def interval(estimate: Any, variance: Any, df: Any, conf_level: float) -> tuple[
 
 Mask = NDArray[np.bool_]
 
-AVERAGED = "replicates averaged"
-NO_PEER = "no other judge"
-SOME_ALONE = "no other judge in some cells"
-INCOMPLETE = "judges missing in some cells"
-ASIDE = "missing scores set aside"
-NO_REFERENCE = "no reference"
-SOME_WITHOUT = "no reference in some cells"
-EXACT_REFERENCE = "reference taken as exact"
-INDEPENDENT = "criteria taken as independent"
-NO_SD = "sd unknown"
-
 
 class Doubts:
     """What to be told of each pair, and so of every estimate that the pair goes into."""
@@ -387,9 +399,9 @@ class Doubts:
             NO_DATA: ~with_deviation & ~lost,
             none: ~with_deviation & lost,
             some: with_deviation & lost,
-            AVERAGED: self._any(data, runs > 1),
-            ASIDE: self._any(data, missing > 0),
-            INCOMPLETE: np.zeros(data.n_pairs, bool)
+            REPLICATES_AVERAGED: self._any(data, runs > 1),
+            SCORES_EXCLUDED: self._any(data, missing > 0),
+            INCOMPLETE_PANEL: np.zeros(data.n_pairs, bool)
             if data.reference.used
             else (self._any(data, short[cell] & scored) if short.any() else np.zeros(data.n_pairs, bool)),
         }
@@ -429,22 +441,16 @@ class Doubts:
         """Flags of its interval."""
         if math.isnan(variance):
             return [SINGLE_RUN if self.single_run[taken].any() else NO_SD]
-        told = [CONSTANT] if math.isnan(low) and se >= 0 else []
+        told: list[str] = [CONSTANT] if math.isnan(low) and se >= 0 else []
         reference = self.data.reference
         if reference.used and not reference.known and (reference.shared or method == FROM_RUNS):
             told.append(EXACT_REFERENCE)
         if method != FROM_RUNS and df < 9:
             told.append(FEW_CLUSTERS)
-        return told + [INDEPENDENT] * (method == FROM_RUNS and bool(self.many_criteria[taken].any()))
+        return told + [INDEPENDENT_CRITERIA] * (method == FROM_RUNS and bool(self.many_criteria[taken].any()))
 
 
 # ---- How far is each judge from its peers, or from a reference: :func:`consensus_deviation` --------------------------
-
-
-NO_OWN = "no own system"
-NO_OTHER = "no other system"
-DEPENDENT_PAIRS = "pairs not independent"
-NAIVE = "naive, includes the judge"
 
 
 def deviations_of(data: Any, options: Options) -> pd.DataFrame:
@@ -494,7 +500,7 @@ def consensus_deviation(
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
     exclude_self: bool = True,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     cluster: Cluster = "auto",
     per_criterion: bool = False,
     overall_criterion: str | None = "final",

@@ -61,7 +61,8 @@ def identities(
         told = "; ".join(f.what for f in findings)
         cure = " ".join(dict.fromkeys(f.cure for f in findings))
         count = f"{len(findings)} fault{'s' * (len(findings) != 1)}"
-        raise SchemaError(f"{count} in identity= or family=: {told}. {cure}", faults=as_frame(findings))
+        advice = (("identity", None),)
+        raise SchemaError(f"{count} in identity= or family=: {told}. {cure}", faults=as_frame(findings), advice=advice)
     return mapped
 
 

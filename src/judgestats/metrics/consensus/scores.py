@@ -9,28 +9,37 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.consensus.deviations import interval
 from judgestats.metrics.measure_registry import Measure, Options, Term
-from judgestats.results import CONSTANT, FEW_CLUSTERS, NO_DATA, SINGLE_RUN, estimates, flags
+from judgestats.results import (
+    CONSTANT,
+    FEW_CLUSTERS,
+    FINAL_NOT_MEAN,
+    NO_DATA,
+    NOT_REPEATED,
+    SCORES_EXCLUDED,
+    SD_UNKNOWN,
+    SINGLE_RUN,
+    UNEQUAL_CRITERIA,
+    UNEQUAL_RUNS,
+    estimates,
+    flags,
+)
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.splitting import as_runs
 
-UNEQUAL_CRITERIA = "unequal criteria"
-UNEQUAL_RUNS = "unequal runs"
-SD_UNKNOWN = "sd of the final score unknown"
-GAP = "final is not the mean of criteria"
-ASIDE = "missing scores set aside"
 #: Columns of a score matrix after those of every estimate.
 EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
 
 
 def _run_sd(data: Any, options: Options) -> pd.DataFrame:
     spread = cells(data, list(options.by)).rename(columns={"sd": "estimate", "runs": "n"})
-    return spread.assign(flag="no rating is repeated")
+    return spread.assign(flag=str(NOT_REPEATED))
 
 
 @Measure(
@@ -62,7 +71,7 @@ def score_matrix(
     overall_criterion: str | None = "final",
     decimals: int | tuple[int, int] | None = None,
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Mean and standard deviation over runs, per judge x system.
 
@@ -308,9 +317,9 @@ def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
         UNEQUAL_RUNS: row["most"] > row["runs"],
         UNEQUAL_CRITERIA: row["unequal"],
         SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
-        ASIDE: row["aside"],
+        SCORES_EXCLUDED: row["aside"],
         FEW_CLUSTERS: several and row["clusters"] < 10,
         CONSTANT: known and np.isnan(row["conf_low"]),
-        GAP: abs(row["gap"]) > tolerance,
+        FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,
     }
     return {**row, "term": "score", "method": method, "flag": flags(*(name for name, true in told.items() if true))}

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, JudgestatsError, SchemaError
 from judgestats.kernels.proportions import wilson
 from judgestats.metrics.datasheets.sheets import WAYS, datasheet
@@ -24,14 +25,12 @@ from judgestats.metrics.rates import (
     paired_difference,
     size_flag,
 )
-from judgestats.results import NO_DATA, SMALL_N, estimates, flags
+from judgestats.results import NO_DATA, ONE_SIDE, SMALL_N, estimates, flags
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import kind_of
 from judgestats.schema.counting import units
 from judgestats.schema.pairing import UNIT_COLUMNS
 
-#: Flag of a judge whom only one of the two datasheets has.
-ONE_SIDE = "judge on one side only"
 #: What two judges or prompts need not share for a stimulus to be the same.
 _MAY_DIFFER = ("prompt", "strategy", "scheme", "temperature")
 _STIMULUS = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c not in _MAY_DIFFER)]
@@ -45,7 +44,7 @@ _Marker = Callable[[pd.DataFrame], Marks]
 
 
 def compare_datasheets(
-    first: Any, second: Any, *, cluster: Literal["auto", False] = "auto", conf_level: float = 0.95
+    first: Any, second: Any, *, cluster: Literal["auto", False] = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """Two datasheets row by row: judges, prompts or versions.
 

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError
 from judgestats.metrics.bias import accuracy, answer_rates, consistency, gold_agreement, position_bias
 from judgestats.metrics.consensus.deviations import deviations_of
@@ -27,7 +28,17 @@ from judgestats.metrics.psychometrics.threshold import cluster_of_steps, detecti
 from judgestats.metrics.psychometrics.vacuum import dark_current, validity_gates
 from judgestats.metrics.rates import rates
 from judgestats.metrics.references import Baseline, Humans, controls_of, labels, references
-from judgestats.results import COLUMNS, FEW_CLUSTERS, NO_DATA, NOTHING_IN_COMMON, ONE_UNIT, SINGLE_RUN, estimates, flags
+from judgestats.results import (
+    COLUMNS,
+    FEW_CLUSTERS,
+    NO_DATA,
+    NOTHING_IN_COMMON,
+    ONE_UNIT,
+    SEVERAL_AVERAGED,
+    SINGLE_RUN,
+    estimates,
+    flags,
+)
 from judgestats.schema.cells import cells
 from judgestats.schema.clustering import Cluster
 from judgestats.schema.coding import codes_of
@@ -112,9 +123,6 @@ def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float
 
 # ---- Rows of a ratings datasheet that are about the scores themselves: mean, gaps, spread over repeats ---------------
 
-#: Flag of a mean in which several scores of one cell were averaged that no `replicate` numbers.
-AVERAGED = "several scores of one thing averaged"
-
 
 def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     """Mean score, missing share and spread over repeats of each judge.
@@ -147,7 +155,7 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     means = table[groups].iloc[codes.first].merge(rows_of_matrix, on=groups, how="left")  # a missing group matches
     for g, key in enumerate(means[groups].to_dict("records")):
         here = table[codes.code == g]
-        averaged = AVERAGED if not numbered and (here["runs"] > 1).any() else ""
+        averaged = SEVERAL_AVERAGED if not numbered and (here["runs"] > 1).any() else ""
         rows.append({**key, **_mean_score(here, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
         rows += [{**key, **row} for row in _missing(here, options.conf_level)]
     for g, key in enumerate(spread[groups].iloc[of_spread.first].to_dict("records")):
@@ -213,9 +221,9 @@ def datasheet(
     humans: Humans | None = None,
     gold: str | None = None,
     baseline: Baseline | None = None,
-    n_resamples: int = 2000,
-    seed: int = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Measure everything about each judge that the data support.
 

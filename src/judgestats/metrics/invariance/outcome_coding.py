@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
-from judgestats.results import flags
+from judgestats.results import INVALID_EXCLUDED, NO_FAVOURED_SIDE, ONE_PROBE, flags
 from judgestats.schema.changes import matched_changes
 from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, doubt, noted
 from judgestats.schema.coding import codes_of, count
@@ -134,15 +134,15 @@ def set_aside(here: pd.DataFrame) -> str:
     missing = float(n[(here[["baseline", "outcome"]].astype(str) == "missing").any(axis=1)].sum())
     unknown = float(n[~here["_known"]].sum())
     return flags(
-        f"{invalid:,.0f} invalid set aside" if invalid else "",
-        f"{missing:,.0f} of {n.sum():,.0f} items in one probe only" if missing else "",
+        INVALID_EXCLUDED.of(invalid),
+        ONE_PROBE.of(missing, total=f"{n.sum():,.0f}"),
         without_side(unknown),
     )
 
 
 def without_side(n: float) -> str:
     """Flag of items of which nothing says which side the cue favours."""
-    return f"{n:,.0f} items without one favoured side" if n else ""
+    return NO_FAVOURED_SIDE.of(n)
 
 
 def the_side(side: pd.Series[Any], key: dict[str, Any]) -> str:
@@ -476,7 +476,7 @@ def _two_samples(
     valid = np.flatnonzero(code >= 0)
     counts[valid, code[valid] + np.where(table["side"].to_numpy() == "probe", 3, 0)[valid]] = n[valid]
     invalid = n[code < 0].sum()
-    dropped = f"{invalid:,.0f} invalid set aside" if invalid else ""
+    dropped = INVALID_EXCLUDED.of(invalid)
     return Answers(key, side, table[[*clusters, "side", "n"]], counts, None, flags(flag, dropped))
 
 

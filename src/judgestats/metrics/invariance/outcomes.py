@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import SchemaError
 from judgestats.kernels.proportions import newcombe, newcombe_paired, wilson
 from judgestats.metrics.bias.position import flag_forced
@@ -29,7 +30,21 @@ from judgestats.metrics.invariance.outcome_coding import (
 )
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import Bootstrap, Interval, planned, rates, ratio, resampled
-from judgestats.results import NO_DATA, SMALL_N, estimates, flags
+from judgestats.results import (
+    AT_ZERO,
+    COUNTED_AND_STATED,
+    INVALID_EXCLUDED,
+    MANY_CANDIDATES,
+    NO_BLIND,
+    NO_CLUSTERED_TEST,
+    NO_DATA,
+    NO_MOVEMENT,
+    NOT_SIGNIFICANT,
+    SMALL_N,
+    estimates,
+    flags,
+    in_part,
+)
 from judgestats.schema.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
@@ -39,13 +54,6 @@ from judgestats.schema.counting import tally
 
 Floats = NDArray[np.float64]
 Cells = dict[str, Any]
-
-NO_MOVEMENT = "no movement"
-NO_BLIND = "no blind answers"
-NOT_TOLD = "movement not told from none"
-AT_ZERO = "no gain, interval at 0"
-MANY = "more than two candidates"
-NO_CLUSTERED_TEST = "no test of crossed clusters"
 
 
 def shares(totals: Floats) -> tuple[Floats, Floats]:
@@ -203,7 +211,7 @@ def lao_cells(answers: Answers, p_value: float, conf_level: float, plan: Bootstr
     n = min(answers.total[:3].sum(), answers.total[3:].sum())
     if math.isnan(value):
         return {"estimate": value, "n": n, "flag": flags(answers.flag, _empty(answers) if n == 0 else NO_MOVEMENT)}
-    told = NOT_TOLD if p_value > 1 - conf_level else ""
+    told = NOT_SIGNIFICANT if p_value > 1 - conf_level else ""
     return {"estimate": value, "n": n, **_bootstrapped(answers, lao, plan, told)}
 
 
@@ -360,9 +368,9 @@ def anchoring(
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
     n_items: float | None = None,
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Movement of the verdicts from blind to each probe, towards the side that the cue favours and away from it.
 
@@ -404,7 +412,7 @@ def anchoring(
 
         - ``shift_favoured``, ``shift_opposed``, ``shift_tie``: changes of the three shares, which add up to 0;
         - ``lds``, ``ols``, ``ts``: what is positive of them;
-        - ``lao``: ``lds / (lds + ols + ts)``, NaN with ``no movement`` where that is 0/0 (there is no ε);
+        - ``lao``: ``lds / (lds + ols + ts)``, NaN with ``no shift`` where that is 0/0 (there is no ε);
         - ``total_variation``: their sum, with the joint test that nothing shifted;
         - ``shift_nontie`` (change of the favoured share among answers that took a side) beside ``tie`` and
           ``tie_blind``: robustness that is bought by abstaining shows here;
@@ -524,7 +532,7 @@ def _neutrality(
 ) -> dict[str, Any]:
     """Share of one candidate minus that of the other among valid blind answers."""
     if len(candidates) > 2:
-        return {"estimate": math.nan, "n": 0.0, "flag": MANY}
+        return {"estimate": math.nan, "n": 0.0, "flag": MANY_CANDIDATES}
     outcome = here["outcome"].astype(str).to_numpy(dtype=object)
     named = [*candidates, "", ""][:2]
     kinds = np.column_stack([outcome == named[0], outcome == named[1], outcome == "tie"])
@@ -532,9 +540,7 @@ def _neutrality(
     one, two, tie = map(float, counts.sum(axis=0))
     n = one + two + tie
     invalid = float(here["n"].sum()) - n
-    doubts = flags(
-        f"{invalid:,.0f} invalid set aside" if invalid else "", NO_DATA if n == 0 else SMALL_N if n < 30 else ""
-    )
+    doubts = flags(INVALID_EXCLUDED.of(invalid), NO_DATA if n == 0 else SMALL_N if n < 30 else "")
     cells: dict[str, Any] = {"estimate": math.nan, "n": n, "flag": doubts, "favoured": named[0]}
     if n == 0:
         return cells
@@ -620,4 +626,8 @@ def _unequal(found: Study, blind: str, n_items: float | None) -> dict[tuple[Any,
         base = found.margins(blind).groupby(columns, dropna=False)["n"].sum()
         most = {key[:-1]: said for key, (_, said) in totals.items()}
         totals |= {key_of(k): (float(n), most[key_of(k)[:-1]]) for k, n in base.items()}
-    return {key: f"{key[-1]}: {n:,.0f} counted, {said:,.0f} stated" for key, (n, said) in totals.items() if n != said}
+    return {
+        key: in_part(str(key[-1]), COUNTED_AND_STATED.of(counted=f"{n:,.0f}", stated=f"{said:,.0f}"))
+        for key, (n, said) in totals.items()
+        if n != said
+    }

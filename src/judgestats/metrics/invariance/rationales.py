@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.invariance.outcome_coding import (
     Study,
@@ -23,7 +24,7 @@ from judgestats.metrics.invariance.outcome_coding import (
 )
 from judgestats.metrics.measure_registry import Measure, Term, control_of
 from judgestats.metrics.rates import Bootstrap, rates, ratio, resampled
-from judgestats.results import NO_DATA, SMALL_N, estimates, flags
+from judgestats.results import EXCLUDED, NO_DATA, NO_SAME_DECISION, SMALL_N, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.counting import clustered
@@ -245,7 +246,7 @@ def rationale_check(
     min_words: int = 4,
     by: By = (),
     cluster: Cluster = "auto",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Rates of four faults that an explanation can be checked for without a reference.
 
@@ -341,7 +342,7 @@ def rationale_check(
     totals = {key_of(key): n for *key, n in sums.itertuples(index=False)}
     for row in rows:
         aside = totals[key_of(row[c] for c in columns)] - row["n"]
-        row["flag"] = flags(row["flag"], f"{aside:,.0f} calls without a case" if aside and row["n"] else "")
+        row["flag"] = flags(row["flag"], EXCLUDED.of(aside * bool(row["n"]), what="call(s) without a case"))
     return estimates(rows, columns)
 
 
@@ -410,7 +411,6 @@ def _refuse_without(table: pd.DataFrame) -> None:
 
 # ---- Do explanations change, and lean to the label, where the verdict does not? --------------------------------------
 
-NO_SAME = "no item with the same decision"
 _EXTRA = ("embed", "n_same", "n_items")
 #: Cosines that differ by less are equal.
 _EQUAL = 1e-12
@@ -436,9 +436,9 @@ def rationale_shift(
     threshold: float | None = None,
     same_decision: bool = True,
     by: By = (),
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """How far explanations move from blind to a probe on items whose verdict stays.
 
@@ -527,9 +527,9 @@ def rationale_alignment(
     probe: str | None = None,
     same_decision: bool = True,
     by: By = (),
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """How often explanations are nearer to the favoured label's description than to the other's.
 
@@ -657,8 +657,8 @@ def _described(
         row |= {"embed": embed, "n_same": float(same), "n_items": float(items)}
         row["flag"] = flags(
             row["flag"],
-            NO_SAME if row["term"] not in over and same_decision and not same else "",
-            f"{undefined:,.0f} items without a vector" if undefined else "",
-            f"{lost:,.0f} items not valid in both" if lost else "",
+            NO_SAME_DECISION if row["term"] not in over and same_decision and not same else "",
+            EXCLUDED.of(undefined, what="item(s) without a vector"),
+            EXCLUDED.of(lost, what="item(s) not valid in both"),
         )
     return rows

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.kernels.proportions import newcombe_paired
 from judgestats.metrics.invariance import outcomes
@@ -31,7 +32,18 @@ from judgestats.metrics.invariance.outcome_coding import (
 )
 from judgestats.metrics.measure_registry import Measure
 from judgestats.metrics.rates import Bootstrap, Interval, planned, rates, ratio, resampled
-from judgestats.results import NO_DATA, SMALL_N, estimates, flags
+from judgestats.results import (
+    EXCLUDED,
+    INVALID_EXCLUDED,
+    MANY_CANDIDATES,
+    NO_DATA,
+    NO_MOVEMENT,
+    NOT_SIGNIFICANT,
+    SMALL_N,
+    estimates,
+    flags,
+    in_part,
+)
 from judgestats.schema.clustering import CLUSTERING, Cluster
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
@@ -97,9 +109,9 @@ def protocol_difference(
     favoured_label: str | None = None,
     by: By = (),
     interval: str = "percentile",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Each quantity of :func:`anchoring` under one scheme minus the same under another.
 
@@ -197,13 +209,13 @@ def _blind_rows(found: Study, one: str, two: str, blind: str, plan: Bootstrap) -
         sides = [(a, _by_role(a, side)) for a in arms]
         yield from _differences(sides, statistics, plan, key, side if len(names) <= 2 else "", doubts)
         for term in sorted(_BLIND.keys() - statistics.keys()):
-            flag = flags(doubts, outcomes.MANY)
+            flag = flags(doubts, MANY_CANDIDATES)
             yield {**key, "term": term, "estimate": math.nan, "n": 0.0, "favoured": "", "flag": flag}
 
 
 def _invalid(arm: pd.DataFrame, scheme: str) -> str:
     n = float(arm["n"][arm["outcome"] == "invalid"].sum())
-    return f"{scheme}: {n:,.0f} invalid set aside" if n else ""
+    return in_part(scheme, INVALID_EXCLUDED.of(n))
 
 
 def _by_role(arm: pd.DataFrame, side: str) -> Floats:
@@ -227,13 +239,13 @@ def _probe_rows(
         sides = [(_with_arm(x.table, s), x.counts) for x, s in ((first, one), (second, two))]
         shared = {k: v for k, v in first.key.items() if k != "scheme"}
         side = first.favoured if first.favoured == second.favoured else VARIES
-        doubts = flags(*(f"{s}: {x.flag}" if x.flag else "" for s, x in ((one, first), (two, second))))
-        told = flags(*(f"{s}: {_not_told(x, plan)}" for s, x in ((one, first), (two, second)) if _not_told(x, plan)))
+        doubts = flags(in_part(one, first.flag), in_part(two, second.flag))
+        told = flags(in_part(one, _not_told(first, plan)), in_part(two, _not_told(second, plan)))
         yield from _differences(sides, _PROBE, plan, shared, side, doubts, told)
 
 
 def _not_told(answers: Answers, plan: Bootstrap) -> str:
-    return outcomes.NOT_TOLD if outcomes.joint_test(answers)[0] > 1 - plan.conf_level else ""
+    return NOT_SIGNIFICANT if outcomes.joint_test(answers)[0] > 1 - plan.conf_level else ""
 
 
 def _with_arm(table: pd.DataFrame, scheme: str) -> pd.DataFrame:
@@ -265,7 +277,7 @@ def _differences(
         value = float(difference(counts.sum(axis=0)[None, :])[0])
         row = {**key, "term": term, "estimate": value, "n": n, "favoured": favoured, "flag": doubts}
         if math.isnan(value):
-            missing = outcomes.NO_MOVEMENT if term == "lao" and n else ""
+            missing = NO_MOVEMENT if term == "lao" and n else ""
             yield {**row, "flag": flags(doubts, missing)}
             continue
         drawn = resampled(table, counts, difference, plan, key)
@@ -332,9 +344,9 @@ def revision(
     by: By = (),
     cluster: Cluster = "auto",
     interval: Interval = "wilson",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Share of items whose verdict changed between two probes, and which way.
 
@@ -391,7 +403,7 @@ def revision(
     2      away       0.1     0.043      0.214  50.0
     3       net       0.5     0.288      0.656  50.0
     >>> shares["flag"][0]
-    'clustering unknown; 2 items not valid in both'
+    'clustering unknown; 2 items not valid in both excluded'
     """
     planned(interval, None, None, n_resamples, seed, conf_level)
     found = study(calls, by, cluster, "revision")
@@ -494,5 +506,5 @@ def _flagged(rows: _Rows, table: pd.DataFrame, columns: list[str]) -> _Rows:
     dropped = {key_of(key): float(n.sum()) for key, n in counts}
     for row in rows:
         n = dropped[key_of(row[c] for c in columns)]
-        row["flag"] = flags(row["flag"], f"{n:,.0f} items not valid in both" if n else "")
+        row["flag"] = flags(row["flag"], EXCLUDED.of(n, what="item(s) not valid in both"))
     return rows

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import choose
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates
-from judgestats.results import CEILING, NO_DATA, SMALL_N, estimates, few_clusters, flags
+from judgestats.results import CEILING, NO_DATA, ONE_POSITION, SMALL_N, estimates, few_clusters, flags
 from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, grouping
 from judgestats.schema.counting import tally
 from judgestats.schema.patterns import Invalid
 
-#: Flag of a step whose target stood in one slot only: hits or false alarms are missing.
-ONE_SLOT = "target in one slot only"
 _SIGNAL_TERMS = ("d_prime", "slot_criterion")
 
 
@@ -39,7 +38,7 @@ _SIGNAL_TERMS = ("d_prime", "slot_criterion")
     ),
 )  # fmt: skip
 def target_sensitivity(
-    calls: Any, *, by: By = (), cluster: Cluster = "auto", invalid: Invalid = "drop", conf_level: float = 0.95
+    calls: Any, *, by: By = (), cluster: Cluster = "auto", invalid: Invalid = "drop", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """Correct choices on the quality ladder, step by step (dark_current paper, Eqs. 8, 9 and 12).
 
@@ -76,7 +75,7 @@ def target_sensitivity(
     2   wrong_choice_rate      0.00    0.0000     0.0370
     3         miss_by_tie      0.06    0.0278     0.1248
     """
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(invalid, get_args(Invalid), "invalid")
     table = tally(calls, "target_sensitivity", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns), "delta"]))
     outcome = settled(table["outcome"], invalid)
@@ -99,7 +98,7 @@ def target_sensitivity(
              "Lean towards the first slot (negative) or the second.", symbol="c", neutral=0.0),
     ),
 )  # fmt: skip
-def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Sensitivity d' and slot criterion c per step of the ladder, with the log-linear correction.
 
     Parameters
@@ -166,7 +165,7 @@ def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: f
 def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level: float) -> list[dict[str, Any]]:
     method, small = "log-linear, Gourevitch-Galanter", SMALL_N if n1 + n2 < 30 else ""
     if not n1 or not n2:
-        doubt = flags(ONE_SLOT if n1 + n2 else NO_DATA, small)
+        doubt = flags(ONE_POSITION if n1 + n2 else NO_DATA, small)
         return [{"term": t, "estimate": math.nan, "n": n1 + n2, "method": method, "flag": doubt} for t in _SIGNAL_TERMS]
     h, f = (hits + 0.5) / (n1 + 1), (alarms + 0.5) / (n2 + 1)
     zh, zf = float(ndtri(h)), float(ndtri(f))

@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.kernels.proportions import normal_quantile
 from judgestats.metrics.measure_registry import Measure, Options, Term, against_control, control_of
@@ -24,15 +25,11 @@ from judgestats.metrics.rates import (
     rates,
     size_flag,
 )
-from judgestats.results import NO_DATA, SMALL_N, UNBOUNDED, ZERO_BASE, estimates, flags
+from judgestats.results import BETTER_UNKNOWN, NO_DATA, NO_SPREAD, SMALL_N, UNBOUNDED, ZERO_BASE, estimates, flags
 from judgestats.schema.clustering import Cluster, column_of, dependence
 from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import PREFERENCES, required
 from judgestats.schema.counting import tally, units
-
-#: Why a ratio has no interval, or a term no value.
-NO_SPREAD = "no spread"
-BETTER_UNKNOWN = "better candidate unknown"
 
 _KEYS = ["judge", "stimulus", "delta"]
 #: What names a call, but for the prompt.
@@ -65,7 +62,7 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 def criterion_shift(
-    calls: Any, baseline: str, prompt: str, *, cluster: Cluster = "auto", conf_level: float = 0.95
+    calls: Any, baseline: str, prompt: str, *, cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
     """How a prompt moves the tie rate, and what that saves and loses (dark_current paper, Eq. 11).
 
@@ -107,8 +104,9 @@ def criterion_shift(
     that the clusters are worth, and that of two samples is MOVER, from the clustered Wilson intervals of both.
 
     The interval of ``saved_per_lost`` is Fieller's, of two differences on different stimuli, with the variance that
-    each has as a paired or an independent difference. It is NaN, flagged ``base not told from zero``, where it is
-    unbounded, and flagged ``no spread`` where it would have no width.
+    each has as a paired or an independent difference. It is NaN, flagged
+    ``interval of the denominator includes 0``, where it is
+    unbounded, and flagged ``no variation`` where it would have no width.
 
     Examples
     --------

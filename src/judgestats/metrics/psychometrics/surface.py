@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import choose
 from judgestats.kernels.decomposition import DROPPED, NO_PREFERENCE, ONE_SIDED, POSITIONAL, STABLE, decompose
 from judgestats.kernels.proportions import goodman
@@ -70,7 +71,7 @@ def delta0(
     stimulus: str = "same_subset",
     cluster: Cluster = "auto",
     simultaneous: bool = True,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Split false preference between equals into its mechanisms (dark_current paper, Eqs. 2 to 7).
 
@@ -99,7 +100,8 @@ def delta0(
         Per judge: ``raw_false_preference`` and ``tie_rate`` (``n`` is calls), and over pairs
         ``stable_cross_sensitivity``, ``positional_false_preference``, ``one_sided_commit``, ``other_conflict``,
         ``no_preference``, with the column ``n_dropped``: pairs without two valid orders, which leave every rate alike.
-        So ``raw = stable + positional + one_sided / 2 + other`` holds exactly and ``other_conflict`` is 0 by structure.
+        So ``raw = stable + positional + one_sided / 2 + other`` holds exactly and ``other_conflict`` is a structural
+        zero.
         An abstention is a tie.
 
     Raises
@@ -172,7 +174,9 @@ def _by_structure(row: dict[str, Any]) -> dict[str, Any]:
              "The judge rewards (above 0) or punishes (below 0) words that say nothing.", neutral=0.0),
     ),
 )  # fmt: skip
-def filler_preference(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+def filler_preference(
+    calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+) -> pd.DataFrame:
     """Preference for uninformative filler: share choosing the filler variant minus share choosing the clean one.
 
     Parameters

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, choose
 from judgestats.kernels.resampling import cluster_totals, generator, percentile_interval
 from judgestats.metrics.measure_registry import Measure, Options, Term
 from judgestats.metrics.psychometrics.ladder import settled
 from judgestats.results import (
+    EXCLUDED,
     LEFT_CENSORED,
     NO_DATA,
     NOT_INDEPENDENT,
+    ONE_STEP,
     RESAMPLES_AGREE,
     RIGHT_CENSORED,
     SMALL_N,
@@ -58,9 +61,9 @@ def detection_threshold(
     interpolation: Interpolation = "linear",
     cluster: str | None = "task",
     invalid: Invalid = "drop",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Smallest step of the ladder at which an isotonic fit of the sensitivity reaches a level (Eq. 10).
 
@@ -122,7 +125,7 @@ def detection_threshold(
     0       4.0
     """
     choose(interpolation, ("linear", "step"), "interpolation")
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(invalid, get_args(Invalid), "invalid")
     named = None if steps is None else _named(steps)
     if cluster not in nw.from_native(calls).collect_schema().names():
         cluster = None
@@ -165,12 +168,12 @@ def _row(
     valid = calls[(calls["outcome"] != "invalid") & (calls["n"] > 0)]
     on_ladder = valid["delta"].astype(float) > 0
     left_out = float(valid.loc[~on_ladder, "n"].sum())
-    apart = f"{left_out:g} calls without a step" if left_out else ""
+    apart = EXCLUDED.of(left_out, what="call(s) without a step")
     valid = valid[on_ladder]
     steps = np.unique(valid["delta"].to_numpy(dtype=float))
     n = float(valid["n"].sum())
     if steps.size < 2:
-        return {"estimate": math.nan, "n": n, "flag": flags("one step" if steps.size else NO_DATA, apart)}
+        return {"estimate": math.nan, "n": n, "flag": flags(ONE_STEP if steps.size else NO_DATA, apart)}
     if lacking := incomplete_ladder(steps, named):
         return {"estimate": math.nan, "n": n, "flag": flags(lacking, apart, SMALL_N if n < 30 else "")}
     counts, clusters = _step_counts(valid, steps, cluster)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import pandas as pd
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError, choose
 from judgestats.metrics.measure_registry import Measure, Term
 from judgestats.metrics.rates import rates
@@ -41,7 +42,7 @@ def dark_current(
     by: By = (),
     cluster: Cluster = "auto",
     invalid: Invalid = "drop",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """False preference where there is nothing to prefer (dark_current paper, Eq. 1).
 
@@ -78,7 +79,7 @@ def dark_current(
          judge  estimate  conf_low  conf_high      n
     0  Llama8B    0.6667    0.5783     0.7447  120.0
     """
-    choose(invalid, ("drop", "wrong", "tie"), "invalid")
+    choose(invalid, get_args(Invalid), "invalid")
     table = tally(calls, "dark_current", by, cluster=cluster)
     groups = ["judge", *grouping(by, table.columns)]
     groups = [g for g in dict.fromkeys(groups) if g != "vacuum_kind"]
@@ -107,7 +108,9 @@ def dark_current(
         Term("valid", "", "call", "calls", "lower", "The call passed every gate and counts."),
     ),
 )  # fmt: skip
-def validity_gates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = 0.95) -> pd.DataFrame:
+def validity_gates(
+    calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
+) -> pd.DataFrame:
     """Share of calls that pass each validity gate, of those that reach it (dark_current paper, Section 3.2).
 
     Parameters

@@ -16,13 +16,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
+from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.bayes.priors import DF, Priors, single, sizes
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.designs import Design
 from judgestats.models.families import FAMILIES
 from judgestats.models.thresholds import Thresholds
-from judgestats.results import NO_DATA
+from judgestats.results import DIVERGENT, FEW_EFFECTIVE, HEAVY, NO_DATA, NOT_MIXED, OUTSIDE_INTERVAL
 from judgestats.threads import warnings_ignored
 
 # ---- Replicated answers beside those that were seen; draws of a formula's parameters from their priors ---------------
@@ -34,8 +35,6 @@ KINDS = ("posterior", "prior", "both")
 COLUMNS = ("outcome", "observed", "estimate", "conf_low", "conf_high", "inside", "n", "scale", "method", "flag")
 #: What is said of the spread of many scores.
 SPREAD = {"lowest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75, "highest": 1.0}
-#: What lies outside.
-OUTSIDE = "outside the 95 % predictive interval"
 
 
 def replicates(
@@ -88,7 +87,7 @@ def replicates(
     made = cells.reset_index(drop=True).assign(
         kind=kind, observed=np.where(there, observed, np.nan), estimate=simulated.mean(axis=0), conf_low=low,
         conf_high=high, inside=inside, n=n, scale=scale, method=method,
-        flag=np.where(there, np.where(inside, "", OUTSIDE), NO_DATA),
+        flag=np.where(there, np.where(inside, "", OUTSIDE_INTERVAL), NO_DATA),
     )  # fmt: skip
     labels = [c for c in cells.columns if c != "outcome"]
     return made[["kind", *labels, *COLUMNS]]
@@ -197,11 +196,6 @@ POWERS = (0.99, 1.01)
 LOG_LIKELIHOOD = "log_likelihood"
 #: Tail area of the prior predictive from which on prior and data conflict.
 CONFLICTING = 0.01
-#: Flags of a posterior.
-NOT_MIXED = "chains have not mixed"
-FEW_EFFECTIVE = "fewer than 400 effective draws"
-DIVERGENT = "divergent transitions"
-HEAVY = "importance weights too heavy (Pareto k above 0.7)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +324,7 @@ class Draws:
         own = self.values[name]
         return own.reshape(-1, *own.shape[2:])
 
-    def summary(self, names: Sequence[str] | None = None, conf_level: float = 0.95) -> pd.DataFrame:
+    def summary(self, names: Sequence[str] | None = None, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """Mean, sd, equal-tailed interval and diagnostics of each element.
 
         Parameters
@@ -384,7 +378,7 @@ class Draws:
         if self.importance_ess < LEAST_ESS and FEW_EFFECTIVE not in found:
             found.append(FEW_EFFECTIVE)
         found += [HEAVY] if self.pareto_k > MOST_PARETO else []
-        return (*found, *([f"{self.divergences} {DIVERGENT}"] if self.divergences else []))
+        return (*found, *([DIVERGENT.of(self.divergences)] if self.divergences else []))
 
 
 def doubt(rhat: float, ess: float) -> str:
@@ -621,7 +615,7 @@ def sample(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    seed: int = 0,
+    seed: int = SEED,
     target_accept: float = 0.9,
     progress: bool = True,
     cores: int | None = None,
@@ -670,7 +664,7 @@ def sample_each(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    seed: int = 0,
+    seed: int = SEED,
     target_accept: float = 0.9,
     progress: bool = True,
 ) -> list[Draws]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError
 from judgestats.models.bayes.draws import Draws, smoothed
 from judgestats.models.bayes.scales import Prior, prior_of
@@ -68,7 +69,7 @@ class Target:
     unweighted: Callable[[Floats], Floats] | None = None
 
 
-def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: int = 1000, seed: int = 0) -> Draws:
+def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: int = 1000, seed: int = SEED) -> Draws:
     """Draw from the posterior of fixed effects, thresholds and standard deviations, random effects integrated out.
 
     Parameters

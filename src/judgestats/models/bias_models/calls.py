@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -15,22 +15,17 @@ from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.models.coding.frames import columns, distinct, labels
 from judgestats.models.coding.frames import columns as columns_of
 from judgestats.models.coding.responses import counted_by
-from judgestats.results import flags
+from judgestats.results import EXCLUDED, HALF_VOTES, flags
 from judgestats.schema.columns import CHOICES, COUNTS, N
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
-from judgestats.schema.patterns import OUTCOMES, PATTERNS
+from judgestats.schema.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
 from judgestats.schema.selection import between_two, with_outcome
 
 # ---- Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was set aside
 
-#: What a tie is to a model of two answers.
-Ties = Literal["half", "drop", "model"]
-#: What an invalid call is to a model of correct and wrong.
-Invalid = Literal["drop", "wrong"]
 #: Columns that tell two contents apart, beside the candidates.
 CONTENT = ("task", "topic", "stimulus", "vacuum_kind", "delta", "bias", "item")
-HALVED = "ties, each half a vote for each slot"
 #: Words, and calls by judge.
 Aside = tuple[str, Mapping[str | None, float]]
 
@@ -55,7 +50,7 @@ class Calls:
         told = []
         for words, counts in self.asides:
             n = sum(counts.values()) if judge is None or None in counts else counts.get(judge, 0.0)
-            told.append(f"{n:,.0f} {words}" if n else None)
+            told.append((HALF_VOTES if words == HALF_VOTES else EXCLUDED).of(n, what=words))
         return flags(*told)
 
 
@@ -127,8 +122,8 @@ def scored(
         A tie where the gold is a candidate: wrong, or set aside.
     invalid : {'drop', 'wrong'}
     """
-    choose(ties, ("exact", "drop"), "ties")
-    choose(invalid, ("drop", "wrong"), "invalid")
+    choose(ties, get_args(TiesOfVerdicts), "ties")
+    choose(invalid, get_args(InvalidVerdict), "invalid")
     present = columns_of(data)
     require(present, columns, who)
     source: str = outcome
@@ -185,11 +180,13 @@ def _hits(
     for name, what, drop in (("invalid", "invalid calls", invalid == "drop"), ("tie", "ties", ties == "drop")):
         if drop:
             kept &= text != name
-            asides.append(told(f"{what} set aside", judge, n, text == name))
+            asides.append(told(what, judge, n, text == name))
     return (text == "correct").astype(np.int64), kept, asides
 
 
-def slotted(data: Any, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: Ties = "half") -> Calls:
+def slotted(
+    data: Any, columns: Sequence[str], who: str, attributes: Sequence[str] = (), ties: TiesOfPositions = "half"
+) -> Calls:
     """Calls by slot, with the pair and the sign of its order.
 
     Parameters
@@ -210,7 +207,7 @@ def slotted(data: Any, columns: Sequence[str], who: str, attributes: Sequence[st
         candidate with the lower name is first, -1 where the other is, 0 where both are one), the differences,
         ``n``; and ``chosen`` (1 for the first slot), or with ties='model' ``answer`` (second, tie, first).
     """
-    choose(ties, ("half", "drop", "model"), "ties")
+    choose(ties, get_args(TiesOfPositions), "ties")
     present = columns_of(data)
     both = [f"{a}_{s}" for a in attributes for s in ("first", "second")]
     require(present, [*columns, "item", "first", "second", "choice", *both], who)
@@ -249,12 +246,12 @@ def _answered(kept: pd.DataFrame, choice: pd.Series[Any], ties: str, asides: tup
         raise SchemaError(f"'choice' has {unknown[0]!r}. Allowed: {', '.join(CHOICES)}.")
     n, judge = kept["n"].to_numpy(), kept["judge"]
     invalid, tie = answer == "invalid", answer == "tie"
-    asides = (*asides, told("invalid calls set aside", judge, n, invalid))
+    asides = (*asides, told("invalid calls", judge, n, invalid))
     if ties == "model":
         table = kept.assign(answer=answer)[~invalid]
     else:
         table = kept.assign(chosen=(answer == "first").astype(np.int64))[~invalid & ~tie]
-        asides = (*asides, told("ties set aside" if ties == "drop" else HALVED, judge, n, tie))
+        asides = (*asides, told("ties" if ties == "drop" else HALF_VOTES, judge, n, tie))
     if ties == "half":
         half = kept[tie].assign(n=n[tie] / 2)
         table = pd.concat([table, half.assign(chosen=0), half.assign(chosen=1)], ignore_index=True)
@@ -359,7 +356,7 @@ def _folded(data: Any, present: Sequence[str], by: str | None) -> Calls:
     for k, sign in enumerate((1.0, -1.0)):
         answer = [sides.get(o, ("tie", "tie"))[k] for o in outcome]
         parts.append(base.assign(x=sign * delta, answer=answer)[~invalid])
-    aside = told("invalid calls set aside", table["judge"], table["n"].to_numpy(), invalid)
+    aside = told("invalid calls", table["judge"], table["n"].to_numpy(), invalid)
     made = pd.concat(parts, ignore_index=True)
     made = made.groupby(["judge", "group", "x", "order", "pair", "answer"], as_index=False)["n"].sum()
     return Calls(made, (*found.asides, aside))

@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, recount, scored
 from judgestats.models.bias_models.reports import (
@@ -23,15 +24,14 @@ from judgestats.models.bias_models.reports import (
     described,
     doubts,
     likelihood_ratio,
-    merged,
     spread_rows,
 )
 from judgestats.models.fits import Fit
-from judgestats.models.fitted import SEPARATION
 from judgestats.models.fitting import fit
 from judgestats.models.postestimation.delta import normal_quantile
-from judgestats.results import estimates
+from judgestats.results import ALWAYS, FEW_CALLS_HERE, SEPARATION, estimates, flags
 from judgestats.schema.columns import By, names
+from judgestats.schema.patterns import InvalidVerdict, TiesOfVerdicts
 
 Floats = NDArray[np.float64]
 #: Fewer calls on an item, or of a judge, are flagged.
@@ -47,9 +47,9 @@ def item_difficulty(
     judge: str = "judge",
     items: Literal["random", "fixed"] = "random",
     judges: Literal["random", "fixed"] = "random",
-    ties: Literal["exact", "drop"] = "exact",
-    invalid: Literal["drop", "wrong"] = "drop",
-    conf_level: float = 0.95,
+    ties: TiesOfVerdicts = "exact",
+    invalid: InvalidVerdict = "drop",
+    conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
     """Difficulty of items and ability of judges on one scale: Rasch's model, with the facets random or fixed.
 
@@ -133,9 +133,7 @@ def item_difficulty(
         random = kinds[f] == "random"
         tests.append(likelihood_ratio(less, whole, f"{f}s differ", f"with {f} against without", variance=random))
     for row in rows:
-        row["flag"] = merged(
-            row["flag"], found.flag(row["level"]) if row["facet"] == "judge" and row["level"] else None
-        )
+        row["flag"] = flags(row["flag"], found.flag(row["level"]) if row["facet"] == "judge" and row["level"] else None)
     made = estimates(rows, ["facet", "level"], ["share", "scale"], sort=False)
     return VerdictModel("Difficulty of items and ability of judges", fits, made, comparisons(tests))
 
@@ -179,8 +177,8 @@ def _levels(
     place = pd.Index(known).get_indexer(list(levels))
     z, rows = normal_quantile(conf_level), []
     for k, level in enumerate(levels):
-        extreme = "always right" if right[k] == n[k] else "always wrong" if right[k] == 0 else None
-        few = f"fewer than {FEW_HERE} calls" if n[k] < FEW_HERE else None
+        extreme = ALWAYS.of(what="right") if right[k] == n[k] else ALWAYS.of(what="wrong") if right[k] == 0 else None
+        few = FEW_CALLS_HERE if n[k] < FEW_HERE else None
         value, error = (sign * float(eta[place[k]]), float(se[place[k]])) if place[k] >= 0 else (math.nan, math.nan)
         if abs(value) > ENDLESS or not error < VAGUE:
             value = error = math.nan
@@ -196,7 +194,7 @@ def _levels(
                 "conf_high": value + z * error,
                 "n": float(n[k]),
                 "method": described(whole),
-                "flag": merged(few, extreme, none, doubts(whole, facet)),
+                "flag": flags(few, extreme, none, doubts(whole, facet)),
                 "share": float(right[k] / n[k]),
                 "scale": "log-odds",
             }

@@ -12,8 +12,9 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
-from judgestats.models.bias_models.calls import Aside, Calls, Ties, recount, require, slotted, told
+from judgestats.models.bias_models.calls import Aside, Calls, recount, require, slotted, told
 from judgestats.models.bias_models.reports import (
     ALL,
     Row,
@@ -23,7 +24,6 @@ from judgestats.models.bias_models.reports import (
     effect_row,
     likelihood_ratio,
     linear,
-    merged,
     points_row,
     ratio_row,
     spread_rows,
@@ -32,19 +32,26 @@ from judgestats.models.coding.frames import columns, labels
 from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.results import NO_DATA, estimates, flags
+from judgestats.results import (
+    CONFOUNDED,
+    JUDGED_ONCE,
+    JUDGES_NO_OWN,
+    NO_DATA,
+    NO_SYSTEM_EFFECTS,
+    NOT_FITTED,
+    UNMODELLED_QUALITY,
+    estimates,
+    flags,
+)
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import By
+from judgestats.schema.patterns import TiesOfPositions
 from judgestats.schema.splitting import as_runs
 
 #: More systems than this get no effect each.
 MOST_SYSTEMS = 40
 OWN = "own"
 WITH, WITHOUT = "with system:item", "without system:item"
-#: Of log-odds of preferences from the second of them.
-BIASED = "biased: the worth of each response is left out"
-CONFOUNDED = "not told apart from quality of the systems"
-NO_SYSTEMS = f"more than {MOST_SYSTEMS} systems: no effect of each"
 _SPREADS = {
     "pair": "sd(system:item)",
     "judge:pair": "sd(judge:system:item)",
@@ -59,10 +66,10 @@ def self_preference(
     *,
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
-    ties: Ties = "half",
+    ties: TiesOfPositions = "half",
     without_worth: bool = False,
     average_over: By = (),
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
     """Effect of a response being the judge's own, beyond how good that very response is.
 
@@ -150,10 +157,10 @@ def self_preference(
     rows, tests, fits = _compared(given, own, conf_level)
     for j in judges:
         if j not in own:
-            gone = {"judge": j, "term": OWN, "estimate": math.nan, "flag": flags(NO_DATA, "judges nothing of its own")}
+            gone = {"judge": j, "term": OWN, "estimate": math.nan, "flag": flags(NO_DATA, JUDGES_NO_OWN)}
             rows += [{**gone, "model": m, "n": float(table["n"][table["judge"] == j].sum())} for m in given.models]
     for row in rows:
-        row["flag"] = merged(row["flag"], given.note, given.calls.flag(None if row["judge"] == ALL else row["judge"]))
+        row["flag"] = flags(row["flag"], given.note, given.calls.flag(None if row["judge"] == ALL else row["judge"]))
     made = estimates(rows, ["judge", "model"], ["scale"], sort=False)
     order = {j: k for k, j in enumerate([*judges, ALL])}
     made = made.sort_values("judge", key=lambda c: c.map(order), kind="stable", ignore_index=True)
@@ -198,7 +205,7 @@ def _chosen(
     present: Sequence[str],
     identity: Mapping[str, str] | None,
     family: Mapping[str, str] | None,
-    ties: Ties,
+    ties: TiesOfPositions,
     without_worth: bool,
 ) -> _Given:
     if ties == "model":
@@ -235,7 +242,7 @@ def _chosen(
         " + (0 + order|judge:pair)" if again else "",
         " + (0 + order|pair)" if shared else "",
         {"family": "binomial"},
-        "" if differences else NO_SYSTEMS,
+        "" if differences else NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS),
         (WITH, WITHOUT) if without_worth else (WITH,),
     )
 
@@ -244,7 +251,7 @@ def _rated(data: Any, identity: Mapping[str, str] | None, family: Mapping[str, s
     require(columns(data), ["judge", "system", "item"], "self_preference")
     table = cells(data)
     missing = table["n_missing"].to_numpy(dtype=float)
-    aside: Aside = told("missing scores set aside", table["judge"], missing, missing > 0)
+    aside: Aside = told("missing scores excluded", table["judge"], missing, missing > 0)
     table = table[table["mean"].notna()]
     for name in ("judge", "system", "item"):
         table = table.assign(**{name: labels(table[name]).astype(str)})
@@ -261,7 +268,7 @@ def _rated(data: Any, identity: Mapping[str, str] | None, family: Mapping[str, s
         len(table[["judge", "item"]].drop_duplicates()) < N / 1.5
     )
     worth = " + (1|system:item)" * (len(table[["system", "item"]].drop_duplicates()) < N / 1.1)
-    note = NO_SYSTEMS if len(systems) > MOST_SYSTEMS else ""
+    note = NO_SYSTEM_EFFECTS.of(most=MOST_SYSTEMS) if len(systems) > MOST_SYSTEMS else ""
     return _Given(Calls(table, (aside,)), systems, "score", fixed, kept, worth, {"family": "gaussian"}, note)
 
 
@@ -280,7 +287,7 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
                 "estimate": math.nan,
                 "n": float(given.calls.table["n"].sum()),
             }
-            rows.append({**gone, "flag": flags(NO_DATA, "each response is judged once")})
+            rows.append({**gone, "flag": flags(NO_DATA, JUDGED_ONCE)})
             continue
         random = f"{given.kept}{worth}"
         try:
@@ -295,25 +302,25 @@ def _compared(given: _Given, own: Mapping[str, str], conf_level: float) -> tuple
                 "estimate": math.nan,
                 "n": float(given.calls.table["n"].sum()),
             }
-            rows.append({**gone, "flag": str(error)})
+            rows.append({**gone, "flag": NOT_FITTED.of(reason=error)})
             continue
         fits |= {f"{model}, all judges": common, f"{model}, by judge": each}
-        biased = BIASED if model == WITHOUT and given.worth and given.response == "chosen" else None
+        biased = UNMODELLED_QUALITY if model == WITHOUT and given.worth and given.response == "chosen" else None
         rows += [
-            {**r, "judge": ALL, "model": model, "flag": merged(biased, r["flag"])}
+            {**r, "judge": ALL, "model": model, "flag": flags(biased, r["flag"])}
             for r in _effects(common, "own", conf_level)
         ]
         rows += [{**r, "judge": ALL, "model": model} for r in spread_rows(common, _SPREADS, conf_level)]
         if len(own) > 1:
             for judge, name in own.items():
                 rows += [
-                    {**r, "judge": judge, "model": model, "flag": merged(biased, r["flag"])}
+                    {**r, "judge": judge, "model": model, "flag": flags(biased, r["flag"])}
                     for r in _effects(each, name, conf_level)
                 ]
         asked = [likelihood_ratio(none, common, "own responses are favoured", f"own against none, {model}")]
         if len(own) > 1:
             asked.append(likelihood_ratio(common, each, "judges differ", f"own by judge against common, {model}"))
-        tests += [{**t, "flag": merged(biased, t["flag"])} for t in asked]
+        tests += [{**t, "flag": flags(biased, t["flag"])} for t in asked]
     if (whole := fits.get(f"{WITH}, all judges")) is not None:
         try:
             bare = fits.get(f"{WITHOUT}, all judges") or _fit(given, " + own", given.kept, given.kept + given.worth)

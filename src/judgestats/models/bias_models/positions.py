@@ -12,8 +12,9 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from scipy.special import stdtr
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence
-from judgestats.models.bias_models.calls import Ties, as_category, joined, ordered_labels, slotted
+from judgestats.models.bias_models.calls import as_category, joined, ordered_labels, slotted
 from judgestats.models.bias_models.reports import (
     ALL,
     Row,
@@ -23,23 +24,20 @@ from judgestats.models.bias_models.reports import (
     effect_row,
     likelihood_ratio,
     linear,
-    merged,
     points_row,
     ratio_row,
     spread_rows,
 )
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.results import NO_DATA, estimates, flags
+from judgestats.results import FEW_JUDGES, NO_DATA, NOT_FITTED, ONE_ORDER, UNSIGNED_CONTENT, estimates, flags
 from judgestats.schema.columns import By, names
+from judgestats.schema.patterns import TiesOfPositions
 
 FIRST = "first slot"
 UNSIGNED = "first slot, (1|pair)"
-WRONG = "biased: content is not signed"
 #: Judges below which a variance between them is hardly known.
 ENOUGH = 5
-FEW_JUDGES = "fewer than 5 judges"
-ONE_ORDER = "pairs in one order only: content is not told from the slot"
 SIGNED = " + (0 + order|pair)"
 #: A judge's own view of a pair.
 OWN_VIEW = " + (0 + order|judge:pair)"
@@ -51,10 +49,10 @@ def position_bias_model(
     *,
     attribute: str | Sequence[str] | None = None,
     by: By = None,
-    ties: Ties = "half",
+    ties: TiesOfPositions = "half",
     pooled: bool = True,
     unsigned: bool = False,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
     """Log-odds of choosing the first slot where the contents are equally good: per judge, and pooled over judges.
 
@@ -133,7 +131,7 @@ def position_bias_model(
         if len(kinds) > 1:
             _between(name, own, kinds, asked)
     for row in asked.rows:
-        row["flag"] = merged(row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]))
+        row["flag"] = flags(row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]))
     made = estimates(asked.rows, ["judge", *groups], ["scale"], sort=False)
     return VerdictModel("Slot bias", asked.fits, made, comparisons(asked.tests, ["judge", *groups]))
 
@@ -142,7 +140,7 @@ def position_bias_model(
 class _Asked:
     slopes: Sequence[str]
     groups: Sequence[str]
-    ties: Ties
+    ties: TiesOfPositions
     unsigned: bool
     conf_level: float
     rows: list[Row] = field(default_factory=list)
@@ -179,7 +177,7 @@ def _grouped(name: str, kind: str, table: pd.DataFrame, asked: _Asked) -> None:
     try:
         whole = _fit(f"1{slopes}{right}", table, asked)
     except (DesignError, FitError) as error:
-        reason = NO_DATA if not len(table) else str(error)
+        reason = NO_DATA if not len(table) else NOT_FITTED.of(reason=error)
         asked.rows.append({**keys, "term": FIRST, "estimate": math.nan, "n": float(table["n"].sum()), "flag": reason})
         return
     asked.fits[label] = whole
@@ -188,8 +186,8 @@ def _grouped(name: str, kind: str, table: pd.DataFrame, asked: _Asked) -> None:
         wrong = _fit(f"1{slopes}{' + (1|pair)'}", table, asked)
         asked.fits[f"{label}, (1|pair)"] = wrong
         row = effect_row(wrong, _slot(wrong), UNSIGNED, asked.conf_level)
-        made.append({**row, "flag": merged(WRONG, flags(*wrong.notes), row["flag"])})
-    asked.rows.extend({**r, **keys, "flag": merged(r["flag"], note)} for r in made)
+        made.append({**row, "flag": flags(UNSIGNED_CONTENT, flags(*wrong.notes), row["flag"])})
+    asked.rows.extend({**r, **keys, "flag": flags(r["flag"], note)} for r in made)
     asked.tests.extend({**t, **keys} for t in _tests(whole, table, slopes, right, asked))
 
 

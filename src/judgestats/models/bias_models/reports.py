@@ -14,12 +14,12 @@ from scipy.special import chdtrc, stdtrit
 
 from judgestats.models.families import LINKS
 from judgestats.models.fits import Fit
-from judgestats.models.fitted import FEW_CALLS, SEPARATION, SINGULAR, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.ml import BOUNDARY
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread
 from judgestats.models.postestimation.tables import wide
-from judgestats.results import flags
+from judgestats.results import FEW_CALLS, LARGER_WORSE, SEPARATION, SINGULAR, UNLIKE, flags
 
 # ---- What a bias model returns: its fits, a tidy table of what was asked, and what was compared with what ------------
 
@@ -170,7 +170,7 @@ def effect_row(
     endless = bool((c[np.isin(fit.names, fit.options.get("separated", ()))] != 0).any())
     endless |= not fit.distribution.linear and (abs(value) > ENDLESS or se > VAGUE or not (se == se or fit.converged))
     if endless:
-        value, se, flag = math.nan, math.nan, merged(SEPARATION, flag)
+        value, se, flag = math.nan, math.nan, flags(SEPARATION, flag)
     own = float(freedom.degrees(fit, c[: fit.n_location])) if df is None else df
     df = own if math.isfinite(own) else None
     z = critical(conf_level, df)
@@ -262,7 +262,7 @@ def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> lis
                 "conf_high": value * factor,
                 "n": fit.n,
                 "method": described(fit),
-                "flag": flags(doubts(fit, term.factor), wide(fit, se / value) if value > 0 else None),
+                "flag": flags(doubts(fit, term.factor), wide(se / value) if value > 0 else None),
                 "scale": unit,
             }
         )
@@ -300,18 +300,11 @@ def _at_zero(fit: Fitted, factor: str) -> bool:
     return any(t.factor == factor and bool((np.abs(np.diag(L)) < edge).any()) for t, L in terms)
 
 
-def merged(*notes: str | None) -> str:
-    """Join cells of flags into one, each flag once."""
-    return flags(*(flag for note in notes if note for flag in note.split("; ")))
-
-
 # ---- Comparisons of nested fits, and tests of what a fit says: rows of the tests of a bias model ---------------------
 
 
 #: Columns of the tests, after those that group them.
 TESTS = ("question", "compared", "test", "statistic", "df", "p_value", "flag")
-#: Two likelihoods approximated in two ways.
-UNLIKE = "different approximations compared"
 
 
 def by_rule(terms: int) -> Literal["auto"] | int:
@@ -350,7 +343,7 @@ def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str,
         p = float(chdtrc(df, statistic))
     same = small.approximation == large.approximation or not (small.design.terms and large.design.terms)
     notes = [*small.notes, *large.notes] if variance else without([*small.notes, *large.notes])
-    flag = flags(*notes, "larger model fits worse" if lower else None, None if same else UNLIKE)
+    flag = flags(*notes, LARGER_WORSE if lower else None, None if same else UNLIKE)
     return {
         "question": question,
         "compared": compared,

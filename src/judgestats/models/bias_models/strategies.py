@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, confidence, suggestion
 from judgestats.models.bias_models.calls import Calls, as_category, joined, ordered_labels, scored
 from judgestats.models.bias_models.reports import (
@@ -21,7 +22,6 @@ from judgestats.models.bias_models.reports import (
     effect_row,
     likelihood_ratio,
     linear,
-    merged,
     points_row,
     ratio_row,
     spread_rows,
@@ -30,14 +30,12 @@ from judgestats.models.bias_models.reports import (
 from judgestats.models.coding.frames import columns
 from judgestats.models.fits import Fit
 from judgestats.models.fitting import fit
-from judgestats.results import NO_DATA, estimates
+from judgestats.results import FEW_JUDGES_EQUAL, NO_DATA, NO_ITEMS, NOT_FITTED, estimates, flags
 from judgestats.schema.columns import COUNTS, By, N, names
 
 #: Judges from which on the effect of a strategy may vary between them.
 ENOUGH = 5
 VARYING = " + (1|judge:strategy)"
-NO_ITEMS = "no items: calls taken as independent"
-FEW_JUDGES = "fewer than 5 judges: effects taken as equal"
 _SPREADS = {
     "item": "sd(item)",
     "judge": "sd(judge)",
@@ -58,7 +56,7 @@ def strategy_effects(
     pooled: bool = True,
     ties: str = "exact",
     invalid: str = "drop",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
     """Effect of each strategy on accuracy, against a baseline: per judge, and pooled over judges.
 
@@ -143,7 +141,7 @@ def strategy_effects(
         _judged(ALL, table, baseline, has_item, benchmark is not None, conf_level, rows, tests, fits)
     by = ["judge", *([benchmark] if benchmark else [])]
     for row in rows:
-        row["flag"] = merged(
+        row["flag"] = flags(
             row["flag"], found.flag(None if row["judge"] == ALL else row["judge"]), None if has_item else NO_ITEMS
         )
         if benchmark:
@@ -198,15 +196,21 @@ def _judged(
         none = _fit(f"{'benchmark' if crossed else '1'}{random}", own)
     except (DesignError, FitError) as error:
         rows.append(
-            {"judge": name, "term": "strategy", "estimate": math.nan, "n": float(table["n"].sum()), "flag": str(error)}
+            {
+                "judge": name,
+                "term": "strategy",
+                "estimate": math.nan,
+                "n": float(table["n"].sum()),
+                "flag": NOT_FITTED.of(reason=error),
+            }
         )
         return
     fits[name] = whole
     df = table["judge"].nunique() - 1.0 if VARYING in random else None
     for bench in benches or ("",):
         found = _effects(whole, levels, bench if crossed else "", conf_level, df)
-        rows += [{**r, "judge": name, "benchmark": bench, "flag": merged(r["flag"], note)} for r in found]
-    rows += [{**r, "judge": name, "flag": merged(r["flag"], note)} for r in spread_rows(whole, _SPREADS, conf_level)]
+        rows += [{**r, "judge": name, "benchmark": bench, "flag": flags(r["flag"], note)} for r in found]
+    rows += [{**r, "judge": name, "flag": flags(r["flag"], note)} for r in spread_rows(whole, _SPREADS, conf_level)]
     steady = whole
     if crossed:
         steady = _fit(f"{plain}{random}", own)
@@ -226,7 +230,7 @@ def _random(table: pd.DataFrame, pooled: bool, has_item: bool) -> tuple[str, str
         random += " + (1|judge:item)"
     if judges >= ENOUGH:
         return random + VARYING, ""
-    return random, FEW_JUDGES
+    return random, FEW_JUDGES_EQUAL
 
 
 def _fit(right: str, table: pd.DataFrame, beside: str = "") -> Fit:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, choose, confidence, suggestion
 from judgestats.models.bias_models.calls import answers, ordered_labels
 from judgestats.models.bias_models.reports import (
@@ -22,20 +23,29 @@ from judgestats.models.bias_models.reports import (
     effect_row,
     likelihood_ratio,
     linear,
-    merged,
 )
 from judgestats.models.fits import Fit
-from judgestats.models.fitted import NO_HESSIAN, SEPARATION
 from judgestats.models.fitting import fit
 from judgestats.models.postestimation.delta import normal_quantile, spread
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, estimates, flags
+from judgestats.results import (
+    LINKS_DISAGREE,
+    NO_DATA,
+    NO_HESSIAN,
+    NO_QUALITY,
+    NO_RATIO,
+    NO_TIES_UNDER,
+    NOT_BOTH_IDENTIFIABLE,
+    NOT_FITTED,
+    NOT_INDEPENDENT,
+    ORDER_UNKNOWN,
+    SEPARATION,
+    WIDE,
+    estimates,
+    flags,
+)
 
 Link = Literal["logit", "probit"]
 LINKS = ("logit", "probit")
-NO_TIES = "no ties under"
-FOLDED = "slots unknown: no slot bias assumed"
-UNTOLD = "criterion and resolution not told apart"
-WIDE = "a resolution twice or half as large is not excluded"
 #: (criterion, resolution) -> by group or common.
 VERDICTS = {
     (False, False): "neither",
@@ -55,7 +65,7 @@ def tie_model(
     baseline: str | None = None,
     content: bool = True,
     alpha: float = 0.10,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> VerdictModel:
     """Tie model with slot bias, criterion and resolution; what of it a prompt moved.
 
@@ -152,8 +162,8 @@ def tie_model(
                 f"{suggestion(baseline, kinds)}"
             )
         made, compared, own = _judged(here, ordered_labels(here["group"], baseline if by else None), asked)
-        note = flags(found.flag(judge), FOLDED if folded else None)
-        result += [{**r, "judge": judge, "flag": merged(r["flag"], note)} for r in made]
+        note = flags(found.flag(judge), ORDER_UNKNOWN if folded else None)
+        result += [{**r, "judge": judge, "flag": flags(r["flag"], note)} for r in made]
         tests += [{**t, "judge": judge} for t in compared]
         fits |= {f"{judge}, {name}": f for name, f in own.items()}
     groups = ["judge", *([by] if by else []), "link"]
@@ -177,8 +187,8 @@ def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[l
     lacking = [k for k in kinds if not (table[table["group"] == k]["answer"] == "tie").any()]
     still = [k for k in kinds if table[table["group"] == k]["x"].nunique() < 2]
     if lacking or still:
-        what = f"{NO_TIES} {lacking[0]}" if lacking else f"quality does not vary under {still[0]}"
-        flag = flags(NO_DATA, what if asked.by else what.split(" under")[0])
+        where = f" under {(lacking or still)[0]}" if asked.by else ""
+        flag = flags(NO_DATA, (NO_TIES_UNDER if lacking else NO_QUALITY).of(where=where))
         n = float(table["n"].sum())
         return (
             [{"term": "criterion", "estimate": math.nan, "n": n, "flag": flag, "link": k} for k in asked.links],
@@ -200,7 +210,7 @@ def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[l
                     "term": "criterion",
                     "estimate": math.nan,
                     "n": float(table["n"].sum()),
-                    "flag": str(error),
+                    "flag": NOT_FITTED.of(reason=error),
                     "link": link,
                 }
             )
@@ -214,9 +224,9 @@ def _judged(table: pd.DataFrame, kinds: Sequence[str], asked: _Asked) -> tuple[l
             if {NO_HESSIAN, SEPARATION} & {*whole.notes} and not whole.design.terms
             else {}
         )
-        made += [{**r, "link": link, "flag": merged(r["flag"], note)} for r in _table(whole, kinds, asked, alone)]
+        made += [{**r, "link": link, "flag": flags(r["flag"], note)} for r in _table(whole, kinds, asked, alone)]
         if len(kinds) > 1:
-            tests += [{**t, "link": link, "flag": merged(t["flag"], note)} for t in _tests(grid, kinds, asked)]
+            tests += [{**t, "link": link, "flag": flags(t["flag"], note)} for t in _tests(grid, kinds, asked)]
     if tests:
         tests.append(_overall(tests))
     return made, tests, fits
@@ -287,7 +297,7 @@ def _ratio(whole: Fit, one: Any, two: Any, term: str, conf_level: float) -> Row:
     above, below = float(one @ whole.params), float(two @ whole.params)
     row: Row = {"term": term, "n": whole.n, "method": described(whole), "flag": doubts(whole)}
     if not (above > 0 and below > 0):
-        return {**row, "estimate": math.nan, "flag": merged(row["flag"], "not positive: no ratio")}
+        return {**row, "estimate": math.nan, "flag": flags(row["flag"], NO_RATIO)}
     ratio = above / below
     se = float(spread(one / above - two / below, whole.covariance))
     z = normal_quantile(conf_level)
@@ -312,7 +322,7 @@ def _tests(grid: dict[tuple[bool, bool], Fit], kinds: Sequence[str], asked: _Ask
     )
     flag, verdict = "", VERDICTS[moved]
     if not any(moved) and p["something moved", "both by group against both common"] < asked.alpha:
-        verdict, flag = DEPENDS, UNTOLD
+        verdict, flag = DEPENDS, NOT_BOTH_IDENTIFIABLE
     elif not moved[1]:
         ratios = [r for r in _table(grid[True, True], kinds, asked) if r["term"] == "resolution ratio"]
         flag = WIDE if any(not (r["conf_low"] > 0.5 and r["conf_high"] < 2) for r in ratios) else ""
@@ -327,6 +337,6 @@ def _overall(tests: Sequence[Row]) -> Row:
     said = [t for t in tests if t["question"] == "what moved"]
     agree = len({t["verdict"] for t in said}) == 1
     told = "; ".join(f"{t['link']}: {t['verdict']}" for t in said)
-    flag = merged(*(t["flag"] for t in said)) if agree else "links disagree"
+    flag = flags(*(t["flag"] for t in said)) if agree else LINKS_DISAGREE
     verdict = said[0]["verdict"] if agree else DEPENDS
     return {"link": "all", "question": "what moved", "compared": told, "flag": flag, "verdict": verdict}

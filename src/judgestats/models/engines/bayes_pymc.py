@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judgestats.models.bayes.draws import NOT_MIXED, Draws, Sampling, from_priors, pymc, sample, sampling_options
+from judgestats.models.bayes.draws import Draws, Sampling, from_priors, pymc, sample, sampling_options
 from judgestats.models.bayes.priors import Priors, single, sizes
 from judgestats.models.bayes.priors import priors as priors_of
 from judgestats.models.designs import Design
@@ -19,6 +19,7 @@ from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import Columns, compress
 from judgestats.models.ml import Model, parameter_names, wrapped
 from judgestats.models.thresholds import Thresholds
+from judgestats.results import NOT_MIXED
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -15,8 +15,9 @@ from judgestats.kernels.likelihoods import losses
 from judgestats.models.coding.frames import coded_levels
 from judgestats.models.designs import Design
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, refuse_random, repeated
-from judgestats.models.fitted import NO_HESSIAN, TOO_SMALL, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, wrapped
+from judgestats.results import NO_HESSIAN, TOO_SMALL
 
 # ---- statsmodels' Bayesian binomial mixed model, offered for comparison and with a warning ---------------------------
 

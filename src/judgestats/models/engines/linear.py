@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from judgestats.errors import DesignError, FitError
 from judgestats.models.designs import Design, Term
 from judgestats.models.engines.wrapping import Modes, bernoulli, call, repeated
-from judgestats.models.fitted import SINGULAR, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, fit_design, wrapped
+from judgestats.results import SINGULAR
 
 Floats = NDArray[np.float64]
 #: A standard deviation below it, relative to the residual's, is zero.

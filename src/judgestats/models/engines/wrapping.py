@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from judgestats.errors import FitError
 from judgestats.models.designs import Design, taken
-from judgestats.models.fitted import NOT_CONVERGED, SEPARATION
 from judgestats.models.ml import Model
+from judgestats.results import NOT_CONVERGED, SEPARATION
 from judgestats.threads import warnings_recorded
 
 # ---- Designs in the form that other libraries take: one row for each call --------------------------------------------

@@ -11,6 +11,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL, SEED
 from judgestats.errors import DesignError, choose, confidence
 from judgestats.models.bayes.draws import Draws, Sampling, Top, pymc, sampling_options, spread_beside, spreads
 from judgestats.models.bayes.grids import integrated
@@ -18,15 +19,6 @@ from judgestats.models.bayes.scales import Prior, prior_of
 from judgestats.models.designs import design
 from judgestats.models.hierarchical.crossed import weight_flags
 from judgestats.models.hierarchical.posteriors import (
-    APART,
-    ASIDE,
-    AVERAGED,
-    INCOMPLETE,
-    NO_RESIDUAL,
-    ONE_LEVEL,
-    ONE_RATER,
-    ONE_SUBJECT,
-    PRIOR_DRIVEN,
     Posterior,
     convergence,
     finding,
@@ -37,7 +29,21 @@ from judgestats.models.hierarchical.posteriors import (
     tabled,
 )
 from judgestats.models.ml import Model
-from judgestats.results import CONSTANT, FEW_RATERS, flags
+from judgestats.results import (
+    AVERAGED_OVER,
+    COMPONENTS_NOT_IDENTIFIABLE,
+    CONSTANT,
+    FEW_RATERS,
+    INCOMPLETE_DESIGN,
+    N_SCORES_EXCLUDED,
+    NO_RESIDUAL,
+    ONE_LEVEL_OF,
+    ONE_RATER,
+    ONE_SUBJECT,
+    PRIOR_DRIVEN,
+    REPLICATES_AVERAGED,
+    flags,
+)
 from judgestats.schema.cells import ABOUT, cells
 from judgestats.schema.columns import By
 from judgestats.schema.splitting import as_runs
@@ -71,13 +77,13 @@ def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataF
     known = table[table["mean"].notna()]
     keys = [*subjects, *facets, "judge"]
     doubts = [
-        f"{ASIDE}: {missing:.0f}" if missing else "",
-        AVERAGED if (known["runs"] > 1).any() else "",
-        *(f"averaged over {c}" for c in ABOUT if c not in keys and known[c].nunique() > 1),
+        N_SCORES_EXCLUDED.of(missing),
+        REPLICATES_AVERAGED if (known["runs"] > 1).any() else "",
+        *(AVERAGED_OVER.of(what=c) for c in ABOUT if c not in keys and known[c].nunique() > 1),
     ]
     table = known.groupby(keys, as_index=False, observed=True, sort=True)["mean"].mean()
     subject = table[subjects].astype(str).agg("\x1f".join, axis=1) if len(table) else pd.Series([], dtype=str)
-    return table.assign(subject=subject), doubts + [INCOMPLETE] * (not _complete(table, subject, facets))
+    return table.assign(subject=subject), doubts + [INCOMPLETE_DESIGN] * (not _complete(table, subject, facets))
 
 
 def _complete(table: pd.DataFrame, subject: pd.Series[Any], facets: list[str]) -> bool:
@@ -122,7 +128,7 @@ def agreement(
     average_over: By = (),
     priors: Mapping[str, Any] | None = None,
     sampling: Sampling | None = None,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> Posterior:
     """Variance components of scores and intraclass correlations, with posterior intervals.
 
@@ -247,7 +253,7 @@ def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:
     }
 
 
-def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, seed: int = 0) -> Draws:
+def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, seed: int = SEED) -> Draws:
     """Draw ``level``, ``subject``, ``judge``, the facets and ``residual`` (sds), random effects integrated out.
 
     Parameters
@@ -332,12 +338,12 @@ def _nothing(data: Scores) -> str:
     """Why nothing can be said, or an empty string."""
     if len(data.y) < 2 or np.ptp(data.y) == 0:
         return CONSTANT
-    lacking = [(data.sizes["judge"], ONE_RATER), (data.sizes["subject"], ONE_SUBJECT)]
-    lacking += [(n, f"{ONE_LEVEL} {k}") for k, n in data.sizes.items() if k not in ("judge", "subject")]
+    lacking: list[tuple[int, str]] = [(data.sizes["judge"], ONE_RATER), (data.sizes["subject"], ONE_SUBJECT)]
+    lacking += [(n, ONE_LEVEL_OF.of(what=k)) for k, n in data.sizes.items() if k not in ("judge", "subject")]
     if few := [told for n, told in lacking if n < 2]:
         return few[0]
     if len(data.y) <= max(data.sizes.values()):
-        return APART
+        return COMPONENTS_NOT_IDENTIFIABLE
     rest = data.y.copy()
     for _ in range(200):  # least squares, factor by factor
         for code in data.codes.values():

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from judgestats.models.bayes.draws import FEW_EFFECTIVE, HEAVY, LEAST_ESS, MOST_PARETO, Draws, Top, pymc
+from judgestats.defaults import SEED
+from judgestats.models.bayes.draws import LEAST_ESS, MOST_PARETO, Draws, Top, pymc
 from judgestats.models.bayes.grids import Target, drawn
 from judgestats.models.bayes.scales import Prior
+from judgestats.results import FEW_EFFECTIVE, HEAVY
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -136,7 +138,7 @@ def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
     return result
 
 
-def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, seed: int = 0) -> Draws:
+def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, seed: int = SEED) -> Draws:
     """Draw the sds by importance sampling at the mode, each where its prior is a standard normal."""
     base, own = data.base(priors), [priors[name] for name in data.sds]
     grams = np.stack([data.grams[name] for name in data.sds])
@@ -202,7 +204,7 @@ def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generato
     return found, y
 
 
-def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = 0) -> dict[str, Floats]:
+def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = SEED) -> dict[str, Floats]:
     """Effects given the sds and the scores: a draw of them for each draw of the sds.
 
     Parameters
@@ -285,7 +287,7 @@ def _conditional(
         found[name][part] += sd[name][:, None] ** 2 * (weight @ Z)
 
 
-def replicated(data: Panel, found: Mapping[str, Floats], draws: Draws, seed: int = 0) -> Floats:
+def replicated(data: Panel, found: Mapping[str, Floats], draws: Draws, seed: int = SEED) -> Floats:
     """Mean scores drawn anew: judges, systems and self-preference kept, tastes and noise drawn again.
 
     Parameters
@@ -315,5 +317,5 @@ def replicated(data: Panel, found: Mapping[str, Floats], draws: Draws, seed: int
 
 def weight_flags(found: Draws) -> list[str]:
     """What the importance weights of draws say against them."""
-    few = [FEW_EFFECTIVE] if found.importance_ess < LEAST_ESS else []
+    few: list[str] = [FEW_EFFECTIVE] if found.importance_ess < LEAST_ESS else []
     return few + ([HEAVY] if found.pareto_k > MOST_PARETO else [])

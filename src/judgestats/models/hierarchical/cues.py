@@ -13,13 +13,11 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample, sampling_options
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.hierarchical.posteriors import (
-    FEW_JUDGES,
-    NOT_TOLD,
-    PRIOR_DRIVEN,
     Posterior,
     convergence,
     finding,
@@ -30,7 +28,19 @@ from judgestats.models.hierarchical.posteriors import (
     scales,
     tabled,
 )
-from judgestats.results import NO_DATA, NOT_INDEPENDENT, SMALL_N, flags
+from judgestats.results import (
+    AT_ZERO,
+    DRAWS_AGREE,
+    FEW_JUDGES,
+    INVALID_EXCLUDED,
+    NO_DATA,
+    NOT_INDEPENDENT,
+    NOT_SIGNIFICANT,
+    PRIOR_DRIVEN,
+    SMALL_N,
+    flags,
+    in_part,
+)
 from judgestats.schema.columns import required
 from judgestats.schema.counting import SHARED_PAIRS, tally
 from judgestats.schema.declared_counts import call_counts
@@ -121,7 +131,7 @@ def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     cube = _cube(kept, [*axes, kinds])
     kinds, cube = _referred(kinds, cube, reference)
     invalid = _cube(table[table["outcome"] == "invalid"], [*axes, ["invalid"]])[..., 0]
-    asides = {(int(j), int(s), int(p)): f"{axes[2][p]}: {invalid[j, s, p]:,.0f} invalid set aside"
+    asides = {(int(j), int(s), int(p)): in_part(axes[2][p], INVALID_EXCLUDED.of(invalid[j, s, p]))
               for j, s, p in np.argwhere(invalid > 0)}  # fmt: skip
     judges, schemes, ordered = (tuple(a) for a in axes)
     return Outcomes(judges, schemes, ordered, tuple(kinds), cube, asides, NOT_INDEPENDENT if shared else "")
@@ -242,8 +252,6 @@ Rows = Iterator[dict[str, Any]]
 
 #: Names in the column ``judge`` of rows that are of no one judge.
 MEAN, ANOTHER = "mean of judges", "another judge"
-AT_ZERO = "no gain, interval at 0"
-AGREE = "draws agree"
 _GAINS = {"lds": "shift_favoured", "ols": "shift_opposed", "ts": "shift_tie"}
 _OF_TIES = ("shift_tie", "ts", "tie", "tie_blind")
 
@@ -380,7 +388,7 @@ class Probed:
         made = row(term, own, conf_level=self.conf_level, **more, **key)
         if made["conf_low"] < made["conf_high"]:
             return made
-        return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(flag, AGREE)}
+        return {**made, "conf_low": math.nan, "conf_high": math.nan, "flag": flags(flag, DRAWS_AGREE)}
 
     def _moved(self, terms: Terms, s: int) -> Rows:
         for judge, places, n, tieless, flag in self._judges((s,)):
@@ -390,7 +398,7 @@ class Probed:
                 made[term] = self._row(term, values[..., s][..., places], n, doubt, self._key(judge, s))
             if places:
                 held = all(not (made[t]["conf_low"] > 0 or made[t]["conf_high"] < 0) for t in _GAINS.values())
-                made["lao"]["flag"] = flags(made["lao"]["flag"], NOT_TOLD if held else "")
+                made["lao"]["flag"] = flags(made["lao"]["flag"], NOT_SIGNIFICANT if held else "")
                 if judge not in (MEAN, ANOTHER):
                     made |= {gain: clipped(made[gain], made[signed]) for gain, signed in _GAINS.items()}
             yield from made.values()
@@ -461,7 +469,7 @@ def susceptibility(
     reference: str | None = None,
     priors: Mapping[str, float] | None = None,
     sampling: Sampling | None = None,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> Posterior:
     """Movement of verdicts under a cue, judge by judge, and what a judging scheme changes in it.
 

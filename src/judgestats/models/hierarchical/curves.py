@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models import families
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
@@ -20,13 +21,9 @@ from judgestats.models.bias_models.calls import answers, ordered_labels
 from judgestats.models.coding.frames import columns
 from judgestats.models.hierarchical.cues import MEAN
 from judgestats.models.hierarchical.posteriors import (
-    BETWEEN,
-    PRIOR_DRIVEN,
-    SLOTS_UNKNOWN,
     Posterior,
     convergence,
     foreseen,
-    merged,
     of_prior,
     predictive,
     prior_table,
@@ -34,7 +31,19 @@ from judgestats.models.hierarchical.posteriors import (
     scales,
     tabled,
 )
-from judgestats.results import LEFT_CENSORED, NOT_INDEPENDENT, RIGHT_CENSORED, SMALL_N, flags, incomplete_ladder
+from judgestats.results import (
+    BETWEEN,
+    LEFT_CENSORED,
+    NO_STEP,
+    NO_TIES_UNDER,
+    NOT_INDEPENDENT,
+    PRIOR_DRIVEN,
+    RIGHT_CENSORED,
+    SLOTS_UNKNOWN,
+    SMALL_N,
+    flags,
+    incomplete_ladder,
+)
 from judgestats.schema.columns import COUNTS, N
 
 # ---- Counts of answers over differences of quality: by slot, or against the better candidate -------------------------
@@ -269,7 +278,6 @@ def threshold(data: Ladder, level: float, s: Floats, c: Floats, b: Floats, lapse
 
 Fits = Mapping[tuple[str, str], "Fitted"]
 
-NO_TIES = "no ties"
 #: Above it, the ratio of posterior and prior sd says that the data taught little.
 TAUGHT_LITTLE = 0.5
 #: In posterior sds, and as a ratio of sds: what a prior twice as wide may change.
@@ -376,7 +384,7 @@ def _of_curve(
     data = fitted.data
     here = (data.judge == j) & (data.condition == g)
     n = float(data.counts[here].sum())
-    tied = "" if data.random[j, 1] else NO_TIES
+    tied = "" if data.random[j, 1] else NO_TIES_UNDER.of(where="")
     flag = flags(data.flag.get(data.judges[j], ""), SMALL_N if n < 30 else "", tied)
     before = consequences(data, fitted.prior, level)
     first, wide = fits[which[0], "stated"], fits.get((which[0], "wider"))
@@ -387,7 +395,7 @@ def _of_curve(
         second = None if wide is None else wide.values[term][..., j, g]
         doubt = PRIOR_DRIVEN if _prior_decides(term, first.values[term][..., j, g], prior, second) else ""
         if term == "threshold":
-            doubt = merged(of_prior(own, fitted.draws), doubt)
+            doubt = flags(of_prior(own, fitted.draws), doubt)
             yield _threshold_row(own, data, here, conf_level, flag, doubt, common)
             continue
         unknown = SLOTS_UNKNOWN if term == "slot_bias" and data.folded else ""
@@ -402,7 +410,7 @@ def _threshold_row(
 ) -> dict[str, Any]:  # fmt: skip
     """Median and quantiles; an end above the last step is inf."""
     steps = np.abs(data.x[here & (data.x != 0)]) * data.unit
-    made = {**common, "term": "threshold", "estimate": math.nan, "flag": flags(flag, "no step was judged")}
+    made = {**common, "term": "threshold", "estimate": math.nan, "flag": flags(flag, NO_STEP)}
     if not len(steps):
         return made
     tail = (1 - conf_level) / 2
@@ -411,13 +419,13 @@ def _threshold_row(
     ends = {"conf_low": low if low <= last else math.inf, "conf_high": high if high <= last else math.inf}
     lacking = incomplete_ladder(np.unique(steps)) if np.array_equal(steps, np.round(steps)) else ""
     if middle > last:
-        return {**made, **ends, "flag": merged(flag, lacking, RIGHT_CENSORED, doubt)}
+        return {**made, **ends, "flag": flags(flag, lacking, RIGHT_CENSORED, doubt)}
     under = float(steps[steps <= middle].max(initial=math.nan if middle < least else least))
     over = float(steps[steps >= middle].min(initial=last))
     far = over > 2 * under and not ((steps >= low) & (steps <= high)).any()
     below = (LEFT_CENSORED, PRIOR_DRIVEN) if middle < least else (doubt, BETWEEN if far else "")
     error = float(own.std(ddof=1)) if np.isfinite(own).all() and high <= last else math.nan
-    return {**made, **ends, "estimate": middle, "std_error": error, "flag": merged(flag, lacking, *below)}
+    return {**made, **ends, "estimate": middle, "std_error": error, "flag": flags(flag, lacking, *below)}
 
 
 def _of_change(
@@ -561,7 +569,7 @@ def psychometric(
     wider: bool = True,
     priors: Mapping[str, float] | None = None,
     sampling: Sampling | None = None,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> Posterior:
     """Target sensitivity over the difference of quality, judge by judge; whether criterion or resolution moved.
 

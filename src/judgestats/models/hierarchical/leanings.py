@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,6 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import (
     Draws,
@@ -28,9 +29,6 @@ from judgestats.models.bayes.draws import (
 from judgestats.models.bayes.scales import Prior
 from judgestats.models.coding.frames import columns
 from judgestats.models.hierarchical.posteriors import (
-    NET_ONLY,
-    ONE_CALL,
-    PRIOR_DRIVEN,
     Posterior,
     convergence,
     foreseen,
@@ -40,9 +38,10 @@ from judgestats.models.hierarchical.posteriors import (
     scales,
     tabled,
 )
-from judgestats.results import SMALL_N, flags
+from judgestats.results import INVALID_EXCLUDED, NET_ONLY, ONE_CALL, PRIOR_DRIVEN, SMALL_N, flags
 from judgestats.schema.columns import By, names
 from judgestats.schema.counting import tally
+from judgestats.schema.patterns import InvalidDirection
 
 __all__ = ["PRIORS", "Cells", "bias", "labels", "model", "observed", "prior_draw", "read"]
 
@@ -114,7 +113,7 @@ def read(
     digits: int = 2, invalid: str = "drop",
 ) -> Cells:  # fmt: skip
     """Counts of a frame, of a tally, or of printed scores; arguments as in `hierarchical.bias`."""
-    choose(invalid, ("drop", "tie"), "invalid")
+    choose(invalid, get_args(InvalidDirection), "invalid")
     present = columns(data)
     if judge not in present:
         raise SchemaError(
@@ -219,7 +218,7 @@ PRIORS = {"mean_share": 1.0, "mean_decisive": 1.5, "sd_share": 1.0, "sd_decisive
 #: Log-odds of a decision where nothing is known: four calls of five.
 DECISIVE = 1.4
 ALL, NEW = "all judges", "new judge"
-EQUAL = f"{NET_ONLY}, taken as equal over topics"
+EQUAL = NET_ONLY.of(how=", taken as equal over topics")
 _HALVES = ("share", "decisive")
 #: Log weight of a pattern that cannot be.
 _NEVER = -1e9
@@ -238,7 +237,7 @@ def bias(
     invalid: str = "drop",
     priors: Mapping[str, float] | None = None,
     sampling: Sampling | None = None,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> Posterior:
     """Signed bias with its tie rate, partially pooled over judges, biases and topics.
 
@@ -425,16 +424,14 @@ def _rows(
     p, rng = _probabilities(cells, drawn.values), np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
     shared = {"conf_level": conf_level, "method": drawn.method, "draws": drawn}
-    unseen = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY
+    unseen = EQUAL if "topic" in cells.terms and cells.net.all() else NET_ONLY.of(how="")
     for c, condition in enumerate(cells.conditions):
         key, here, each = dict(zip(cells.keys, condition, strict=True)), cells.condition == c, []
         for j in np.unique(cells.judge[here]):
             mine = here & (cells.judge == j)
             each.append(p[..., mine, :].mean(axis=-2))
             n, lost = float(cells.n[mine].sum()), cells.invalid[mine].sum()
-            flag = flags(
-                ONE_CALL if n == 1 else SMALL_N if n < 30 else "", f"{lost:g} invalid calls set aside" if lost else ""
-            )
+            flag = flags(ONE_CALL if n == 1 else SMALL_N if n < 30 else "", INVALID_EXCLUDED.of(lost))
             more = {**shared, **key, "judge": cells.judges[j], "n": n, "flag": flag}
             rows += _lean(each[-1], unseen if cells.net[mine].all() else "", margin, more)
         if len(cells.judges) > 1:

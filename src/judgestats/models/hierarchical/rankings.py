@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,6 +14,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln, ndtr, ndtri
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.models.bayes.draws import Draws, Sampling, Top, beside, likely, pymc, sample_each, sampling_options
 from judgestats.models.bayes.scales import Prior
@@ -22,10 +23,6 @@ from judgestats.models.coding.frames import columns
 from judgestats.models.coding.responses import first_row
 from judgestats.models.hierarchical.leanings import chance
 from judgestats.models.hierarchical.posteriors import (
-    HUB,
-    PRIOR_DRIVEN,
-    SELECTED,
-    UNKNOWN_LAW,
     Posterior,
     convergence,
     finding,
@@ -36,10 +33,10 @@ from judgestats.models.hierarchical.posteriors import (
     scales,
     tabled,
 )
-from judgestats.results import NO_DATA, SMALL_N, flags
+from judgestats.results import CELLS_OF, EXCLUDED, HUB, NO_DATA, PRIOR_DRIVEN, SELECTED, SMALL_N, UNKNOWN_JOINT, flags
 from judgestats.schema.columns import COUNTS, By, N, names
 from judgestats.schema.counting import refuse_further
-from judgestats.schema.patterns import CHANGED
+from judgestats.schema.patterns import CHANGED, InvalidVerdict, TiesOfVerdicts
 
 # ---- Right calls of each judge under each strategy: from calls, tallies and printed tables ---------------------------
 
@@ -192,8 +189,8 @@ def paired(arms: Arms) -> Arms:
 
 
 def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, invalid: str) -> Arms:
-    choose(ties, ("exact", "drop"), "ties")
-    choose(invalid, ("drop", "wrong"), "invalid")
+    choose(ties, get_args(TiesOfVerdicts), "ties")
+    choose(invalid, get_args(InvalidVerdict), "invalid")
     table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
     answers = table[["baseline", "outcome"]].astype(str).to_numpy(dtype=object)
     if unknown := sorted({*answers.ravel()} - {*CHANGED}):
@@ -226,7 +223,7 @@ def _of_changes(data: Any, baseline: str, judge: str, strategy: str, ties: str, 
         if r["n", "nunique"] == 1 and r["_base", "nunique"] == 1:
             found.n[j, 0], found.k[j, 0] = r["n", "first"], r["_base", "first"]
     lost = table.assign(_lost=np.where(kept, 0.0, calls)).groupby(judge)["_lost"].sum()
-    return replace(found, aside={str(j): f"{v:g} pairs set aside" if v else "" for j, v in lost.items()})
+    return replace(found, aside={str(j): EXCLUDED.of(v, what="pair(s)") for j, v in lost.items()})
 
 
 def _of_print(data: Any, baseline: str, judge: str, strategy: str, *, add: bool = False) -> Arms:
@@ -660,7 +657,7 @@ def _pooled(
     more = [{**shared, "strategy": s, "n": float(np.nansum(arms.n[:, i]))} for i, s in enumerate(arms.strategies)]
     for s in range(1, len(arms.strategies)):
         own = there[:, s]
-        some = "" if own.all() else f"mean of {own.sum()} of {len(own)} judges"
+        some = "" if own.all() else CELLS_OF.of(own.sum(), total=len(own), what="judges")
         effect = 100 * (accuracy[..., own, s] - accuracy[..., own, 0]).mean(axis=-1)
         rows.append(row("effect", effect, flag=flags(flag, some), scale="percentage points", judge=ALL, **more[s]))
         mean = drawn.values["effect"][..., s - 1]
@@ -700,7 +697,7 @@ def strategies(
     invalid: str = "drop",
     priors: Mapping[str, float] | None = None,
     sampling: Sampling | None = None,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> Posterior:
     """Effect of each strategy on the accuracy of each judge, pooled over judges; which is best, and how sure.
 
@@ -829,7 +826,7 @@ def _laws(arms: Arms, dependence: str) -> tuple[tuple[str, ...], str]:
         return ("items",), ""
     if told:
         return ("discordant",), HUB if len(arms.strategies) > 2 else ""
-    return BOUNDS, UNKNOWN_LAW
+    return BOUNDS, UNKNOWN_JOINT
 
 
 def _replicated(arms: Arms, drawn: Draws, priors: Mapping[str, float], seed: int) -> tuple[list[Arms], list[Arms]]:

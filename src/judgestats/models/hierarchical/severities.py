@@ -12,6 +12,7 @@ import pandas as pd
 from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, confidence, suggestion
 from judgestats.models.bayes.draws import MOST_PARETO, Draws, Sampling, beside, sample, sampling_options
 from judgestats.models.bayes.scales import Prior, prior_of
@@ -29,18 +30,6 @@ from judgestats.models.hierarchical.crossed import (
     weight_flags,
 )
 from judgestats.models.hierarchical.posteriors import (
-    ALL_ZERO,
-    ASIDE,
-    FEW_OWN,
-    NO_NOISE,
-    NO_OWN,
-    NOT_COMPARED,
-    ONE_SCORE,
-    OTHER_ITEMS,
-    POOLED_SD,
-    PRIOR_DRIVEN,
-    TOGETHER,
-    ZERO_SD,
     Posterior,
     convergence,
     finding,
@@ -50,7 +39,22 @@ from judgestats.models.hierarchical.posteriors import (
     row,
     tabled,
 )
-from judgestats.results import UNBOUNDED, flags
+from judgestats.results import (
+    ALL_ZERO,
+    CRITERIA_TOGETHER,
+    FEW_OWN,
+    N_SCORES_EXCLUDED,
+    NO_COMPARISON,
+    NO_NOISE,
+    NO_SELF_SCORE,
+    ONE_SCORE,
+    OTHER_ITEMS,
+    POOLED_SD,
+    PRIOR_DRIVEN,
+    UNBOUNDED,
+    ZERO_SD,
+    flags,
+)
 from judgestats.schema.cells import cells
 from judgestats.schema.columns import By
 from judgestats.schema.splitting import as_runs, reference_as_runs
@@ -121,7 +125,7 @@ def panel(
         own=table["own"].to_numpy(bool), judges=tuple(judges), systems=tuple(systems), conditions=tuple(conditions),
         reference=reference is not None, centre=centre,
     )  # fmt: skip
-    return data, [*doubts, *more, "" if data.own.any() else NO_OWN]
+    return data, [*doubts, *more, "" if data.own.any() else NO_SELF_SCORE]
 
 
 def _refuse_lone_sd(present: list[str]) -> None:
@@ -136,7 +140,7 @@ def _summed(table: pd.DataFrame, final: str | None) -> tuple[pd.DataFrame, list[
     """One criterion; missing means set aside; numbers that cannot be are refused."""
     missing = float(table["n_missing"].fillna(0).sum())
     table = table[table["mean"].notna()]
-    doubts = [f"{ASIDE}: {missing:.0f}" if missing else ""]
+    doubts = [N_SCORES_EXCLUDED.of(missing)]
     if (table["sd"] < 0).any() or (table["runs"] < 1).any():
         raise SchemaError("A ratings table has an sd below 0, or runs below 1. An sd is 0 or more, runs are 1 or more.")
     if final is not None and (table["criterion"] == final).any():
@@ -144,7 +148,7 @@ def _summed(table: pd.DataFrame, final: str | None) -> tuple[pd.DataFrame, list[
     if table["criterion"].nunique() > 1:
         keys = ["where", "judge", "system", "item"]
         how = {"mean": ("mean", "mean"), "sd": ("sd", "mean"), "runs": ("runs", "min")}
-        return table.groupby(keys, as_index=False, observed=True).agg(**how), [*doubts, TOGETHER]
+        return table.groupby(keys, as_index=False, observed=True).agg(**how), [*doubts, CRITERIA_TOGETHER]
     return table, doubts
 
 
@@ -380,7 +384,7 @@ def severity(
     average_over: By = (),
     priors: Mapping[str, Any] | None = None,
     sampling: Sampling | None = None,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     sampled: bool | None = None,
 ) -> Posterior:
     """Judge severity, system quality, taste and self-preference, and how self-preference fades when names are hidden.
@@ -445,7 +449,7 @@ def severity(
     Without taste, one deviation on one own system would pass for self-preference, with false certainty. One own system
     a judge cannot tell them apart: ``self_preference`` says what the judge would do with a further own system,
     ``own_excess`` what it did with this one. Nothing is clipped: an attenuation may be negative. A ratio whose base has
-    0 in its interval is flagged ``base not told from zero``.
+    0 in its interval is flagged ``interval of the denominator includes 0``.
 
     Given the sds all effects are normal, so only the sds are drawn, from their marginal posterior, and effects given
     them, exactly. The cost grows with the cube of the number of cells: a few hundred are no trouble.
@@ -522,7 +526,7 @@ def _not_compared(data: Panel) -> list[dict[str, Any]]:
     cure = (
         f"Name two of them: baseline= (names shown), blinded= (names hidden). Conditions: {', '.join(data.conditions)}."
     )
-    return [finding("conditions", float(len(data.conditions)), NOT_COMPARED, cure)]
+    return [finding("conditions", float(len(data.conditions)), NO_COMPARISON, cure)]
 
 
 def _priors(data: Panel, given: Mapping[str, Any]) -> dict[str, Prior]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import chdtri, ndtr, ndtri
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, choose, suggestion
 from judgestats.models.coding.frames import label
 from judgestats.models.families import LINKS
@@ -22,7 +23,6 @@ from judgestats.models.postestimation.delta import doubts, normal_quantile, spre
 from judgestats.models.postestimation.freedom import t_quantile, two_sided
 from judgestats.models.postestimation.margining import NUMBERS, inference, levels_of
 from judgestats.models.postestimation.prediction import (
-    NOT_ESTIMABLE,
     Mean,
     Rows,
     estimable,
@@ -34,7 +34,7 @@ from judgestats.models.postestimation.prediction import (
     rows_of,
     scale_of,
 )
-from judgestats.results import flags
+from judgestats.results import NOT_ESTIMABLE, flags
 from judgestats.schema.columns import names
 
 # ---- p values and quantiles of several contrasts together, normal or t -----------------------------------------------
@@ -431,7 +431,7 @@ def means(
     weights: Literal["equal", "proportional"] = "equal",
     at: Mapping[str, Any] | None = None,
     random: Literal["none", "average"] = "none",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Estimated marginal means, as R's emmeans gives them: :meth:`judgestats.models.Fit.means`."""
     normal_quantile(conf_level)
@@ -486,7 +486,7 @@ def contrasts(
     weights: Literal["equal", "proportional"] = "equal",
     at: Mapping[str, Any] | None = None,
     random: Literal["none", "average"] = "none",
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Contrasts of marginal means: :meth:`judgestats.models.Fit.contrasts`."""
     normal_quantile(conf_level)

@@ -17,7 +17,7 @@ from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
 from judgestats.models.postestimation.sampled import drawn, terms, values
-from judgestats.results import flags
+from judgestats.results import PARETO
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -106,7 +106,7 @@ def _row(unit: str, each: Floats, k: Floats, count: Floats, full: Floats, method
     return {
         "unit": unit, "elpd_loo": elpd, "std_error": float(np.sqrt(n * spread)), "p_loo": float(count @ full) - elpd,
         "n": n, "pareto_k": float(np.nanmax(k)) if np.isfinite(k).any() else np.nan, "n_bad": bad, "method": method,
-        "flag": flags(f"Pareto k above {MOST_PARETO} in {bad:,.0f} of {n:,.0f}" if bad else ""),
+        "flag": PARETO.of(bad, limit=MOST_PARETO, total=f"{n:,.0f}"),
     }  # fmt: skip
 
 

@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from judgestats.errors import confidence
-from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, SEPARATION, SINGULAR, UNSETTLED, Fitted
-from judgestats.results import flags
+from judgestats.models.fitted import Fitted
+from judgestats.results import FEW_CALLS, NO_ERRORS, NO_HESSIAN, SEPARATION, SINGULAR, UNSETTLED, flags
 
 Floats = NDArray[np.float64]
 
 #: A step of the differences, in standard errors, and where there is none relative to the parameter.
 STEP, RELATIVE = 1e-4, 1e-6
-#: Flag where standard errors are NaN and the fit does not say why.
-UNKNOWN = "no standard errors"
 
 
 def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floats) -> tuple[Floats, Floats]:
@@ -113,7 +111,7 @@ def doubts(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
     """
     known = (SINGULAR, FEW_CALLS, *([UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []))
     general = flags(*(n for n in fit.notes if n not in known))
-    missing = general if {NO_HESSIAN, SEPARATION} & {*fit.notes} else flags(general, UNKNOWN)
+    missing = general if {NO_HESSIAN, SEPARATION} & {*fit.notes} else flags(general, NO_ERRORS)
     return np.where(np.isnan(std_error), missing, general)
 
 

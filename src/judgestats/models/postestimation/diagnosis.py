@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from judgestats.models.coding.frames import labels
 from judgestats.models.families import LINKS
-from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, SEPARATION, SINGULAR, TOO_SMALL, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.ml import refined
 from judgestats.models.postestimation import components, freedom, sampled
 from judgestats.models.postestimation.sampled import drawn
+from judgestats.results import FEW_CALLS, FEW_GROUPS, NO_HESSIAN, NOT_CONVERGED, RARE, SEPARATION, SINGULAR, TOO_SMALL
 from judgestats.schema.columns import VOCABULARY
 
 # ---- What data cannot tell: separation, where estimates run away to infinity, and levels with too few calls ----------
@@ -123,8 +124,6 @@ def _raises(A: Floats, along: Floats, scale: float) -> bool:
 
 #: Levels of a factor under which Wald and profile intervals of what varies between them are too short; and by REML.
 LEVELS, LEVELS_REML = 30, 10
-#: The rarer answer, per level, under which Laplace's approximation shifts the intercept.
-RARE = "rarer answer less than once per level"
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,7 @@ def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
     least = LEVELS_REML if fit.method == "REML" else 0 if drawn(fit) is not None else LEVELS
     for term in fit.design.terms:
         if len(term.levels) < least:
-            flag = f"fewer than {least} levels of {term.factor}"
+            flag = FEW_GROUPS.of(least=least, factor=term.factor)
             yield Shortage(flag, "levels", term.factor, term.levels, float(len(term.levels)))
 
 
@@ -312,11 +311,10 @@ def check(fit: Fitted) -> pd.DataFrame:
 
 def _optimum(fit: Fitted) -> Iterator[Doubt]:
     if not fit.converged and sampled.drawn(fit) is None:
-        cure = "Leave out a random term, or scale the numeric columns; the steps are in fit.log."
-        yield Doubt("fault", "", "the search did not converge", 1, "", cure)
+        cure = f"{NOT_CONVERGED.explanation} The steps are in fit.log."
+        yield Doubt("fault", "", NOT_CONVERGED, 1, "", cure)
     if NO_HESSIAN in fit.notes and SEPARATION not in fit.notes:
-        cure = "Parameters cannot be told apart: leave out a term."
-        yield Doubt("fault", "", "Hessian not positive definite, no standard errors", fit.df, "", cure)
+        yield Doubt("fault", "", NO_HESSIAN, fit.df, "", NO_HESSIAN.explanation)
 
 
 def _integration(fit: Fitted) -> Iterator[Doubt]:
@@ -486,8 +484,7 @@ def _far(column: str, values: Floats, count: Floats) -> Iterator[Doubt]:
 
 def _engine(fit: Fitted) -> Iterator[Doubt]:
     if TOO_SMALL in fit.notes:
-        cure = "Of no use but for comparison: errors were 3 to 14 times too small where checked. Use engine='ml'."
-        yield Doubt("fault", "", "statsmodels' variational Bayes: standard errors too small", fit.n_fixed, "", cure)
+        yield Doubt("fault", "", f"statsmodels' variational Bayes: {TOO_SMALL}", fit.n_fixed, "", TOO_SMALL.explanation)
     clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
     if clusters < FEW_CLUSTERS:
         cure = "Robust standard errors of few clusters are too small. Use engine='ml'."
@@ -518,8 +515,7 @@ def _left_out(fit: Fitted) -> Iterator[Doubt]:
         cure = "It is a combination of the columns before it, and has no coefficient. Leave it out."
         yield Doubt("set aside", name, "aliased", 1, "", cure)
     for note in d.notes:
-        what = f"category without a row: {note[3:]}" if note.startswith("no ") else note
-        yield Doubt("set aside", d.formula.response, what, 1)
+        yield Doubt("set aside", d.formula.response, note, 1)
 
 
 SEARCHES: tuple[Callable[[Fitted], Iterator[Doubt]], ...] = (

@@ -9,13 +9,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.models.families import LINKS
-from judgestats.models.fitted import SINGULAR, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation.components import RESIDUAL
-from judgestats.models.postestimation.delta import UNKNOWN, delta, normal_quantile, spread
+from judgestats.models.postestimation.delta import delta, normal_quantile, spread
 from judgestats.models.postestimation.tables import tidy
-from judgestats.results import flags
+from judgestats.results import NO_ERRORS, SINGULAR, flags
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ COMPONENTS = (
 ICC = "ICC(latent)"
 
 
-def random_effects(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
+def random_effects(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """Conditional modes of the random effects, with intervals: :meth:`judgestats.models.Fit.random_effects`."""
     z = normal_quantile(conf_level)
     if not fit.design.terms:
@@ -71,7 +72,7 @@ def _level_rows(term: Any, modes: Floats, spreads: Floats, z: float) -> pd.DataF
     return pd.DataFrame(columns)[list(EFFECTS)]
 
 
-def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFrame:
+def variance_components(fit: Fitted, *, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """See :meth:`judgestats.models.Fit.variance_components`."""
     z = normal_quantile(conf_level)
     labels = [(t.factor, name) for t in fit.design.terms for name in t.names] + [(RESIDUAL, RESIDUAL)]
@@ -92,7 +93,7 @@ def variance_components(fit: Fitted, *, conf_level: float = 0.95) -> pd.DataFram
     for k, row in enumerate(rows):
         known = np.isfinite(half[k]) and half[k] > 0
         ends = (low[k], high[k]) if known else (np.nan, np.nan)
-        zero = SINGULAR if row["variance"] == 0 else UNKNOWN if fit.design.terms and not known else ""
+        zero = SINGULAR if row["variance"] == 0 else NO_ERRORS if fit.design.terms and not known else ""
         row |= {"share": share[k], "share_low": ends[0], "share_high": ends[1]}
         row |= {"method": LINKS[fit.link].latent_method, "flag": flags(row.get("flag", ""), zero)}
     return pd.DataFrame(rows, columns=list(COMPONENTS))

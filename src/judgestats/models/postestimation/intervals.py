@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError, choose, confidence, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.models.fitted import Fitted
@@ -31,17 +32,20 @@ from judgestats.models.postestimation.profiling import (
 from judgestats.models.postestimation.sampled import drawn
 from judgestats.models.postestimation.simulation import refitted
 from judgestats.models.postestimation.tables import tidy
-from judgestats.results import RESAMPLES_AGREE, flags
+from judgestats.results import (
+    ONE_NOT_EXCLUDED,
+    OPEN_END,
+    REFITS_FAILED,
+    REFITS_UNDEFINED,
+    RESAMPLES_AGREE,
+    ZERO_NOT_EXCLUDED,
+    flags,
+)
 
 Floats = NDArray[np.float64]
 METHODS = ("wald", "profile", "bootstrap")
 COLUMNS = ("group", "term", "estimate", "conf_low", "conf_high", "method", "flag")
 
-#: The likelihood at a standard deviation of zero, or a correlation of one, lies within the cut-off.
-AT_ZERO = "0 not excluded"
-AT_ONE = "1 not excluded"
-#: The likelihood does not fall so far.
-OPEN = "likelihood does not fall off"
 #: How far down the log of a standard deviation is followed, and how far out Fisher's z of a correlation.
 _FAR, _EDGE = 9.0, 6.0
 
@@ -61,9 +65,9 @@ def confint(
     *,
     method: Literal["wald", "profile", "bootstrap"] = "wald",
     terms: str | Iterable[str] | None = None,
-    conf_level: float = 0.95,
-    n_resamples: int = 2000,
-    seed: Any = 0,
+    conf_level: float = CONF_LEVEL,
+    n_resamples: int = N_RESAMPLES,
+    seed: Any = SEED,
 ) -> pd.DataFrame:
     """Intervals of the parameters: :meth:`judgestats.models.Fit.confint`."""
     choose(method, METHODS, "method")
@@ -156,7 +160,7 @@ def _profiles(fit: Fitted, chosen: Sequence[tuple[int, Parameter]], cut: float) 
             along = Curve(whole, chart_of(fit, own.place))
             low, high = ends(along, whole.value, along.estimate, along.error, cut)
             note = ""
-        open_ = OPEN if np.isinf([low, high]).any() else ""
+        open_ = OPEN_END if np.isinf([low, high]).any() else ""
         rows.append(_row(own, found[k], low, high, method, note, open_))
     return rows
 
@@ -183,9 +187,9 @@ def _sd(along: Curve, whole: Surface, own: Component, cut: float) -> tuple[float
     least, t, error = whole.value, float(np.log(scale)), float(np.clip(along.error / scale, 1e-6, 1.0))
     high = float(np.exp(end(curve, least, t, error, cut)))
     if own.size == 1 and along(0.0) - least <= cut**2 / 2:
-        return 0.0, high, AT_ZERO
+        return 0.0, high, ZERO_NOT_EXCLUDED
     low = float(np.exp(end(curve, least, t, -error, cut, limit=_FAR)))
-    return low, high, "" if low > 0 else AT_ZERO
+    return low, high, "" if low > 0 else ZERO_NOT_EXCLUDED
 
 
 def _correlation(along: Curve, whole: Surface, cut: float) -> tuple[float, float, str]:
@@ -197,7 +201,7 @@ def _correlation(along: Curve, whole: Surface, cut: float) -> tuple[float, float
         float(np.tanh(end(curve, whole.value, z, side * error, cut, limit=max(_EDGE - side * z, 0.1))))
         for side in (-1.0, 1.0)
     )
-    return low, high, "" if max(-low, high) < 1 else AT_ONE
+    return low, high, "" if max(-low, high) < 1 else ONE_NOT_EXCLUDED
 
 
 def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
@@ -242,8 +246,8 @@ def _bootstrap(
     for k, own in chosen:
         values = drawn[:, k][np.isfinite(drawn[:, k])]
         lost = n_resamples - failed - len(values)
-        notes = [f"{failed} of {n_resamples} refits failed" if failed else ""]
-        notes.append(f"not defined in {lost} refits" if lost else "")
+        notes = [REFITS_FAILED.of(failed, total=n_resamples)]
+        notes.append(REFITS_UNDEFINED.of(lost))
         low, high = np.quantile(values, [tail, 1 - tail]) if len(values) > 1 else (np.nan, np.nan)
         if low == high:
             low, high = np.nan, np.nan

@@ -10,21 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, suggestion
 from judgestats.models.coding.frames import label
 from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import doubts, normal_quantile, spread, trusted
-from judgestats.models.postestimation.prediction import (
-    NOT_ESTIMABLE,
-    estimable,
-    gradient,
-    mean,
-    parted,
-    rows_of,
-    scale_of,
-)
-from judgestats.results import flags
+from judgestats.models.postestimation.prediction import estimable, gradient, mean, parted, rows_of, scale_of
+from judgestats.results import NO_DERIVATIVE, NOT_ESTIMABLE, flags
 from judgestats.schema.columns import grouping, names
 
 Floats = NDArray[np.float64]
@@ -34,7 +27,6 @@ NUMBERS = ("estimate", "std_error", "statistic", "df", "p_value", "conf_low", "c
 COLUMNS = ("variable", "term", "category", *NUMBERS, "unit", "method", "flag")
 #: A step of the derivative, in ranges of the variable.
 STEP = 1e-4
-UNDEFINED = "no derivative in some rows"
 
 
 @dataclass(frozen=True)
@@ -48,7 +40,7 @@ class _Effect:
     step: Floats
 
 
-def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: float = 0.95) -> pd.DataFrame:
+def margins(fit: Fitted, variables: Any = None, *, by: Any = (), conf_level: float = CONF_LEVEL) -> pd.DataFrame:
     """See :meth:`judgestats.models.Fit.margins`."""
     normal_quantile(conf_level)
     d = fit.design
@@ -200,7 +192,7 @@ def _table(
     J = estimate.shape[1]
     result = keys.iloc[np.repeat(np.arange(len(keys)), J)].reset_index(drop=True)
     undefined = np.repeat(known, J) & np.isnan(estimate.ravel())
-    where = np.where(undefined, UNDEFINED, np.repeat(np.where(known, "", NOT_ESTIMABLE), J))
+    where = np.where(undefined, NO_DERIVATIVE, np.repeat(np.where(known, "", NOT_ESTIMABLE), J))
     own = doubts(fit, np.where(np.isnan(estimate.ravel()), 0.0, error.ravel()))
     df = np.repeat(_degrees(fit, above, below, weights), J)
     numbers = inference(estimate.ravel(), error.ravel(), df, level)

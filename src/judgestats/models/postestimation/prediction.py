@@ -13,6 +13,7 @@ from narwhals.stable.v2.typing import IntoFrame
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import SchemaError, choose
 from judgestats.kernels.elimination import solve_many
 from judgestats.kernels.likelihoods import losses
@@ -25,7 +26,7 @@ from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.likelihood.compression import Posterior, columns, distinct
 from judgestats.models.postestimation.delta import doubts, normal_quantile, spread, trusted
-from judgestats.results import flags
+from judgestats.results import MISSING_VALUE, NEW_LEVEL, NO_EFFECTS, NOT_ESTIMABLE, flags
 
 Floats = NDArray[np.float64]
 
@@ -310,10 +311,6 @@ def _response(fit: Fitted, frame: pd.DataFrame) -> tuple[Floats, Floats]:
 
 Strings = NDArray[np.str_]
 
-NEW_LEVEL = "new level"
-MISSING = "missing value"
-NOT_ESTIMABLE = "not estimable"
-NO_EFFECTS = "random effects unknown"
 ESTIMATES = ("estimate", "std_error", "conf_low", "conf_high", "flag")
 RANDOM = ("conditional", "none", "average")
 RESIDUALS = ("fitted", "residual", "pearson", "leverage", "std_residual")
@@ -328,7 +325,7 @@ def predict(
     kind: Literal["response", "link"] = "response",
     random: Literal["conditional", "none", "average"] = "conditional",
     interval: bool = True,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Predict from a fitted model: :meth:`judgestats.models.Fit.predict`."""
     choose(kind, ("response", "link"), "kind")
@@ -370,14 +367,14 @@ def _refuse_names(frame: pd.DataFrame, names: Sequence[str]) -> None:
 
 def _row_flags(fit: Fitted, frame: pd.DataFrame, rows: Rows, random: str) -> Strings:
     """What is doubtful in single rows."""
-    result = np.where(np.isfinite(rows.eta(fit)), "", MISSING).astype(object)
+    result = np.where(np.isfinite(rows.eta(fit)), "", MISSING_VALUE).astype(object)
     if fit.design.aliased:
         result = np.where(estimable(fit.design, frame) | (result != ""), result, NOT_ESTIMABLE)
     if random != "conditional":
         return result
     for term, code in zip(fit.design.terms, rows.codes, strict=True):
         missing = frame[list(term.columns)].isna().any(axis=1).to_numpy()
-        result = np.where(missing & (result == ""), MISSING, result)
+        result = np.where(missing & (result == ""), MISSING_VALUE, result)
         result = np.where((code < 0) & ~missing & (result == ""), NEW_LEVEL, result)
     return result
 
@@ -543,7 +540,7 @@ def _assembled(fit: Fitted, frame: pd.DataFrame, cells: Floats, flag: Any, inter
         )
     for k, name in enumerate(ESTIMATES[:4]):
         result[name] = flat[:, k]
-    unknown = np.isnan(flat[:, 0]) & (np.repeat(flag, J) != MISSING)
+    unknown = np.isnan(flat[:, 0]) & (np.repeat(flag, J) != MISSING_VALUE)
     general = np.where(np.isnan(flat[:, 0]), "", doubts(fit, flat[:, 1] if interval else np.zeros(len(flat))))
     result["flag"] = _joined(_joined(np.repeat(flag, J), general), np.where(unknown, NO_EFFECTS, ""))
     return result

@@ -9,16 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judgestats.models.bayes.draws import FEW_EFFECTIVE, LEAST_ESS, MOST_RHAT, NOT_MIXED, Draws, diagnostics
+from judgestats.models.bayes.draws import LEAST_ESS, MOST_RHAT, Draws, diagnostics
 from judgestats.models.bayes.priors import Prior, Priors, single, sizes
 from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation import components
-from judgestats.results import flags
+from judgestats.results import CONFLICT, FEW_EFFECTIVE, NOT_MIXED, PRIOR_DRIVEN, flags
 
 Floats = NDArray[np.float64]
 
-#: Flags of a parameter against its prior.
-DRIVEN, CONFLICT = "prior-driven", "prior and data disagree"
 #: Posterior sd over prior sd above which the data said little.
 LITTLE = 0.8
 
@@ -124,7 +122,7 @@ def _verdict(prior: Prior, x: Floats) -> str:
     low, high = prior.quantile([0.0, 0.95] if half else [0.025, 0.975])
     mean = float(x.mean())
     disagree = prior.law != "lkj" and not low <= mean <= high
-    return flags(CONFLICT if disagree else "", DRIVEN if float(x.std(ddof=1)) > LITTLE * prior.sd else "")
+    return flags(CONFLICT if disagree else "", PRIOR_DRIVEN if float(x.std(ddof=1)) > LITTLE * prior.sd else "")
 
 
 def _where_priors_are(fit: Fitted, draws: Draws, prior: Priors) -> list[Floats]:
@@ -151,9 +149,6 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
     names = [term for _, term in terms(fit)]
     rhat, bulk, tail = diagnostics(own)
     ess = np.minimum(bulk, tail)
-    longer = (
-        "Sample longer (sampling={'draws': 2000, 'tune': 2000}); if it stays, leave out a term or set tighter priors."
-    )
     worst, least = int(np.nanargmax(rhat)), int(np.nanargmin(ess))
     bad = int((rhat > MOST_RHAT).sum())
     what = f"largest R-hat {rhat[worst]:.3f}"
@@ -163,7 +158,7 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
         f"{what}: {NOT_MIXED}" if bad else what,
         bad,
         names[worst],
-        longer * bool(bad),
+        NOT_MIXED.explanation * bool(bad),
     )
     few = int((ess < LEAST_ESS).sum())
     what = f"smallest ESS {ess[least]:,.0f}"
@@ -173,7 +168,7 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
         f"{what}: {FEW_EFFECTIVE}" if few else what,
         few,
         names[least],
-        longer * bool(few),
+        FEW_EFFECTIVE.explanation * bool(few),
     )
     d = draws.divergences
     cure = "Pass sampling={'target_accept': 0.99}, or set tighter priors on the sds: part of the posterior was missed."
@@ -187,9 +182,9 @@ def _prior_doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, fl
         if CONFLICT in flag:
             cure = f"Its prior is {own.words} ({own.meaning}). See the units of the data, or widen it by priors=."
             yield "doubt", own.parameter, CONFLICT, 1, own.words, cure
-        if DRIVEN in flag:
+        if PRIOR_DRIVEN in flag:
             cure = f"The data say little: it is close to its prior, {own.words}. Compare two priors."
-            yield "doubt", own.parameter, DRIVEN, 1, own.words, cure
+            yield "doubt", own.parameter, PRIOR_DRIVEN, 1, own.words, cure
 
 
 def prior_block(fit: Fitted) -> list[tuple[str, str, str]]:

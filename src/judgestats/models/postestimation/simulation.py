@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import SEED
 from judgestats.errors import DesignError, FitError, SchemaError, choose, suggestion
 from judgestats.kernels.resampling import generator
 from judgestats.models.bayes.draws import COLUMNS, KINDS, Draws, Kind, replicates
@@ -27,7 +28,7 @@ FromPrior = Callable[[int, np.random.Generator], Draws]
 
 
 def predictive(
-    fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: Any = None, n_draws: int = 1000, seed: Any = 0
+    fit: Fitted, prior: FromPrior, *, kind: Kind = "posterior", by: Any = None, n_draws: int = 1000, seed: Any = SEED
 ) -> pd.DataFrame:
     """Observed counts beside the intervals that the model predicts for them:
     :meth:`judgestats.models.Fit.predictive`."""
@@ -127,7 +128,9 @@ def _answers(fit: Fitted, draws: Draws, n_draws: int, rng: np.random.Generator) 
 RANDOM = ("new", "conditional")
 
 
-def simulate(fit: Fitted, n: int = 1, *, seed: Any = 0, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
+def simulate(
+    fit: Fitted, n: int = 1, *, seed: Any = SEED, random: Literal["new", "conditional"] = "new"
+) -> pd.DataFrame:
     """Draw responses from a fitted model, at its estimates: :meth:`judgestats.models.Fit.simulate`."""
     choose(random, RANDOM, "random")
     _refuse(fit)

@@ -9,14 +9,27 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.families import LINKS
-from judgestats.models.fitted import FEW_CALLS, NO_HESSIAN, NOT_CONVERGED, SEPARATION, SINGULAR, UNSETTLED, Fitted
-from judgestats.models.fitted import TOO_SMALL as TOO_SURE
-from judgestats.models.ml import BOUNDARY as TOO_SMALL
+from judgestats.models.fitted import Fitted
+from judgestats.models.ml import BOUNDARY as SMALLEST
 from judgestats.models.postestimation import components, crossvalidation, freedom, sampled
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread, trusted
-from judgestats.results import flags
+from judgestats.results import (
+    ALIASED,
+    FEW_CALLS,
+    NEAR_ZERO,
+    NO_ERROR,
+    NO_HESSIAN,
+    NOT_CONVERGED,
+    ROWS_EXCLUDED,
+    SEPARATION,
+    SINGULAR,
+    TOO_SMALL,
+    UNSETTLED,
+    flags,
+)
 
 # ---- Coefficients of a fit and their covariance, with their names ----------------------------------------------------
 
@@ -51,17 +64,14 @@ Floats = NDArray[np.float64]
 COLUMNS = (
     "group", "term", "estimate", "std_error", "statistic", "df", "p_value", "conf_low", "conf_high", "method", "flag"
 )  # fmt: skip
-#: A parameter's standard error that no one gives.
-NO_ERROR = "no standard error"
-#: An interval of a standard deviation that spans orders of magnitude: its logarithm has an error above the limit.
-NEAR_ZERO, VAGUE = "Wald interval of a variance near 0", 1.0
-PROFILE = f'{NEAR_ZERO}: use confint(method="profile")'
+#: An interval of a standard deviation spans orders of magnitude if its logarithm has an error above the limit.
+VAGUE = 1.0
 
 
 def tidy(
     fit: Fitted,
     *,
-    conf_level: float = 0.95,
+    conf_level: float = CONF_LEVEL,
     exponentiate: bool = False,
     scale: Literal["link", "response"] = "link",
     effects: Literal["all", "fixed", "random"] = "all",
@@ -88,7 +98,7 @@ def tidy(
     if effects != "fixed" and posterior is None:
         rows += list(_variance_rows(fit, z))
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    general = [name for name in fit.notes if name in (NOT_CONVERGED, FEW_CALLS, TOO_SURE)]
+    general = [name for name in fit.notes if name in (NOT_CONVERGED, FEW_CALLS, TOO_SMALL)]
     general += [UNSETTLED] if fit.refinement is not None and not fit.refinement.harmless else []
     table["flag"] = [flags(own, *general) for own in table["flag"]]
     return _ratios(fit, table) if exponentiate else table
@@ -145,7 +155,7 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
     parts, values = components.components(fit), components.values(fit)
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
         known = bool(np.isfinite(error) and error > 0)
-        vague = wide(fit, float(error)) if own.is_sd else ""
+        vague = wide(float(error)) if own.is_sd else ""
         held = SINGULAR if _held(fit, own) else ""
         half = z * error if known else np.nan
         if own.is_sd:
@@ -162,9 +172,9 @@ def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def wide(fit: Fitted, error: float) -> str:
+def wide(error: float) -> str:
     """Return the flag of a Wald interval of a standard deviation, by the standard error of its logarithm."""
-    return "" if not error > VAGUE else PROFILE if fit.engine == "ml" else NEAR_ZERO
+    return NEAR_ZERO if error > VAGUE else ""
 
 
 def _transformed_errors(fit: Fitted, parts: tuple[components.Component, ...]) -> Floats:
@@ -185,7 +195,7 @@ def _held(fit: Fitted, own: components.Component) -> bool:
     if own.t < 0 or SINGULAR not in fit.notes:
         return False
     L = fit.factors()[own.t]
-    edge = TOO_SMALL * fit.unit
+    edge = SMALLEST * fit.unit
     return bool(min(L[own.i, own.i], L[own.j, own.j]) < edge)
 
 
@@ -244,9 +254,9 @@ def _predicts(fit: Fitted) -> dict[str, Any]:
 def _about_data(fit: Fitted) -> Iterator[str]:
     d = fit.design
     if d.n_missing:
-        yield f"{d.n_missing:,} rows set aside"
+        yield ROWS_EXCLUDED.of(d.n_missing)
     if d.aliased:
-        yield f"left out: {', '.join(d.aliased)}"
+        yield ALIASED.of(what=", ".join(d.aliased))
     yield from d.notes
 
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from judgestats.errors import DesignError, FitError, FormulaError, choose, suggestion
-from judgestats.models.fitted import NOT_CONVERGED, SEPARATION, Fitted
+from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, fit_design
 from judgestats.models.postestimation import freedom
 from judgestats.models.postestimation.delta import doubts, trusted
-from judgestats.results import flags
+from judgestats.results import BOUNDARY, NOT_CONVERGED, NOT_NESTED, REFITTED, SAME_SIZE, SEPARATION, flags
 
 # ---- Linear hypotheses as text: ``strategy[S1] = strategy[S8]`` ------------------------------------------------------
 
@@ -144,12 +144,11 @@ def _fault(text: str, why: str) -> FormulaError:
 # ---- Wald tests of terms and hypotheses, and likelihood-ratio tests of nested models ---------------------------------
 
 
-BOUNDARY = "p conservative: variance on the boundary"
-REFITTED = "refitted by ML"
 #: ``n_quadrature`` -> flag of a model that was fitted again by it.
-RULES: dict[int | str, str] = {1: "refitted by Laplace's approximation", "auto": "refitted by the trapezoidal rule"}
-SAME_SIZE = "as many parameters as the model above"
-NOT_NESTED = "fits worse than the smaller model: not nested, or not converged"
+RULES: dict[int | str, str] = {
+    1: REFITTED.of(how="Laplace's approximation"),
+    "auto": REFITTED.of(how="the trapezoidal rule"),
+}
 INTERCEPT = "Intercept"
 #: Term, statistic, degrees of freedom, and those of the denominator.
 Test = tuple[str, float, int, float]
@@ -321,7 +320,7 @@ def anova(*fits: Fitted) -> pd.DataFrame:
         row |= {"bic": fit.df * np.log(fit.n) - 2 * fit.loglik, "statistic": np.nan, "df_difference": np.nan}
         doubt = str(doubts(fit, np.zeros(1))[0])
         own = _compare(row, ordered[k - 1][0], fit) if k else []
-        row["flag"] = flags(doubt, REFITTED if refitted else again, *own)
+        row["flag"] = flags(doubt, REFITTED.of(how="ML") if refitted else again, *own)
         rows.append(row)
     table = pd.DataFrame(rows)
     table["p_value"] = _p_value(table["statistic"].to_numpy(float), table["df_difference"].fillna(0).to_numpy(float))
@@ -442,7 +441,7 @@ def _whole(fit: Fitted) -> tuple[Fitted, str]:
                 f"Restricted likelihoods of models with different fixed effects do not compare ({fit.engine!r}). Use "
                 "tests(), or engine='ml'."
             )
-        return fit_design(Model(fit.design, fit.family, fit.link)), REFITTED
+        return fit_design(Model(fit.design, fit.family, fit.link)), REFITTED.of(how="ML")
     if not np.isfinite(fit.loglik) or fit.refit is None:
         raise FitError(f"engine={fit.engine!r} has no likelihood to compare: use tests(), or engine='ml'.")
     return fit, ""

@@ -15,6 +15,7 @@ from judgestats.errors import DesignError
 from judgestats.reporting.formatting import in_words, number, signed
 from judgestats.reporting.plots import canvas
 from judgestats.reporting.plots.matrices import SEQUENTIAL, heat
+from judgestats.results import SCALE_MAXIMUM
 
 # ---- Judge by judge: pairwise agreement, differences, use of the scale -----------------------------------------------
 
@@ -227,7 +228,7 @@ def score_distribution(result: pd.DataFrame, *, ax: Any = None, title: str | Non
     )
     canvas.named(left, "mean score")
     canvas.named(right, "share at the top")
-    if "flag" in here.columns and here["flag"].astype(str).str.contains("top is the highest score seen").any():
+    if "flag" in here.columns and here["flag"].astype(str).str.contains(SCALE_MAXIMUM, regex=False).any():
         canvas.below(right, "top: the highest score seen")
     canvas.headed([left, right], title)
     return [left, right]
