@@ -26,8 +26,6 @@ _PLAIN = {
 def visible(text: str) -> str:
     r"""A text with its control characters written out.
 
-    Examples
-    --------
     >>> print(visible("a\x1b[31mb"))
     a\x1b[31mb
     """

@@ -19,10 +19,8 @@ class Shared:
     Saved and restored by each thread for itself, it would stay changed for good: B saves what A has changed, and
     restores it after A has left.
 
-    Parameters
-    ----------
-    change : callable
-        Takes what the threads ask for, if they ask for something, changes the setting, and returns what restores it.
+    `change`: takes what the threads ask for, if they ask for something, changes the setting, and returns what restores
+    it.
     """
 
     def __init__(self, change: Callable[[list[Any]], Restore]) -> None:

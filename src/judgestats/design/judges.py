@@ -191,10 +191,7 @@ PROPERTIES = tuple(f.name for f in fields(Judge) if f.name != "name")
 def changed(judge: Judge, properties: Mapping[str, Any], where: str) -> Judge:
     """Return the judge with other properties.
 
-    Raises
-    ------
-    DesignError
-        If a property is unknown, or cannot be what is given; `where` it was given goes into the message.
+    Raises DesignError if a property is unknown, or cannot be what is given; `where` it was given goes into the message.
     """
     if not isinstance(properties, Mapping):
         raise DesignError(f"{where} is {properties!r}. Give properties: {{'noise': 0.5}}.")
@@ -210,18 +207,9 @@ def changed(judge: Judge, properties: Mapping[str, Any], where: str) -> Judge:
 def named_judges(judges: Judge | Sequence[Judge] | Mapping[str, Judge | Mapping[str, Any]]) -> dict[str, Judge]:
     """Judges by name, in the order of their names.
 
-    Parameters
-    ----------
-    judges : Judge, sequence of Judge, or mapping
-        A mapping gives each name a :class:`Judge` (which then goes by that name) or its properties.
+    `judges`: a mapping gives each name a :class:`Judge` (which then goes by that name) or its properties. Raises
+    DesignError if there are no judges, two have the same name, or a property is unknown.
 
-    Raises
-    ------
-    DesignError
-        If there are no judges, two have the same name, or a property is unknown.
-
-    Examples
-    --------
     >>> list(named_judges({"h": {"severity": 1.0}, "g": {}}))
     ['g', 'h']
     """

@@ -36,11 +36,7 @@ _NEEDED: dict[Kind, tuple[str, ...]] = {"preferences": ("item", "first", "second
 class Questions:
     """Calls to be made, without answers.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        A row a call.
-    kind : {'preferences', 'ratings'}
+    `table`: a row a call.
     """
 
     def __init__(self, table: pd.DataFrame, kind: Kind) -> None:
@@ -143,25 +139,9 @@ class Questions:
 def questions(plan: Any, judges: Mapping[str, Judge], replicates: int = 1) -> tuple[Questions, dict[str, Any]]:
     """Read a plan.
 
-    Parameters
-    ----------
-    plan : frame
-        As :func:`judgestats.design.simulate`.
-    judges : mapping of str to Judge
-        From :func:`judgestats.design.judges.named_judges`.
-    replicates : int
-        How often each row is asked.
-
-    Returns
-    -------
-    Questions
-    rows : dict of str to int array
-        Rows that each judge answers, in the order of their keys.
-
-    Raises
-    ------
-    SchemaError, DesignError
-        If this is not a plan, has answers already, or names other judges.
+    `plan`: as :func:`judgestats.design.simulate`. `judges`: from :func:`judgestats.design.judges.named_judges`.
+    `replicates`: how often each row is asked. Returns `rows`: rows that each judge answers, in the order of their keys.
+    Raises SchemaError, DesignError if this is not a plan, has answers already, or names other judges.
     """
     table = nw.from_native(plan).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     kind = _kind(list(table.columns))
@@ -222,11 +202,7 @@ _COLUMN = {name: i for i, name in enumerate(CHOICES)}
 class Pairs:
     """Signals of a plan of preferences, signed in favour of the candidate shown first.
 
-    Parameters
-    ----------
-    asked : Questions
-    quality : mapping of str to float, optional
-        Quality of each candidate.
+    `quality`: quality of each candidate.
     """
 
     def __init__(self, asked: Questions, quality: Mapping[str, float] | None = None) -> None:
@@ -291,10 +267,7 @@ class Pairs:
 def qualities(names: NDArray[Any], quality: Mapping[str, float]) -> Floats:
     """Quality of each name.
 
-    Raises
-    ------
-    DesignError
-        If a name has none.
+    Raises DesignError if a name has none.
     """
     for name in sorted({str(n) for n in names} - {str(q) for q in quality}):
         raise DesignError(f"quality= does not have {name!r}.{suggestion(name, map(str, quality))}")
@@ -346,19 +319,8 @@ def _normals(seed: int | np.random.Generator | None, key: tuple[str, ...], size:
 def chances(pairs: Pairs, judge: Judge, rows: RowIndex, effects: Mapping[str, Floats] | None = None) -> Floats:
     """Probability of each answer, in the order of CHOICES.
 
-    Parameters
-    ----------
-    pairs : Pairs
-    judge : Judge
-        Under one condition.
-    rows : (R,) int array
-        Rows it answers.
-    effects : mapping of str to float array, optional
-        From :func:`signal_effects`. Without them the probabilities are averaged over the random effects.
-
-    Returns
-    -------
-    (R, 5) float array
+    `judge`: under one condition. `rows` (R,): rows it answers. `effects`: from :func:`signal_effects`. Without them the
+    probabilities are averaged over the random effects. Returns (R, 5).
     """
     signal = fixed_signal(pairs, judge)[rows]
     there = np.where(pairs.vacuum[rows], 0.0, 1.0)
@@ -449,13 +411,8 @@ _EFFECTS = {
 def system_quality(asked: Questions, quality: Mapping[str, float] | float, seed: Seed) -> tuple[Floats, float]:
     """Quality of the system of each row, and the sd of what is still to be drawn (0 unless ``seed=None``).
 
-    Parameters
-    ----------
-    asked : Questions
-        Its column ``quality`` is used if it exists, else `quality`.
-    quality : mapping of str to float, or float
-        Quality of each system, or the sd of those drawn.
-    seed : int, Generator or None
+    `asked`: its column ``quality`` is used if it exists, else `quality`. `quality`: quality of each system, or the sd
+    of those drawn.
     """
     if "quality" in asked:
         return asked.number("quality"), 0.0

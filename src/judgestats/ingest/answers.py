@@ -73,21 +73,8 @@ def candidates(table: pd.DataFrame, pair: Pair | None) -> set[str]:
 def find_answer(table: pd.DataFrame, pair: Pair | None, swapped: str | None) -> tuple[Answer | None, list[str]]:
     """Choose the column that most surely holds the answer.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        The table.
-    pair : Pair or None
-        Its candidate columns.
-    swapped : str or None
-        A column that says that the order was swapped.
-
-    Returns
-    -------
-    answer : Answer or None
-        The best guess; None if no column looks like an answer.
-    notes : list of str
-        Further observations.
+    `table`: the table. `pair`: its candidate columns. `swapped`: a column that says that the order was swapped. Returns
+    `answer`: the best guess; None if no column looks like an answer. `notes`: further observations.
     """
     found, notes = [], []
     for column in table.columns:

@@ -179,17 +179,7 @@ def peek(path: Path) -> bytes:
 def container_of(path: Path, encoding: str | None = None) -> Container:
     """Detect CSV, TSV, JSON, JSONL or Parquet, by the name and by the content of the file.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    encoding : str, optional
-        Its encoding, if not UTF-8.
-
-    Raises
-    ------
-    SchemaError
-        If it is empty, or none of these.
+    `path`: the file. `encoding`: its encoding, if not UTF-8. Raises SchemaError if it is empty, or none of these.
     """
     _known(encoding)
     start = peek(path)
@@ -257,20 +247,9 @@ def delimited_batches(path: Path, container: str, encoding: str | None = None) -
 
     Only the empty cell is missing: a judge named ``NA``, ``None`` or ``null`` keeps its name, and ``007`` its zeros.
 
-    Parameters
-    ----------
-    path : Path
-        The file, plain or gzipped.
-    container : {'csv', 'tsv'}
-        Which of the two it is.
-    encoding : str, optional
-        Its encoding, if not UTF-8.
-
-    Raises
-    ------
-    SchemaError
-        For a repeated column name, a row of another width (with its line), a quote that is never closed, a header
-        without rows, another encoding, a truncated archive.
+    `path`: the file, plain or gzipped. `container`: which of the two it is. `encoding`: its encoding, if not UTF-8.
+    Raises SchemaError for a repeated column name, a row of another width (with its line), a quote that is never closed,
+    a header without rows, another encoding, a truncated archive.
     """
     with _LARGE_FIELDS.held(), text_of(path, encoding) as text:
         rows = csv.reader(text, delimiter=DELIMITERS[container], strict=True)
@@ -507,15 +486,8 @@ def parquet_schema(path: Path) -> pa.Schema:
 def parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
     """Read a Parquet file in batches of plain columns: numbers and booleans as they are, all else as text.
 
-    Parameters
-    ----------
-    path : Path
-        The file, plain or gzipped.
-
-    Raises
-    ------
-    SchemaError
-        For a damaged file, a repeated column, text that is not UTF-8, no rows.
+    `path`: the file, plain or gzipped. Raises SchemaError for a damaged file, a repeated column, text that is not
+    UTF-8, no rows.
     """
     at = 0
     with _parquet_file(path) as file:
@@ -613,8 +585,6 @@ def columns_of(records: list[Record]) -> dict[str, list[str | None]]:
 def flatten(record: Mapping[str, Any], place: str = "a record", prefix: str = "") -> dict[str, Any]:
     """Open nested objects.
 
-    Examples
-    --------
     >>> flatten({"judge": "g", "verdict": {"choice": "A"}})
     {'judge': 'g', 'verdict.choice': 'A'}
     """
@@ -658,14 +628,9 @@ _MOST_UNREAD = 8
 class File:
     """One file, and how it is to be opened.
 
-    Attributes
-    ----------
-    path : Path
-        Where it is.
-    container : str
-        ``csv``, ``tsv``, ``json``, ``jsonl`` or ``parquet``.
-    encoding : str or None
-        Its encoding, if not UTF-8.
+    `path`: where it is.
+    `container`: ``csv``, ``tsv``, ``json``, ``jsonl`` or ``parquet``.
+    `encoding`: its encoding, if not UTF-8.
     """
 
     path: Path
@@ -717,18 +682,11 @@ class File:
 class Files:
     """The files of a path, glob, folder or list.
 
-    Attributes
-    ----------
-    files : tuple of File
-        In sorted order.
-    root : Path
-        Folder that path columns are relative to.
-    calls : bool
-        Whether each file holds a single judge call.
-    label : str
-        Name for messages.
-    unread : tuple of (name, why)
-        Files of the folder that are not among them.
+    `files`: in sorted order.
+    `root`: folder that path columns are relative to.
+    `calls`: whether each file holds a single judge call.
+    `label`: name for messages.
+    `unread` (name, why): files of the folder that are not among them.
     """
 
     files: tuple[File, ...]
@@ -762,17 +720,8 @@ class Files:
 def resolve(source: Any, encoding: str | None = None) -> Files:
     """Find the files of a source.
 
-    Parameters
-    ----------
-    source : path, glob, folder, or a list of paths
-        What the user gave.
-    encoding : str, optional
-        Encoding of the files, if not UTF-8.
-
-    Raises
-    ------
-    SchemaError
-        If there is no such file (the message suggests similar names), or a folder holds no data file.
+    `source`: what the user gave. `encoding`: encoding of the files, if not UTF-8. Raises SchemaError if there is no
+    such file (the message suggests similar names), or a folder holds no data file.
     """
     if isinstance(source, str | os.PathLike):
         text = os.fsdecode(source)

@@ -84,8 +84,6 @@ NAMES_SOMETHING = re.compile(r"(^|_)(id|ids|idx|index|uid|key|hash|name|file)$|^
 def plain(name: str) -> str:
     """Return a column name as the lists here spell it.
 
-    Examples
-    --------
     >>> plain("Judge Model")
     'judge_model'
     """

@@ -38,8 +38,6 @@ _MOST_LEVELS = 60
 def foreign(frame: pd.DataFrame) -> str:
     """Name of the tool whose log this looks like, by the top-level keys of its records; empty if none.
 
-    Examples
-    --------
     >>> foreign(pd.DataFrame({"evalId": ["e"], "results.version": ["3"]}))
     'promptfoo'
     """
@@ -89,22 +87,9 @@ def errors(frame: pd.DataFrame) -> list[str]:
 def numbered_per_subset(frame: pd.DataFrame, names: Mapping[str, str], item: str) -> tuple[str | None, str]:
     """Find a subset column within which the items are numbered from the start again.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The table.
-    names : mapping
-        Plain name -> column.
-    item : str
-        Column taken for the item.
-
-    Returns
-    -------
-    column : str or None
-        A subset, task, dataset ... of few values across which an item recurs with other contents: a further column is
-        constant given both, but not given the item alone.
-    note : str
-        The evidence.
+    `frame`: the table. `names`: plain name -> column. `item`: column taken for the item. Returns `column`: a subset,
+    task, dataset ... of few values across which an item recurs with other contents: a further column is constant given
+    both, but not given the item alone. `note`: the evidence.
     """
     for wanted in _COLLECTIONS:
         group = names.get(wanted)

@@ -45,14 +45,7 @@ JOINABLE = ("judge", "item", "system", "first", "second", "task")
 def kind_of_mapping(columns: Mapped, present: list[str], frame: Kind | None) -> Kind:
     """Determine which canonical frame a mapping is for.
 
-    Parameters
-    ----------
-    columns : mapping
-        The mapping.
-    present : list of str
-        Columns of the table.
-    frame : {'preferences', 'ratings'} or None
-        Given by the user; it takes precedence.
+    `columns`: the mapping. `present`: columns of the table. `frame`: given by the user; it takes precedence.
     """
     if frame is not None:
         return frame
@@ -74,33 +67,11 @@ def canonical(
 ) -> Any:
     """Map a table onto a canonical frame and validate it.
 
-    Parameters
-    ----------
-    table : frame
-        Whatever Narwhals accepts.
-    kind : {'preferences', 'ratings'}
-        The frame to make.
-    columns : mapping, optional
-        Canonical name -> column of the table, ``=constant`` or None.
-    labels : mapping, optional
-        Answer labels of the table -> canonical answers.
-    counts : str or False, optional
-        The column of declared counts; False for none.
-    **options
-        ``scale`` and ``off_scale``, for ratings.
+    `table`: whatever Narwhals accepts. `kind`: the frame to make. `columns`: canonical name -> column of the table,
+    ``=constant`` or None. `labels`: answer labels of the table -> canonical answers. `counts`: the column of declared
+    counts; False for none. `**options`: ``scale`` and ``off_scale``, for ratings. Returns of the kind given. Raises
+    SchemaError with every fault at once.
 
-    Returns
-    -------
-    frame
-        Of the kind given.
-
-    Raises
-    ------
-    SchemaError
-        With every fault at once.
-
-    Examples
-    --------
     >>> table = pd.DataFrame({"q": ["1", "1"], "swap": ["0", "1"], "best": ["x", "x"]})
     >>> canonical(table, "preferences", {"judge": "=g", "item": "q", "first": "=x", "second": "=y", "winner": "best",
     ...                                  "swapped": "swap"})
@@ -154,8 +125,6 @@ def _constants(data: Any, mapped: dict[str, str | None], kind: Kind) -> tuple[An
 def source_columns(columns: Mapped, present: Collection[str]) -> set[str]:
     """Columns of a table that a mapping takes from it, those of a join one by one.
 
-    Examples
-    --------
     >>> sorted(source_columns({"judge": "rater", "item": "subset+item", "task": None}, ["rater", "subset", "item"]))
     ['item', 'rater', 'subset']
     """

@@ -24,12 +24,8 @@ RATING_OPTIONS = {"scale": "lowest and highest score", "off_scale": "'error' or 
 class Log:
     """The records of one native file, as passed to its reader.
 
-    Attributes
-    ----------
-    path : Path
-        The file; some tools keep the judge or the condition in its name.
-    records : list of (place, record)
-        All of them.
+    `path`: the file; some tools keep the judge or the condition in its name.
+    `records` (place, record): all of them.
     """
 
     path: Path
@@ -40,27 +36,16 @@ class Log:
 class Reader:
     """One format.
 
-    Attributes
-    ----------
-    name : str
-        As in ``format=``.
-    frame : {'preferences', 'ratings', 'either'}
-        What it gives.
-    about : str
-        One line.
-    example : str
-        What such a file looks like.
-    both_orders, order_known : str
-        Facts about the design that the format records.
-    verdicts_in : str
-        ``position frame`` (the verdict names what was shown first or second), ``item frame`` (it names the response),
-        or ``as mapped``.
-    matches : callable or None
-        First record -> the reason why it is this format, or an empty string. None for plain tables.
-    read : callable or None
-        (:class:`Log`, **options) -> table with canonical columns. None for plain tables.
-    options : mapping
-        Keyword arguments of :func:`judgestats.read` that it takes, with what they do.
+    `name`: as in ``format=``.
+    `frame`: what it gives.
+    `about`: one line.
+    `example`: what such a file looks like.
+    `both_orders`, `order_known`: facts about the design that the format records.
+    `verdicts_in`: ``position frame`` (the verdict names what was shown first or second), ``item frame`` (it names the
+    response), or ``as mapped``.
+    `matches`: first record -> the reason why it is this format, or an empty string. None for plain tables.
+    `read`: (:class:`Log`, **options) -> table with canonical columns. None for plain tables.
+    `options`: keyword arguments of :func:`judgestats.read` that it takes, with what they do.
     """
 
     name: str
@@ -118,8 +103,6 @@ def has(record: Mapping[str, Any], *names: str) -> bool:
 def against(baseline: str, model: str) -> str:
     """Name of the baseline, distinct from the model even if a model meets itself (two answers, so two candidates).
 
-    Examples
-    --------
     >>> against("gpt-4", "gpt-4"), against("gpt-4", "phi-3")
     ('gpt-4 (baseline)', 'gpt-4')
     """

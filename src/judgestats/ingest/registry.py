@@ -45,10 +45,7 @@ READERS: tuple[Reader, ...] = (*NATIVE, *PLAIN)
 def reader(name: str) -> Reader:
     """Return the reader of this name.
 
-    Raises
-    ------
-    SchemaError
-        If there is none; the message lists the names.
+    Raises SchemaError if there is none; the message lists the names.
     """
     for candidate in READERS:
         if candidate.name == name:

@@ -46,17 +46,8 @@ def scan(files: Files, columns: Mapped | None = None) -> Any:
     temporary database on disk, which is deleted with the relation. Parquet is scanned in place if its columns are
     text, numbers and booleans only, else read like the others.
 
-    Parameters
-    ----------
-    files : Files
-        All of one kind.
-    columns : mapping, optional
-        The mapping to come: path columns are added where it asks for them.
-
-    Raises
-    ------
-    SchemaError
-        If a file is damaged or ragged, or if there is nothing to scan lazily (JSON, one call per file).
+    `files`: all of one kind. `columns`: the mapping to come: path columns are added where it asks for them. Raises
+    SchemaError if a file is damaged or ragged, or if there is nothing to scan lazily (JSON, one call per file).
     """
     kinds = {f.container for f in files.files}
     if len(kinds) > 1 or files.calls or kinds == {"json"}:
@@ -206,21 +197,8 @@ def _literal(text: str) -> str:
 def numbers(relation: Any, kind: Kind, columns: Mapped, labels: Mapping[Any, str] | None = None) -> Any:
     """Cast the text columns that hold numbers, or yes and no, as the eager readers do.
 
-    Parameters
-    ----------
-    relation : duckdb.DuckDBPyRelation
-        From :func:`scan`.
-    kind : {'preferences', 'ratings'}
-        The frame to come.
-    columns : mapping
-        The mapping to come.
-    labels : mapping, optional
-        Of ratings: what the verdicts mean.
-
-    Raises
-    ------
-    SchemaError
-        If a canonical number is text.
+    `relation`: from :func:`scan`. `kind`: the frame to come. `columns`: the mapping to come. `labels`: of ratings: what
+    the verdicts mean. Raises SchemaError if a canonical number is text.
     """
     wanted = {columns.get(c.name, c.name): c for c in VOCABULARY[kind] if c.type in ("number", "integer", "boolean")}
     wanted[columns.get("graded")] = Column("graded", "number", "")

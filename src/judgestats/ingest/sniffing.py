@@ -149,17 +149,7 @@ def plain_name(files: Files) -> str:
 def native_reader(files: Files) -> tuple[Reader | None, str]:
     """Find the tool that wrote these files; all files must be of one format.
 
-    Parameters
-    ----------
-    files : Files
-        What was found.
-
-    Returns
-    -------
-    reader : Reader or None
-        None for plain tables.
-    why : str
-        The evidence.
+    `files`: what was found. Returns `reader`: None for plain tables. `why`: the evidence.
     """
     if files.calls:
         return _recognised(files.files[0].first_record())

@@ -31,15 +31,7 @@ _THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?\s*")
 def call_records(files: Files) -> list[Record]:
     """Records of a folder with one judge call per file; the parts of the path become columns.
 
-    Parameters
-    ----------
-    files : Files
-        With ``calls`` true.
-
-    Returns
-    -------
-    list of (place, record)
-        A path column never replaces a field of the record.
+    `files`: with ``calls`` true. Returns (place, record): a path column never replaces a field of the record.
     """
     records = []
     for file in files.files:
@@ -51,17 +43,8 @@ def call_records(files: Files) -> list[Record]:
 def plain_table(files: Files, columns: Mapped | None = None) -> pd.DataFrame:
     """Read all files as one table of text.
 
-    Parameters
-    ----------
-    files : Files
-        One or more files of plain tables, or a folder of calls.
-    columns : mapping, optional
-        The mapping to come: path columns of several tables are added only where it asks for them.
-
-    Raises
-    ------
-    SchemaError
-        If a file lacks a column that another has.
+    `files`: one or more files of plain tables, or a folder of calls. `columns`: the mapping to come: path columns of
+    several tables are added only where it asks for them. Raises SchemaError if a file lacks a column that another has.
     """
     if files.calls:
         return _numbered_repeats(table_of(call_records(files)))
@@ -117,14 +100,7 @@ def with_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped) -> pd.DataFra
     The canonical ones are cast by the schema. A column becomes a number only if every cell is a plain number: ``007``,
     or an id, stays text.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of text.
-    kind : {'preferences', 'ratings'}
-        The frame to come.
-    columns : mapping
-        The mapping to come.
+    `table`: of text. `kind`: the frame to come. `columns`: the mapping to come.
     """
     table = _whole_numbers(table, kind, columns)
     new = {}
@@ -167,21 +143,8 @@ def check_numbers(table: pd.DataFrame, kind: Kind, columns: Mapped, decimal: str
     A word is an error in the required columns; in any other only if it stands for a missing value (``NA``, ``NaN``):
     the validation of the frame reports the rest, with all other faults.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of text.
-    kind : {'preferences', 'ratings'}
-        The frame to come.
-    columns : mapping
-        The mapping to come.
-    decimal : {'.', ','}
-        Decimal mark of the file.
-
-    Raises
-    ------
-    SchemaError
-        It names the column and the first row, and says what to do.
+    `table`: of text. `kind`: the frame to come. `columns`: the mapping to come. `decimal`: decimal mark of the file.
+    Raises SchemaError it names the column and the first row, and says what to do.
     """
     if decimal not in (".", ","):
         raise SchemaError(f"decimal={decimal!r} is not known. Allowed: '.', ','.")

@@ -22,13 +22,9 @@ from judgestats.schema.opening import opened
 class Wide:
     """Columns that hold one answer each, and the meaning of their names.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Meaning of a column's name (``judge``), or of its parts, from left to right, separated by "_" (``judge``,
-        ``scale``, ``criterion``). The first part may itself hold "_".
-    columns : tuple of str
-        Columns of the table.
+    `names`: meaning of a column's name (``judge``), or of its parts, from left to right, separated by "_" (``judge``,
+    ``scale``, ``criterion``). The first part may itself hold "_".
+    `columns`: columns of the table.
     """
 
     names: tuple[str, ...]
@@ -43,20 +39,10 @@ class Wide:
 def parse_wide(text: str, present: Sequence[str]) -> Wide:
     """Read ``judge=gpt,claude*`` or ``judge_scale_criterion=gpt_5_style,...``.
 
-    Parameters
-    ----------
-    text : str
-        Meaning of the names of the columns, ``=``, and the columns, separated by commas; ``*`` stands for any letters.
-    present : sequence of str
-        Columns of the table.
+    `text`: meaning of the names of the columns, ``=``, and the columns, separated by commas; ``*`` stands for any
+    letters. `present`: columns of the table. Raises SchemaError if the form is another, a column is not there, or a
+    name has too few parts.
 
-    Raises
-    ------
-    SchemaError
-        If the form is another, a column is not there, or a name has too few parts.
-
-    Examples
-    --------
     >>> parse_wide("judge_criterion=gpt_*", ["id", "gpt_style", "gpt_truth"])
     Wide(names=('judge', 'criterion'), columns=('gpt_style', 'gpt_truth'))
     """
@@ -86,26 +72,10 @@ def parse_wide(text: str, present: Sequence[str]) -> Wide:
 def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
     """Make a wide table long: one row for each of its wide columns.
 
-    Parameters
-    ----------
-    table : frame
-        Any; it is read into memory.
-    wide : Wide or str
-        As :func:`parse_wide` reads it.
+    `table`: any; it is read into memory. `wide`: as :func:`parse_wide` reads it. Returns the other columns, those that
+    `wide` names, and the answers in ``verdict``, ``score`` or ``correct``, depending on their values. An empty cell
+    stays as a missing answer. Raises SchemaError if the table already has a column of that name.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The other columns, those that `wide` names, and the answers in ``verdict``, ``score`` or ``correct``, depending
-        on their values. An empty cell stays as a missing answer.
-
-    Raises
-    ------
-    SchemaError
-        If the table already has a column of that name.
-
-    Examples
-    --------
     >>> melted(pd.DataFrame({"id": [1], "gpt_style": [4], "gpt_truth": [5]}), "judge_criterion=gpt_*")
        id judge criterion  score
     0   1   gpt     style      4
@@ -127,14 +97,7 @@ def melted(table: Any, wide: Wide | str) -> pd.DataFrame:
 def find_wide(frame: pd.DataFrame, pair: Pair | None, names: Mapping[str, str]) -> Wide | None:
     """Guess which columns of a table hold one judge, or one criterion, each.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The table.
-    pair : Pair or None
-        Its candidate columns.
-    names : mapping
-        Plain name -> column.
+    `frame`: the table. `pair`: its candidate columns. `names`: plain name -> column.
     """
     taken = {pair.first, pair.second} if pair is not None else set()
     columns = wide_judges(frame, taken)

@@ -22,14 +22,9 @@ _HELD = 2**22
 class Units(NamedTuple):
     """How often each unit was given each answer; units alike are one pattern.
 
-    Attributes
-    ----------
-    start : (Q + 1,) int64 array
-        Where each pattern begins in `code`.
-    code : (E,) int64 array
-        Answers of a pattern, each once, 0 to m - 1.
-    times : (E,) float array
-        How many judges gave each of them.
+    `start` (Q + 1,): where each pattern begins in `code`.
+    `code` (E,): answers of a pattern, each once, 0 to m - 1.
+    `times` (E,): how many judges gave each of them.
     """
 
     start: Ints
@@ -54,14 +49,9 @@ class Units(NamedTuple):
 class Disagreement(NamedTuple):
     """Krippendorff's alpha, and what it is made of; an array entry for each set of weights.
 
-    Attributes
-    ----------
-    alpha : (B,) float array
-        1 - observed / expected; NaN where expected disagreement is 0, or no unit has two answers.
-    observed, expected : (B,) float arrays
-        Mean difference of two answers of one unit, and of two answers whatsoever.
-    values : (B,) float array
-        Answers in units that have two or more.
+    `alpha` (B,): 1 - observed / expected; NaN where expected disagreement is 0, or no unit has two answers.
+    `observed`, `expected` (B,): mean difference of two answers of one unit, and of two answers whatsoever.
+    `values` (B,): answers in units that have two or more.
     """
 
     alpha: Floats
@@ -73,27 +63,15 @@ class Disagreement(NamedTuple):
 def krippendorff(units: Units, weight: NDArray[Any], values: Floats, level: str) -> Disagreement:
     """Krippendorff's alpha of many weightings of the same units.
 
-    Parameters
-    ----------
-    units : Units
-        Units with fewer than two answers are ignored.
-    weight : (B, Q) array
-        How often each pattern occurs: one row for the data, B for resamples.
-    values : (m,) float array
-        Value of each answer, ascending.
-    level : {'nominal', 'ordinal', 'interval', 'ratio'}
-        Whose difference is squared: none, ranks (of the answers that occur under the weights), values, or values over
-        their sum.
+    `units`: units with fewer than two answers are ignored. `weight` (B, Q): how often each pattern occurs: one row for
+    the data, B for resamples. `values` (m,): value of each answer, ascending. `level`: whose difference is squared:
+    none, ranks (of the answers that occur under the weights), values, or values over their sum.
 
-    Notes
-    -----
     No table of coincidences is made. Nominal and interval are closed forms of the margins and of sums, so that
     continuous scores need no more memory than themselves. The ordinal difference of Krippendorff is the difference of
     mid-ranks, so ordinal alpha is interval alpha of mid-ranks, computed for each resample. Only the ratio
     difference looks at pairs of distinct values, a block at a time.
 
-    References
-    ----------
     Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability.
     """
     judges = units.judges
@@ -215,20 +193,8 @@ def unit_weights(
 ) -> Iterator[NDArray[Any]]:
     """Draw units, or clusters of units, with replacement: how often each pattern is drawn, a block at a time.
 
-    Parameters
-    ----------
-    n : (Q,) float array
-        How many units show each pattern; whole numbers.
-    rng : numpy.random.Generator
-        Source of randomness.
-    n_resamples : int
-        B, over all blocks.
-    cluster : (Q,) int array, optional
-        Cluster of each pattern, 0 to K - 1: clusters are drawn whole.
-
-    Yields
-    ------
-    (b, Q) array
+    `n` (Q,): how many units show each pattern; whole numbers. `n_resamples`: B, over all blocks. `cluster` (Q,):
+    cluster of each pattern, 0 to K - 1: clusters are drawn whole. Yields (b, Q).
     """
     whole = np.rint(n).astype(np.int64)
     drawn = int(whole.sum()) if cluster is None else int(cluster.max(initial=-1)) + 1
@@ -259,14 +225,9 @@ def _times(index: Ints, size: int) -> NDArray[Any]:
 class Kappa(NamedTuple):
     """Kappa of a table, or of each of a stack of tables.
 
-    Attributes
-    ----------
-    estimate : float array
-        Kappa; NaN where chance agreement is complete, or the table is empty.
-    std_error : float array
-        Asymptotic standard error.
-    null_error : float array
-        The same where kappa is 0: for a test, not for an interval.
+    `estimate`: kappa; NaN where chance agreement is complete, or the table is empty.
+    `std_error`: asymptotic standard error.
+    `null_error`: the same where kappa is 0: for a test, not for an interval.
     """
 
     estimate: Floats
@@ -277,26 +238,14 @@ class Kappa(NamedTuple):
 def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
     """Cohen's kappa, plain or weighted, with its asymptotic standard errors.
 
-    Parameters
-    ----------
-    table : (..., m, m) array_like
-        Counts: the classes of one rater by those of the other. Leading axes are separate tables.
-    weights : (m, m) array_like, optional
-        Agreement weights, 1 on the diagonal (linear: ``1 - |i - j| / (m - 1)``); without them the identity.
+    `table` (..., m, m): counts: the classes of one rater by those of the other. Leading axes are separate tables.
+    `weights` (m, m): agreement weights, 1 on the diagonal (linear: ``1 - |i - j| / (m - 1)``); without them the
+    identity. Returns of the shape of the leading axes. NaN where both raters use one class only (chance agreement is 1)
+    and where the table is empty.
 
-    Returns
-    -------
-    Kappa
-        Of the shape of the leading axes. NaN where both raters use one class only (chance agreement is 1) and where
-        the table is empty.
-
-    References
-    ----------
     Cohen, J. (1960). Educational and Psychological Measurement 20, 37-46. Fleiss, J. L., Cohen, J., Everitt, B. S.
     (1969). Psychological Bulletin 72, 323-327.
 
-    Examples
-    --------
     >>> result = cohen_kappa([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
     >>> print(f"{result.estimate:.4f} {result.std_error:.4f} {result.null_error:.4f}")
     0.4842 0.1380 0.1484
@@ -322,21 +271,10 @@ def cohen_kappa(table: ArrayLike, weights: ArrayLike | None = None) -> Kappa:
 def kappa_influence(table: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """Influence on kappa of one more thing in each cell: for standard errors of things that come in clusters.
 
-    Parameters
-    ----------
-    table : (m, m) array_like
-        Counts.
-    weights : (m, m) array_like, optional
-        Agreement weights; plain kappa without.
+    `table` (m, m): counts. `weights` (m, m): agreement weights; plain kappa without. Returns (m, m): of mean 0 over the
+    things; its mean square, divided by their number, is the square of the standard error. NaN where chance agreement is
+    complete.
 
-    Returns
-    -------
-    (m, m) float array
-        Of mean 0 over the things; its mean square, divided by their number, is the square of the standard error. NaN
-        where chance agreement is complete.
-
-    Examples
-    --------
     >>> table = np.array([[0, 4, 1], [0, 8, 0], [0, 1, 5]])
     >>> n = table.sum()
     >>> print(f"{np.sqrt((table * kappa_influence(table) ** 2).sum()) / n:.4f}")
@@ -366,13 +304,8 @@ def _complete(expected: Floats) -> NDArray[np.bool_]:
 class Chance(NamedTuple):
     """Agreement of many judges corrected for chance.
 
-    Attributes
-    ----------
-    estimate, std_error : float
-    observed, expected : float
-        Share of agreement, and what of it is chance.
-    influence : (Q,) float array
-        Of one more unit of each pattern, of mean 0 over the units.
+    `observed`, `expected`: share of agreement, and what of it is chance.
+    `influence` (Q,): of one more unit of each pattern, of mean 0 over the units.
     """
 
     estimate: float
@@ -385,19 +318,8 @@ class Chance(NamedTuple):
 def agreement_parts(units: Units, weights: Floats) -> tuple[Floats, Floats]:
     """Share of agreeing pairs of judges in each unit, and the shares of the answers.
 
-    Parameters
-    ----------
-    units : Units
-        Of Q patterns.
-    weights : (m, m) float array
-        Agreement weights, 1 on the diagonal.
-
-    Returns
-    -------
-    agreement : (Q,) float array
-        0 where fewer than two judges answered.
-    shares : (Q, m) float array
-        Of the judges who answered; 0 where none did.
+    `units`: of Q patterns. `weights` (m, m): agreement weights, 1 on the diagonal. Returns `agreement` (Q,): 0 where
+    fewer than two judges answered. `shares` (Q, m): of the judges who answered; 0 where none did.
     """
     counts = np.zeros((units.start.size - 1, len(weights)))
     counts[units.pattern, units.code] = units.times
@@ -410,16 +332,7 @@ def agreement_parts(units: Units, weights: Floats) -> tuple[Floats, Floats]:
 def chance_agreement(shares: Floats, weights: Floats, coefficient: str) -> Floats:
     """Agreement by chance: Gwet's, or Fleiss's.
 
-    Parameters
-    ----------
-    shares : (..., m) float array
-        Of the answers, over all units.
-    weights : (m, m) float array
-    coefficient : {'gwet', 'fleiss'}
-
-    Returns
-    -------
-    (...) float array
+    `shares` (..., m): of the answers, over all units. `weights` (m, m). Returns (...).
     """
     m = len(weights)
     if coefficient == "gwet":
@@ -434,23 +347,10 @@ def chance_agreement(shares: Floats, weights: Floats, coefficient: str) -> Float
 def chance_corrected(units: Units, n: Floats, weights: Floats, coefficient: str) -> Chance:
     """Gwet's AC1 (AC2), or Fleiss's kappa, with the standard error over units.
 
-    Parameters
-    ----------
-    units : Units
-        Each with an answer at least.
-    n : (Q,) float array
-        How many units show each pattern.
-    weights : (m, m) float array
-        Agreement weights, 1 on the diagonal.
-    coefficient : {'gwet', 'fleiss'}
+    `units`: each with an answer at least. `n` (Q,): how many units show each pattern. `weights` (m, m): agreement
+    weights, 1 on the diagonal. Returns NaN where chance agreement is complete, or no unit has two answers; a standard
+    error of NaN for one unit.
 
-    Returns
-    -------
-    Chance
-        NaN where chance agreement is complete, or no unit has two answers; a standard error of NaN for one unit.
-
-    References
-    ----------
     Gwet, K. L. (2008). British Journal of Mathematical and Statistical Psychology 61, 29-48; with missing ratings:
     Gwet (2014), Handbook of Inter-Rater Reliability, 4th edition, Chapter 5.
     """
@@ -478,19 +378,9 @@ def chance_corrected(units: Units, n: Floats, weights: Floats, coefficient: str)
 def weighted_kappa(totals: Floats, row: Ints, column: Ints, weights: Floats) -> Floats:
     """Cohen's kappa of many tables, each given by the same cells.
 
-    Parameters
-    ----------
-    totals : (B, P) float array
-        Counts in P cells of B tables.
-    row, column : (P,) int arrays
-        Where in the table each cell lies.
-    weights : (m, m) float array
-        Agreement weights, 1 on the diagonal.
-
-    Returns
-    -------
-    (B,) float array
-        NaN where chance agreement is complete, or the table is empty.
+    `totals` (B, P): counts in P cells of B tables. `row`, `column` (P,): where in the table each cell lies. `weights`
+    (m, m): agreement weights, 1 on the diagonal. Returns (B,): NaN where chance agreement is complete, or the table is
+    empty.
     """
     m = len(weights)
     with np.errstate(divide="ignore", invalid="ignore"):

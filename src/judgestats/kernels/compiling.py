@@ -21,17 +21,9 @@ wait_for(global_compiler_lock)
 def njit(**options: Any) -> Any:
     """Compile a function on its first call, as ``numba.njit(**options)`` does, and cache it where that is possible.
 
-    Parameters
-    ----------
-    **options
-        Those of ``numba.njit``. With ``cache=True`` the cache is where numba puts it (the folder in NUMBA_CACHE_DIR,
-        beside the source, in the user's cache); failing these, the user's folder among the temporary ones; failing
-        that, nothing is cached, and every process compiles again.
-
-    Returns
-    -------
-    callable
-        A decorator.
+    `**options`: those of ``numba.njit``. With ``cache=True`` the cache is where numba puts it (the folder in
+    NUMBA_CACHE_DIR, beside the source, in the user's cache); failing these, the user's folder among the temporary ones;
+    failing that, nothing is cached, and every process compiles again. Returns a decorator.
     """
 
     def decorate(function: Any) -> Any:

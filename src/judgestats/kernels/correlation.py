@@ -21,15 +21,7 @@ _TIED = 1e-12
 def midrange(x: Floats) -> Floats:
     """Half-way between the extremes of the last axis: equal to the values, to the last bit, where all are one.
 
-    Parameters
-    ----------
-    x : (..., N) float array
-        With NaN for missing.
-
-    Returns
-    -------
-    (...) float array
-        NaN where all is missing.
+    `x` (..., N): with NaN for missing. Returns (...): NaN where all is missing.
     """
     low = np.where(np.isnan(x), np.inf, x).min(axis=-1, initial=np.inf)
     high = np.where(np.isnan(x), -np.inf, x).max(axis=-1, initial=-np.inf)
@@ -40,16 +32,7 @@ def midrange(x: Floats) -> Floats:
 def grouped(values: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> Floats:
     """Add up the rows of each owner.
 
-    Parameters
-    ----------
-    values : (N, ...) float array
-    owner : (N,) int array
-        From 0 to n_owners - 1.
-    n_owners : int
-
-    Returns
-    -------
-    (n_owners, ...) float array
+    `values` (N, ...). `owner` (N,): from 0 to n_owners - 1. Returns (n_owners, ...).
     """
     result = np.zeros((n_owners, *values.shape[1:]))
     if len(owner) == n_owners and (np.diff(owner) > 0).all():
@@ -65,19 +48,9 @@ def grouped(values: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> F
 def pair_sums(x: Floats, y: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> Floats:
     """Sums behind the Pearson correlation of each pair of vectors, owner by owner.
 
-    Parameters
-    ----------
-    x, y : (K, N) float arrays
-        K pairs of vectors; a point with a NaN on either side is left out of its pair.
-    owner : (N,) int array
-        What each point belongs to: what is drawn in a bootstrap.
-    n_owners : int
-        O.
-
-    Returns
-    -------
-    (O, K, 6) float array
-        Count, and the sums of x, y, x², y², xy about the midrange of each vector.
+    `x`, `y` (K, N): k pairs of vectors; a point with a NaN on either side is left out of its pair. `owner` (N,): what
+    each point belongs to: what is drawn in a bootstrap. `n_owners`: o. Returns (O, K, 6): count, and the sums of x, y,
+    x², y², xy about the midrange of each vector.
     """
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = (np.where(both, v, np.nan) for v in (x, y))
@@ -89,15 +62,8 @@ def pair_sums(x: Floats, y: Floats, owner: NDArray[np.integer[Any]], n_owners: i
 def pearson_of(sums: Floats) -> Floats:
     """Pearson correlations of sums.
 
-    Parameters
-    ----------
-    sums : (..., 6) float array
-        Added up over owners, as often as each was drawn.
-
-    Returns
-    -------
-    (...) float array
-        NaN for fewer than two points, or where a vector is constant.
+    `sums` (..., 6): added up over owners, as often as each was drawn. Returns (...): NaN for fewer than two points, or
+    where a vector is constant.
     """
     n, x, y, xx, yy, xy = (sums[..., i] for i in range(6))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -109,15 +75,7 @@ def pearson_of(sums: Floats) -> Floats:
 def weighted_totals(weights: Floats, sums: Floats) -> Floats:
     """Sums of each resample.
 
-    Parameters
-    ----------
-    weights : (B, O) float array
-        How often each owner was drawn.
-    sums : (O, ...) float array
-
-    Returns
-    -------
-    (B, ...) float array
+    `weights` (B, O): how often each owner was drawn. `sums` (O, ...). Returns (B, ...).
     """
     flat: Floats = weights @ sums.reshape(len(sums), -1)
     return flat.reshape(len(weights), *sums.shape[1:])
@@ -126,13 +84,7 @@ def weighted_totals(weights: Floats, sums: Floats) -> Floats:
 def average_ranks(x: Floats) -> Floats:
     """Ranks along the last axis from 1, ties sharing their mean rank; NaN stays NaN.
 
-    Parameters
-    ----------
-    x : (..., N) float array
-
-    Returns
-    -------
-    (..., N) float array
+    `x` (..., N). Returns (..., N).
     """
     n = x.shape[-1]
     if not n:
@@ -161,15 +113,7 @@ def _apart(ordered: Floats) -> NDArray[np.bool_]:
 def rowwise(x: Floats, y: Floats, *, ranked: bool = False) -> Floats:
     """Correlation of x and y along the last axis, over the points that both have.
 
-    Parameters
-    ----------
-    x, y : (..., N) float arrays
-    ranked : bool
-        Spearman's in place of Pearson's.
-
-    Returns
-    -------
-    (...) float array
+    `x`, `y` (..., N). `ranked`: spearman's in place of Pearson's. Returns (...).
     """
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = (np.where(both, v, np.nan) for v in (x, y))
@@ -183,16 +127,7 @@ def rowwise(x: Floats, y: Floats, *, ranked: bool = False) -> Floats:
 def weighted_ranks(x: Floats, weights: Floats) -> Floats:
     """Average rank of each value in each resample, were its points written out.
 
-    Parameters
-    ----------
-    x : (N,) float array
-        Without NaN.
-    weights : (B, N) float array
-        How often each point was drawn.
-
-    Returns
-    -------
-    (B, N) float array
+    `x` (N,): without NaN. `weights` (B, N): how often each point was drawn. Returns (B, N).
     """
     order = np.argsort(x, kind="stable")
     level = np.zeros(x.size, np.int64)
@@ -205,17 +140,8 @@ def weighted_ranks(x: Floats, weights: Floats) -> Floats:
 def weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Spearman correlation of one pair of vectors in each resample.
 
-    Parameters
-    ----------
-    x, y : (N,) float arrays
-        A point with a NaN on either side is left out.
-    weights : (B, N) float array
-        How often each point was drawn.
-
-    Returns
-    -------
-    (B,) float array
-        NaN where a vector is constant among the points drawn.
+    `x`, `y` (N,): a point with a NaN on either side is left out. `weights` (B, N): how often each point was drawn.
+    Returns (B,): NaN where a vector is constant among the points drawn.
     """
     both = ~(np.isnan(x) | np.isnan(y))
     w = np.ascontiguousarray(weights[:, both])
@@ -230,18 +156,8 @@ def weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
 def icc_sums(scores: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> Floats:
     """Sums behind the ICC of one subjects x raters table, owner by owner.
 
-    Parameters
-    ----------
-    scores : (k, N) float array
-        k raters, N subjects; a subject with a NaN is left out.
-    owner : (N,) int array
-    n_owners : int
-        O.
-
-    Returns
-    -------
-    (O, k + 3) float array
-        Count, sum of squared subject means, sum of squares, and the sum of each rater, about the midrange.
+    `scores` (k, N): k raters, N subjects; a subject with a NaN is left out. `owner` (N,). `n_owners`: o. Returns (O, k
+    + 3): count, sum of squared subject means, sum of squares, and the sum of each rater, about the midrange.
     """
     complete = ~np.isnan(scores).any(axis=0)
     centre = midrange(np.where(complete, scores, np.nan).reshape(-1))
@@ -253,15 +169,8 @@ def icc_sums(scores: Floats, owner: NDArray[np.integer[Any]], n_owners: int) -> 
 def icc_of(sums: Floats) -> Floats:
     """ICC(2,1) of sums: two-way random effects, absolute agreement, one rater (Shrout and Fleiss 1979).
 
-    Parameters
-    ----------
-    sums : (..., k + 3) float array
-        As :func:`icc_sums` gives, added up over owners.
-
-    Returns
-    -------
-    (...) float array
-        Not clipped. NaN for fewer than two subjects or raters, or where all scores are one.
+    `sums` (..., k + 3): as :func:`icc_sums` gives, added up over owners. Returns (...): not clipped. NaN for fewer than
+    two subjects or raters, or where all scores are one.
     """
     n, squared_means, squares, raters = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
     k = raters.shape[-1]

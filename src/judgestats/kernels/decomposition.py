@@ -32,19 +32,8 @@ def _by_appearance(code, size, first):  # type: ignore[no-untyped-def]
 def by_appearance(code: NDArray[np.integer[Any]], size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Number codes in the order in which they first appear.
 
-    Parameters
-    ----------
-    code : (N,) int array
-        Codes from 0 to size - 1.
-    size : int
-        How many there may be; a table of this length is filled.
-
-    Returns
-    -------
-    number : (N,) int32 array
-        0 to G - 1.
-    first : (G,) int64 array
-        Where each number first appears.
+    `code` (N,): codes from 0 to size - 1. `size`: how many there may be; a table of this length is filled. Returns
+    `number` (N,): 0 to G - 1. `first` (G,): where each number first appears.
     """
     first = np.empty(min(size, code.size), np.int32 if code.size < 2**31 else np.int64)
     number, groups = _by_appearance(code, size, first)
@@ -63,14 +52,10 @@ STABLE, POSITIONAL, ONE_SIDED, NO_PREFERENCE, DROPPED = 0, 1, 2, 3, 4
 class PairOrders:
     """Calls matched to pairs.
 
-    Attributes
-    ----------
-    answers : (U, 2) int8 array
-        Answer of each pair in its forward and in its reverse order; ``MISSING`` where that order was not judged.
-    n_duplicates : int
-        Calls that came after another call of the same pair in the same order. The last one is kept.
-    first_duplicate : int
-        Row of the first such call, or -1.
+    `answers` (U, 2): answer of each pair in its forward and in its reverse order; ``MISSING`` where that order was not
+    judged.
+    `n_duplicates`: calls that came after another call of the same pair in the same order. The last one is kept.
+    `first_duplicate`: row of the first such call, or -1.
     """
 
     answers: NDArray[np.int8]
@@ -82,14 +67,10 @@ class PairOrders:
 class Decomposition:
     """Classes of pairs.
 
-    Attributes
-    ----------
-    classes : (G, 5) float array
-        Pairs that are stable, positional, one-sided, without preference, and dropped (an order invalid or missing).
-    calls : (G,) float array
-        Calls in the pairs that are not dropped, two a pair.
-    non_ties : (G,) float array
-        Those of them that are not ties.
+    `classes` (G, 5): pairs that are stable, positional, one-sided, without preference, and dropped (an order invalid or
+    missing).
+    `calls` (G,): calls in the pairs that are not dropped, two a pair.
+    `non_ties` (G,): those of them that are not ties.
     """
 
     classes: NDArray[np.float64]
@@ -117,16 +98,9 @@ def pair_orders(
 ) -> PairOrders:
     """Match the two orders of each pair.
 
-    Parameters
-    ----------
-    unit : (N,) int array
-        Which pair a call belongs to, 0 to U - 1: judge, item, candidates and conditions, without the order.
-    reverse : (N,) bool array
-        Whether the call shows the pair in its reverse order.
-    answer : (N,) int8 array
-        ``FIRST``, ``SECOND``, ``TIE`` or ``INVALID``, by slot.
-    n_units : int
-        U.
+    `unit` (N,): which pair a call belongs to, 0 to U - 1: judge, item, candidates and conditions, without the order.
+    `reverse` (N,): whether the call shows the pair in its reverse order. `answer` (N,): ``FIRST``, ``SECOND``, ``TIE``
+    or ``INVALID``, by slot. `n_units`: u.
     """
     answers, duplicates, first = _pair_orders(unit, reverse, answer, n_units)
     return PairOrders(answers, int(duplicates), int(first))
@@ -137,21 +111,9 @@ def pair_table(
 ) -> NDArray[np.float64]:
     """Count pairs by their two answers.
 
-    Parameters
-    ----------
-    answers : (U, 2) int8 array
-        As in :class:`PairOrders`.
-    group : (U,) int array
-        Group of each pair, 0 to G - 1.
-    weight : (U,) float array or None
-        Number of identical pairs per row; None for one each.
-    n_groups : int
-        G.
-
-    Returns
-    -------
-    (G, 5, 5) float array
-        Pairs of group g that answered i in the forward and j in the reverse order.
+    `answers` (U, 2): as in :class:`PairOrders`. `group` (U,): group of each pair, 0 to G - 1. `weight` (U,): number of
+    identical pairs per row; None for one each. `n_groups`: G. Returns (G, 5, 5): pairs of group g that answered i in
+    the forward and j in the reverse order.
     """
     cell = (group * 5 + answers[:, 0]) * 5 + answers[:, 1]
     counts: NDArray[np.float64] = np.bincount(cell, weights=weight, minlength=n_groups * 25).astype(np.float64)
@@ -182,13 +144,8 @@ def _decompose(counts):  # type: ignore[no-untyped-def]
 def decompose(counts: NDArray[np.float64]) -> Decomposition:
     """Classify pairs by their two slot answers (dark_current paper, Eqs. 2 to 7).
 
-    Parameters
-    ----------
-    counts : (G, 5, 5) float array
-        As from :func:`pair_table`.
+    `counts` (G, 5, 5): as from :func:`pair_table`.
 
-    Notes
-    -----
     The same *slot* in both orders is positional: the content flips. Another slot is stable: the content stays. A pair
     with an invalid or a missing order leaves every rate alike, so that
     ``non_ties / calls = stable + positional + one_sided / 2`` holds exactly (as shares of the pairs kept).

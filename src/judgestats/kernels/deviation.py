@@ -14,16 +14,10 @@ from judgestats.kernels.compiling import njit
 class CellMeans:
     """Runs of each unit (a judge in a cell), summed up.
 
-    Attributes
-    ----------
-    mean : (U,) float array
-        Mean score; NaN without a score.
-    squares : (U,) float array
-        Sum of squared distances from the mean, by Welford's update.
-    runs : (U,) int64 array
-        Scores behind the mean.
-    missing : (U,) int64 array
-        Scores that were NaN.
+    `mean` (U,): mean score; NaN without a score.
+    `squares` (U,): sum of squared distances from the mean, by Welford's update.
+    `runs` (U,): scores behind the mean.
+    `missing` (U,): scores that were NaN.
     """
 
     mean: NDArray[np.float64]
@@ -36,12 +30,8 @@ class CellMeans:
 class Consensus:
     """Deviations from the other judges of the same cell.
 
-    Attributes
-    ----------
-    deviation : (U,) float array
-        NaN where the judge gave no score, or is alone.
-    present : (C,) int64 array
-        Judges with a score in each cell.
+    `deviation` (U,): NaN where the judge gave no score, or is alone.
+    `present` (C,): judges with a score in each cell.
     """
 
     deviation: NDArray[np.float64]
@@ -74,16 +64,8 @@ def cell_means(
 ) -> CellMeans:
     """Average the runs of each unit.
 
-    Parameters
-    ----------
-    unit : (N,) int array
-        Unit of each row, 0 to U - 1.
-    score : (N,) float array
-        NaN is excluded and counted.
-    weight : (N,) or (0,) int array
-        Number of identical rows per row; empty for one each.
-    n_units : int
-        U.
+    `unit` (N,): unit of each row, 0 to U - 1. `score` (N,): NaN is excluded and counted. `weight` (N,): number of
+    identical rows per row; empty for one each. `n_units`: u.
     """
     mean = np.full(n_units, np.nan)
     squares = np.zeros(n_units)
@@ -121,19 +103,10 @@ def consensus(
 ) -> Consensus:
     """Deviate each judge's score in a cell from the mean of the other judges there (merchant_risk paper, Sec 4.1).
 
-    Parameters
-    ----------
-    cell : (U,) int array
-        Cell of each unit, 0 to C - 1: what was judged. Each judge comes once in a cell.
-    score : (U,) float array
-        The judge's (mean) score; NaN if missing.
-    n_cells : int
-        C.
-    exclude_self : bool
-        False deviates from the mean of all judges, the judge included, which shrinks by (n - 1)/n.
+    `cell` (U,): cell of each unit, 0 to C - 1: what was judged. Each judge comes once in a cell. `score` (U,): the
+    judge's (mean) score; NaN if missing. `n_cells`: c. `exclude_self`: False deviates from the mean of all judges, the
+    judge included, which shrinks by (n - 1)/n.
 
-    Notes
-    -----
     Within a cell the deviations sum to 0.
     """
     deviation, present = _consensus(cell, score, n_cells, exclude_self)
@@ -157,21 +130,8 @@ def weighted_means(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weighted mean of the values of each owner, NaN values left out.
 
-    Parameters
-    ----------
-    owner : (U,) int array
-        Owner of each value, 0 to P - 1.
-    value : (U,) float array
-        Values.
-    weight : (U,) or (0,) float array
-        Weights; empty for 1 each.
-    n_owners : int
-        P.
-
-    Returns
-    -------
-    mean, size : (P,) float arrays
-        Means (NaN without a value) and sums of weights.
+    `owner` (U,): owner of each value, 0 to P - 1. `value` (U,): values. `weight` (U,): weights; empty for 1 each.
+    `n_owners`: P. Returns `mean, size` (P,): means (NaN without a value) and sums of weights.
     """
     total, size = _weighted_sums(owner, value, weight, n_owners)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -207,32 +167,13 @@ def cluster_scores(
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Sum the influence of each cluster on linear estimates of each owner.
 
-    Parameters
-    ----------
-    pair, cell : (U,) int arrays
-        Which mean (pair) a value goes into, and the cell it lies in.
-    owner : (P,) int64 array
-        Owner of each pair, 0 to n_owners - 1: the estimate that the pair's mean goes into.
-    cluster : (C,) int array
-        Cluster of each cell, 0 to n_clusters - 1.
-    value : (U,) float array
-        Values; NaN is left out.
-    centre : (P,) float array
-        Mean of each pair.
-    scale : (P,) float array
-        Weight of the pair's mean in the estimate over the pair's sum of weights; 0 leaves the pair out.
-    weight : (U,) or (0,) float array
-        Weights of the values; empty for 1 each.
-    n_owners, n_clusters : int
-        Sizes of the result.
-
-    Returns
-    -------
-    scores : (n_owners, n_clusters) float array
-        ``sum of scale * weight * (value - centre)``; the variance of an estimate is G/(G - 1) times the sum of its
-        squared scores, over G clusters.
-    touched : (n_owners, n_clusters) bool array
-        Whether any value went in.
+    `pair`, `cell` (U,): which mean (pair) a value goes into, and the cell it lies in. `owner` (P,): owner of each pair,
+    0 to n_owners - 1: the estimate that the pair's mean goes into. `cluster` (C,): cluster of each cell, 0 to
+    n_clusters - 1. `value` (U,): values; NaN is left out. `centre` (P,): mean of each pair. `scale` (P,): weight of the
+    pair's mean in the estimate over the pair's sum of weights; 0 leaves the pair out. `weight` (U,): weights of the
+    values; empty for 1 each. `n_owners`, `n_clusters`: sizes of the result. Returns `scores` (n_owners, n_clusters):
+    ``sum of scale * weight * (value - centre)``; the variance of an estimate is G/(G - 1) times the sum of its squared
+    scores, over G clusters. `touched` (n_owners, n_clusters): whether any value went in.
     """
     scores, touched = _cluster_scores(
         pair, cell, owner, cluster, value, centre, scale, weight, n_clusters, n_owners * n_clusters

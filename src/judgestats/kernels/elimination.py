@@ -35,21 +35,12 @@ _MOST_ENTRIES = 2**25
 class Structure:
     """Where each entry of the matrix lies. q columns, the first s sparse, the last q - s dense.
 
-    Attributes
-    ----------
-    q, s : int
-    start : (s + 1,) int array
-        First entry of each leading column.
-    rows : (entries,) int array
-        Row of each entry below the diagonal, increasing within a column.
-    cols : (N, K) int array
-        Columns that each row of data touches.
-    place : (N, K (K + 1) / 2) int32 array
-        Flat position of each pair of them, (0, 0), (1, 0), (1, 1), (2, 0), ...
-    size : int
-        Length of the flat array.
-    arrow : bool
-        Whether the leading columns do not touch each other and touch all of the others, as far as `rows` goes.
+    `start` (s + 1,): first entry of each leading column.
+    `rows` (entries,): row of each entry below the diagonal, increasing within a column.
+    `cols` (N, K): columns that each row of data touches.
+    `place`: flat position of each pair of them, (0, 0), (1, 0), (1, 1), (2, 0), ...
+    `size`: length of the flat array.
+    `arrow`: whether the leading columns do not touch each other and touch all of the others, as far as `rows` goes.
     """
 
     q: int
@@ -75,16 +66,9 @@ class Structure:
 def structure(cols: Ints, blocks: Ints, dense_speed: float = DENSE_SPEED, blas_speed: float = BLAS_SPEED) -> Structure:
     """Find the pattern of the factor and how far to go on sparsely.
 
-    Parameters
-    ----------
-    cols : (N, K) int array
-        Columns that each row of data touches, numbered in elimination order.
-    blocks : (F + 1,) int array
-        First column of each factor, and the number of columns.
-    dense_speed : float
-        How many times faster than sparse arithmetic dense arithmetic is taken to be.
-    blas_speed : float
-        The same of products of a BLAS; 0 for no arrow.
+    `cols` (N, K): columns that each row of data touches, numbered in elimination order. `blocks` (F + 1,): first column
+    of each factor, and the number of columns. `dense_speed`: how many times faster than sparse arithmetic dense
+    arithmetic is taken to be. `blas_speed`: the same of products of a BLAS; 0 for no arrow.
     """
     q = int(blocks[-1])
     if _is_arrow(cols, blocks, blas_speed):
@@ -239,15 +223,7 @@ def _places(cols: Ints, start: Ints, rows: Ints, s: int, q: int) -> NDArray[np.i
 def gather(layout: Structure, zl: Floats, w: Floats, flat: Floats) -> None:
     """Write I + Σ w_i z_i z_i' into the flat array.
 
-    Parameters
-    ----------
-    layout : Structure
-    zl : (N, K) float array
-        Values of each row of data in its columns.
-    w : (N,) float array
-        Weights.
-    flat : float array
-        Overwritten.
+    `zl` (N, K): values of each row of data in its columns. `w` (N,): weights. `flat`: overwritten.
     """
     if not layout.arrow:
         _gather(layout.place, zl, w, layout.entries, layout.s, layout.q, flat)
@@ -285,16 +261,7 @@ def _gather(place: NDArray[np.int32], zl: Floats, w: Floats, entries: int, s: in
 def factorise(layout: Structure, flat: Floats) -> bool:
     """Factorise in place: L D L' of the leading columns, Cholesky of the tail.
 
-    Parameters
-    ----------
-    layout : Structure
-    flat : float array
-        The matrix; overwritten by its factor.
-
-    Returns
-    -------
-    bool
-        False where the matrix is not positive definite.
+    `flat`: the matrix; overwritten by its factor. Returns False where the matrix is not positive definite.
     """
     s, end = layout.s, layout.entries
     tail = flat[end + s :].reshape(layout.q - s, layout.q - s)
@@ -371,13 +338,7 @@ def _eliminate(start: Ints, rows: Ints, s: int, q: int, flat: Floats) -> bool:
 def log_determinant(layout: Structure, flat: Floats, times: Floats) -> float:
     """Log determinant of the factorised matrix.
 
-    Parameters
-    ----------
-    layout : Structure
-    flat : float array
-        The factor.
-    times : (q,) float array
-        How often each column counts: more than once where equal groups were collapsed.
+    `flat`: the factor. `times` (q,): how often each column counts: more than once where equal groups were collapsed.
     """
     end, s = layout.entries, layout.s
     tail = flat[end + s :][:: layout.q - s + 1]
@@ -387,17 +348,7 @@ def log_determinant(layout: Structure, flat: Floats, times: Floats) -> float:
 def solve_many(layout: Structure, flat: Floats, B: Floats) -> Floats:
     """Solve for one or several right-hand sides.
 
-    Parameters
-    ----------
-    layout : Structure
-    flat : float array
-        The factor.
-    B : (q,) or (q, p) float array
-
-    Returns
-    -------
-    float array
-        Shaped as `B`.
+    `flat`: the factor. `B` (q,). Returns shaped as `B`.
     """
     s, size = layout.s, layout.q - layout.s
     corner = flat[layout.entries + s :].reshape(size, size)
@@ -444,16 +395,7 @@ def _backward(start: Ints, rows: Ints, s: int, flat: Floats, x: Floats) -> None:
 def invert(layout: Structure, flat: Floats) -> Floats:
     """Entries of the inverse on the pattern of the factor (Takahashi's recurrence), in the same flat places.
 
-    Parameters
-    ----------
-    layout : Structure
-    flat : float array
-        The factor.
-
-    Returns
-    -------
-    float array
-        Flat, as the matrix was; both triangles of the tail are filled.
+    `flat`: the factor. Returns flat, as the matrix was; both triangles of the tail are filled.
     """
     Z, s, size = np.zeros_like(flat), layout.s, layout.q - layout.s
     corner = flat[layout.entries + s :].reshape(size, size)
@@ -504,16 +446,7 @@ def _recur(start: Ints, rows: Ints, s: int, q: int, flat: Floats, Z: Floats) -> 
 def dense(structure: Structure, flat: Any) -> Floats:
     """The matrix as a dense array, for tests and small systems.
 
-    Parameters
-    ----------
-    structure : Structure
-    flat : float array
-        A matrix or an inverse, before it is factorised.
-
-    Returns
-    -------
-    (q, q) float array
-        Symmetric; 0 outside the pattern.
+    `flat`: a matrix or an inverse, before it is factorised. Returns (q, q): symmetric; 0 outside the pattern.
     """
     q, s, start = structure.q, structure.s, structure.start
     full = np.zeros((q, q))
@@ -528,20 +461,8 @@ def dense(structure: Structure, flat: Any) -> Floats:
 def cross(zl: Floats, weight: Floats, cols: Any, given: Floats, q: int) -> Floats:
     """Λ'Z'W times a matrix.
 
-    Parameters
-    ----------
-    zl : (N, K) float array
-        Values of ZΛ.
-    weight : (N,) float array
-    cols : (N, K) int array
-        Columns that each row touches.
-    given : (N, p) float array
-    q : int
-        Number of columns.
-
-    Returns
-    -------
-    (q, p) float array
+    `zl` (N, K): values of ZΛ. `weight` (N,). `cols` (N, K): columns that each row touches. `given` (N, p). `q`: number
+    of columns. Returns (q, p).
     """
     B = np.zeros((q, given.shape[1]))
     for own, c in zip(zl.T, cols.T, strict=True):

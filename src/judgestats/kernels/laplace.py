@@ -24,20 +24,13 @@ Floats = NDArray[np.float64]
 class Rows:
     """The data as the likelihood sees them. N rows, p fixed effects, K columns of random effects a row.
 
-    Attributes
-    ----------
-    kind : int
-        Family and link, as in :mod:`judgestats.kernels.likelihoods`.
-    y, m : (N,) float arrays
-        Successes and trials, or sums and numbers of rows.
-    X : (N, p) float array
-    offset : (N,) float array
-    z : (N, K) float array
-        Values of the random terms.
-    times : (N,) float array
-        How often each row counts (equal groups collapsed); 1 otherwise.
-    category, part : (N,) int arrays
-        Category of a cumulative response, and which set of thresholds it uses.
+    `kind`: family and link, as in :mod:`judgestats.kernels.likelihoods`.
+    `y`, `m` (N,): successes and trials, or sums and numbers of rows.
+    `X` (N, p).
+    `offset` (N,).
+    `z` (N, K): values of the random terms.
+    `times` (N,): how often each row counts (equal groups collapsed); 1 otherwise.
+    `category`, `part` (N,): category of a cumulative response, and which set of thresholds it uses.
     """
 
     kind: int
@@ -55,14 +48,9 @@ class Rows:
 class Adjoint:
     """Derivatives of the objective, row by row, still to be summed against the designs.
 
-    Attributes
-    ----------
-    eta : (N,) float array
-        By the linear predictor.
-    scale : (N, K) float array
-        By the values of ZΛ in each column of a row.
-    hi, lo : (N,) float arrays
-        By the thresholds.
+    `eta` (N,): by the linear predictor.
+    `scale` (N, K): by the values of ZΛ in each column of a row.
+    `hi`, `lo` (N,): by the thresholds.
     """
 
     eta: Floats
@@ -75,20 +63,11 @@ class Adjoint:
 class Laplace:
     """The objective, its workspace and the mode it starts from.
 
-    Attributes
-    ----------
-    data : Rows
-    layout : Structure
-    times : (q,) float array
-        How often each column counts.
-    u : (q,) float array
-        The mode found last: the next search starts there.
-    flat : float array
-        Factor of H at it.
-    cols : (K, N) int array
-        Columns that each row touches, side by side in memory.
-    collapsed : bool
-        Whether any column counts more than once.
+    `times` (q,): how often each column counts.
+    `u` (q,): the mode found last: the next search starts there.
+    `flat`: factor of H at it.
+    `cols` (K, N): columns that each row touches, side by side in memory.
+    `collapsed`: whether any column counts more than once.
     """
 
     data: Rows
@@ -103,11 +82,7 @@ class Laplace:
     def of(cls, data: Rows, layout: Structure, times: Floats) -> Laplace:
         """Make the workspace.
 
-        Parameters
-        ----------
-        data : Rows
-        layout : Structure
-        times : (q,) float array
+        `times` (q,).
         """
         cols = np.ascontiguousarray(layout.cols.T)
         return cls(data, layout, times, np.zeros(layout.q), np.empty(layout.size), cols, bool((times != 1).any()))
@@ -167,21 +142,8 @@ class Laplace:
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """Find the mode and evaluate the objective there.
 
-        Parameters
-        ----------
-        eta0 : (N,) float array
-            Linear predictor without random effects.
-        zl : (N, K) float array
-            Values of ZΛ.
-        hi, lo : (N,) float arrays
-            Thresholds of each row.
-
-        Returns
-        -------
-        objective : float
-            Infinite where no mode was found.
-        eta : (N,) float array
-            Linear predictor at the mode.
+        `eta0` (N,): linear predictor without random effects. `zl` (N, K): values of ZΛ. `hi`, `lo` (N,): thresholds of
+        each row. Returns `objective`: infinite where no mode was found. `eta` (N,): linear predictor at the mode.
         """
         d, t = self.data, self.layout
         turned = np.ascontiguousarray(zl.T)
@@ -197,10 +159,7 @@ class Laplace:
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
         """Derivatives at the mode that :meth:`value` found last.
 
-        Parameters
-        ----------
-        eta, zl, hi, lo
-            As there; `eta` as it returned it.
+        `eta`, `zl`, `hi`, `lo`: as there; `eta` as it returned it.
         """
         d, t, u = self.data, self.layout, self.u
         turned = np.ascontiguousarray(zl.T)

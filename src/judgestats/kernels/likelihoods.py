@@ -59,12 +59,7 @@ def _probit_loss(x: float) -> tuple[float, float, float, float]:
 def density(kind: int, x: float) -> tuple[float, float, float, float]:
     """Distribution function F at x, its density and the density's first two derivatives.
 
-    Parameters
-    ----------
-    kind : int
-        ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
-    x : float
-        May be infinite.
+    `kind`: ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``. `x`: may be infinite.
     """
     if math.isinf(x):
         return (1.0 if x > 0 else 0.0), 0.0, 0.0, 0.0
@@ -81,12 +76,7 @@ def density(kind: int, x: float) -> tuple[float, float, float, float]:
 def between(kind: int, hi: float, lo: float) -> float:
     """F(hi) - F(lo), without cancellation in the upper tail; at least 1e-300.
 
-    Parameters
-    ----------
-    kind : int
-        ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``.
-    hi, lo : float
-        Thresholds minus η, hi above lo.
+    `kind`: ``CUMULATIVE_LOGIT`` or ``CUMULATIVE_PROBIT``. `hi`, `lo`: thresholds minus η, hi above lo.
     """
     if lo > 0:
         hi, lo = -lo, -hi
@@ -224,18 +214,9 @@ _ROWS = (
 def loss(family: Family, y: float, m: float, eta: float, hi: float, lo: float) -> Derivatives:
     """Loss of one row and its three derivatives by η.
 
-    Parameters
-    ----------
-    family : tuple
-        From :data:`FAMILIES`.
-    y : float
-        Successes, or the sum of counts; not used by cumulative models.
-    m : float
-        Trials (binomial), rows (Poisson, cumulative).
-    eta : float
-        Linear predictor.
-    hi, lo : float
-        Thresholds of the row's category; of the negative binomial family, the logarithm of the size.
+    `family`: from :data:`FAMILIES`. `y`: successes, or the sum of counts; not used by cumulative models. `m`: trials
+    (binomial), rows (Poisson, cumulative). `eta`: linear predictor. `hi`, `lo`: thresholds of the row's category; of
+    the negative binomial family, the logarithm of the size.
     """
     result: Derivatives = _ROWS[len(family) - 1](y, m, eta, hi, lo)
     return result
@@ -312,16 +293,7 @@ def _(family, y, m, eta, hi, lo):  # type: ignore[no-untyped-def]  # noqa: ARG00
 def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> tuple[Floats, Floats, Floats]:
     """Loss of every row and its first two derivatives by η.
 
-    Parameters
-    ----------
-    kind : int
-        Family and link.
-    y, m, eta, hi, lo : (N,) float arrays
-        As in :func:`loss`.
-
-    Returns
-    -------
-    loss, r, w : (N,) float arrays
+    `kind`: family and link. `y`, `m`, `eta`, `hi`, `lo` (N,): as in :func:`loss`. Returns `loss, r, w` (N,).
     """
     value, r, w, _ = derivatives(kind, y, m, eta, hi, lo)
     return value, r, w
@@ -330,17 +302,8 @@ def losses(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats)
 def derivatives(kind: int, y: Floats, m: Floats, eta: Floats, hi: Floats, lo: Floats) -> NDArray[np.float64]:
     """Loss of every row and its first three derivatives by η.
 
-    Parameters
-    ----------
-    kind : int
-        Family and link.
-    y, m, eta, hi, lo : (N,) float arrays
-        As in :func:`loss`.
-
-    Returns
-    -------
-    (4, N) float array
-        NumPy computes those of the logit and of Poisson's family, compiled code the others.
+    `kind`: family and link. `y`, `m`, `eta`, `hi`, `lo` (N,): as in :func:`loss`. Returns (4, N): NumPy computes those
+    of the logit and of Poisson's family, compiled code the others.
     """
     result = np.empty((4, len(y)))
     if kind not in (BINOMIAL_LOGIT, POISSON_LOG):

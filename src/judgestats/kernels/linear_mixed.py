@@ -25,18 +25,12 @@ Floats = NDArray[np.float64]
 class Cells:
     """The data. N cells, p fixed effects, K columns of random effects a cell.
 
-    Attributes
-    ----------
-    mean, weight : (N,) float arrays
-        Mean of the cell's rows, weighted, and the sum of their weights.
-    X : (N, p) float array
-    z : (N, K) float array
-    n : float
-        Rows.
-    within : float
-        Weighted sum of squares of the rows about their cell's mean.
-    log_weight : float
-        Sum over rows of the log of their weight.
+    `mean`, `weight` (N,): mean of the cell's rows, weighted, and the sum of their weights.
+    `X` (N, p).
+    `z` (N, K).
+    `n`: rows.
+    `within`: weighted sum of squares of the rows about their cell's mean.
+    `log_weight`: sum over rows of the log of their weight.
     """
 
     mean: Floats
@@ -64,21 +58,13 @@ class Cells:
 class Profile:
     """The likelihood at one Λ.
 
-    Attributes
-    ----------
-    objective : float
-        Minus the log (restricted) likelihood; infinite where it is not defined.
-    scale : (N, K) float array
-        Its derivative by the values of ZΛ.
-    beta : (p,) float array
-    u : (q,) float array
-        Modes of the spherical effects, in units of the residual sd.
-    residual : float
-        Residual variance.
-    information : (p, p) float array
-        M: the covariance of β is the residual variance times its inverse.
-    flat : float array
-        Factor of H = Λ'Z'WZΛ + I.
+    `objective`: minus the log (restricted) likelihood; infinite where it is not defined.
+    `scale` (N, K): its derivative by the values of ZΛ.
+    `beta` (p,).
+    `u` (q,): modes of the spherical effects, in units of the residual sd.
+    `residual`: residual variance.
+    `information` (p, p): m: the covariance of β is the residual variance times its inverse.
+    `flat`: factor of H = Λ'Z'WZΛ + I.
     """
 
     objective: float
@@ -132,13 +118,7 @@ def _by_scale(
 def profile(data: Cells, layout: Structure, zl: Floats, reml: bool) -> Profile:
     """Evaluate the profiled likelihood and its gradient.
 
-    Parameters
-    ----------
-    data : Cells
-    layout : Structure
-    zl : (N, K) float array
-        Values of ZΛ, Λ relative to the residual sd.
-    reml : bool
+    `zl` (N, K): values of ZΛ, Λ relative to the residual sd.
     """
     t, p = layout, data.X.shape[1]
     flat = np.empty(t.size)

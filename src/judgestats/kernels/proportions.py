@@ -47,26 +47,12 @@ def wilson(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Wilson score interval, without continuity correction.
 
-    Parameters
-    ----------
-    k, n : array_like
-        Successes and trials; neither need be whole (an effective n is not).
-    conf_level : float
-        Coverage aimed at.
-    df : array_like, optional
-        Degrees of freedom of Student's t in place of the normal quantile, for a clustered interval.
+    `k`, `n`: successes and trials; neither need be whole (an effective n is not). `df`: degrees of freedom of Student's
+    t in place of the normal quantile, for a clustered interval. Returns `low, high`: of the broadcast shape of `k` and
+    `n`; NaN where n is 0. Exactly 0 for k = 0 and exactly 1 for k = n.
 
-    Returns
-    -------
-    low, high : float arrays
-        Of the broadcast shape of `k` and `n`; NaN where n is 0. Exactly 0 for k = 0 and exactly 1 for k = n.
-
-    References
-    ----------
     Wilson, E. B. (1927). Journal of the American Statistical Association 22, 209-212.
 
-    Examples
-    --------
     >>> low, high = wilson(81, 263)
     >>> print(f"{low:.8f} {high:.8f}")
     0.25528852 0.36620958
@@ -90,22 +76,12 @@ def clustered_wilson(
 ) -> tuple[float, float, float]:
     """Wilson interval of a pooled proportion whose calls come in clusters.
 
-    Parameters
-    ----------
-    k, n : (G,) float arrays
-        Successes and trials of each cluster; clusters without trials are left out.
-    conf_level : float
-        Coverage aimed at.
-    alike : (G,) float array, optional
-        How many such clusters there are of each; one by default.
-
-    Returns
-    -------
-    std_error, low, high : float
-        The linearised standard error of the ratio, and the Wilson interval with
-        ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the number of clusters) and t on G - 1. Where fewer than 10
-        clusters have another share than the most frequent one, n_eff is at most the number of calls: their variance
-        is not known well enough to say that calls of a cluster make up for each other. All NaN for G < 2.
+    `k`, `n` (G,): successes and trials of each cluster; clusters without trials are left out. `alike` (G,): how many
+    such clusters there are of each; one by default. Returns `std_error, low, high`: the linearised standard error of
+    the ratio, and the Wilson interval with ``n_eff = p (1 - p) / std_error**2`` (at 0 and 1 the number of clusters) and
+    t on G - 1. Where fewer than 10 clusters have another share than the most frequent one, n_eff is at most the number
+    of calls: their variance is not known well enough to say that calls of a cluster make up for each other. All NaN for
+    G < 2.
     """
     alike = (np.ones(n.size) if alike is None else alike)[n > 0]
     k, n = k[n > 0], n[n > 0]
@@ -130,24 +106,10 @@ def clustered_wilson(
 def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Newcombe's hybrid score interval of k1/n1 - k2/n2, independent samples (method 10).
 
-    Parameters
-    ----------
-    k1, n1, k2, n2 : float
-        Successes and trials.
-    conf_level : float
-        Coverage aimed at.
+    `k1`, `n1`, `k2`, `n2`: successes and trials. Returns `low, high`: NaN where a sample is empty.
 
-    Returns
-    -------
-    low, high : float
-        NaN where a sample is empty.
-
-    References
-    ----------
     Newcombe, R. G. (1998). Statistics in Medicine 17, 873-890.
 
-    Examples
-    --------
     >>> low, high = newcombe(56, 70, 48, 80)
     >>> print(f"{low:.8f} {high:.8f}")
     0.05243147 0.33387265
@@ -159,24 +121,11 @@ def newcombe(k1: float, n1: float, k2: float, n2: float, conf_level: float = CON
 def newcombe_paired(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Newcombe's interval of a paired difference (a + b)/n - (a + c)/n (method 10 of the paired paper).
 
-    Parameters
-    ----------
-    a, b, c, d : float
-        Pairs that succeed in both, in the first only, in the second only, in neither.
-    conf_level : float
-        Coverage aimed at.
+    `a`, `b`, `c`, `d`: pairs that succeed in both, in the first only, in the second only, in neither. Returns `low,
+    high`: NaN where there are no pairs.
 
-    Returns
-    -------
-    low, high : float
-        NaN where there are no pairs.
-
-    References
-    ----------
     Newcombe, R. G. (1998). Statistics in Medicine 17, 2635-2650.
 
-    Examples
-    --------
     >>> low, high = newcombe_paired(36, 12, 2, 0)  # Newcombe's example: 0.0569 to 0.3404
     >>> print(f"{low:.4f} {high:.4f}")
     0.0569 0.3404
@@ -197,27 +146,13 @@ def newcombe_paired(a: float, b: float, c: float, d: float, conf_level: float = 
 def tango(b: float, c: float, n: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Tango's score interval of a paired difference (b - c)/n.
 
-    Parameters
-    ----------
-    b, c : float
-        Pairs that succeed in the first only, and in the second only.
-    n : float
-        Pairs; neither need be whole (an effective n is not).
-    conf_level : float
-        Coverage aimed at.
+    `b`, `c`: pairs that succeed in the first only, and in the second only. `n`: pairs; neither need be whole (an
+    effective n is not). Returns `low, high`: the differences that the score test does not reject; that of 0 is
+    McNemar's test without correction. Without discordant pairs they are -z²/(n + z²) and z²/(n + z²), so that the width
+    is never 0. NaN where n is 0.
 
-    Returns
-    -------
-    low, high : float
-        The differences that the score test does not reject; that of 0 is McNemar's test without correction. Without
-        discordant pairs they are -z²/(n + z²) and z²/(n + z²), so that the width is never 0. NaN where n is 0.
-
-    References
-    ----------
     Tango, T. (1998). Statistics in Medicine 17, 891-908.
 
-    Examples
-    --------
     >>> low, high = tango(1, 7, 21)
     >>> print(f"{low:.3f} {high:.3f}")
     -0.517 -0.026
@@ -245,18 +180,11 @@ def _tango_end(b: float, c: float, n: float, d: float, z: float) -> float:
 class PairedClusters(NamedTuple):
     """A paired difference of pairs that come in clusters.
 
-    Attributes
-    ----------
-    std_error : float
-        Linearised, between clusters.
-    low, high : float
-        Tango's interval of the n that the clusters are worth, with t on G - 1.
-    statistic : float
-        McNemar's, without correction, of that n; NaN without discordant pairs.
-    p_value : float
-        Of F on 1 and G - 1: it is below 1 - conf_level where the interval leaves out 0.
-    clusters : int
-        G, the clusters that have a pair.
+    `std_error`: linearised, between clusters.
+    `low`, `high`: tango's interval of the n that the clusters are worth, with t on G - 1.
+    `statistic`: McNemar's, without correction, of that n; NaN without discordant pairs.
+    `p_value`: of F on 1 and G - 1: it is below 1 - conf_level where the interval leaves out 0.
+    `clusters`: G, the clusters that have a pair.
     """
 
     std_error: float
@@ -272,27 +200,14 @@ def clustered_tango(
 ) -> PairedClusters:
     """Difference of two proportions of the same pairs, which come in clusters.
 
-    Parameters
-    ----------
-    b, c, n : (G,) float arrays
-        Pairs of each cluster that succeed in the first only and in the second only, and all of them.
-    conf_level : float
-        Coverage aimed at.
+    `b`, `c`, `n` (G,): pairs of each cluster that succeed in the first only and in the second only, and all of them.
+    Returns NaN for G < 2.
 
-    Returns
-    -------
-    PairedClusters
-        NaN for G < 2.
-
-    Notes
-    -----
     The counts are divided by the design effect, the linearised variance between clusters over that of independent
     pairs, as Rao and Scott (1992) do; Tango's interval and McNemar's test are then applied to them. With one pair a
     cluster the design effect is G / (G - 1). Without discordant pairs, or where they cancel in every cluster, n is
     the number of clusters and no pair is discordant.
 
-    References
-    ----------
     Rao, J. N. K., Scott, A. J. (1992). Biometrics 48, 577-585. Compare Obuchowski, N. A. (1998), Statistics in
     Medicine 17, 1495-1507, and Durkalski, V. L. et al. (2003), Statistics in Medicine 22, 2417-2428.
     """
@@ -330,23 +245,10 @@ def goodman(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Simultaneous intervals of multinomial shares: Wilson at level 1 - α/m.
 
-    Parameters
-    ----------
-    counts : (m,) float array
-        Counts of the m classes.
-    conf_level : float
-        Simultaneous coverage aimed at.
+    `counts` (m,): counts of the m classes. `conf_level`: simultaneous coverage aimed at. Returns `low, high` (m,).
 
-    Returns
-    -------
-    low, high : (m,) float arrays
-
-    References
-    ----------
     Goodman, L. A. (1965). Technometrics 7, 247-254 (the chi-square on one degree of freedom with α/m).
 
-    Examples
-    --------
     >>> low, high = goodman(np.array([2.0, 58.0, 0.0]))
     >>> print(low.round(3), high.round(3))
     [0.007 0.859 0.   ] [0.141 0.993 0.087]

@@ -261,22 +261,13 @@ def _trapezoid(
 class Quadrature:
     """The objective and its workspace. Rows are sorted by group.
 
-    Attributes
-    ----------
-    data : Rows
-        With one column in z.
-    start : (G + 1,) int array
-        First row of each group.
-    often : (G,) float array
-        How often each group counts.
-    node, log_weight : (n,) float arrays
-        Nodes for the standard normal density and logs of weights, the density divided out.
-    u, h : (G,) float arrays
-        Modes and curvatures found last.
-    share : (G, n) float array
-        Share of each node in the integral.
-    slope : (N, n) float array
-        Derivative of each row's loss at each node.
+    `data`: with one column in z.
+    `start` (G + 1,): first row of each group.
+    `often` (G,): how often each group counts.
+    `node`, `log_weight` (n,): nodes for the standard normal density and logs of weights, the density divided out.
+    `u`, `h` (G,): modes and curvatures found last.
+    `share` (G, n): share of each node in the integral.
+    `slope` (N, n): derivative of each row's loss at each node.
     """
 
     data: Rows
@@ -293,12 +284,7 @@ class Quadrature:
     def of(cls, data: Rows, start: Ints, often: Floats, n: int) -> Quadrature:
         """Make the workspace for n nodes.
 
-        Parameters
-        ----------
-        data : Rows
-        start : (G + 1,) int array
-        often : (G,) float array
-        n : int
+        `start` (G + 1,). `often` (G,).
         """
         node, log_weight = rule(n)
         G = len(often)
@@ -309,20 +295,8 @@ class Quadrature:
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """Evaluate the objective.
 
-        Parameters
-        ----------
-        eta0 : (N,) float array
-            Linear predictor without the random effect.
-        zl : (N, 1) float array
-            θ z.
-        hi, lo : (N,) float arrays
-            Thresholds of each row.
-
-        Returns
-        -------
-        objective : float
-        eta : (N,) float array
-            `eta0`, for :meth:`adjoint`.
+        `eta0` (N,): linear predictor without the random effect. `zl` (N, 1): θ z. `hi`, `lo` (N,): thresholds of each
+        row. Returns `eta` (N,): `eta0`, for :meth:`adjoint`.
         """
         d, column = self.data, np.ascontiguousarray(zl[:, 0])
         given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often)
@@ -331,10 +305,7 @@ class Quadrature:
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:
         """Derivatives where :meth:`value` was evaluated last.
 
-        Parameters
-        ----------
-        eta, zl, hi, lo
-            As there; `eta` as it returned it.
+        `eta`, `zl`, `hi`, `lo`: as there; `eta` as it returned it.
         """
         d, column = self.data, np.ascontiguousarray(zl[:, 0])
         given = (FAMILIES[d.kind], d.y, d.m, eta, hi, lo, column, self.start, self.often)
@@ -346,25 +317,15 @@ class Quadrature:
 class Trapezoid:
     """The objective by the trapezoidal rule and its workspace. Rows are sorted by group.
 
-    Attributes
-    ----------
-    data : Rows
-        With one column in z.
-    start : (G + 1,) int array
-        First row of each group.
-    often : (G,) float array
-        How often each group counts.
-    same : float
-        Relative change of a group's integral at which halving ends.
-    extra : int
-        How often the step is halved beyond that.
-    u, left, right : (G,) float arrays
-        Modes found last, and how far the range extends to either side of them.
-    intervals : (G,) int array
-        Of each group's range, at the parameters evaluated last.
-    slope : (N,) float array
-    by : tuple of four (N,) float arrays
-        Derivatives by η, zl and the upper and lower thresholds of the rows.
+    `data`: with one column in z.
+    `start` (G + 1,): first row of each group.
+    `often` (G,): how often each group counts.
+    `same`: relative change of a group's integral at which halving ends.
+    `extra`: how often the step is halved beyond that.
+    `u`, `left`, `right` (G,): modes found last, and how far the range extends to either side of them.
+    `intervals` (G,): of each group's range, at the parameters evaluated last.
+    `slope` (N,).
+    `by` (N,): derivatives by η, zl and the upper and lower thresholds of the rows.
     """
 
     data: Rows
@@ -383,12 +344,7 @@ class Trapezoid:
     def of(cls, data: Rows, start: Ints, often: Floats, extra: int = 0) -> Trapezoid:
         """Make the workspace.
 
-        Parameters
-        ----------
-        data : Rows
-        start : (G + 1,) int array
-        often : (G,) float array
-        extra : int
+        `start` (G + 1,). `often` (G,).
         """
         G, N = len(often), len(data.y)
         same = min(1e-5, math.sqrt(ERROR / max(float(often.sum()), 1.0)))
@@ -399,20 +355,8 @@ class Trapezoid:
     def value(self, eta0: Floats, zl: Floats, hi: Floats, lo: Floats) -> tuple[float, Floats]:
         """Evaluate the objective.
 
-        Parameters
-        ----------
-        eta0 : (N,) float array
-            Linear predictor without the random effect.
-        zl : (N, 1) float array
-            θ z.
-        hi, lo : (N,) float arrays
-            Thresholds of each row.
-
-        Returns
-        -------
-        objective : float
-        eta : (N,) float array
-            `eta0`, for :meth:`adjoint`.
+        `eta0` (N,): linear predictor without the random effect. `zl` (N, 1): θ z. `hi`, `lo` (N,): thresholds of each
+        row. Returns `eta` (N,): `eta0`, for :meth:`adjoint`.
         """
         d, column = self.data, np.ascontiguousarray(zl[:, 0])
         given = (FAMILIES[d.kind], d.y, d.m, eta0, hi, lo, column, self.start, self.often, self.same, self.extra)
@@ -421,10 +365,7 @@ class Trapezoid:
     def adjoint(self, eta: Floats, zl: Floats, hi: Floats, lo: Floats) -> Adjoint:  # noqa: ARG002
         """Derivatives where :meth:`value` was evaluated last, which found them.
 
-        Parameters
-        ----------
-        eta, zl, hi, lo
-            As there.
+        `eta`, `zl`, `hi`, `lo`: as there.
         """
         by_eta, by_zl, by_hi, by_lo = self.by
         return Adjoint(by_eta, by_zl[:, None], by_hi, by_lo)
@@ -434,19 +375,9 @@ class Trapezoid:
 def rule(n: int) -> tuple[Floats, Floats]:
     """Gauss-Hermite nodes for the standard normal density.
 
-    Parameters
-    ----------
-    n : int
-        How many.
+    `n`: how many. Returns `node` (n,). `log_weight` (n,): log of weight over density, √(2π) divided out: Σ
+    exp(log_weight) f(node) ≈ ∫ f(x) dx / √(2π).
 
-    Returns
-    -------
-    node : (n,) float array
-    log_weight : (n,) float array
-        Log of weight over density, √(2π) divided out: Σ exp(log_weight) f(node) ≈ ∫ f(x) dx / √(2π).
-
-    Examples
-    --------
     >>> node, log_weight = rule(7)
     >>> float(round((np.exp(log_weight - node**2 / 2) * node**4).sum(), 12))
     3.0

@@ -21,12 +21,7 @@ _MANY = 1000
 def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> np.random.Generator:
     """Generator of one group, so that another group in the data does not change its draws.
 
-    Parameters
-    ----------
-    seed : int, Generator or None
-        A Generator is used as it is.
-    key : tuple of str
-        What names the group.
+    `seed`: a Generator is used as it is. `key`: what names the group.
     """
     if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)
@@ -36,16 +31,7 @@ def generator(seed: int | np.random.Generator | None, key: tuple[str, ...]) -> n
 def cluster_index(rng: np.random.Generator, n_clusters: int, n_resamples: int) -> NDArray[np.int64]:
     """Draw which clusters each resample holds.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    n_clusters, n_resamples : int
-        G and B.
-
-    Returns
-    -------
-    (B, G) int64 array
+    `n_clusters`, `n_resamples`: G and B. Returns (B, G).
     """
     return rng.integers(0, n_clusters, size=(n_resamples, n_clusters))
 
@@ -66,16 +52,8 @@ def _resampled_totals(counts, index):  # type: ignore[no-untyped-def]
 def resampled_totals(counts: NDArray[np.float64], index: NDArray[np.int64]) -> NDArray[np.float64]:
     """Counts of each resample.
 
-    Parameters
-    ----------
-    counts : (G, P) float array
-        Counts of P patterns in G clusters.
-    index : (B, G) int array
-        Clusters of each resample, from :func:`cluster_index`.
-
-    Returns
-    -------
-    (B, P) float array
+    `counts` (G, P): counts of P patterns in G clusters. `index` (B, G): clusters of each resample, from
+    :func:`cluster_index`. Returns (B, P).
     """
     totals: NDArray[np.float64] = _resampled_totals(np.ascontiguousarray(counts, dtype=np.float64), index)
     return totals
@@ -89,21 +67,9 @@ def cluster_totals(
 ) -> NDArray[np.float64]:
     """Counts of each resample of the clusters, drawn within their strata where there are any.
 
-    Parameters
-    ----------
-    counts : (G, P) float array
-        Counts of P patterns in G clusters.
-    rng : numpy.random.Generator
-        Source of randomness.
-    n_resamples : int
-        B.
-    strata : (G,) int array, optional
-        Stratum of each cluster, 0 to S - 1: as many clusters are drawn from each as it has.
-
-    Returns
-    -------
-    (B, P) float array
-        A few million draws are held at a time, however large B and G are.
+    `counts` (G, P): counts of P patterns in G clusters. `n_resamples`: B. `strata` (G,): stratum of each cluster, 0 to
+    S - 1: as many clusters are drawn from each as it has. Returns (B, P): a few million draws are held at a time,
+    however large B and G are.
     """
     members = [np.arange(len(counts))] if strata is None else [np.flatnonzero(strata == s) for s in np.unique(strata)]
     totals = np.zeros((n_resamples, counts.shape[1]))
@@ -124,21 +90,9 @@ def multinomial_totals(
 ) -> NDArray[np.float64]:
     """Counts of each resample of independent rows, of which `counts` are alike.
 
-    Parameters
-    ----------
-    counts : (P,) float array
-        How many rows show each pattern; whole numbers.
-    rng : numpy.random.Generator
-        Source of randomness.
-    n_resamples : int
-        B.
-    strata : (P,) int array, optional
-        Stratum of each pattern; the size of every stratum is kept.
-
-    Returns
-    -------
-    (B, P) float array
-        Exactly what drawing rows gives, at a cost that does not depend on their number.
+    `counts` (P,): how many rows show each pattern; whole numbers. `n_resamples`: B. `strata` (P,): stratum of each
+    pattern; the size of every stratum is kept. Returns (B, P): exactly what drawing rows gives, at a cost that does not
+    depend on their number.
     """
     whole = np.rint(counts).astype(np.int64)
     totals = np.zeros((n_resamples, whole.size))
@@ -181,24 +135,10 @@ def two_way_totals(
 ) -> NDArray[np.float64]:
     """Counts of each resample when both factors of a crossed design are drawn.
 
-    Parameters
-    ----------
-    row, column : (C,) int arrays
-        Level of each factor (item, judge, say) in each of C cells, from 0.
-    counts : (C, P) float array
-        Counts of P patterns in each cell.
-    rng : numpy.random.Generator
-        Source of randomness.
-    n_resamples : int
-        B.
+    `row`, `column` (C,): level of each factor (item, judge, say) in each of C cells, from 0. `counts` (C, P): counts of
+    P patterns in each cell. `n_resamples`: B. Returns (B, P): a cell counts as often as its row was drawn, times as
+    often as its column was.
 
-    Returns
-    -------
-    (B, P) float array
-        A cell counts as often as its row was drawn, times as often as its column was.
-
-    Notes
-    -----
     The pigeonhole bootstrap (Owen 2007, Annals of Applied Statistics 1, 386-411): conservative, its variance is at
     most about that of the row effect, the column effect and three times the rest.
     """
@@ -228,24 +168,11 @@ def percentile_interval(
 ) -> tuple[float, float]:
     """Percentile interval of bootstrap draws, infinite ones (censored estimates) included.
 
-    Parameters
-    ----------
-    draws : (B,) float array
-        Statistics of the resamples; NaN draws are left out.
-    conf_level : float
-        Coverage aimed at.
-    units : float, optional
-        How many units were resampled. The interval is then the expanded one: it reaches as far into the tails as a t
-        interval of a mean of this many units, in place of a normal one with the standard deviation divided by n.
+    `draws` (B,): statistics of the resamples; NaN draws are left out. `units`: how many units were resampled. The
+    interval is then the expanded one: it reaches as far into the tails as a t interval of a mean of this many units, in
+    place of a normal one with the standard deviation divided by n. Returns `low, high`: order statistics (no
+    interpolation, so that an infinite end stays infinite); NaN without draws, or with one unit.
 
-    Returns
-    -------
-    low, high : float
-        Order statistics (no interpolation, so that an infinite end stays infinite); NaN without draws, or with one
-        unit.
-
-    References
-    ----------
     Hesterberg, T. C. (2015). What teachers should know about the bootstrap. The American Statistician, 69, 371-386
     (Section 5.3, the expanded percentile interval).
     """
@@ -268,33 +195,16 @@ def student_interval(
 ) -> tuple[float, float, float, float]:
     """Student's interval with the standard error of bootstrap draws, and their bias allowed for.
 
-    Parameters
-    ----------
-    draws : (B,) float array
-        Statistics of the resamples; NaN draws are left out.
-    estimate : float
-        The statistic of the data.
-    units : int
-        G, how many units were drawn: t has G - 1 degrees of freedom.
-    conf_level : float
-        Coverage aimed at.
-    limits : (float, float)
-        Values that the statistic cannot pass.
+    `draws` (B,): statistics of the resamples; NaN draws are left out. `estimate`: the statistic of the data. `units`:
+    G, how many units were drawn: t has G - 1 degrees of freedom. `limits` (float, float): values that the statistic
+    cannot pass. Returns `std_error, bias, low, high`: the standard error has the divisor of a sample, G - 1 in place of
+    G. The bias is the mean of the draws minus the estimate. The interval reaches t standard errors to both sides, and
+    farther by the bias to the side that the estimate has to be corrected to. NaN for fewer than two units or draws, and
+    where a draw is infinite.
 
-    Returns
-    -------
-    std_error, bias, low, high : float
-        The standard error has the divisor of a sample, G - 1 in place of G. The bias is the mean of the draws minus the
-        estimate. The interval reaches t standard errors to both sides, and farther by the bias to the side that the
-        estimate has to be corrected to. NaN for fewer than two units or draws, and where a draw is infinite.
-
-    Notes
-    -----
     A percentile interval moves with the bias of the draws, twice as far from the truth as the estimate: it may not even
     hold the estimate. This one contains both the estimate and the bias-corrected estimate.
 
-    Examples
-    --------
     >>> student_interval(np.array([1.0, 2.0, 3.0]), 2.5, units=2)[1:]
     (-0.5, -15.469..., 20.969...)
     """
@@ -317,28 +227,12 @@ def bca_interval(
 ) -> tuple[float, float]:
     """Bias-corrected and accelerated interval of bootstrap draws.
 
-    Parameters
-    ----------
-    draws : (B,) float array
-        Statistics of the resamples; NaN draws are left out.
-    estimate : float
-        The statistic of the data.
-    influence : (G,) float array
-        Influence of each unit that was drawn, on any scale, with mean 0: ``mean of the estimates without one unit -
-        estimate without it``. With strata, by stratum: times its size minus 1, over its size.
-    conf_level : float
-        Coverage aimed at.
-    weight : (G,) float array, optional
-        Number of units per influence value.
+    `draws` (B,): statistics of the resamples; NaN draws are left out. `estimate`: the statistic of the data.
+    `influence` (G,): influence of each unit that was drawn, on any scale, with mean 0: ``mean of the estimates without
+    one unit - estimate without it``. With strata, by stratum: times its size minus 1, over its size. `weight` (G,):
+    number of units per influence value. Returns `low, high`: NaN where the draws do not vary, lie on one side of the
+    estimate, or are too skewed for the correction. No interpolation where a draw is infinite.
 
-    Returns
-    -------
-    low, high : float
-        NaN where the draws do not vary, lie on one side of the estimate, or are too skewed for the correction. No
-        interpolation where a draw is infinite.
-
-    References
-    ----------
     Efron, B. (1987). Journal of the American Statistical Association 82, 171-185; with strata: Davison and Hinkley
     (1997), Bootstrap Methods and their Application, Section 5.3.
     """
@@ -365,20 +259,9 @@ def bca_interval(
 def binomial_interval(k: float, n: float, conf_level: float = CONF_LEVEL) -> tuple[float, float]:
     """Percentile bootstrap interval of a proportion of independent rows, in closed form.
 
-    Parameters
-    ----------
-    k, n : float
-        Hits and trials, whole numbers. The bootstrap distribution of k/n is Binomial(n, k/n)/n.
-    conf_level : float
-        Coverage aimed at.
+    `k`, `n`: hits and trials, whole numbers. The bootstrap distribution of k/n is Binomial(n, k/n)/n. Returns `low,
+    high`: what infinitely many resamples give; of zero width for k = 0 and k = n; NaN for n = 0.
 
-    Returns
-    -------
-    low, high : float
-        What infinitely many resamples give; of zero width for k = 0 and k = n; NaN for n = 0.
-
-    Examples
-    --------
     >>> binomial_interval(266, 400)
     (0.6175, 0.71)
     """

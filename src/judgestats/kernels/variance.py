@@ -21,16 +21,11 @@ Ints = NDArray[np.int64]
 class MeanSquares:
     """Two-way analysis of variance of each group of subjects.
 
-    Attributes
-    ----------
-    subjects, raters, residual : (G,) float arrays
-        Mean squares between subjects, between raters, and residual. NaN without degrees of freedom.
-    within : (G,) float array
-        Mean square within subjects, raters and residual together.
-    n : (G,) float array
-        Subjects of each group.
-    k : int
-        Raters.
+    `subjects`, `raters`, `residual` (G,): mean squares between subjects, between raters, and residual. NaN without
+    degrees of freedom.
+    `within` (G,): mean square within subjects, raters and residual together.
+    `n` (G,): subjects of each group.
+    `k`: raters.
     """
 
     subjects: Floats
@@ -45,12 +40,8 @@ class MeanSquares:
 class Correlations:
     """Intraclass correlations: rows ICC(1,1), ICC(2,1), ICC(3,1), ICC(1,k), ICC(2,k), ICC(3,k); a column per group.
 
-    Attributes
-    ----------
-    estimate, low, high : (6, G) float arrays
-        ``low`` is -inf where a mean of k ratings has no lower bound.
-    F, df1, df2, p : (6, G) float arrays
-        Test of a correlation of 0.
+    `estimate`, `low`, `high` (6, G): ``low`` is -inf where a mean of k ratings has no lower bound.
+    `F`, `df1`, `df2`, `p` (6, G): test of a correlation of 0.
     """
 
     estimate: Floats
@@ -100,17 +91,8 @@ def _two_way_sums(scores: Floats, start: Ints) -> Floats:
 def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
     """Split the squares of complete subjects x raters tables.
 
-    Parameters
-    ----------
-    scores : (S, K) float array
-        A row per subject, no NaN; the subjects of a group are adjacent.
-    start : (G,) int array
-        First row of each group, rising; no group is empty.
-
-    Returns
-    -------
-    MeanSquares
-        A mean square below the rounding error of the scores is exactly 0.
+    `scores` (S, K): a row per subject, no NaN; the subjects of a group are adjacent. `start` (G,): first row of each
+    group, rising; no group is empty. Returns a mean square below the rounding error of the scores is exactly 0.
     """
     rows, k = scores.shape
     n = np.diff(np.append(start, rows)).astype(float)
@@ -131,10 +113,7 @@ def mean_squares(scores: Floats, start: Ints) -> MeanSquares:
 def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
     """Intraclass correlations of Shrout & Fleiss (1979) with the intervals of McGraw & Wong (1996, Table 7).
 
-    Returns
-    -------
-    Correlations
-        NaN where the mean squares do not determine it; an F ratio over 0 is infinite, and has no interval.
+    Returns NaN where the mean squares do not determine it; an F ratio over 0 is infinite, and has no interval.
     """
     b, j, e, w, n, k = ms.subjects, ms.raters, ms.residual, ms.within, ms.n, float(ms.k)
     upper = (1 + conf_level) / 2
@@ -162,14 +141,9 @@ def correlations(ms: MeanSquares, conf_level: float) -> Correlations:
 class Clustered:
     """Intervals of the six correlations of one group whose subjects come in clusters.
 
-    Attributes
-    ----------
-    low, high : (6,) float arrays
-        NaN for fewer than two clusters, and where the mean squares do not determine it.
-    p : (6,) float array
-        One-sided, of a correlation of 0.
-    design_effect : float
-        Variance of the log of F over its variance for independent subjects.
+    `low`, `high` (6,): NaN for fewer than two clusters, and where the mean squares do not determine it.
+    `p` (6,): one-sided, of a correlation of 0.
+    `design_effect`: variance of the log of F over its variance for independent subjects.
     """
 
     low: Floats
@@ -181,16 +155,8 @@ class Clustered:
 def clustered_correlations(scores: Floats, cluster: Ints, conf_level: float) -> Clustered:
     """Intervals of intraclass correlations of subjects that come in clusters, from the jackknife of clusters.
 
-    Parameters
-    ----------
-    scores : (N, K) float array
-        Complete subjects of one group.
-    cluster : (N,) int array
-        Cluster of each subject, 0 to G - 1.
-    conf_level : float
+    `scores` (N, K): complete subjects of one group. `cluster` (N,): cluster of each subject, 0 to G - 1.
 
-    Notes
-    -----
     ICC(1,.) and ICC(3,.) are functions of a ratio F of mean squares: the interval is t on G - 1 of log F, reaching
     farther by the jackknife's bias to the side that the estimate has to be corrected to. ICC(2,.) takes the raters as
     drawn too: its interval is that of McGraw and Wong, with the degrees of freedom of subjects and residual divided by
@@ -284,19 +250,10 @@ def combination(
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Linear combinations of independent mean squares, with modified large-sample intervals.
 
-    Parameters
-    ----------
-    squares, df : (M,) float arrays
-        Mean squares and their degrees of freedom.
-    weight : (C, M) float array
-        The coefficients of each combination, of either sign.
-    conf_level : float
-
-    Returns
-    -------
-    estimate, std_error, low, high : (C,) float arrays
-        The standard error has the divisor df + 2 (Brennan 2001, Eq. 6.1). The ends are those of Ting et al. (1990):
-        exact for one mean square, and allowed to be negative.
+    `squares`, `df` (M,): mean squares and their degrees of freedom. `weight` (C, M): the coefficients of each
+    combination, of either sign. Returns `estimate, std_error, low, high` (C,): the standard error has the divisor df +
+    2 (Brennan 2001, Eq. 6.1). The ends are those of Ting et al. (1990): exact for one mean square, and allowed to be
+    negative.
     """
     estimate = weight @ squares
     std_error = np.sqrt((weight**2 * (2 * squares**2 / (df + 2))).sum(axis=1))
@@ -328,20 +285,10 @@ def _mls(squares: Floats, df: Floats, weight: Floats, alpha: float) -> float:
 def effect_squares(y: Floats, effects: Sequence[tuple[int, ...]]) -> tuple[Floats, Floats, Floats]:
     """Mean squares of a complete design, and what they expect of the variance components.
 
-    Parameters
-    ----------
-    y : (L1, ..., Lp, R) float array
-        A score for each combination of the levels of p facets, R times; the runs of a cell have no order.
-    effects : sequence of tuple of int
-        Facets of each effect, main effects first, two-way interactions next. One that names all facets is the
-        residual of the cells.
-
-    Returns
-    -------
-    squares, df : (E + 1,) float arrays
-        The residual last; a mean square without degrees of freedom is NaN.
-    expected : (E + 1, E + 1) float array
-        Row: expectation of a mean square; column: component.
+    `y` (L1, ..., Lp, R): a score for each combination of the levels of p facets, R times; the runs of a cell have no
+    order. `effects`: facets of each effect, main effects first, two-way interactions next. One that names all facets is
+    the residual of the cells. Returns `squares, df` (E + 1,): the residual last; a mean square without degrees of
+    freedom is NaN. `expected` (E + 1, E + 1): row: expectation of a mean square; column: component.
     """
     left = y - y.mean()
     p, total = y.ndim - 1, float(y.size)
@@ -373,15 +320,7 @@ def effect_squares(y: Floats, effects: Sequence[tuple[int, ...]]) -> tuple[Float
 def satterthwaite(estimate: Floats, variance: Floats, conf_level: float) -> tuple[Floats, Floats, Floats]:
     """Chi-square interval of a variance whose estimate has a known sampling variance.
 
-    Parameters
-    ----------
-    estimate, variance : (C,) float arrays
-    conf_level : float
-
-    Returns
-    -------
-    df, low, high : (C,) float arrays
-        ``df`` = 2 estimate² / variance.
+    `estimate`, `variance` (C,). Returns `df, low, high` (C,): ``df`` = 2 estimate² / variance.
     """
     alpha = (1 - conf_level) / 2
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -18,12 +18,8 @@ THINGS = ("system", "item", "criterion")
 class Clustered(NamedTuple):
     """How an interval over things rated is clustered.
 
-    Attributes
-    ----------
-    column : str
-        Empty for things taken as independent.
-    flag : str
-        Where they are taken so and share something.
+    `column`: empty for things taken as independent.
+    `flag`: where they are taken so and share something.
     """
 
     column: str
@@ -35,23 +31,10 @@ def clustered_by(
 ) -> Clustered:
     """Say what an interval of ratings is clustered by.
 
-    Parameters
-    ----------
-    ratings : frame
-        In any engine.
-    groups : iterable of str
-        Columns of one estimate.
-    cluster : "auto", str or False
-        As the measure got it.
-    things : sequence of str
-        Columns that name what the measure counts: whatever else differs is averaged.
-    whole : str
-        Column whose levels the measure keeps together in any case (``item``), for False as well.
-
-    Raises
-    ------
-    DesignError
-        If `cluster` names more than one column, or the judges.
+    `ratings`: in any engine. `groups`: columns of one estimate. `cluster`: as the measure got it. `things`: columns
+    that name what the measure counts: whatever else differs is averaged. `whole`: column whose levels the measure keeps
+    together in any case (``item``), for False as well. Raises DesignError if `cluster` names more than one column, or
+    the judges.
     """
     columns = clusters(cluster)
     if columns:

@@ -50,20 +50,10 @@ MOST = 12
 class Options:
     """What every measure of a data set is given, as far as it takes it; and what was measured with it.
 
-    Attributes
-    ----------
-    by : tuple of str
-    identity : mapping of str to str
-        For ratings: system -> judge.
-    cluster : "auto", str or False
-    n_resamples, seed : int
-    conf_level : float
-    people : pandas.DataFrame or None
-        Answers of people, beside which the judges' are laid; None where nobody is known to be a person.
-    baseline : mapping of str to str
-        Column -> its control condition.
-    results : dict
-        Results, and refusals, of the calls made so far, so that each is made once.
+    `identity`: for ratings: system -> judge.
+    `people`: answers of people, beside which the judges' are laid; None where nobody is known to be a person.
+    `baseline`: column -> its control condition.
+    `results`: results, and refusals, of the calls made so far, so that each is made once.
     """
 
     by: tuple[str, ...] = ()
@@ -158,40 +148,22 @@ class Term:
 class Measure:
     """What is known of a measure; a decorator of its function, which it leaves as it is.
 
-    Attributes
-    ----------
-    question : str
-        What it answers.
-    section : str
-        A key of :data:`SECTIONS`.
-    input : str
-        What it takes: P for preferences, R for ratings, counts, and whatever else.
-    interval, source : str
-        How the interval comes about, and the paper that defines the measure.
-    plot : str
-        Functions of ``judgestats.plot`` that draw it, and how; empty where none does.
-    frames : tuple of {'preferences', 'ratings'}
-        Data on which :func:`available_measures` and a page try it.
-    needs : tuple of callable
-        From data and options to what is missing.
-    arguments : callable, optional
-        From data and options to what the data suggest for its arguments.
-    take : callable, optional
-        From data and options to estimates, where one call of the function does not do.
-    nothing : str
-        What to say where no estimate is a number.
-    sheet : tuple of str
-        Sections of a datasheet that show it, with the one term that does after a colon.
-    caption : str
-        How to read its picture; a page draws none without it.
-    table : tuple of str
-        Terms that a page lists; empty for all.
-    terms : tuple of Term
-        What its terms mean; another measure's are read from that.
-    name : str
-        Where it is not the function's.
-    counted_as : str
-        The measure whose pattern it counts, where that is not its own.
+    `question`: what it answers.
+    `section`: a key of :data:`SECTIONS`.
+    `input`: what it takes: P for preferences, R for ratings, counts, and whatever else.
+    `interval`, `source`: how the interval comes about, and the paper that defines the measure.
+    `plot`: functions of ``judgestats.plot`` that draw it, and how; empty where none does.
+    `frames`: data on which :func:`available_measures` and a page try it.
+    `needs`: from data and options to what is missing.
+    `arguments`: from data and options to what the data suggest for its arguments.
+    `take`: from data and options to estimates, where one call of the function does not do.
+    `nothing`: what to say where no estimate is a number.
+    `sheet`: sections of a datasheet that show it, with the one term that does after a colon.
+    `caption`: how to read its picture; a page draws none without it.
+    `table`: terms that a page lists; empty for all.
+    `terms`: what its terms mean; another measure's are read from that.
+    `name`: where it is not the function's.
+    `counted_as`: the measure whose pattern it counts, where that is not its own.
     """
 
     question: str

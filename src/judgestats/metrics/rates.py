@@ -76,12 +76,8 @@ _UNIT = "\0unit"
 class Sides:
     """Units of two sides, and which of them are the same.
 
-    Attributes
-    ----------
-    units : (2,) tuple of pandas.DataFrame
-        A row a call or a pair, with the columns that name it and its count ``n``, as from ``units()``.
-    shared : (2,) tuple of (M,) int arrays, or None
-        Rows of the units that both sides name, in the same order; None where a side names one twice.
+    `units` (2,): a row a call or a pair, with the columns that name it and its count ``n``, as from ``units()``.
+    `shared` (2,): rows of the units that both sides name, in the same order; None where a side names one twice.
     """
 
     units: tuple[pd.DataFrame, pd.DataFrame]
@@ -95,12 +91,8 @@ class Sides:
 def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> Sides:
     """Match the units of two sides one to one.
 
-    Parameters
-    ----------
-    one, two : pandas.DataFrame
-        Units of the sides.
-    keys : sequence of str
-        Columns that name a unit, those that both sides have; a missing value equals itself.
+    `one`, `two`: units of the sides. `keys`: columns that name a unit, those that both sides have; a missing value
+    equals itself.
     """
     keys = [k for k in keys if k in one.columns and k in two.columns]
     code = codes_of(pd.DataFrame({k: _stacked(one[k], two[k]) for k in keys}), keys).code
@@ -115,24 +107,11 @@ def paired_difference(
 ) -> tuple[_Row | None, str]:
     """Proportion of one side minus that of the other on the units that both name.
 
-    Parameters
-    ----------
-    sides : Sides
-        The units.
-    one, two : (2,) tuple of bool arrays
-        Hits and trials of the units of each side, (N,), or (N, 2) where a unit is a pair and its two calls count.
-    conf_level : float
-        Coverage of Newcombe's paired interval.
-    cluster : str, optional
-        Column that units share: Tango's interval of the n that its levels are worth. ``"auto"``: the column that the
-        units are seen to share, and the pair where a unit is its two calls.
-
-    Returns
-    -------
-    row : dict or None
-        Cells of an estimate; None where the sides cannot be paired.
-    flag : str
-        Why they cannot, or ``k of m stimuli shared`` where a side has units that the other lacks.
+    `sides`: the units. `one`, `two` (2,): hits and trials of the units of each side, (N,), or (N, 2) where a unit is a
+    pair and its two calls count. `conf_level`: coverage of Newcombe's paired interval. `cluster`: column that units
+    share: Tango's interval of the n that its levels are worth. ``"auto"``: the column that the units are seen to share,
+    and the pair where a unit is its two calls. Returns `row`: cells of an estimate; None where the sides cannot be
+    paired. `flag`: why they cannot, or ``k of m stimuli shared`` where a side has units that the other lacks.
     """
     if sides.shared is None:
         return None, REPEATED
@@ -180,15 +159,8 @@ def _shared_by(table: pd.DataFrame, counted: float, of_calls: bool) -> str | Non
 def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
     """Estimate of one side minus that of the other, from the intervals of both (square-and-add).
 
-    Parameters
-    ----------
-    one, two : mapping
-        Cells of two estimates: ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``n``.
-
-    Returns
-    -------
-    dict
-        Cells of an estimate, ``n`` the smaller sample.
+    `one`, `two`: cells of two estimates: ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``n``. Returns cells
+    of an estimate, ``n`` the smaller sample.
     """
     value = one["estimate"] - two["estimate"]
     return {
@@ -204,17 +176,8 @@ def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
 def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> _Row:
     """Proportion k1/n1 minus k2/n2 of two independent samples.
 
-    Parameters
-    ----------
-    k1, n1, k2, n2 : float
-        Hits and trials.
-    conf_level : float
-        Coverage of Newcombe's interval.
-
-    Returns
-    -------
-    dict
-        Cells of an estimate, ``n`` the smaller sample; NaN where a sample is empty.
+    `k1`, `n1`, `k2`, `n2`: hits and trials. `conf_level`: coverage of Newcombe's interval. Returns cells of an
+    estimate, ``n`` the smaller sample; NaN where a sample is empty.
     """
     if not (n1 > 0 and n2 > 0):
         return {"estimate": math.nan, "n": 0.0}
@@ -238,17 +201,8 @@ def size_flag(n: float) -> str:
 def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> _Row:
     """Difference (b - c)/n of two paired proportions, from the counts of the pairs.
 
-    Parameters
-    ----------
-    a, b, c, d : float
-        Pairs that are hits on both sides, on the first only, on the second only, on neither; one at least.
-    conf_level : float
-        Coverage of Newcombe's paired interval.
-
-    Returns
-    -------
-    dict
-        Cells of an estimate.
+    `a`, `b`, `c`, `d`: pairs that are hits on both sides, on the first only, on the second only, on neither; one at
+    least. `conf_level`: coverage of Newcombe's paired interval. Returns cells of an estimate.
     """
     total = a + b + c + d
     low, high = newcombe_paired(a, b, c, d, conf_level)
@@ -303,16 +257,8 @@ Statistic = Callable[[Floats], Floats]
 class Bootstrap:
     """What is drawn, how often, and how an interval is read off the draws.
 
-    Attributes
-    ----------
-    method : {'t', 'percentile', 'bca'}
-    cluster : tuple of str
-        Columns whose levels are drawn: none for independent calls, one, or two crossed factors (conservative).
-    strata : str or None
-        Column within whose levels is drawn.
-    n_resamples : int
-    seed : int, Generator or None
-    conf_level : float
+    `cluster`: columns whose levels are drawn: none for independent calls, one, or two crossed factors (conservative).
+    `strata`: column within whose levels is drawn.
     """
 
     method: Literal["t", "percentile", "bca"] = "percentile"
@@ -364,10 +310,7 @@ def planned(
 ) -> Bootstrap | None:
     """Turn the arguments of a measure into a :class:`Bootstrap`, None for Wilson.
 
-    Raises
-    ------
-    DesignError
-        If they do not go together.
+    Raises DesignError if they do not go together.
     """
     choose(interval, INTERVALS, "interval")
     confidence(conf_level)
@@ -400,29 +343,14 @@ def resampled(
 ) -> dict[str, Any]:
     """Bootstrap a statistic of total counts.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Rows of a tally, of one group: ``n`` and the columns that the plan names.
-    counts : (R, P) float array
-        What each row of it adds to the totals (``n`` times what one of its calls is).
-    statistic : callable
-        Values of many totals at once: (B, P) to (B,).
-    plan : Bootstrap
-        What is drawn.
-    key : mapping
-        What names the group: its draws do not depend on other groups.
+    `table`: rows of a tally, of one group: ``n`` and the columns that the plan names. `counts` (R, P): what each row of
+    it adds to the totals (``n`` times what one of its calls is). `statistic`: values of many totals at once: (B, P) to
+    (B,). `plan`: what is drawn. `key`: what names the group: its draws do not depend on other groups. Returns
+    ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an estimate. NaN, flagged, where there is one
+    unit, or where all resamples agree: an interval of zero width is never returned. The standard error is NaN where a
+    resample is infinite (censored). Resamples so biased that a percentile or BCa interval would not hold the estimate
+    give Student's interval, as ``method`` says.
 
-    Returns
-    -------
-    dict
-        ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an estimate. NaN, flagged, where there is
-        one unit, or where all resamples agree: an interval of zero width is never returned. The standard error is NaN
-        where a resample is infinite (censored). Resamples so biased that a percentile or BCa interval would not hold
-        the estimate give Student's interval, as ``method`` says.
-
-    Notes
-    -----
     A row that adds nothing to any total (a call that is no trial) is not drawn, and a cluster of such rows is none.
     """
     adds = (counts != 0).any(axis=1)
@@ -461,26 +389,11 @@ def read_off(
 ) -> dict[str, Any]:
     """Standard error and interval that draws give, as the plan wants it read off.
 
-    Parameters
-    ----------
-    value : float
-        The estimate.
-    draws : (B,) float array
-        That of each resample.
-    units : int
-        How many were drawn.
-    plan : Bootstrap
-    limits : (float, float)
-        Values that the estimate cannot pass; of Student's interval.
-    influence, weight : (G,) float arrays, optional
-        As :func:`bca_interval` takes them.
-
-    Returns
-    -------
-    dict
-        ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag``. The interval holds the estimate and has a
-        width, or is NaN and flagged: resamples so biased that a percentile or BCa interval lies to one side of the
-        estimate give Student's.
+    `value`: the estimate. `draws` (B,): that of each resample. `units`: how many were drawn. `limits` (float, float):
+    values that the estimate cannot pass; of Student's interval. `influence`, `weight` (G,): as :func:`bca_interval`
+    takes them. Returns ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag``. The interval holds the
+    estimate and has a width, or is NaN and flagged: resamples so biased that a percentile or BCa interval lies to one
+    side of the estimate give Student's.
     """
     none: dict[str, Any] = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
     none |= {"method": plan.words, "flag": ""}
@@ -595,34 +508,14 @@ def rates(
 ) -> list[dict[str, Any]]:
     """Share of trials that are hits, in each group.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        A tally: pattern columns and ``n``, and the cluster column if there is to be a clustered interval.
-    groups : sequence of str
-        One estimate for each combination of these columns.
-    term : str
-        Name of the estimate.
-    hit, trial : array_like
-        For each row of the tally, the share of its calls that are hits, and that are trials (booleans, or 0, 1/2, 1).
-    conf_level : float
-        Coverage of the interval.
-    cluster : str, optional
-        Wilson with an effective n, and t on G - 1, in place of Wilson on calls.
-    calls_per_count : int
-        How many calls one count stands for: 2 for a rate over the calls of pairs.
-    bootstrap : Bootstrap, optional
-        A bootstrap interval in place of Wilson's; of independent calls and by percentile in closed form. Where all
-        calls are hits, or none, Wilson's stays, clustered where the bootstrap has one cluster.
-    flag : str
-        Put into every row.
-    **columns
-        Further cells of every row.
-
-    Returns
-    -------
-    list of dict
-        Rows for :func:`judgestats.results.estimates`. A group without trials is NaN with the flag ``no data``.
+    `table`: a tally: pattern columns and ``n``, and the cluster column if there is to be a clustered interval.
+    `groups`: one estimate for each combination of these columns. `term`: name of the estimate. `hit`, `trial`: for each
+    row of the tally, the share of its calls that are hits, and that are trials (booleans, or 0, 1/2, 1). `cluster`:
+    Wilson with an effective n, and t on G - 1, in place of Wilson on calls. `calls_per_count`: how many calls one count
+    stands for: 2 for a rate over the calls of pairs. `bootstrap`: a bootstrap interval in place of Wilson's; of
+    independent calls and by percentile in closed form. Where all calls are hits, or none, Wilson's stays, clustered
+    where the bootstrap has one cluster. `flag`: put into every row. `**columns`: further cells of every row. Returns
+    rows for :func:`judgestats.results.estimates`. A group without trials is NaN with the flag ``no data``.
     """
     if cluster is None and bootstrap is not None and len(bootstrap.cluster) == 1:
         cluster = bootstrap.cluster[0]
@@ -732,34 +625,14 @@ def leans(
 ) -> list[dict[str, Any]]:
     """Share of `one` minus share of `other` among the trials, in each group.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        A tally: pattern columns and ``n``, and the cluster column if there is to be a clustered interval.
-    groups : sequence of str
-        One estimate for each combination of these columns.
-    term : str
-        Name of the estimate.
-    one, other, trial : array_like of bool
-        For each row of the tally, whether its calls are the one, the other, and count at all. The rest are ties.
-    conf_level : float
-        Coverage of the interval.
-    cluster : str, optional
-        Tango's interval of the n that the clusters are worth, with t on G - 1.
-    bootstrap : Bootstrap, optional
-        A bootstrap interval in place of Newcombe's. Where all calls answer alike, Newcombe's stays.
-    flag : str
-        Put into every row.
-    **columns
-        Further cells of every row.
+    `table`: a tally: pattern columns and ``n``, and the cluster column if there is to be a clustered interval.
+    `groups`: one estimate for each combination of these columns. `term`: name of the estimate. `one`, `other`, `trial`:
+    for each row of the tally, whether its calls are the one, the other, and count at all. The rest are ties. `cluster`:
+    tango's interval of the n that the clusters are worth, with t on G - 1. `bootstrap`: a bootstrap interval in place
+    of Newcombe's. Where all calls answer alike, Newcombe's stays. `flag`: put into every row. `**columns`: further
+    cells of every row. Returns rows for :func:`judgestats.results.estimates`; n and flags are those of the share of
+    `one`.
 
-    Returns
-    -------
-    list of dict
-        Rows for :func:`judgestats.results.estimates`; n and flags are those of the share of `one`.
-
-    Notes
-    -----
     The interval is Newcombe's for the difference of two shares of one sample, built of Wilson's for each: it stays in
     [-1, 1] and never has zero width. So does Tango's, which a clustered one is.
     """
@@ -851,23 +724,10 @@ def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict
 def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
     """Weighted sum of the leans of independent cells.
 
-    Parameters
-    ----------
-    counts : (K, 3) float array
-        One, other and tie of each cell.
-    weight : (K,) float array
-        What each cell counts for.
-    conf_level : float
-        Coverage of the interval.
+    `counts` (K, 3): one, other and tie of each cell. `weight` (K,): what each cell counts for. Returns cells of an
+    estimate. The standard error is that of the cells; the interval is composed of their Newcombe intervals
+    (square-and-add), and equals Newcombe's for one cell. NaN where a cell is empty.
 
-    Returns
-    -------
-    dict
-        Cells of an estimate. The standard error is that of the cells; the interval is composed of their Newcombe
-        intervals (square-and-add), and equals Newcombe's for one cell. NaN where a cell is empty.
-
-    References
-    ----------
     Zou, G. Y., Donner, A. (2008). Statistics in Medicine 27, 1693-1702 (MOVER).
     """
     cells = [difference(c, conf_level) for c in counts]
@@ -887,20 +747,9 @@ def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) ->
 def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
     """Weighted sum of the leans of cells that share clusters.
 
-    Parameters
-    ----------
-    counts : (G, K, 3) float array
-        One, other and tie of each cluster in each cell.
-    weight : (K,) float array
-        What each cell counts for.
-    conf_level : float
-        Coverage of the interval.
-
-    Returns
-    -------
-    dict
-        As :func:`cell_mean`, whose interval is stretched by the root of the design effect (the linearised variance
-        between clusters over that of independent calls) and by t on G - 1 over the normal quantile.
+    `counts` (G, K, 3): one, other and tie of each cluster in each cell. `weight` (K,): what each cell counts for.
+    Returns as :func:`cell_mean`, whose interval is stretched by the root of the design effect (the linearised variance
+    between clusters over that of independent calls) and by t on G - 1 over the normal quantile.
     """
     result = cell_mean(counts.sum(axis=0), weight, conf_level)
     n = counts.sum(axis=2)

@@ -34,16 +34,10 @@ _MOST = 12
 class References:
     """What the verdicts of a data set are held against.
 
-    Attributes
-    ----------
-    models : pandas.DataFrame
-        Rows of the judges that are measured: people, and a rater taken as gold, left out.
-    people : pandas.DataFrame
-        Rows of the people; none where `humans` names nobody.
-    humans : tuple of str
-        Names of the people.
-    baseline : dict of str to str
-        Column -> its control condition.
+    `models`: rows of the judges that are measured: people, and a rater taken as gold, left out.
+    `people`: rows of the people; none where `humans` names nobody.
+    `humans`: names of the people.
+    `baseline`: column -> its control condition.
     """
 
     models: pd.DataFrame
@@ -57,23 +51,11 @@ def references(
 ) -> References:
     """Resolve ``humans=``, ``gold=`` and ``baseline=`` against the data, and refuse at once what is not there.
 
-    Parameters
-    ----------
-    data : frame
-        Preferences or ratings.
-    humans : str, sequence of str, or mapping, optional
-        Judges that are people, or ``{column: value}`` that tells them from models.
-    gold : str, optional
-        Where right answers come from: a column; a judge, whose answers are then taken as right and who is measured no
-        more; or (preferences) a candidate, which is then right wherever it was shown.
-    baseline : str or mapping, optional
-        The control condition: a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or
-        ``{column: value}``.
-
-    Raises
-    ------
-    DesignError
-        If a name does not occur, or may mean two things.
+    `data`: preferences or ratings. `humans`: judges that are people, or ``{column: value}`` that tells them from
+    models. `gold`: where right answers come from: a column; a judge, whose answers are then taken as right and who is
+    measured no more; or (preferences) a candidate, which is then right wherever it was shown. `baseline`: the control
+    condition: a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or ``{column: value}``.
+    Raises DesignError if a name does not occur, or may mean two things.
     """
     table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
     table = with_gold(table, gold)
@@ -95,8 +77,6 @@ _HUMANS: Advice = (("humans", None),)
 def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
     """Names of the judges that are people, sorted.
 
-    Examples
-    --------
     >>> frame = pd.DataFrame({"judge": ["Ann", "g", "Bob"], "kind": ["person", "model", "person"]})
     >>> people_of(frame, {"kind": "person"}), people_of(frame, "Bob")
     (['Ann', 'Bob'], ['Bob'])
@@ -197,8 +177,6 @@ def _gold_of_column(table: pd.DataFrame, column: str, preferences: bool) -> pd.D
 def slots_to_candidates(table: pd.DataFrame, values: pd.Series[Any]) -> pd.Series[Any]:
     """Right answers by slot (``first``, ``second``) as the candidates shown there; other answers as they are.
 
-    Examples
-    --------
     >>> calls = pd.DataFrame({"first": ["x", "y"], "second": ["y", "x"]})
     >>> slots_to_candidates(calls, pd.Series(["first", "x"])).tolist()
     ['x', 'x']
@@ -248,8 +226,6 @@ def _pairs(table: pd.DataFrame) -> pd.DataFrame:
 def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
     """The control condition of each column that has one: named by `baseline`, or by the data (``baseline``, ``blind``).
 
-    Examples
-    --------
     >>> frame = pd.DataFrame({"prompt": ["strict", "tie_allowed"], "strategy": ["baseline", "swap"]})
     >>> controls(frame, "tie_allowed"), controls(frame, None)
     ({'strategy': 'baseline', 'prompt': 'tie_allowed'}, {'strategy': 'baseline'})

@@ -26,20 +26,12 @@ Floats = NDArray[np.float64]
 class Term:
     """A random term, coded.
 
-    Attributes
-    ----------
-    factor : str
-        Its grouping factor: ``item``, ``item:system``.
-    names : tuple of str
-        Its k columns: ``Intercept``, ``x``.
-    values : (N, k) array
-        What the random effects are multiplied with.
-    codes : (N,) int64 array
-        Level of each row, 0 to q - 1.
-    levels : tuple of str
-        The q levels that occur, sorted; ``a:b`` for an interaction.
-    columns : tuple of str
-        The columns of the factor.
+    `factor`: its grouping factor: ``item``, ``item:system``.
+    `names`: its k columns: ``Intercept``, ``x``.
+    `values` (N, k): what the random effects are multiplied with.
+    `codes` (N,): level of each row, 0 to q - 1.
+    `levels`: the q levels that occur, sorted; ``a:b`` for an interaction.
+    `columns`: the columns of the factor.
     """
 
     factor: str
@@ -54,47 +46,26 @@ class Term:
 class Design:
     """A model's data as arrays, one row for each distinct row of the table.
 
-    Attributes
-    ----------
-    formula : Formula
-        The formula, taken apart.
-    frame : pandas.DataFrame
-        The N distinct rows of the columns that it names.
-    y : (N,) array
-        Response: successes, counts, values, or codes 0 to J - 1 of the categories.
-    trials : (N,) array
-        Trials behind each `y` of a binomial model; 1 unless ``cbind``.
-    categories : tuple of str
-        The J categories of a cumulative model, else empty.
-    X : (N, p) array
-        Fixed effects, of full rank; a cumulative model has no intercept, its thresholds are that.
-    names : tuple of str
-        The p columns of `X`.
-    offset : (N,) array
-    terms : tuple of Term
-        The random terms.
-    count : (N,) array
-        How many rows of data each row stands for.
-    weights : (N,) array
-        Prior weights, 1 where there are none.
-    n_missing : int
-        Rows of data set aside for a missing value; a row of a tally counts as often as it says.
-    n_rows : int
-        Rows of the table as it was given.
-    n_zero : int
-        Those of them with a count of zero.
-    counted : str or None
-        The column of declared counts.
-    fixed : Coder
-        Codes `X` on new rows.
-    lefts : tuple of Coder
-        One per term, codes its values on new rows.
-    labels : tuple of str
-        What 0 and 1 stand for in a binomial model.
-    aliased : tuple of str
-        Columns left out of `X`, for they are combinations of those before them.
-    notes : tuple of str
-        What a reader should know.
+    `formula`: the formula, taken apart.
+    `frame`: the N distinct rows of the columns that it names.
+    `y` (N,): response: successes, counts, values, or codes 0 to J - 1 of the categories.
+    `trials` (N,): trials behind each `y` of a binomial model; 1 unless ``cbind``.
+    `categories`: the J categories of a cumulative model, else empty.
+    `X` (N, p): fixed effects, of full rank; a cumulative model has no intercept, its thresholds are that.
+    `names`: the p columns of `X`.
+    `offset` (N,).
+    `terms`: the random terms.
+    `count` (N,): how many rows of data each row stands for.
+    `weights` (N,): prior weights, 1 where there are none.
+    `n_missing`: rows of data set aside for a missing value; a row of a tally counts as often as it says.
+    `n_rows`: rows of the table as it was given.
+    `n_zero`: those of them with a count of zero.
+    `counted`: the column of declared counts.
+    `fixed`: codes `X` on new rows.
+    `lefts`: one per term, codes its values on new rows.
+    `labels`: what 0 and 1 stand for in a binomial model.
+    `aliased`: columns left out of `X`, for they are combinations of those before them.
+    `notes`: what a reader should know.
     """
 
     formula: Formula
@@ -128,29 +99,11 @@ class Design:
     ) -> tuple[Floats, Floats, list[Floats], list[NDArray[np.int64]]]:
         """Code new rows in the same way.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            M rows with the columns of the right side; the response may be absent.
-        allow_new_levels : bool
-            Whether a level of a grouping factor may be one that was not there before.
-
-        Returns
-        -------
-        X : (M, p) array
-            NaN in a row with a missing value.
-        offset : (M,) array
-        zs : list of (M, k) array
-            The columns of each term.
-        codes : list of (M,) int64 array
-            The level of each row, -1 for one that is new or missing.
-
-        Raises
-        ------
-        FormulaError
-            If a column is absent, or a category was not there before.
-        DesignError
-            If a level is new and `allow_new_levels` is False.
+        `frame`: m rows with the columns of the right side; the response may be absent. `allow_new_levels`: whether a
+        level of a grouping factor may be one that was not there before. Returns `X` (M, p): NaN in a row with a missing
+        value. `offset` (M,). `zs` (M, k): the columns of each term. `codes` (M,): the level of each row, -1 for one
+        that is new or missing. Raises FormulaError if a column is absent, or a category was not there before. Raises
+        DesignError if a level is new and `allow_new_levels` is False.
         """
         X, offset = self.fixed.matrix(frame), self.fixed.offset(frame)
         zs = [left.matrix(frame) for left in self.lefts]
@@ -190,44 +143,19 @@ def design(
 
     Rows are made distinct first, by the columns that the formula names; cost follows the number of different rows.
 
-    Parameters
-    ----------
-    formula : str
-        The model, in the grammar of lme4: ``correct ~ strategy + (1|item)``, ``cbind(k, n - k) ~ x``,
-        ``choice[first] ~ 1``. Transforms of all rows (``center``, ``scale``, ``poly``, ``bs``) see every row as often
-        as it is counted.
-    data : frame
-        A table in any engine.
-    family : str
-        What the response is. Binomial: 0 and 1, booleans, two values (the second one, sorted or by the order of the
-        category, is the success), ``cbind``. Cumulative: numbers, an ordered category, or text with `categories`.
-    weights : str, optional
-        A column of prior weights, positive; never a count.
-    categories : sequence, optional
-        Categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
-    also : sequence of str
-        Further columns that distinguish rows, read into ``frame``: of clusters, or of sets of thresholds.
-    counts : str, False or None
-        As for :func:`judgestats.fit`.
+    `formula`: the model, in the grammar of lme4: ``correct ~ strategy + (1|item)``, ``cbind(k, n - k) ~ x``,
+    ``choice[first] ~ 1``. Transforms of all rows (``center``, ``scale``, ``poly``, ``bs``) see every row as often as it
+    is counted. `data`: a table in any engine. `family`: what the response is. Binomial: 0 and 1, booleans, two values
+    (the second one, sorted or by the order of the category, is the success), ``cbind``. Cumulative: numbers, an ordered
+    category, or text with `categories`. `weights`: a column of prior weights, positive; never a count. `categories`:
+    categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
+    `also`: further columns that distinguish rows, read into ``frame``: of clusters, or of sets of thresholds. `counts`:
+    as for :func:`judgestats.fit`. Returns in an order that does not depend on the order of the rows. Rows with a
+    missing value in a column that is used are set aside and counted, and so are invalid calls where the response is the
+    column ``choice``. Raises FormulaError if the formula does not parse, or names an unknown column. Raises SchemaError
+    if counts or weights are not valid, or a number is infinite. Raises DesignError if the data cannot answer: no rows,
+    one level of a factor, a response outside its family, as many random effects as rows in a Gaussian model.
 
-    Returns
-    -------
-    Design
-        In an order that does not depend on the order of the rows. Rows with a missing value in a column that is used
-        are set aside and counted, and so are invalid calls where the response is the column ``choice``.
-
-    Raises
-    ------
-    FormulaError
-        If the formula does not parse, or names an unknown column.
-    SchemaError
-        If counts or weights are not valid, or a number is infinite.
-    DesignError
-        If the data cannot answer: no rows, one level of a factor, a response outside its family, as many random
-        effects as rows in a Gaussian model.
-
-    Examples
-    --------
     >>> calls = pd.DataFrame({"correct": [1, 0, 1, 1], "strategy": ["B0", "B0", "S8", "S8"], "item": [1, 2, 1, 1]})
     >>> coded = design("correct ~ strategy + (1|item)", calls, family="binomial")
     >>> coded.names, coded.count, coded.terms[0].levels

@@ -45,29 +45,16 @@ MOST_RATE = 1e15
 class Link:
     """A link.
 
-    Attributes
-    ----------
-    name : str
-    scale : {"probability", "count", "score"}
-        What the response is.
-    inverse, forward : callable
-        Response at a linear predictor, and the other way.
-    average : callable
-        Of means and variances of normal linear predictors: means of the response, and their derivatives by both.
-    log_inverse : callable, optional
-        Logarithm of a probability.
-    ratio, base : str
-        What the exponential of a slope is, and that of an intercept; empty where it is nothing.
-    unit : str
-        Of the linear predictor.
-    latent : float
-        Variance of one call on the scale of the linear predictor; NaN where it depends on mean or residual.
-    latent_method : str
-        How it is found.
-    prior_sd : float
-        Of a slope, for a predictor with sd 1.
-    extreme : float
-        A linear predictor beyond it may have run away; short of it the search would not stop.
+    `scale`: what the response is.
+    `inverse`, `forward`: response at a linear predictor, and the other way.
+    `average`: of means and variances of normal linear predictors: means of the response, and their derivatives by both.
+    `log_inverse`: logarithm of a probability.
+    `ratio`, `base`: what the exponential of a slope is, and that of an intercept; empty where it is nothing.
+    `unit`: of the linear predictor.
+    `latent`: variance of one call on the scale of the linear predictor; NaN where it depends on mean or residual.
+    `latent_method`: how it is found.
+    `prior_sd`: of a slope, for a predictor with sd 1.
+    `extreme`: a linear predictor beyond it may have run away; short of it the search would not stop.
     """
 
     name: str
@@ -166,15 +153,10 @@ LINKS = {
 class At:
     """Rows at given parameters.
 
-    Attributes
-    ----------
-    link : Link
-    eta : (N,) float array
-        Linear predictor.
-    shape : (N, k) float array
-        What the family has beside it: thresholds, the logarithm of the size, the residual standard deviation.
-    trials, count, weights : (N,) float arrays
-        Of each row of the design: trials of a call, calls, prior weights.
+    `eta` (N,): linear predictor.
+    `shape` (N, k): what the family has beside it: thresholds, the logarithm of the size, the residual standard
+    deviation.
+    `trials`, `count`, `weights` (N,): of each row of the design: trials of a call, calls, prior weights.
     """
 
     link: Link
@@ -198,27 +180,15 @@ class At:
 class Family:
     """A distribution of the response, given the linear predictor η.
 
-    Attributes
-    ----------
-    name : str
-    links, engines : tuple of str
-        Its links, the default one first, and the engines that fit it.
-    kernels : mapping
-        Link -> number in the kernels of our own engine; empty where the likelihood is exact.
-    has_trials : bool
-        Whether a row holds successes of several trials.
-    ordered : bool
-        Whether the response is one of ordered categories.
-    linear : bool
-        Whether the likelihood is the normal one, its last parameter the residual standard deviation.
-    categorical : bool
-        Whether a call has one of a few answers, so that a level with few calls says little.
-    additive : bool
-        Whether rows with equal predictors may be summed, whatever their responses.
-    holds : str
-        What a response may be, for the message; empty where any number is allowed.
-    shape_title : str
-        Heading of what is estimated of the shape, in a summary.
+    `links`, `engines`: its links, the default one first, and the engines that fit it.
+    `kernels`: link -> number in the kernels of our own engine; empty where the likelihood is exact.
+    `has_trials`: whether a row holds successes of several trials.
+    `ordered`: whether the response is one of ordered categories.
+    `linear`: whether the likelihood is the normal one, its last parameter the residual standard deviation.
+    `categorical`: whether a call has one of a few answers, so that a level with few calls says little.
+    `additive`: whether rows with equal predictors may be summed, whatever their responses.
+    `holds`: what a response may be, for the message; empty where any number is allowed.
+    `shape_title`: heading of what is estimated of the shape, in a summary.
     """
 
     name: str

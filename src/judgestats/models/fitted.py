@@ -30,12 +30,8 @@ LOGLIK_MOVES, ESTIMATES_MOVE = 1e-6, 0.01
 class Refinement:
     """What a refined rule makes of a fit by numerical integration.
 
-    Attributes
-    ----------
-    loglik : float
-        By how much the log likelihood moves.
-    estimates : float
-        By how many of its standard errors the estimate moves that moves most; one Newton step.
+    `loglik`: by how much the log likelihood moves.
+    `estimates`: by how many of its standard errors the estimate moves that moves most; one Newton step.
     """
 
     loglik: float
@@ -74,46 +70,26 @@ class RandomEffects(Protocol):
 class Fitted:
     """A fitted model.
 
-    Attributes
-    ----------
-    design : Design
-    family, link, engine, method : str
-        ``method`` is ``Laplace``, ``AGQ 9``, ``trapezoid 28 to 112``, ``ML``, ``REML``, ``GEE``, ...
-    names : tuple of str
-        Of all parameters: fixed effects, thresholds, then variance parameters.
-    params : (P,) float array
-        β, τ, θ; θ are lower Cholesky factors of the terms' covariances, column by column, on the scale of the linear
-        predictor. A Gaussian model has its residual sd last.
-    covariance : (P, P) float array
-        NaN where it is not known, 0 where a parameter sits on its boundary.
-    loglik : float
-        NaN where the engine has none.
-    df : int
-        Parameters estimated.
-    n : float
-        Rows of data, counts included.
-    converged : bool
-    notes : tuple of str
-        Flags.
-    thresholds : Thresholds
-    part : (N,) int array
-        Set of thresholds of each row of the design.
-    options : dict
-        What the engine was asked for, so that it can be asked again.
-    refit : callable or None
-        Of a Design (with another response, say) and of which row of this one each of its rows is: the same model
-        fitted to it.
-    objective : callable or None
-        Of the parameters but the residual sd: minus the log likelihood and its gradient.
-    effects : callable
-        Without arguments: the :class:`RandomEffects`, computed when asked for; None where there are none.
-    sensitivity : callable
-        Of nothing: how the covariance of the fixed effects moves with the variances of a linear mixed model, its
-        (T, p, p) derivatives by T parameters and the (T, T) covariance of those; None elsewhere.
-    trace : list of dict
-        Steps of the optimiser, as rows of :attr:`log`.
-    refinement : Refinement or None
-        Of a fit by numerical integration.
+    `family`, `link`, `engine`, `method`: ``method`` is ``Laplace``, ``AGQ 9``, ``trapezoid 28 to 112``, ``ML``,
+    ``REML``, ``GEE``, ...
+    `names`: of all parameters: fixed effects, thresholds, then variance parameters.
+    `params` (P,): β, τ, θ; θ are lower Cholesky factors of the terms' covariances, column by column, on the scale of
+    the linear predictor. A Gaussian model has its residual sd last.
+    `covariance` (P, P): NaN where it is not known, 0 where a parameter sits on its boundary.
+    `loglik`: NaN where the engine has none.
+    `df`: parameters estimated.
+    `n`: rows of data, counts included.
+    `notes`: flags.
+    `part` (N,): set of thresholds of each row of the design.
+    `options`: what the engine was asked for, so that it can be asked again.
+    `refit`: of a Design (with another response, say) and of which row of this one each of its rows is: the same model
+    fitted to it.
+    `objective`: of the parameters but the residual sd: minus the log likelihood and its gradient.
+    `effects`: without arguments: the :class:`RandomEffects`, computed when asked for; None where there are none.
+    `sensitivity`: of nothing: how the covariance of the fixed effects moves with the variances of a linear mixed model,
+    its (T, p, p) derivatives by T parameters and the (T, T) covariance of those; None elsewhere.
+    `trace`: steps of the optimiser, as rows of :attr:`log`.
+    `refinement`: of a fit by numerical integration.
     """
 
     design: Design
@@ -221,14 +197,7 @@ class Fitted:
     def factors(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Lower Cholesky factor of each random term's covariance.
 
-        Parameters
-        ----------
-        params : (P,) float array, optional
-            Other parameters than the estimates.
-
-        Returns
-        -------
-        tuple of (k, k) float arrays
+        `params` (P,): other parameters than the estimates. Returns (k, k).
         """
         given = self.params if params is None else params
         own = Scales.of(tuple(len(t.names) for t in self.design.terms))
@@ -237,12 +206,6 @@ class Fitted:
     def covariances(self, params: Floats | None = None) -> tuple[Floats, ...]:
         """Covariance of each random term.
 
-        Parameters
-        ----------
-        params : (P,) float array, optional
-
-        Returns
-        -------
-        tuple of (k, k) float arrays
+        `params` (P,). Returns (k, k).
         """
         return tuple(L @ L.T for L in self.factors(params))

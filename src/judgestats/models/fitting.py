@@ -178,11 +178,7 @@ def fit(
 def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
     """Make a Fit of a fitted model.
 
-    Parameters
-    ----------
-    fitted : Fitted
-    call : functools.partial, optional
-        The call that made it.
+    `call`: the call that made it.
     """
     return Fit(**{f.name: getattr(fitted, f.name) for f in fields(Fitted)}, call=call)
 

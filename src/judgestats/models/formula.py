@@ -37,23 +37,9 @@ MOST_ROWS = 20_000_000
 def parse(source: Any) -> Formula:
     """Take a formula apart, and refuse what is none.
 
-    Parameters
-    ----------
-    source : str
-        The formula, in the grammar of R's lme4.
+    `source`: the formula, in the grammar of R's lme4. Returns response, fixed part, random terms, and every column
+    named. Raises FormulaError if it does not parse, or calls an unknown function. The place is underlined.
 
-    Returns
-    -------
-    Formula
-        Response, fixed part, random terms, and every column named.
-
-    Raises
-    ------
-    FormulaError
-        If it does not parse, or calls an unknown function. The place is underlined.
-
-    Examples
-    --------
     >>> formula = parse("cbind(k, n - k) ~ x + (x || item)")
     >>> formula.response, formula.fixed, [str(part) for part in formula.random]
     ('cbind(k, n - k)', '1 + x', ['(1|item)', '(0 + x|item)'])
@@ -117,25 +103,12 @@ def coder(
 ) -> Coder:
     """Code a fixed expression on a table.
 
-    Parameters
-    ----------
-    expression : str
-        A sum of terms, such as :attr:`Formula.fixed`.
-    frame : pandas.DataFrame
-        N rows without missing values. A categorical column keeps the order of its categories, text is sorted; a
-        boolean one is a factor of False and True, but a number of 0 and 1 within a call.
-    source : str, optional
-        The whole formula, for messages.
-    counts : (N,) array, optional
-        How many rows of data each row stands for: ``center``, ``scale``, ``poly``, ``bs`` look at all of them.
+    `expression`: a sum of terms, such as :attr:`Formula.fixed`. `frame`: N rows without missing values. A categorical
+    column keeps the order of its categories, text is sorted; a boolean one is a factor of False and True, but a number
+    of 0 and 1 within a call. `source`: the whole formula, for messages. `counts` (N,): how many rows of data each row
+    stands for: ``center``, ``scale``, ``poly``, ``bs`` look at all of them. Raises FormulaError if the expression
+    cannot be coded.
 
-    Raises
-    ------
-    FormulaError
-        If the expression cannot be coded.
-
-    Examples
-    --------
     >>> frame = pd.DataFrame({"strategy": ["B0", "S1", "S8"], "x": [0.0, 1.0, 3.0]})
     >>> coded = coder("1 + strategy + x", frame)
     >>> coded.names

@@ -56,17 +56,9 @@ MOST_EXTRA = 2
 class Model:
     """What is fitted: a design, a family and a link, and how.
 
-    Attributes
-    ----------
-    design : Design
-    family, link : str
-    reml : bool
-    n_quadrature : int or "auto"
-        Nodes of adaptive Gauss-Hermite quadrature, 1 for Laplace's approximation. ``auto``: the trapezoidal rule,
-        refined group by group, for one scalar random term; Laplace's approximation for other terms.
-    thresholds : Thresholds
-    part : (N,) int array
-        Set of thresholds of each row of the design.
+    `n_quadrature`: nodes of adaptive Gauss-Hermite quadrature, 1 for Laplace's approximation. ``auto``: the trapezoidal
+    rule, refined group by group, for one scalar random term; Laplace's approximation for other terms.
+    `part` (N,): set of thresholds of each row of the design.
     """
 
     design: Design
@@ -112,15 +104,8 @@ def fit_design(model: Model) -> Fitted:
 def generalised(model: Model) -> tuple[Compressed, GeneralisedObjective]:
     """Second step of the engine: compress the rows and lay out what is to be minimised.
 
-    Parameters
-    ----------
-    model : Model
-        Of any family but the Gaussian.
-
-    Raises
-    ------
-    DesignError
-        If quadrature is asked for and there is not exactly one scalar random term.
+    `model`: of any family but the Gaussian. Raises DesignError if quadrature is asked for and there is not exactly one
+    scalar random term.
     """
     n, kind = model.rule, model.kernel
     if n not in (1, "auto") and not _scalar(model):
@@ -215,10 +200,7 @@ def _refinement(
 def refined(fit: Fitted) -> Refinement | None:
     """Compare a fit with the refined rule: also one by Laplace's approximation, if it has one scalar random term.
 
-    Returns
-    -------
-    Refinement or None
-        None where there is no such rule.
+    Returns None where there is no such rule.
     """
     model = Model(fit.design, fit.family, fit.link, False, "auto", fit.thresholds, fit.part)
     if fit.engine != "ml" or fit.method != "Laplace" or model.rule == 1 or fit.objective is None:
@@ -352,10 +334,7 @@ def _trace(model: Model, found: Minimum) -> list[dict[str, Any]]:
 def parameter_names(model: Model) -> tuple[str, ...]:
     """Names of all parameters, in order.
 
-    Returns
-    -------
-    tuple of str
-        Fixed effects, thresholds, ``chol(a,b|factor)`` for the Cholesky factors, ``sd(residual)``.
+    Returns fixed effects, thresholds, ``chol(a,b|factor)`` for the Cholesky factors, ``sd(residual)``.
     """
     names = [*model.design.names, *model.thresholds.names]
     for t in model.design.terms:

@@ -23,15 +23,10 @@ Ints = NDArray[np.int64]
 class Thresholds:
     """J - 1 thresholds in each of S sets, from T parameters.
 
-    Attributes
-    ----------
-    map : (S, J - 1, T) float array
-    names : tuple of str
-        Of the parameters.
-    link : str
-    location : bool
-        Whether they move against the linear predictor, so that the model has no intercept. The size of a negative
-        binomial distribution does not; it takes the place of the one threshold.
+    `map` (S, J - 1, T).
+    `names`: of the parameters.
+    `location`: whether they move against the linear predictor, so that the model has no intercept. The size of a
+    negative binomial distribution does not; it takes the place of the one threshold.
     """
 
     map: Floats
@@ -42,13 +37,7 @@ class Thresholds:
     def at(self, tau: Floats) -> Floats:
         """The thresholds.
 
-        Parameters
-        ----------
-        tau : (T,) float array
-
-        Returns
-        -------
-        (S, J - 1) float array
+        `tau` (T,). Returns (S, J - 1).
         """
         result: Floats = self.map @ tau
         return result
@@ -56,15 +45,7 @@ class Thresholds:
     def around(self, tau: Floats, category: Ints, part: Ints) -> tuple[Floats, Floats, bool]:
         """Upper and lower threshold of each row's category, and whether thresholds are in order.
 
-        Parameters
-        ----------
-        tau : (T,) float array
-        category, part : (N,) int arrays
-
-        Returns
-        -------
-        hi, lo : (N,) float arrays
-        ordered : bool
+        `tau` (T,). `category`, `part` (N,). Returns `hi, lo` (N,).
         """
         if not self.names:
             nothing = np.zeros(len(category))
@@ -78,14 +59,7 @@ class Thresholds:
     def gradient(self, by_hi: Floats, by_lo: Floats, category: Ints, part: Ints) -> Floats:
         """Derivatives by the parameters.
 
-        Parameters
-        ----------
-        by_hi, by_lo : (N,) float arrays
-        category, part : (N,) int arrays
-
-        Returns
-        -------
-        (T,) float array
+        `by_hi`, `by_lo` (N,). `category`, `part` (N,). Returns (T,).
         """
         if not self.names:
             return np.zeros(0)
@@ -100,14 +74,7 @@ class Thresholds:
     def start(self, category: Ints, part: Ints, weight: Floats) -> Floats:
         """Parameters that fit the margins.
 
-        Parameters
-        ----------
-        category, part : (N,) int arrays
-        weight : (N,) float array
-
-        Returns
-        -------
-        (T,) float array
+        `category`, `part` (N,). `weight` (N,). Returns (T,).
         """
         if not self.location or not self.names:
             return np.zeros(len(self.names))
@@ -133,21 +100,10 @@ def thresholds(
 ) -> Thresholds:
     """Lay out the thresholds of a cumulative model.
 
-    Parameters
-    ----------
-    categories : sequence of str
-        J of them, in order; none gives no thresholds.
-    link : str
-        ``logit`` or ``probit``.
-    shape : {"free", "symmetric"}
-    parts : mapping, optional
-        Parameter -> levels over which it varies: of ``midpoint`` and ``half-width`` with symmetric thresholds, of
-        ``threshold`` with free ones. Others are shared.
-    sets : sequence of mapping
-        For each set of thresholds the level of each parameter in `parts`.
+    `categories`: j of them, in order; none gives no thresholds. `link`: ``logit`` or ``probit``. `parts`: parameter ->
+    levels over which it varies: of ``midpoint`` and ``half-width`` with symmetric thresholds, of ``threshold`` with
+    free ones. Others are shared. `sets`: for each set of thresholds the level of each parameter in `parts`.
 
-    Examples
-    --------
     >>> thresholds(["loses", "tie", "wins"], "logit", "symmetric").names
     ('midpoint', 'half-width')
     >>> thresholds(["1", "2", "3"], "probit").names
@@ -191,14 +147,9 @@ THRESHOLDS = {"free": ("threshold",), "symmetric": ("midpoint", "half-width")}
 class Partition:
     """Sets of thresholds.
 
-    Attributes
-    ----------
-    columns : dict
-        Parameter (``midpoint``, ``half-width``, ``threshold``) -> the column over which it varies.
-    levels : dict
-        Parameter -> levels of that column.
-    sets : tuple of tuple of str
-        For each set the level of each parameter, in the order of `columns`.
+    `columns`: parameter (``midpoint``, ``half-width``, ``threshold``) -> the column over which it varies.
+    `levels`: parameter -> levels of that column.
+    `sets`: for each set the level of each parameter, in the order of `columns`.
     """
 
     columns: dict[str, str]
@@ -209,16 +160,7 @@ class Partition:
     def of(cls, columns: Mapping[str, str], frame: pd.DataFrame) -> Partition:
         """Find the sets that occur.
 
-        Parameters
-        ----------
-        columns : mapping
-            Parameter -> column.
-        frame : pandas.DataFrame
-
-        Raises
-        ------
-        DesignError
-            If a column has one level.
+        `columns`: parameter -> column. Raises DesignError if a column has one level.
         """
         names = {kind: labels(frame[c]).to_numpy(dtype=object) for kind, c in columns.items()}
         levels = {kind: tuple(sorted(set(own))) for kind, own in names.items()}
@@ -234,19 +176,8 @@ class Partition:
     def codes(self, frame: pd.DataFrame) -> Ints:
         """Set of each row.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            With the columns over which thresholds vary.
-
-        Returns
-        -------
-        (N,) int array
-
-        Raises
-        ------
-        DesignError
-            If a row has levels that did not occur together when the model was fitted.
+        `frame`: with the columns over which thresholds vary. Returns (N,). Raises DesignError if a row has levels that
+        did not occur together when the model was fitted.
         """
         if not self.columns:
             return np.zeros(len(frame), np.int64)
@@ -270,24 +201,9 @@ class Partition:
 def by_kind(thresholds_by: Any, shape: str) -> dict[str, str]:
     """Read the argument ``thresholds_by``.
 
-    Parameters
-    ----------
-    thresholds_by : str, mapping or None
-        A column, by which all thresholds vary, or a column for each parameter.
-    shape : {"free", "symmetric"}
+    `thresholds_by`: a column, by which all thresholds vary, or a column for each parameter. Returns parameter ->
+    column. Raises DesignError if a parameter is none of that shape.
 
-    Returns
-    -------
-    dict
-        Parameter -> column.
-
-    Raises
-    ------
-    DesignError
-        If a parameter is none of that shape.
-
-    Examples
-    --------
     >>> by_kind("prompt", "symmetric")
     {'midpoint': 'prompt', 'half-width': 'prompt'}
     """

@@ -35,15 +35,8 @@ _SCALES = {"percent": 0.01}
 def claimed(printed: Book) -> list[Statement]:
     """The statements that the claims make.
 
-    Parameters
-    ----------
-    printed : Book
-        With the table ``claims``.
-
-    Raises
-    ------
-    AuditError
-        If columns are missing, an id is used twice, or an alternative is not ``name = expression``.
+    `printed`: with the table ``claims``. Raises AuditError if columns are missing, an id is used twice, or an
+    alternative is not ``name = expression``.
     """
     columns = printed.table(CLAIMS)
     missing = [c for c in NEEDED if c not in columns]
@@ -114,11 +107,7 @@ _SMALL = 12
 def printed_numbers(book: Book, *, labels: frozenset[str] = frozenset()) -> list[Cell]:
     """Every cell in which a number is printed, those of the text included.
 
-    Parameters
-    ----------
-    book : Book
-    labels : frozenset of str
-        Columns that hold no printed numbers, though they look like it.
+    `labels`: columns that hold no printed numbers, though they look like it.
     """
     columns = [(t, c) for t in book.columns for c in book.columns[t] if c not in labels]
     cells = [(t, i, c) for t, c in columns for i in range(book.size(t)) if t != CLAIMS]
@@ -130,11 +119,8 @@ def printed_numbers(book: Book, *, labels: frozenset[str] = frozenset()) -> list
 def checked(decisions: Sequence[Decision], book: Book) -> dict[Cell, str]:
     """How each cell that a verdict uses was checked.
 
-    Returns
-    -------
-    dict
-        Cell -> ``recomputed`` (it has a twin made of other printed cells), ``copied`` (it was compared with the same
-        quantity printed elsewhere) or ``only bounded`` (it is an input, or within bounds).
+    Returns cell -> ``recomputed`` (it has a twin made of other printed cells), ``copied`` (it was compared with the
+    same quantity printed elsewhere) or ``only bounded`` (it is an input, or within bounds).
     """
     found: dict[Cell, str] = {}
     for d in decisions:
@@ -177,12 +163,9 @@ def _equalities(node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
 def faults(decisions: Sequence[Decision]) -> list[list[Decision]]:
     """The findings that do not follow, those of one fault together.
 
-    Returns
-    -------
-    list of lists of Decision
-        Two findings are of one fault if the rules name one ``fault`` for both. Where they name none: if they are about
-        one printed row, if they recompute the same value from the same numbers (one quantity printed in several
-        places), or if one of at most twelve cells uses all the cells of the other.
+    Returns two findings are of one fault if the rules name one ``fault`` for both. Where they name none: if they are
+    about one printed row, if they recompute the same value from the same numbers (one quantity printed in several
+    places), or if one of at most twelve cells uses all the cells of the other.
     """
     odd = [d for d in decisions if d.verdict == NOT]
     groups: list[list[Decision]] = []
@@ -287,14 +270,8 @@ def audit(
 class Audited:
     """A paper, or tables of your own, and the verdict on each checked statement.
 
-    Attributes
-    ----------
-    paper : str
-    book : Book
-        Its printed cells.
-    decisions : tuple of Decision
-    files : tuple of Path
-        Those it was read from.
+    `book`: its printed cells.
+    `files`: those it was read from.
     """
 
     paper: str
@@ -315,15 +292,10 @@ class Audited:
     def numbers(self) -> pd.DataFrame:
         """A row per printed number: ``paper, table, row, column, printed``, ``checked`` and ``verdict``.
 
-        Returns
-        -------
-        pandas.DataFrame
-            ``checked`` is how: ``recomputed`` from other printed numbers, ``copied`` (compared with the same quantity
-            printed elsewhere), ``only bounded`` (an input of other numbers, or within bounds) or ``not touched``; the
-            strongest counts. ``verdict`` is the worst on the number itself, empty if there is none.
+        Returns ``checked`` is how: ``recomputed`` from other printed numbers, ``copied`` (compared with the same
+        quantity printed elsewhere), ``only bounded`` (an input of other numbers, or within bounds) or ``not touched``;
+        the strongest counts. ``verdict`` is the worst on the number itself, empty if there is none.
 
-        Examples
-        --------
         >>> (paper,) = audited("dark_current")
         >>> paper.numbers()["checked"].value_counts().to_dict()
         {'recomputed': 164, 'copied': 87, 'only bounded': 11}
@@ -430,12 +402,9 @@ _LONGEST = 110
 def coverage(audits: Sequence[Audited]) -> pd.DataFrame:
     """How many printed numbers were checked in each way, and how many faults were found.
 
-    Returns
-    -------
-    pandas.DataFrame
-        A row per source, named where there are several: ``numbers`` printed, of these ``recomputed``, ``copied``,
-        ``only bounded`` and ``not touched`` (:meth:`~judgestats.published.auditing.Audited.numbers`), and ``faults``,
-        the findings of one altered number or row taken together.
+    Returns a row per source, named where there are several: ``numbers`` printed, of these ``recomputed``, ``copied``,
+    ``only bounded`` and ``not touched`` (:meth:`~judgestats.published.auditing.Audited.numbers`), and ``faults``, the
+    findings of one altered number or row taken together.
     """
     rows = []
     for a in audits:
@@ -449,10 +418,7 @@ def coverage(audits: Sequence[Audited]) -> pd.DataFrame:
 def counts(audits: Sequence[Audited]) -> pd.DataFrame:
     """How many verdicts there are of each kind.
 
-    Returns
-    -------
-    pandas.DataFrame
-        A row per source, named where there are several; a column per verdict, and ``checks``.
+    Returns a row per source, named where there are several; a column per verdict, and ``checks``.
     """
     rows = [{"source": a.paper, **tallied(a.decisions), "checks": len(a.decisions)} for a in audits]
     table = pd.DataFrame(rows, columns=["source", *VERDICTS, "checks"])
@@ -462,16 +428,7 @@ def counts(audits: Sequence[Audited]) -> pd.DataFrame:
 def findings(audits: Sequence[Audited], where: str) -> Iterator[str]:
     """The first findings that do not follow or cannot be decided, per source, and how many depend on a choice.
 
-    Parameters
-    ----------
-    audits : sequence of Audited
-    where : str
-        Where the remaining findings are, in words.
-
-    Yields
-    ------
-    str
-        Lines.
+    `where`: where the remaining findings are, in words. Yields lines.
     """
     most = EACH if len(audits) > 1 else ALONE
     for a in audits:

@@ -32,15 +32,7 @@ _KINDS: dict[str | bytes, str] = {
 def printed_table(path: Path) -> pd.DataFrame:
     """A table as printed; the separator is the most frequent one in the first line.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Texts.
-
-    Raises
-    ------
-    AuditError
-        If the file is not CSV, not in UTF-8, or not a table.
+    Returns texts. Raises AuditError if the file is not CSV, not in UTF-8, or not a table.
     """
     with path.open("rb") as file:
         start = file.read(4)
@@ -69,10 +61,7 @@ def printed_table(path: Path) -> pd.DataFrame:
 def declared(rules: str | Path | Sequence[Mapping[str, Any]] | None) -> Sequence[Mapping[str, Any]]:
     """The rules of a file, or those given.
 
-    Raises
-    ------
-    AuditError
-        If there is no such file, or it is not TOML with ``[[rule]]`` tables.
+    Raises AuditError if there is no such file, or it is not TOML with ``[[rule]]`` tables.
     """
     if rules is None:
         return []
@@ -165,10 +154,7 @@ def tables() -> pd.DataFrame:
 def places(paper: str) -> dict[str, str]:
     """Where each table of a paper is printed.
 
-    Returns
-    -------
-    dict
-        Name of the table, without the paper's -> place.
+    Returns name of the table, without the paper's -> place.
     """
     return {n.partition("/")[2]: r["table"] for n, r in _package().items() if r["paper"] == paper}
 

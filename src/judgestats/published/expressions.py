@@ -37,19 +37,12 @@ _DUST = 1e-14
 class Numbers:
     """Numbers, each in every reading of the printed cells.
 
-    Attributes
-    ----------
-    values : (m, P) float array
-        Column 0 as printed; each further column moves one cell by half a unit of its last digit.
-    cells : tuple of cells
-        Cells of the m numbers; empty for computed ones.
-    open : (m, 2) float array
-        Range that an undecided count leaves open, downwards (not positive) and upwards.
-    texts : tuple of str
-        As printed, of cells.
-    corners : (m, k) float array
-        The numbers where all cells move at once (:meth:`directions`); a product or a ratio goes further there than
-        the sum of its single moves.
+    `values` (m, P): column 0 as printed; each further column moves one cell by half a unit of its last digit.
+    `cells`: cells of the m numbers; empty for computed ones.
+    `open` (m, 2): range that an undecided count leaves open, downwards (not positive) and upwards.
+    `texts`: as printed, of cells.
+    `corners` (m, k): the numbers where all cells move at once (:meth:`directions`); a product or a ratio goes further
+    there than the sum of its single moves.
     """
 
     values: Floats
@@ -92,13 +85,9 @@ class Numbers:
 class Truth:
     """Truths: 1, 0, or one half where the printed precision does not decide.
 
-    Attributes
-    ----------
-    values : (m,) float array
-    cells : tuple of cells
-        What the m truths are about.
-    breaks : tuple of tuples of cells
-        For a truth about many cells: the cells, single or in pairs, that each make it fail.
+    `values` (m,).
+    `cells`: what the m truths are about.
+    `breaks`: for a truth about many cells: the cells, single or in pairs, that each make it fail.
     """
 
     values: Floats
@@ -126,18 +115,11 @@ class Texts:
 class Choice:
     """Rows chosen among labelled rows.
 
-    Attributes
-    ----------
-    found : tuple of str
-        By the printed numbers.
-    sure, possible : frozenset of str
-        For all values of the digits that are not printed, and for some of them.
-    labels : frozenset of str
-        All rows.
-    ranges : mapping
-        Where the rows have an order: label -> low, value and high.
-    unknown : bool
-        Whether a number that the choice needs is not printed.
+    `found`: by the printed numbers.
+    `sure`, `possible`: for all values of the digits that are not printed, and for some of them.
+    `labels`: all rows.
+    `ranges`: where the rows have an order: label -> low, value and high.
+    `unknown`: whether a number that the choice needs is not printed.
     """
 
     found: tuple[str, ...]
@@ -161,15 +143,7 @@ def combined(
 ) -> Numbers:
     """A function of numbers, in every reading.
 
-    Parameters
-    ----------
-    function : callable
-        Of arrays of shape (m, P).
-    *parts : Numbers
-    over : bool
-        Whether it reduces the m numbers to one.
-    options : mapping, optional
-        Of the function.
+    `function`: of arrays of shape (m, P). `over`: whether it reduces the m numbers to one. `options`: of the function.
     """
     width = max(p.values.shape[1] for p in parts)
     arrays = [np.broadcast_to(p.values, (len(p), width)) if over else p.values for p in parts]
@@ -186,19 +160,9 @@ def combined(
 def compared(sign: str, left: Numbers, right: Numbers, difference: Numbers | None = None) -> Truth:
     """Compare numbers within their printed precision.
 
-    Parameters
-    ----------
-    sign : str
-        As in Python.
-    left, right : Numbers
-    difference : Numbers, optional
-        Left less right, where its range is known better than to first order.
-
-    Returns
-    -------
-    Truth
-        Equality asks for ranges that overlap: .53 and .54 touch and are not equal. Where two printed numbers are the
-        same, ``>=`` holds and ``>`` is undecided.
+    `sign`: as in Python. `difference`: left less right, where its range is known better than to first order. Returns
+    equality asks for ranges that overlap: .53 and .54 touch and are not equal. Where two printed numbers are the same,
+    ``>=`` holds and ``>`` is undecided.
     """
     made = combined(np.subtract, left, right) if difference is None else difference
     low, at, high = made.range()
@@ -240,14 +204,7 @@ def increasing(part: Numbers, strict: bool, down: bool) -> Truth:
 def every(values: Floats) -> Floats:
     """1 if all hold, 0 if one does not (whatever is unknown of others); else the least certain.
 
-    Parameters
-    ----------
-    values : (k, ...) float array
-
-    Returns
-    -------
-    float array
-        Over the first axis; one value at least.
+    `values` (k, ...). Returns over the first axis; one value at least.
     """
     if not len(values):
         return np.full(1, np.nan)
@@ -257,10 +214,7 @@ def every(values: Floats) -> Floats:
 def quantified(name: str, truth: Truth) -> Numbers | Truth:
     """All, none, any or the count of truths.
 
-    Returns
-    -------
-    Numbers or Truth
-        A count is open upwards for undecided or unprinted values.
+    Returns a count is open upwards for undecided or unprinted values.
     """
     values = truth.values
     if name == "count":
@@ -288,13 +242,7 @@ def those(truth: Truth, labels: tuple[str, ...]) -> Choice:
 def extreme(part: Numbers, labels: tuple[str, ...], k: int, down: bool) -> Choice:
     """The k rows with the largest (or smallest) numbers, in order.
 
-    Parameters
-    ----------
-    part : Numbers
-    labels : tuple of str
-    k : int
-    down : bool
-        Smallest ones.
+    `down`: smallest ones.
     """
     low, at, high = part.range()
     if down:
@@ -322,16 +270,7 @@ def _surely_above(low: Any, at: Any, other: Any, high: Any) -> Any:
 def chosen(part: Choice, wanted: tuple[str, ...]) -> float:
     """Whether these rows are the chosen ones.
 
-    Parameters
-    ----------
-    part : Choice
-    wanted : tuple of str
-        Labels that there are.
-
-    Returns
-    -------
-    float
-        1, 0, undecided, or NaN where a number that is not printed could change it.
+    `wanted`: labels that there are. Returns 1, 0, undecided, or NaN where a number that is not printed could change it.
     """
     asked = frozenset(wanted)
     if not (part.sure <= asked <= part.possible):
@@ -484,18 +423,8 @@ def within(
 ) -> Floats:
     """A function of ranges, row by row.
 
-    Parameters
-    ----------
-    function : callable
-        One of ``WITHIN``.
-    low, high : sequences of arrays
-        Ends of each argument, of one size, or of the size 1.
-    options : mapping
-
-    Returns
-    -------
-    float array
-        1 or 0; NaN where an argument has no value.
+    `function`: one of ``WITHIN``. `low`, `high`: ends of each argument, of one size, or of the size 1. Returns 1 or 0;
+    NaN where an argument has no value.
     """
     size = max(map(len, low))
     lows, highs = (zip(*(np.broadcast_to(e, size) for e in ends), strict=True) for ends in (low, high))
@@ -597,16 +526,8 @@ SPECIAL = (
 class Reading:
     """An expression evaluated on printed tables, in a row of one of them or in none.
 
-    Attributes
-    ----------
-    book : Book
-    expression : str
-    table : str
-        Table of the row; empty without a row.
-    row : int
-    cells : dict
-        Every cell that was read -> its index among those that precision leaves open, or -1 (:func:`movable`).
-    selections : Selections
+    `table`: table of the row; empty without a row.
+    `cells`: every cell that was read -> its index among those that precision leaves open, or -1 (:func:`movable`).
     """
 
     book: Book
@@ -627,10 +548,7 @@ class Reading:
     def value(self) -> Value:
         """The value of the expression.
 
-        Raises
-        ------
-        AuditError
-            If it names something unknown, or asks for a number where text is printed.
+        Raises AuditError if it names something unknown, or asks for a number where text is printed.
         """
         try:
             tree, self._text, self._places = template(self.expression)

@@ -19,8 +19,6 @@ STRICT = "Qwen32B strict criterion"
 def count_of(printed: str, n: int) -> int:
     """Whole number k of n behind a share printed to four decimals; an AuditError if there is none.
 
-    Examples
-    --------
     >>> count_of("0.2583", 120)
     31
     """
@@ -58,10 +56,7 @@ def delta0_counts() -> pd.DataFrame:
     ``non-ties = 2 (stable + positional) + one-sided`` in whole calls, and no preference from the sum. Which side of a
     class was chosen is not printed: the first slot is written.
 
-    Raises
-    ------
-    AuditError
-        If the printed rates have no whole-number solution.
+    Raises AuditError if the printed rates have no whole-number solution.
     """
     raw = _counts("raw delta0 false preference")
     stable = _counts("stable cross-sensitivity decomposition")

@@ -44,25 +44,12 @@ def grim(
 ) -> bool:
     """Whether n answers can have the printed mean.
 
-    Parameters
-    ----------
-    mean : (low, high)
-        Range that the printed digits leave open; either way of rounding is allowed.
-    n : (low, high)
-        Answers averaged; for a rounded number, any whole number in the range.
-    items : float
-        Items averaged within each answer.
-    step : float
-        Step of the scale.
-    low : float
-        A point of the scale: the scale 1, 3, 5 has step 2, and does not contain 0.
+    `mean` (low, high): range that the printed digits leave open; either way of rounding is allowed. `n` (low, high):
+    answers averaged; for a rounded number, any whole number in the range. `items`: items averaged within each answer.
+    `step`: step of the scale. `low`: a point of the scale: the scale 1, 3, 5 has step 2, and does not contain 0.
 
-    Notes
-    -----
     The sum of ``n * items`` scores, each less `low`, is a whole number of steps. Source: Brown and Heathers (2017).
 
-    Examples
-    --------
     >>> grim((7.215, 7.225), (32, 32)), grim((4.735, 4.745), (25, 25))
     (True, False)
     """
@@ -83,27 +70,15 @@ def grimmer(
 ) -> bool:
     """Whether n answers can have the printed mean and the printed sd.
 
-    Parameters
-    ----------
-    mean, sd : (low, high)
-        Range that the printed digits leave open.
-    n : (low, high)
-        Answers averaged.
-    items, step : float
-        As in :func:`grim`; the sd is that of answers, each the mean of `items`.
-    low, high : float
-        Ends of the scale: they bound the sd that a mean allows. Where `low` is not given, 0 is a point of the scale.
-    ddof : float
-        1 for the divisor n - 1, 0 for n.
+    `mean`, `sd` (low, high): range that the printed digits leave open. `n` (low, high): answers averaged. `items`,
+    `step`: as in :func:`grim`; the sd is that of answers, each the mean of `items`. `low`, `high`: ends of the scale:
+    they bound the sd that a mean allows. Where `low` is not given, 0 is a point of the scale. `ddof`: 1 for the divisor
+    n - 1, 0 for n.
 
-    Notes
-    -----
     In units of the grid, ``step / items``, the answers are whole: with sum S and sum of squares Q, Q has the parity of
     S, is at least that of answers as equal as can be, and at most that of answers at the ends of the scale. Source:
     Anaya (2016), in the analytic form of Allard (2018).
 
-    Examples
-    --------
     >>> grimmer((7.295, 7.305), (2.505, 2.515), (12, 12))
     False
     """
@@ -173,24 +148,15 @@ class UnreadableCellError(AuditError):
 class Printed:
     """A number as it was printed.
 
-    Attributes
-    ----------
-    text : str
-        As printed.
-    value : float
-        NaN where no number is printed. For ``< 0.05``, half of the bound; for ``> 3`` and ``< -3``, which are open to
-        one side, the bound.
-    half : float
-        Half-width of the range that the printed digits leave open: half a unit of the last decimal; 0 for a whole
-        number, which is taken as a count.
-    decimals : int
-        Digits after the decimal mark.
-    bound : str
-        ``<``, ``<=``, ``>``, ``>=`` or empty.
-    bounded_by : float
-        The number behind the bound; else the value.
-    unit : str
-        ``%``, ``pp``, ``x`` or empty, as printed behind the number.
+    `text`: as printed.
+    `value`: NaN where no number is printed. For ``< 0.05``, half of the bound; for ``> 3`` and ``< -3``, which are open
+    to one side, the bound.
+    `half`: half-width of the range that the printed digits leave open: half a unit of the last decimal; 0 for a whole
+    number, which is taken as a count.
+    `decimals`: digits after the decimal mark.
+    `bound`: ``<``, ``<=``, ``>``, ``>=`` or empty.
+    `bounded_by`: the number behind the bound; else the value.
+    `unit`: ``%``, ``pp``, ``x`` or empty, as printed behind the number.
     """
 
     text: str
@@ -227,17 +193,10 @@ class Printed:
     def agrees(self, low: float, value: float, high: float) -> str:
         """Say whether a recomputed number is what is printed.
 
-        Parameters
-        ----------
-        low, value, high : float
-            The recomputed number, and the range that the precision of its inputs allows.
-
-        Returns
-        -------
-        str
-            ``exact`` (printed so by rounding half up, half to even, or the double as formatted), ``within`` (the range
-            of the inputs allows it: the ranges overlap, as those of .53 and .54 do not), ``undecided`` (of a bound), or
-            ``no``.
+        `low`, `value`, `high`: the recomputed number, and the range that the precision of its inputs allows. Returns
+        ``exact`` (printed so by rounding half up, half to even, or the double as formatted), ``within`` (the range of
+        the inputs allows it: the ranges overlap, as those of .53 and .54 do not), ``undecided`` (of a bound), or
+        ``no``.
         """
         if self.bound:
             return self._below(low, high)
@@ -269,10 +228,7 @@ class Printed:
     def cut_off(self, low: float, high: float) -> bool:
         """Whether digits were cut off instead of rounded: .96 of a number from .96 to below .97.
 
-        Parameters
-        ----------
-        low, high : float
-            Range of the recomputed number.
+        `low`, `high`: range of the recomputed number.
         """
         unit = 10.0**-self.decimals * _scale_of(self)
         inner, outer = sorted((self.value, self.value + math.copysign(unit, self.value)), key=abs)
@@ -298,14 +254,8 @@ def parse(text: str, *, rounded: bool = False) -> Printed:
     Footnote marks, thousands commas, percent signs, a unicode minus, a leading ``+``, ``<`` and ``≈`` are understood.
     Any other text has the value NaN; a dash, ``N/A`` or an empty cell is missing.
 
-    Parameters
-    ----------
-    text : str
-    rounded : bool
-        Whether a whole number is a rounded value, not an exact count.
+    `rounded`: whether a whole number is a rounded value, not an exact count.
 
-    Examples
-    --------
     >>> parse("−.109")
     Printed(text='−.109', value=-0.109, half=0.0005, decimals=3, bound='', bounded_by=-0.109, unit='')
     >>> parse("1,000†").value
@@ -336,22 +286,8 @@ def parse(text: str, *, rounded: bool = False) -> Printed:
 def number(text: str, where: str, *, rounded: bool = False) -> Printed:
     """Read a printed cell that a rule needs as a number.
 
-    Parameters
-    ----------
-    text : str
-    where : str
-        Table, row and column, for the message.
-    rounded : bool
-
-    Returns
-    -------
-    Printed
-        Perhaps missing.
-
-    Raises
-    ------
-    UnreadableCellError
-        If there is text in the cell; it says what to do with two numbers in one cell.
+    `where`: table, row and column, for the message. Returns perhaps missing. Raises UnreadableCellError if there is
+    text in the cell; it says what to do with two numbers in one cell.
     """
     found = parse(text, rounded=rounded)
     if found.readable or found.missing:

@@ -25,16 +25,10 @@ ROW = "_row"
 class Book:
     """Printed tables, cell by cell.
 
-    Attributes
-    ----------
-    columns : mapping
-        Table -> column -> texts.
-    places : mapping
-        Table -> where it is printed.
-    rounded : frozenset of (table, column)
-        Columns whose whole numbers are rounded values.
-    spelled : mapping
-        Column name -> its name in expressions, where the two differ.
+    `columns`: table -> column -> texts.
+    `places`: table -> where it is printed.
+    `rounded` (table, column): columns whose whole numbers are rounded values.
+    `spelled`: column name -> its name in expressions, where the two differ.
     """
 
     columns: Mapping[str, Mapping[str, Sequence[str]]]
@@ -49,10 +43,7 @@ class Book:
     def table(self, name: str) -> Mapping[str, Sequence[str]]:
         """The columns of a table.
 
-        Raises
-        ------
-        AuditError
-            If there is no table of that name.
+        Raises AuditError if there is no table of that name.
         """
         if name not in self.columns:
             known = list(self.columns)
@@ -62,10 +53,7 @@ class Book:
     def column(self, table: str, name: str) -> Sequence[str]:
         """The texts of a column.
 
-        Raises
-        ------
-        AuditError
-            If the table has no such column.
+        Raises AuditError if the table has no such column.
         """
         columns = self.table(table)
         if name not in columns:
@@ -86,10 +74,7 @@ class Book:
     def number(self, cell: Cell) -> Printed:
         """The number in a cell.
 
-        Raises
-        ------
-        UnreadableCellError
-            If there is text in it.
+        Raises UnreadableCellError if there is text in it.
         """
         where = f"{cell[0]}, row {cell[1] + 1}, {cell[2]}"
         return number(self.text(cell), where, rounded=(cell[0], cell[2]) in self.rounded)
@@ -97,16 +82,7 @@ class Book:
     def rows(self, table: str, where: Mapping[str, Any]) -> list[int]:
         """Rows of a table whose texts are as asked.
 
-        Parameters
-        ----------
-        table : str
-        where : mapping
-            Column -> a text, a list of texts, or ``{"not": ...}``.
-
-        Returns
-        -------
-        list of int
-            In their order; possibly empty.
+        `where`: column -> a text, a list of texts, or ``{"not": ...}``. Returns in their order; possibly empty.
         """
         found = list(range(self.size(table)))
         for column, asked in where.items():
@@ -141,17 +117,9 @@ def _asked(asked: Any) -> tuple[frozenset[str], bool]:
 def book(tables: Mapping[str, pd.DataFrame], places: Mapping[str, str] | None = None) -> Book:
     """Printed cells of frames.
 
-    Parameters
-    ----------
-    tables : mapping
-        Name -> frame; numbers that are not text are written as Python writes them.
-    places : mapping, optional
-        Name -> where it is printed; the name by default.
-
-    Raises
-    ------
-    AuditError
-        If a table is not a frame, its name not an identifier, or two columns would have the same name in rules.
+    `tables`: name -> frame; numbers that are not text are written as Python writes them. `places`: name -> where it is
+    printed; the name by default. Raises AuditError if a table is not a frame, its name not an identifier, or two
+    columns would have the same name in rules.
     """
     spelled: dict[str, str] = {}
     columns: dict[str, dict[str, list[str]]] = {}
@@ -194,18 +162,7 @@ _LONGEST = 60
 def row_label(book: Book, table: str, row: int, by: Sequence[str] = ()) -> str:
     """The label of a row: the texts of its columns of words, and of further columns.
 
-    Parameters
-    ----------
-    book : Book
-    table : str
-    row : int
-    by : sequence of str
-        Columns that belong to the label even where they hold numbers.
-
-    Returns
-    -------
-    str
-        ``row 3`` where the row has no words.
+    `by`: columns that belong to the label even where they hold numbers. Returns ``row 3`` where the row has no words.
     """
     columns = book.table(table)
     names = [c for c in columns if (c in by or c in _worded(book, table)) and c not in _MARK_COLUMNS]

@@ -21,14 +21,8 @@ _COMMON = ("rule", "table", "where", "why", "otherwise", "rounded", "place", "cl
 class Asked:
     """A rule as declared, on one table.
 
-    Attributes
-    ----------
-    book : Book
-    rule : str
-    table : str
-        Empty for a rule without a table.
-    given : mapping
-        Its parameters.
+    `table`: empty for a rule without a table.
+    `given`: its parameters.
     """
 
     book: Book
@@ -168,13 +162,7 @@ RULES: dict[str, Rule] = {}
 def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker], Maker]:
     """Register a rule; its docstring says what it is about.
 
-    Parameters
-    ----------
-    name : str
-    *needs : str
-        Parameters that must be given.
-    takes : sequence of str
-        Parameters that may be given.
+    `*needs`: parameters that must be given. `takes`: parameters that may be given.
     """
 
     def register(make: Maker) -> Maker:
@@ -187,16 +175,8 @@ def rule(name: str, *needs: str, takes: Sequence[str] = ()) -> Callable[[Maker],
 def statements(book: Book, declared: Sequence[Mapping[str, Any]]) -> list[Statement]:
     """The statements that declared rules make.
 
-    Parameters
-    ----------
-    book : Book
-    declared : sequence of mapping
-        As in a rules file: ``rule`` and its parameters.
-
-    Raises
-    ------
-    AuditError
-        If a rule, a parameter, a table or a column is not known, or one is missing.
+    `declared`: as in a rules file: ``rule`` and its parameters. Raises AuditError if a rule, a parameter, a table or a
+    column is not known, or one is missing.
     """
     made: list[Statement] = []
     for i, stated in enumerate(declared):

@@ -29,10 +29,7 @@ LONGEST = 320
 def parsed(expression: str) -> ast.expr:
     """Parse an expression.
 
-    Raises
-    ------
-    AuditError
-        If it does not parse; the place is shown.
+    Raises AuditError if it does not parse; the place is shown.
     """
     try:
         return ast.parse(expression.strip(), mode="eval").body
@@ -59,10 +56,7 @@ def nodes(node: ast.AST) -> Iterator[ast.expr]:
 def copied(node: ast.expr) -> tuple[ast.expr, float] | None:
     """The selection that an expression copies, and the power of ten that it is multiplied by.
 
-    Returns
-    -------
-    (ast.expr, float) or None
-        None where it computes: a copy is a bare selection, perhaps in another unit (percent, opposite sign).
+    Returns None where it computes: a copy is a bare selection, perhaps in another unit (percent, opposite sign).
     """
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         inner, factor = node.operand, -1.0 if isinstance(node.op, ast.USub) else 1.0
@@ -95,10 +89,7 @@ def template(expression: str) -> tuple[ast.expr, str, tuple[ast.expr, ...]]:
 
     A selection that is not an argument of a function, and would need brackets if it had several values, is ``_0_v``.
 
-    Returns
-    -------
-    ast.expr, str, tuple of ast.expr
-        The selections are nodes of the parsed expression.
+    Returns the selections are nodes of the parsed expression.
     """
     tree = parsed(expression)
     copied = copy.deepcopy(tree)
@@ -134,12 +125,7 @@ def listed(texts: list[str]) -> str:
 def filled(text: str, at: int, texts: list[str]) -> str:
     """The text of a template with printed texts in one of its blanks.
 
-    Parameters
-    ----------
-    text : str
-    at : int
-        Number of the blank.
-    texts : list of str
+    `at`: number of the blank.
     """
     row = listed(texts)
     bracketed = f"[{row}]" if len(texts) > 1 else row
@@ -149,17 +135,9 @@ def filled(text: str, at: int, texts: list[str]) -> str:
 def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell, int], NDArray[np.float64]]:
     """Number the cells that the printed precision leaves open, and move one at a time.
 
-    Parameters
-    ----------
-    book : Book
-    selected : iterable of tuples of cells
-        Those of each selection.
-
-    Returns
-    -------
-    dict, (k, 1 + 2 k) float array
-        Cell -> its index, or -1 where it is exact; and in which readings which index moves up (1) or down (-1), the
-        printed reading first. Of very many cells, neighbours of one selection share an index and move together.
+    `selected`: those of each selection. Returns (k, 1 + 2 k): cell -> its index, or -1 where it is exact; and in which
+    readings which index moves up (1) or down (-1), the printed reading first. Of very many cells, neighbours of one
+    selection share an index and move together.
     """
     selected = list(selected)
     loose = {c: any(book.printed(c).moves) for cells in selected for c in cells}
@@ -177,15 +155,8 @@ def movable(book: Book, selected: Iterable[tuple[Cell, ...]]) -> tuple[dict[Cell
 class Selections:
     """The selections of an expression, ``table.column(key=value)``, or a column of the row that it is read in.
 
-    Attributes
-    ----------
-    book : Book
-    expression : str
-    table : str
-        Table of the row; empty without a row.
-    row : int
-    keys : set of (table, column)
-        Columns that rows were selected by.
+    `table`: table of the row; empty without a row.
+    `keys` (table, column): columns that rows were selected by.
     """
 
     book: Book
@@ -197,10 +168,7 @@ class Selections:
     def cells(self, node: ast.expr) -> tuple[Cell, ...]:
         """The cells of a selection.
 
-        Raises
-        ------
-        AuditError
-            If it is not a selection, or no row of the table matches its keys.
+        Raises AuditError if it is not a selection, or no row of the table matches its keys.
         """
         if isinstance(node, ast.Name):
             return (self._own(node.id),)

@@ -25,38 +25,21 @@ _DIGITS, _VALUES = "digits that are not printed", "values that are not printed"
 class Statement:
     """A printed number and the expression that it should equal, or an expression that should hold.
 
-    Attributes
-    ----------
-    rule : str
-        Name of the rule.
-    place : str
-        Where it is printed.
-    claim : str
-        The claim, in a few words.
-    expression : str
-        A number where something is `printed`, else a truth. Empty: no printed number determines it.
-    printed : cell, str or None
-        What the number is compared with.
-    said : str
-        Text of the statement, as printed.
-    table, row
-        Where bare names of the expression are read.
-    otherwise : tuple of (name, expression)
-        Alternatives that a reader could defend.
-    comment : str
-    rounded : frozenset of (table, column)
-    about : tuple of cells
-        Cells that a truth is about, where it reads others too; they are shown as what is printed.
-    hint : str
-        Added to the comment where it does not follow.
-    number : int
-        Which of several rules it is of; 0 where there is one.
-    fault : str
-        Fault that it is counted under where it does not follow: findings of one misprint share it. Empty: its own.
-    stands : cell, optional
-        Its location, if that is neither `printed` nor the row: the cell of a claim; row -1 for a group of rows.
-    cut : bool
-        Whether digits may have been cut off instead of rounded.
+    `rule`: name of the rule.
+    `place`: where it is printed.
+    `claim`: the claim, in a few words.
+    `expression`: a number where something is `printed`, else a truth. Empty: no printed number determines it.
+    `printed`: what the number is compared with.
+    `said`: text of the statement, as printed.
+    `table`, `row`: where bare names of the expression are read.
+    `otherwise` (name, expression): alternatives that a reader could defend.
+    `rounded` (table, column).
+    `about`: cells that a truth is about, where it reads others too; they are shown as what is printed.
+    `hint`: added to the comment where it does not follow.
+    `number`: which of several rules it is of; 0 where there is one.
+    `fault`: fault that it is counted under where it does not follow: findings of one misprint share it. Empty: its own.
+    `stands`: its location, if that is neither `printed` nor the row: the cell of a claim; row -1 for a group of rows.
+    `cut`: whether digits may have been cut off instead of rounded.
     """
 
     rule: str
@@ -96,20 +79,10 @@ class Statement:
 class Decision:
     """The verdict on a statement.
 
-    Attributes
-    ----------
-    statement : Statement
-    printed : str
-    recomputed : float or str
-    shown : str
-        Recomputed, in the printed precision.
-    verdict : str
-    comment : str
-        The arithmetic first.
-    cells : frozenset of cells
-        Printed values that it uses, including the compared one.
-    at_fault : frozenset of cells
-        Cells at which a statement about many cells fails, if known.
+    `shown`: recomputed, in the printed precision.
+    `comment`: the arithmetic first.
+    `cells`: printed values that it uses, including the compared one.
+    `at_fault`: cells at which a statement about many cells fails, if known.
     """
 
     statement: Statement
@@ -130,10 +103,7 @@ class Decision:
 def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
     """How many verdicts there are of each kind.
 
-    Returns
-    -------
-    dict
-        In the order in which a reader should see them, zeros included.
+    Returns in the order in which a reader should see them, zeros included.
     """
     found = dict.fromkeys(VERDICTS, 0)
     for d in decisions:
@@ -144,11 +114,8 @@ def tallied(decisions: Iterable[Decision]) -> dict[str, int]:
 def decide(statement: Statement, book: Book) -> Decision:
     """Check a statement against what is printed.
 
-    Raises
-    ------
-    AuditError
-        If an expression cannot be read; the message names the rule and the place. A cell that cannot be read is not
-        an error: a statement that needs it cannot be decided.
+    Raises AuditError if an expression cannot be read; the message names the rule and the place. A cell that cannot be
+    read is not an error: a statement that needs it cannot be decided.
     """
     book = book.with_rounded(statement.rounded)
     try:

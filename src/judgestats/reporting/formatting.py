@@ -16,20 +16,9 @@ NOT_AVAILABLE, NONE = "n/a", "—"
 def number(value: float, decimals: int = 3) -> str:
     """Print a number with a fixed number of decimals.
 
-    Parameters
-    ----------
-    value : float
-        Infinite and missing values are ``∞`` and ``n/a``.
-    decimals : int
-        Decimals.
+    `value`: infinite and missing values are ``∞`` and ``n/a``. `decimals`: decimals. Returns with a true minus sign,
+    thin spaces in thousands, and no minus before zero.
 
-    Returns
-    -------
-    str
-        With a true minus sign, thin spaces in thousands, and no minus before zero.
-
-    Examples
-    --------
     >>> number(0.66666), number(-0.0001), number(-1.5, 1), number(float("nan"))
     ('0.667', '0.000', '−1.5', 'n/a')
     """
@@ -44,8 +33,6 @@ def number(value: float, decimals: int = 3) -> str:
 def signed(value: float, decimals: int = 2) -> str:
     """Print a number with its sign, + included.
 
-    Examples
-    --------
     >>> signed(0.459), signed(-0.331), signed(0.001)
     ('+0.46', '−0.33', '0.00')
     """
@@ -56,8 +43,6 @@ def signed(value: float, decimals: int = 2) -> str:
 def count(value: float) -> str:
     """Print a count: whole, with thin spaces in thousands; a broken one with a decimal.
 
-    Examples
-    --------
     >>> count(5184.0), count(12.5)
     ('5\\u202f184', '12.5')
     """
@@ -69,8 +54,6 @@ def count(value: float) -> str:
 def noun(value: float, one: str, many: str | None = None) -> str:
     """Print a count with its noun.
 
-    Examples
-    --------
     >>> noun(1, "judge"), noun(2, "judge"), noun(0, "reply", "replies")
     ('1 judge', '2 judges', '0 replies')
     """
@@ -82,17 +65,9 @@ def interval(
 ) -> str:
     """Print an interval; a censored end says so.
 
-    Parameters
-    ----------
-    low, high : float
-        Ends; ``-inf`` is at most the first step, ``inf`` above the last.
-    decimals : int
-        Decimals.
-    first, last : float, optional
-        First and last step of the ladder, for censored ends.
+    `low`, `high`: ends; ``-inf`` is at most the first step, ``inf`` above the last. `decimals`: decimals. `first`,
+    `last`: first and last step of the ladder, for censored ends.
 
-    Examples
-    --------
     >>> interval(0.57827, 0.74469), interval(-float("inf"), 2.7, first=1), interval(2.0, float("inf"), last=5)
     ('[0.578, 0.745]', '[≤ 1, 2.700]', '[2.000, > 5]')
     """
@@ -114,8 +89,6 @@ def estimate(
 ) -> str:
     """Print an estimate; a censored one as a bound.
 
-    Examples
-    --------
     >>> estimate(1.0, "left-censored"), estimate(math.nan, "right-censored", last=5), estimate(math.nan, "no data")
     ('≤ 1', '> 5', 'n/a')
     """
@@ -129,8 +102,6 @@ def estimate(
 def in_words(term: str, measure: str = "", threshold: float = math.nan) -> str:
     """Words for a term, of a measure where it means something else there; an unknown one with spaces.
 
-    Examples
-    --------
     >>> in_words("shift"), in_words("shift", "calibrate"), in_words("share_above", threshold=0.25)
     ('shift of the mean correlation', 'constant added to the scores', 'share with a spread above 0.25')
     """
@@ -154,8 +125,6 @@ def is_whole(term: str) -> bool:
 def bad_direction(bad: str) -> str:
     """Words for the direction that should worry.
 
-    Examples
-    --------
     >>> bad_direction("higher"), bad_direction("construct-dependent"), bad_direction("far from 0")
     ('higher is worse', 'depends on the construct', 'far from 0 is worse')
     """

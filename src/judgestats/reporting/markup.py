@@ -35,13 +35,8 @@ def text(value: object) -> Markup:
     Control characters, which HTML does not allow, become spaces, and marks that turn the direction of writing, which
     could make a name read as another, become U+FFFD.
 
-    Parameters
-    ----------
-    value : object
-        Anything from the data. None is nothing.
+    `value`: anything from the data. None is nothing.
 
-    Examples
-    --------
     >>> text('<script>alert("1")</script>')
     '&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;'
     """
@@ -54,17 +49,9 @@ def text(value: object) -> Markup:
 def tag(name: str, /, *content: object, **attributes: object) -> Markup:
     """Make an element.
 
-    Parameters
-    ----------
-    name : str
-        Name of the element.
-    *content : object
-        Markup as it is; anything else is escaped.
-    **attributes : object
-        ``class_`` for class; ``_`` in a name is ``-``; None leaves one out, True has no value.
+    `name`: name of the element. `*content`: markup as it is; anything else is escaped. `**attributes`: ``class_`` for
+    class; ``_`` in a name is ``-``; None leaves one out, True has no value.
 
-    Examples
-    --------
     >>> tag("td", "a < b", class_="number", title='"')
     '<td class="number" title="&quot;">a &lt; b</td>'
     """
@@ -93,18 +80,8 @@ def table(
 ) -> Markup:
     """Make a table that scrolls sideways where it is too wide.
 
-    Parameters
-    ----------
-    head : iterable
-        Heads of the columns.
-    rows : iterable of Markup
-        ``tr`` elements.
-    class_ : str, optional
-        Class of the table.
-    caption : object, optional
-        Caption.
-    numbers : iterable of int
-        Columns that hold numbers.
+    `head`: heads of the columns. `rows`: ``tr`` elements. `class_`: class of the table. `caption`: caption. `numbers`:
+    columns that hold numbers.
     """
     right = set(numbers)
     top = tag(
@@ -141,8 +118,6 @@ def figure(picture: Markup, caption: object, *, wide: bool = False) -> Markup:
 def anchor(label: str) -> str:
     """Make an id from a label: letters, digits and dashes only.
 
-    Examples
-    --------
     >>> anchor('Judge "A" / base')
     'judge-a-base'
     """
@@ -153,12 +128,7 @@ def anchor(label: str) -> str:
 def document(title: str, *body: object) -> str:
     """Make a page that needs nothing but itself: style inline, no script allowed, no address but ``data:``.
 
-    Parameters
-    ----------
-    title : str
-        Title of the page.
-    *body : object
-        Content of the body.
+    `title`: title of the page. `*body`: content of the body.
     """
     style = files("judgestats.reporting").joinpath("style.css").read_text(encoding="utf-8")
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -184,14 +154,8 @@ wait_for(MATPLOTLIB)
 def inline(axes: Any, described: str, name: str) -> Markup:
     """Turn a picture into SVG that stands in a page.
 
-    Parameters
-    ----------
-    axes : Axes or list of Axes
-        What a function of :mod:`judgestats.reporting.plots` returned.
-    described : str
-        What the picture shows, for those who do not see it.
-    name : str
-        Unique in the page; it keeps the ids of several pictures apart.
+    `axes`: what a function of :mod:`judgestats.reporting.plots` returned. `described`: what the picture shows, for
+    those who do not see it. `name`: unique in the page; it keeps the ids of several pictures apart.
     """
     figure: Figure = (axes[0] if isinstance(axes, list) else axes).figure
     buffer = io.StringIO()
@@ -240,12 +204,8 @@ def _renamed(element: str, name: str) -> str:
 def sketch(value: float, low: float, high: float, *, start: float = 0.0, end: float = 1.0) -> Markup:
     """Draw an estimate and its interval on a line, small enough for a cell of a table.
 
-    Parameters
-    ----------
-    value, low, high : float
-        The estimate and its interval.
-    start, end : float
-        Ends of the line; where it is symmetric, the middle is marked.
+    `value`, `low`, `high`: the estimate and its interval. `start`, `end`: ends of the line; where it is symmetric, the
+    middle is marked.
     """
     width, middle = 96.0, 8.0
 

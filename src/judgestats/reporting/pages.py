@@ -62,8 +62,6 @@ def sources(source: Any) -> Markup:
 def readings(source: Any) -> dict[str, str]:
     """Say how the data were read, as far as `source` tells: text for each name, tables left out.
 
-    Examples
-    --------
     >>> readings({"format": "csv", "mapping": {"judge": "rater"}, "labels": {"A": "first"}, "rows": 8})
     {'format': 'csv', 'mapping': 'judge = rater', 'labels': 'A = first', 'rows': '8'}
     """
@@ -112,8 +110,6 @@ def _cell(name: str, value: Any, is_number: bool) -> Any:
 def account(findings: pd.DataFrame) -> dict[str, int]:
     """Rows in, used and set aside, of a result of :func:`judgestats.check`.
 
-    Examples
-    --------
     >>> from judgestats.schema import check
     >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "2"], "first": "x", "second": "y",
     ...                       "choice": ["first", "invalid"]})
@@ -406,14 +402,8 @@ def _folded(rows: pd.DataFrame, conf_level: float, measure: str) -> Markup:
 def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> Markup:
     """Table of tidy estimates of any measure: what names a row, the measure, the estimate with its interval, doubts.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Tidy estimates.
-    conf_level : float
-        Coverage of their intervals.
-    measure : str
-        What was measured: some terms mean something else in one measure.
+    `rows`: tidy estimates. `conf_level`: coverage of their intervals. `measure`: what was measured: some terms mean
+    something else in one measure.
     """
     names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
     beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}

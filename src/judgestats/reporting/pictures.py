@@ -60,21 +60,8 @@ _INSTRUMENT = (
 def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options) -> Markup:
     """Draw all pictures that the data support.
 
-    Parameters
-    ----------
-    data : frame
-        The canonical frame.
-    kind : {'preferences', 'ratings'}
-        Which.
-    sheet : pandas.DataFrame
-        Its datasheet.
-    options : Options
-        Groups, identities, people, baselines and coverage of the page.
-
-    Returns
-    -------
-    Markup
-        Empty where there is none.
+    `data`: the canonical frame. `kind`: which. `sheet`: its datasheet. `options`: groups, identities, people, baselines
+    and coverage of the page. Returns empty where there is none.
     """
     if kind == "ratings":
         found = [*_of_ratings(data, sheet, options)]

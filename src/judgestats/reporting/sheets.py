@@ -70,10 +70,7 @@ OVERVIEW = (
 def shown_measures(sheet: pd.DataFrame) -> set[str]:
     """Measures of :func:`judgestats.available_measures` of which a datasheet shows some number, or some bound.
 
-    Parameters
-    ----------
-    sheet : pandas.DataFrame
-        A result of :func:`judgestats.datasheet`.
+    `sheet`: a result of :func:`judgestats.datasheet`.
     """
     known = sheet[sheet["estimate"].notna() | sheet["flag"].astype(str).str.contains(RIGHT_CENSORED, regex=False)]
     sections = known["section"].astype(str).str.replace("^criterion, .*", "criterion", regex=True)
@@ -84,12 +81,7 @@ def shown_measures(sheet: pd.DataFrame) -> set[str]:
 def datasheet_table(rows: pd.DataFrame, conf_level: float) -> Markup:
     """Table of one judge's rows.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        Rows of :func:`judgestats.datasheet` of one judge (and group).
-    conf_level : float
-        Coverage of its intervals.
+    `rows`: rows of :func:`judgestats.datasheet` of one judge (and group). `conf_level`: coverage of its intervals.
     """
     bounds = ladder_bounds(rows)
     heads = [
@@ -167,12 +159,7 @@ def ladder_bounds(rows: pd.DataFrame) -> _Bounds:
 def overview(sheet: pd.DataFrame, conf_level: float) -> Markup:
     """Table of all judges with the terms that matter most.
 
-    Parameters
-    ----------
-    sheet : pandas.DataFrame
-        A result of :func:`judgestats.datasheet`.
-    conf_level : float
-        Coverage of its intervals.
+    `sheet`: a result of :func:`judgestats.datasheet`. `conf_level`: coverage of its intervals.
     """
     sheet = sheet[~sheet["section"].astype(str).str.match("criterion|Δ0, different")].assign(step=step(sheet))
     who = whose(sheet.drop(columns="step"))
@@ -238,23 +225,9 @@ HEADS = ("judge", "section", "measure", "detail", "estimate", "interval", "n", "
 def printed(sheet: pd.DataFrame, *, decimals: int = 3) -> pd.DataFrame:
     """Round a datasheet to what a table prints.
 
-    Parameters
-    ----------
-    sheet : pandas.DataFrame
-        A result of :func:`judgestats.datasheet`, or other tidy estimates of judges.
-    decimals : int
-        Decimals of estimates and intervals.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Text: ``judge`` (with the further groups), ``section``, ``measure``, ``detail``, ``estimate``, ``interval``,
-        ``n``, ``flag``.
-
-    Raises
-    ------
-    DesignError
-        If `sheet` has no ``term`` and ``estimate``.
+    `sheet`: a result of :func:`judgestats.datasheet`, or other tidy estimates of judges. `decimals`: decimals of
+    estimates and intervals. Returns text: ``judge`` (with the further groups), ``section``, ``measure``, ``detail``,
+    ``estimate``, ``interval``, ``n``, ``flag``. Raises DesignError if `sheet` has no ``term`` and ``estimate``.
     """
     if not {"judge", "term", "estimate"} <= set(sheet.columns):
         raise DesignError(f"A table needs judge, term and estimate. Columns: {', '.join(map(str, sheet.columns))}.")

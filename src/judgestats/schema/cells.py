@@ -32,18 +32,11 @@ Floats = NDArray[np.float64]
 class CellTable:
     """Units (a judge in a cell) and the cells they lie in, as codes.
 
-    Attributes
-    ----------
-    labels : dict of str to Index
-        Sorted labels of each key column, ``judge`` included.
-    keys : dict of str to (C,) int array
-        Code of each cell in each key column but ``judge``.
-    cell, judge : (U,) int32 arrays
-        Cell and judge of each unit, sorted by them.
-    mean, sd : (U,) float arrays
-        Over the runs of the unit; NaN where unknown.
-    runs, missing : (U,) float arrays
-        Scores behind the mean (NaN where unknown) and scores set aside.
+    `labels`: sorted labels of each key column, ``judge`` included.
+    `keys` (C,): code of each cell in each key column but ``judge``.
+    `cell`, `judge` (U,): cell and judge of each unit, sorted by them.
+    `mean`, `sd` (U,): over the runs of the unit; NaN where unknown.
+    `runs`, `missing` (U,): scores behind the mean (NaN where unknown) and scores set aside.
     """
 
     labels: dict[str, Any]
@@ -85,33 +78,15 @@ class CellTable:
 def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     """Average the runs of each judge on each thing rated.
 
-    Parameters
-    ----------
-    frame : frame
-        Ratings in any engine Narwhals knows, raw (``score``) or already averaged (``mean``, and ``sd``, ``runs``). A
-        lazy frame is averaged where it lies. Raw rows may have declared counts; means have ``runs``.
-    by : str or sequence of str
-        Further columns that split the cells.
-    ddof : int
-        The sd has the divisor ``runs - ddof``.
+    `frame`: ratings in any engine Narwhals knows, raw (``score``) or already averaged (``mean``, and ``sd``, ``runs``).
+    A lazy frame is averaged where it lies. Raw rows may have declared counts; means have ``runs``. `by`: further
+    columns that split the cells. `ddof`: the sd has the divisor ``runs - ddof``. Returns ``judge``, ``system``,
+    ``item``, ``criterion``, the `by` columns, ``mean``, ``sd`` (NaN for a single run), ``runs`` (scores averaged) and
+    ``n_missing`` (NaN scores, set aside), sorted by the `by` columns and the keys. Raises SchemaError if a column is
+    missing, or holds text or an infinite value where a number belongs; if raw rows have a whole-number column ``n``
+    that nothing declares, or means have one. Raises DesignError if averaged ratings have two rows of one cell, or rows
+    of one cell differ in a column that is not in `by` (:mod:`judgestats.schema.splitting`).
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``judge``, ``system``, ``item``, ``criterion``, the `by` columns, ``mean``, ``sd`` (NaN for a single run),
-        ``runs`` (scores averaged) and ``n_missing`` (NaN scores, set aside), sorted by the `by` columns and the keys.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing, or holds text or an infinite value where a number belongs; if raw rows have a
-        whole-number column ``n`` that nothing declares, or means have one.
-    DesignError
-        If averaged ratings have two rows of one cell, or rows of one cell differ in a column that is not in `by`
-        (:mod:`judgestats.schema.splitting`).
-
-    Examples
-    --------
     >>> runs = pd.DataFrame({"judge": "g", "system": "s", "item": "1", "replicate": [0, 1, 2], "score": [7, 9, None]})
     >>> cells(runs)[["judge", "system", "criterion", "mean", "runs", "n_missing"]]
       judge system criterion  mean  runs  n_missing
@@ -145,14 +120,8 @@ def cell_table(
 ) -> CellTable:
     """Average as :func:`cells` does, and keep the codes.
 
-    Parameters
-    ----------
-    frame, by, ddof
-        As in :func:`cells`.
-    judge : str or None
-        Column of the judges; None for a table without one, all of whose rows are one judge's.
-    called : mapping of str to str
-        Column -> its name for people, where that is another one.
+    `frame`, `by`, `ddof`: as in :func:`cells`. `judge`: column of the judges; None for a table without one, all of
+    whose rows are one judge's. `called`: column -> its name for people, where that is another one.
     """
     data = as_scores(nw.from_native(frame))
     present = list(data.collect_schema().names())
@@ -201,10 +170,7 @@ def _check(data: Any, keys: list[str], judge: str | None, shown: list[str]) -> _
 def score_counts(data: Any, value: str, named: Iterable[str] = ()) -> str | None:
     """Name of the column of declared counts of raw scores, or None; means have none.
 
-    Raises
-    ------
-    SchemaError
-        If a column could be taken for counts that are not declared, or stands beside means.
+    Raises SchemaError if a column could be taken for counts that are not declared, or stands beside means.
     """
     if value == "score":
         return counted(data, named, "ratings")

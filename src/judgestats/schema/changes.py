@@ -31,35 +31,13 @@ def count_changes(
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """Count pairs by their outcome under the baseline and under each other value of ``pattern.across``.
 
-    Parameters
-    ----------
-    data : narwhals frame
-        Calls with the column ``outcome``.
-    pattern : Pattern
-        Of the unit ``change``.
-    split, groups : list of str
-        Columns that are to come first, and all that split the counts.
-    apart : list of str
-        Columns that tell two estimates apart.
-    clusters : tuple of str or None
-        Columns to cluster by; None for what the pairs are seen to share.
-    baseline : str or None
-        The value that the others are compared with; None is refused: a control condition is named.
-
-    Returns
-    -------
-    counts : pandas.DataFrame
-        The `groups`, the cluster, ``pattern.across``, ``baseline``, ``outcome`` and ``n``. A pair that one side lacks
-        is kept: its answer there is ``missing``.
-    found : Sharing
-        What the pairs share.
-    clusters : tuple of str
-        Columns to cluster by.
-
-    Raises
-    ------
-    DesignError
-        If the baseline does not occur, or a pair was judged twice under one value.
+    `data`: calls with the column ``outcome``. `pattern`: of the unit ``change``. `split`, `groups`: columns that are to
+    come first, and all that split the counts. `apart`: columns that tell two estimates apart. `clusters`: columns to
+    cluster by; None for what the pairs are seen to share. `baseline`: the value that the others are compared with; None
+    is refused: a control condition is named. Returns `counts`: the `groups`, the cluster, ``pattern.across``,
+    ``baseline``, ``outcome`` and ``n``. A pair that one side lacks is kept: its answer there is ``missing``. `found`:
+    what the pairs share. `clusters`: columns to cluster by. Raises DesignError if the baseline does not occur, or a
+    pair was judged twice under one value.
     """
     table = matched_changes(data, pattern, groups, baseline)
     if "pair" not in groups:

@@ -32,14 +32,9 @@ SHARED_PAIRS = "shared_pairs"
 class Sharing(NamedTuple):
     """What the calls of a frame share.
 
-    Attributes
-    ----------
-    column : str
-        The column that ``"auto"`` chooses; empty where none is to be chosen.
-    shared : bool
-        Whether calls share something all the same: one item that all of them are about.
-    items : bool
-        Whether the levels of the column share an item in their turn, of which there are too few to be clusters.
+    `column`: the column that ``"auto"`` chooses; empty where none is to be chosen.
+    `shared`: whether calls share something all the same: one item that all of them are about.
+    `items`: whether the levels of the column share an item in their turn, of which there are too few to be clusters.
     """
 
     column: str
@@ -50,13 +45,8 @@ class Sharing(NamedTuple):
 def clusters(cluster: Any) -> tuple[str, ...] | None:
     """Names of the columns of a ``cluster=``, none for False; None where the data are to say.
 
-    Raises
-    ------
-    DesignError
-        If it is neither a column, nor ``"auto"``, nor False.
+    Raises DesignError if it is neither a column, nor ``"auto"``, nor False.
 
-    Examples
-    --------
     >>> clusters("item"), clusters(False), clusters("auto")
     (('item',), (), None)
     """
@@ -77,19 +67,10 @@ def clusters(cluster: Any) -> tuple[str, ...] | None:
 def auto_cluster(data: Any, groups: Iterable[str], declared: str, n_units: float) -> Sharing:
     """Choose the column that an interval is clustered by, from what the calls share.
 
-    Parameters
-    ----------
-    data : narwhals frame
-        Calls (or counts, all above 0); of a lazy frame the levels are counted in its own engine.
-    groups : iterable of str
-        Columns of one estimate: the judge, and what ``by=`` names. None of them is chosen.
-    declared : str
-        Cluster of the measure's pattern.
-    n_units : float
-        How many calls are counted, or pairs where they are the unit.
+    `data`: calls (or counts, all above 0); of a lazy frame the levels are counted in its own engine. `groups`: columns
+    of one estimate: the judge, and what ``by=`` names. None of them is chosen. `declared`: cluster of the measure's
+    pattern. `n_units`: how many calls are counted, or pairs where they are the unit.
 
-    Notes
-    -----
     A candidate counts where more units are counted than there are levels of it within the groups, and where it has two
     levels or more (the median of the groups, as for every number of levels here). Candidates crossed with the declared
     one are dropped (where it does not count: with the item, else with the finest). Of the rest, which are nested in
@@ -204,16 +185,8 @@ def with_pair(data: Any) -> Any:
 def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], asked: bool) -> dict[str, Any]:
     """Write down what the counts of a tally share, as text and truths that a Parquet file keeps.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        What an interval of it is to be clustered by.
-    found : Sharing or None
-        What its calls share; None where that is not known.
-    groups : iterable of str
-        Within which groups that was looked for.
-    asked : bool
-        Whether the data were to say what to cluster by.
+    `columns`: what an interval of it is to be clustered by. `found`: what its calls share; None where that is not
+    known. `groups`: within which groups that was looked for. `asked`: whether the data were to say what to cluster by.
     """
     return {
         "columns": list(columns),
@@ -233,10 +206,7 @@ def columns_of(table: pd.DataFrame) -> tuple[str, ...]:
 def column_of(table: pd.DataFrame) -> str | None:
     """The one column that an interval of a tally is to be clustered by, or None.
 
-    Raises
-    ------
-    DesignError
-        If there are several.
+    Raises DesignError if there are several.
     """
     columns = columns_of(table)
     if len(columns) > 1:

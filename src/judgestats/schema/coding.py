@@ -31,12 +31,8 @@ Coded = tuple[NDArray[np.integer[Any]], int]
 class Codes:
     """Rows of a table, numbered by the combination of their values.
 
-    Attributes
-    ----------
-    code : (N,) int array
-        Combination of each row, 0 to G - 1.
-    first : (G,) int64 array
-        A row that has each combination: its first.
+    `code` (N,): combination of each row, 0 to G - 1.
+    `first` (G,): a row that has each combination: its first.
     """
 
     code: NDArray[np.integer[Any]]
@@ -117,18 +113,8 @@ def _small(size: int, rows: int) -> bool:
 def compact(code: Any, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Number codes 0 to K - 1 in their order, without gaps.
 
-    Parameters
-    ----------
-    code : (N,) int array
-        Codes from 0 to size - 1.
-    size : int
-        How many there may be.
-
-    Returns
-    -------
-    number : (N,) int32 array
-    codes : (K,) int64 array
-        The code behind each number.
+    `code` (N,): codes from 0 to size - 1. `size`: how many there may be. Returns `number` (N,). `codes` (K,): the code
+    behind each number.
     """
     if not _small(size, len(code)):
         codes, number = np.unique(code, return_inverse=True)
@@ -211,10 +197,7 @@ def yes_or_no(values: pd.Series[Any]) -> pd.Series[Any]:
 def as_scores(data: Any) -> Any:
     """Ratings whose verdicts are right or wrong, as scores of 1 and 0 (and so their gold); another frame as it is.
 
-    Raises
-    ------
-    SchemaError
-        If a value of ``correct`` is neither yes nor no.
+    Raises SchemaError if a value of ``correct`` is neither yes nor no.
     """
     schema = data.collect_schema()
     if answer_column(schema.names()) != "correct":
@@ -264,19 +247,8 @@ def as_text(values: pd.Series[Any]) -> pd.Series[Any]:
 def count(table: pd.DataFrame, columns: Sequence[str], weight: str | None = None) -> pd.DataFrame:
     """Distinct combinations of `columns` with their counts ``n``, sorted; missing values are kept.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        One row per call, or per count.
-    columns : sequence of str
-        Columns whose combinations are counted.
-    weight : str, optional
-        Column that says how many calls a row stands for.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `columns` and ``n`` (float).
+    `table`: one row per call, or per count. `columns`: columns whose combinations are counted. `weight`: column that
+    says how many calls a row stands for. Returns `columns` and ``n`` (float).
     """
     codes = codes_of(table, columns)
     weights = None if weight is None else call_counts(table[weight])

@@ -181,24 +181,8 @@ def names(by: By) -> list[str]:
 def grouping(by: By, present: Iterable[str], what: str = "frame", argument: str = "by") -> list[str]:
     """Return `by` as a list of names, each of which is a column.
 
-    Parameters
-    ----------
-    by : str or sequence of str
-        The grouping asked for.
-    present : iterable of str
-        Columns there are.
-    what, argument : str
-        What has the columns, and what asks for them, for the message.
-
-    Returns
-    -------
-    list of str
-        The names, each once.
-
-    Raises
-    ------
-    SchemaError
-        If a name is not a column.
+    `by`: the grouping asked for. `present`: columns there are. `what`, `argument`: what has the columns, and what asks
+    for them, for the message. Returns the names, each once. Raises SchemaError if a name is not a column.
     """
     present = list(present)
     wanted = list(dict.fromkeys(names(by)))

@@ -220,14 +220,8 @@ def _count_frame(
 def clustered(data: Any, groups: Sequence[str], cluster: Cluster) -> tuple[Any, list[str], dict[str, Any]]:
     """For a measure of calls that :func:`tally` does not count: what to cluster them by.
 
-    Returns
-    -------
-    data : narwhals frame
-        With the column ``pair`` where that is chosen and not there.
-    columns : list of str
-        What to cluster by.
-    note : dict
-        To be put under :data:`CLUSTERING` into the ``attrs`` of its counts.
+    Returns `data`: with the column ``pair`` where that is chosen and not there. `columns`: what to cluster by. `note`:
+    to be put under :data:`CLUSTERING` into the ``attrs`` of its counts.
     """
     present = list(data.collect_schema().names())
     columns = clusters(cluster)
@@ -311,19 +305,8 @@ def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
 def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: By = ()) -> None:
     """Raise where a tally has a column that is none of a tally's own: it may split the counts, or be a raw frame's.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        Columns of a table for which :func:`is_tally` holds.
-    measure : str
-        A name in :data:`PATTERNS`.
-    by, cluster : str or sequence of str
-        Columns named beside the pattern.
-
-    Raises
-    ------
-    SchemaError
-        With the columns, and what to do.
+    `columns`: columns of a table for which :func:`is_tally` holds. `measure`: a name in :data:`PATTERNS`. `by`,
+    `cluster`: columns named beside the pattern. Raises SchemaError with the columns, and what to do.
     """
     pattern = PATTERNS[measure]
     asked = [*names(by), *names(cluster)]
@@ -341,27 +324,11 @@ def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: B
 def units(frame: Any, measure: str, *, beside: By = (), stimulus: str | None = None) -> pd.DataFrame:
     """Patterns of a measure without the counting: one row per call, or per pair, with the columns that name it.
 
-    Parameters
-    ----------
-    frame : frame
-        A canonical preferences frame; it is read into memory.
-    measure : str
-        A name in :data:`PATTERNS` with the unit ``call`` or ``pair``.
-    beside : str or sequence of str
-        Further columns to be kept.
-    stimulus : str, optional
-        As in :func:`tally`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``judge``, ``item``, the conditions, the candidates (as shown for a call; ``first`` the lower id for a pair) and
-        the pattern columns, and ``n``: how many identical calls, or pairs, a row stands for.
-
-    Raises
-    ------
-    SchemaError, DesignError
-        As in :func:`tally`.
+    `frame`: a canonical preferences frame; it is read into memory. `measure`: a name in :data:`PATTERNS` with the unit
+    ``call`` or ``pair``. `beside`: further columns to be kept. `stimulus`: as in :func:`tally`. Returns ``judge``,
+    ``item``, the conditions, the candidates (as shown for a call; ``first`` the lower id for a pair) and the pattern
+    columns, and ``n``: how many identical calls, or pairs, a row stands for. Raises SchemaError, DesignError as in
+    :func:`tally`.
     """
     pattern = PATTERNS[choose(measure, PATTERNS, "measure")]
     if pattern.unit not in ("call", "pair") or pattern.frame == "ratings":

@@ -53,19 +53,9 @@ def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.f
 def counted(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") -> str | None:
     """Name of the column of declared counts of a raw frame, or None where each row is one call.
 
-    Parameters
-    ----------
-    data : narwhals frame
-        Calls, eager or lazy.
-    named : iterable of str
-        Columns that have another part to play: those in ``by=``, or in a formula.
-    kind : {'preferences', 'ratings'}
-        Whose mapping the message advises.
-
-    Raises
-    ------
-    SchemaError
-        If a column ``n`` holds whole numbers that nothing declares as counts, or a declared count is none.
+    `data`: calls, eager or lazy. `named`: columns that have another part to play: those in ``by=``, or in a formula.
+    `kind`: whose mapping the message advises. Raises SchemaError if a column ``n`` holds whole numbers that nothing
+    declares as counts, or a declared count is none.
     """
     present = data.collect_schema().names()
     if COUNTS in present:

@@ -32,20 +32,9 @@ _SIMPLE = (
 def opened(frame: Any) -> Any:
     """Take a frame of any engine; a pandas, Polars or Arrow table with lists, records or bytes in it has them as text.
 
-    Parameters
-    ----------
-    frame : frame
-        Whatever Narwhals accepts.
+    `frame`: whatever Narwhals accepts. Raises SchemaError if a column name is there twice, is no text, or has several
+    levels. Raises TypeError if it is no frame.
 
-    Raises
-    ------
-    SchemaError
-        If a column name is there twice, is no text, or has several levels.
-    TypeError
-        If it is no frame.
-
-    Examples
-    --------
     >>> opened(pd.DataFrame({"judge": ["g"], "scores": [[1, 2]]})).to_native()
       judge  scores
     0     g  [1, 2]

@@ -74,14 +74,9 @@ def refuse_unknown_order(data: Any, present: list[str]) -> None:
 class Pairs:
     """Calls in memory, matched to pairs.
 
-    Attributes
-    ----------
-    codes : Codes
-        Pair of each call, and a call of each pair.
-    answers : (U, 2) int8 array
-        Answers of each pair, in the forward and in the reverse order.
-    coded : dict
-        Coded unit columns of the calls.
+    `codes`: pair of each call, and a call of each pair.
+    `answers` (U, 2): answers of each pair, in the forward and in the reverse order.
+    `coded`: coded unit columns of the calls.
     """
 
     codes: Codes
@@ -92,10 +87,7 @@ class Pairs:
 def matched(data: nw.DataFrame[Any], unit: list[str]) -> Pairs:
     """Match the two orders of each pair.
 
-    Raises
-    ------
-    DesignError
-        If a pair was judged twice in one order.
+    Raises DesignError if a pair was judged twice in one order.
     """
     table = data.select(*dict.fromkeys([*unit, "first", "second", "choice"])).to_pandas()
     coded = dict(zip(unit, each(column_codes, [table[c] for c in unit]), strict=True))
@@ -164,10 +156,7 @@ def _answer_codes(choice: pd.Series[Any]) -> Any:
 def pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
     """How many identical pairs each pair stands for, None for one each.
 
-    Raises
-    ------
-    DesignError
-        If the two orders of a pair carry different counts.
+    Raises DesignError if the two orders of a pair carry different counts.
     """
     if COUNTS not in data.columns:
         return None

@@ -55,21 +55,13 @@ _CHOICES = {"first": 0, "tie": 1, "abstain": 1, "second": 2, "invalid": -1}
 class Labels:
     """Answers of the judges, sorted by the thing judged and the judge.
 
-    Attributes
-    ----------
-    kind : {'preferences', 'ratings'}
-    coded : dict of str to (codes, labels)
-        Per row of the table: the `by` columns, and the columns kept.
-    unit, judge, answer : (N,) int arrays
-        Thing judged (0 to U - 1), judge and answer of each call; the answer is -1 where there is none.
-    row : (U,) int array
-        A row of the table that holds each thing.
-    weight : (U,) float array
-        How many identical things each stands for.
-    judges, answers : Index
-        Sorted labels: names; scores, or :data:`SIDES`.
-    shared : bool
-        Whether several units are one thing: told apart by order, repeat or condition, or counted.
+    `coded` (codes, labels): per row of the table: the `by` columns, and the columns kept.
+    `unit`, `judge`, `answer` (N,): thing judged (0 to U - 1), judge and answer of each call; the answer is -1 where
+    there is none.
+    `row` (U,): a row of the table that holds each thing.
+    `weight` (U,): how many identical things each stands for.
+    `judges`, `answers`: sorted labels: names; scores, or :data:`SIDES`.
+    `shared`: whether several units are one thing: told apart by order, repeat or condition, or counted.
     """
 
     kind: Kind
@@ -97,29 +89,13 @@ class Labels:
 def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
     """Lay out the answers of all judges by the thing judged.
 
-    Parameters
-    ----------
-    frame : frame
-        Preferences or ratings in any engine. A preference is about item and candidates, whatever their order; its
-        answer is one of :data:`SIDES`. A rating is about system, item and criterion; its answer is the score.
-    by : str or sequence of str
-        Columns that split the result: the units are sorted by them.
-    keep : sequence of str
-        Further columns that are the same for all judges of a thing (a cluster).
-
-    Returns
-    -------
-    Labels
-        A judge with several calls on one thing has several units: of ratings, told apart by their replicate; of
-        preferences, by the columns that do so (replicate, strategy, ...), and last by the order shown.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing, or holds what it should not.
-    DesignError
-        If there are no rows, or a judge answered twice and nothing tells the two calls apart, or a column that is not
-        in `by` does so.
+    `frame`: preferences or ratings in any engine. A preference is about item and candidates, whatever their order; its
+    answer is one of :data:`SIDES`. A rating is about system, item and criterion; its answer is the score. `by`: columns
+    that split the result: the units are sorted by them. `keep`: further columns that are the same for all judges of a
+    thing (a cluster). Returns a judge with several calls on one thing has several units: of ratings, told apart by
+    their replicate; of preferences, by the columns that do so (replicate, strategy, ...), and last by the order shown.
+    Raises SchemaError if a column is missing, or holds what it should not. Raises DesignError if there are no rows, or
+    a judge answered twice and nothing tells the two calls apart, or a column that is not in `by` does so.
     """
     table, kind, groups = collected(frame, by, keep)
     rows = len(table)
@@ -319,29 +295,13 @@ RATERS = ("judge", "other", "answer", "other_answer")
 def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: Any = None) -> tuple[pd.DataFrame, bool]:
     """Count pairs of judges by their two answers on the same thing.
 
-    Parameters
-    ----------
-    frame : frame
-        As in :func:`labels_of`.
-    by, cluster : str or sequence of str
-        Columns that split the counts; the answers of two judges are matched within them.
-    against : None, 'gold', 'gold_candidate', judge or frame
-        None counts every pair of judges, the lower name first. Else each judge is counted beside the column ``gold``
-        (of preferences by slot, or by candidate), one judge, or the judges of another frame; what the other has not
-        answered is counted as an answer that is none.
-
-    Returns
-    -------
-    counts : pandas.DataFrame
-        The `by` columns, the cluster, ``judge``, ``other``, ``answer``, ``other_answer`` and ``n``. An answer that is
-        none is ``invalid`` (ratings: NaN).
-    shared : bool
-        Whether two counts share a thing judged.
-
-    Raises
-    ------
-    SchemaError, DesignError
-        As in :func:`labels_of`; if `against` is unknown, or no thing was judged by both.
+    `frame`: as in :func:`labels_of`. `by`, `cluster`: columns that split the counts; the answers of two judges are
+    matched within them. `against`: None counts every pair of judges, the lower name first. Else each judge is counted
+    beside the column ``gold`` (of preferences by slot, or by candidate), one judge, or the judges of another frame;
+    what the other has not answered is counted as an answer that is none. Returns `counts`: the `by` columns, the
+    cluster, ``judge``, ``other``, ``answer``, ``other_answer`` and ``n``. An answer that is none is ``invalid``
+    (ratings: NaN). `shared`: whether two counts share a thing judged. Raises SchemaError, DesignError as in
+    :func:`labels_of`; if `against` is unknown, or no thing was judged by both.
     """
     groups = list(dict.fromkeys([*names(by), *(names(cluster) if cluster else [])]))
     if against is None:

@@ -40,15 +40,9 @@ Ints = NDArray[np.integer[Any]]
 class Split:
     """A column that splits cells.
 
-    Attributes
-    ----------
-    column : str
-    alike : tuple of str
-        Columns that split no more where it is named.
-    values : tuple of str
-        Its values in the cells that it splits, sorted.
-    rows : int
-        Rows of those cells.
+    `alike`: columns that split no more where it is named.
+    `values`: its values in the cells that it splits, sorted.
+    `rows`: rows of those cells.
     """
 
     column: str
@@ -89,22 +83,9 @@ def splits_here(
 ) -> list[Split]:
     """Find the columns that split the cells of a frame in memory.
 
-    Parameters
-    ----------
-    data : DataFrame
-    unit : (N,) int array
-        Number, from 0 to `n_units` - 1, of each row by its keys; ``replicate`` may be among them or not.
-    n_units : int
-    keys : collection of str
-        Columns that are named.
-    kind : {'preferences', 'ratings'}
-    strict : bool
-        False counts columns that are unique to a row and free text too: for a message, where a repeat is a fault.
-
-    Returns
-    -------
-    list of Split
-        None of them splits where another is named.
+    `unit` (N,): number, from 0 to `n_units` - 1, of each row by its keys; ``replicate`` may be among them or not.
+    `keys`: columns that are named. `strict`: False counts columns that are unique to a row and free text too: for a
+    message, where a repeat is a fault. Returns None of them splits where another is named.
     """
     rows = len(unit)
     if n_units == rows:
@@ -267,17 +248,9 @@ def _differing_there(data: Any, columns: list[str], keys: list[str]) -> list[str
 def splits_of(frame: Any, keys: Iterable[str], kind: Kind = "ratings", *, strict: bool = True) -> list[Split]:
     """Find the columns that split the cells of any frame.
 
-    Parameters
-    ----------
-    frame : frame
-    keys : iterable of str
-        Columns that are named; those that the frame lacks are passed over. ``replicate`` always is a key.
-    kind : {'preferences', 'ratings'}
-    strict : bool
-        As in :func:`splits_here`.
+    `keys`: columns that are named; those that the frame lacks are passed over. ``replicate`` always is a key. `strict`:
+    as in :func:`splits_here`.
 
-    Examples
-    --------
     >>> scores = pd.DataFrame({"judge": [*"aaabbb"], "system": "s", "item": "1", "prompt": [*"xyzxyz"],
     ...                        "wording": ["short", "long", "longer"] * 2, "score": range(6)})
     >>> [(s.column, s.alike, s.rows) for s in splits_of(scores, ["judge", "system", "item"])]
@@ -342,29 +315,11 @@ def reference_as_runs(reference: Any, average_over: By) -> Any:
 def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
     """Make rows that differ in the columns named the runs of one rating; the frame as it is where none is named.
 
-    Parameters
-    ----------
-    frame : frame
-        Ratings, or preferences, in any engine.
-    average_over : str or sequence of str
-        Columns; they become part of ``replicate``.
-    by : str or sequence of str
-        Columns that have another part to play: none of them can be averaged over.
+    `frame`: ratings, or preferences, in any engine. `average_over`: columns; they become part of ``replicate``. `by`:
+    columns that have another part to play: none of them can be averaged over. Returns of the kind given. Raises
+    SchemaError if a name is not a column. Raises DesignError if a column is a key, or in `by`, or the frame holds
+    means, whose runs are averaged already.
 
-    Returns
-    -------
-    frame
-        Of the kind given.
-
-    Raises
-    ------
-    SchemaError
-        If a name is not a column.
-    DesignError
-        If a column is a key, or in `by`, or the frame holds means, whose runs are averaged already.
-
-    Examples
-    --------
     >>> scores = pd.DataFrame({"judge": "a", "scale": ["0-5", "0-10"], "replicate": 0, "score": [4, 8]})
     >>> as_runs(scores, "scale")
       judge  replicate  score

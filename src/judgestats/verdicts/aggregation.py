@@ -44,16 +44,10 @@ _ASKED_HOW = ("judge", "strategy", "scheme", "probe", "prompt", "temperature", "
 class Groups:
     """The calls that one aggregate is made of.
 
-    Attributes
-    ----------
-    codes : Codes
-        Group of each row, and a row of each group.
-    scope : (G,) int array
-        Way of asking of each group; the panel is the same within it.
-    members : (M,) int array
-        Scope of each panel member that occurs: a replicate, a judge, a prompt, ... .
-    member_rows : (M,) int64 array
-        A row of each member.
+    `codes`: group of each row, and a row of each group.
+    `scope` (G,): way of asking of each group; the panel is the same within it.
+    `members` (M,): scope of each panel member that occurs: a replicate, a judge, a prompt, ... .
+    `member_rows` (M,): a row of each member.
     """
 
     codes: Codes
@@ -221,16 +215,9 @@ RULES: dict[str, Rule] = {
 def rule_of(how: str | Custom) -> Rule:
     """Look up a rule, or wrap a callable as one.
 
-    Parameters
-    ----------
-    how : str or callable
-        A name in :data:`RULES`, or a :data:`Custom` rule. A callable is asked once for each distinct combination of
-        counts.
-
-    Raises
-    ------
-    DesignError
-        If the name is not known. A callable that answers something else raises it when it is asked.
+    `how`: a name in :data:`RULES`, or a :data:`Custom` rule. A callable is asked once for each distinct combination of
+    counts. Raises DesignError if the name is not known. A callable that answers something else raises it when it is
+    asked.
     """
     if callable(how):
         return Rule(_asked(how), _no_side_taken, "a rule of your own")
@@ -455,24 +442,9 @@ def summarise(
 ) -> NDArray[np.float64]:
     """Mean of the middle scores of each group: all, those left after trimming, or the central one or two.
 
-    Parameters
-    ----------
-    values, code : (N,) arrays
-        Scores and their groups.
-    size : int
-        G.
-    how : {'mean', 'median', 'trimmed'}
-        Which scores count.
-    trim : float
-        Share cut from each end, rounded down to whole scores.
+    `values`, `code` (N,): scores and their groups. `size`: G. `how`: which scores count. `trim`: share cut from each
+    end, rounded down to whole scores. Returns (G,): NaN for a group without scores.
 
-    Returns
-    -------
-    (G,) float array
-        NaN for a group without scores.
-
-    Examples
-    --------
     >>> scores = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
     >>> [float(summarise(scores, np.zeros(5, dtype=int), 1, how, 0.2)[0]) for how in SUMMARIES]
     [4.0, 3.0, 3.0]

@@ -38,14 +38,9 @@ _OF_THE_CALL = ("criterion", "score", "mean", "sd", "status", "rationale", "n", 
 class Plan:
     """Which criteria make a composite, with what weight.
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        A row a criterion: ``criterion``, ``weight`` and the columns of `keys`.
-    keys : list of str
-        Columns of the ratings that the weights depend on (``judge``, ``item``), if any.
-    codes : Codes
-        Rows of `table`, numbered by `keys`.
+    `table`: a row a criterion: ``criterion``, ``weight`` and the columns of `keys`.
+    `keys`: columns of the ratings that the weights depend on (``judge``, ``item``), if any.
+    `codes`: rows of `table`, numbered by `keys`.
     """
 
     table: pd.DataFrame

@@ -25,18 +25,9 @@ def read(log: Log, judge: str | None = None) -> pd.DataFrame:
     ``order_known`` is false, so that measures of order refuse these data. A generator that meets itself keeps two names
     (see :func:`judgestats.ingest.readers.against`).
 
-    Parameters
-    ----------
-    log : Log
-        The records.
-    judge : str, optional
-        Name of the annotator where the records do not give it.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Preferences with ``strength`` (preference - 1), ``cost``, ``latency``, ``length_first`` and ``length_second``.
-        The item is the place in the file; the dataset becomes ``task``.
+    `log`: the records. `judge`: name of the annotator where the records do not give it. Returns preferences with
+    ``strength`` (preference - 1), ``cost``, ``latency``, ``length_first`` and ``length_second``. The item is the place
+    in the file; the dataset becomes ``task``.
     """
     rows = []
     for index, (place, record) in enumerate(log.records):

@@ -35,19 +35,9 @@ def _read(log: Log, baseline: str | Mapping[str, str] = "baseline", *, item: str
     with a single game gives a single row. A model that meets itself as the baseline keeps two names (see
     :func:`judgestats.ingest.readers.against`).
 
-    Parameters
-    ----------
-    log : Log
-        The records.
-    baseline : str or mapping
-        Id of the baseline where the record does not name it; a mapping gives one by category.
-    item : str
-        Field with the id of the question: ``question_id`` in 0.1, ``uid`` in 2.0.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Preferences with ``strength``.
+    `log`: the records. `baseline`: id of the baseline where the record does not name it; a mapping gives one by
+    category. `item`: field with the id of the question: ``question_id`` in 0.1, ``uid`` in 2.0. Returns preferences
+    with ``strength``.
     """
     rows = []
     for place, record in log.records:

@@ -39,15 +39,7 @@ def read_pair(log: Log) -> pd.DataFrame:
     The winners are in item frame (``model_1`` is model_1 in both games), so game 2 is flipped here, once. FastChat
     writes ``error`` both for a failed call and for an answer it could not parse: status ``error``.
 
-    Parameters
-    ----------
-    log : Log
-        The records.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Preferences.
+    `log`: the records. Returns preferences.
     """
     rows = []
     for place, record in log.records:
@@ -90,15 +82,7 @@ def matches_single(record: Mapping[str, Any]) -> str:
 def read_single(log: Log) -> pd.DataFrame:
     """Read single-answer ratings; FastChat's -1 (no score found) is a missing score with status ``parse``.
 
-    Parameters
-    ----------
-    log : Log
-        The records.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Ratings, 1 to 10.
+    `log`: the records. Returns ratings, 1 to 10.
     """
     rows = []
     for place, record in log.records:

@@ -29,17 +29,8 @@ def read(log: Log, judge: str | None = None) -> pd.DataFrame:
     second B first, and each ``decision`` speaks of what was shown (position frame): ``A>B`` in the second judgment is a
     win of B.
 
-    Parameters
-    ----------
-    log : Log
-        The records.
-    judge : str, optional
-        Name of the judge where neither the judgments nor the file name (``judge_model=...``) give it.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Preferences with ``gold``. A null decision is invalid (``parse``), a null judgment too (``error``).
+    `log`: the records. `judge`: name of the judge where neither the judgments nor the file name (``judge_model=...``)
+    give it. Returns preferences with ``gold``. A null decision is invalid (``parse``), a null judgment too (``error``).
     """
     in_name = re.search(r"judge_model=([^,]+?)(\.jsonl)?(\.gz)?$", log.path.name)
     default = judge or (in_name.group(1) if in_name else None)

@@ -46,20 +46,9 @@ def read(
     looks like position bias and is a tie. The published figures count it as written, so that is the default;
     ``equal_scores="tie"`` reads it as the tie it is (and then sets ``ties_allowed``).
 
-    Parameters
-    ----------
-    log : Log
-        The records.
-    judge, strategy, task : str, optional
-        What the path does not say, or says wrongly.
-    equal_scores : {'winner', 'tie'}
-        How two equal scores are read.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Preferences with ``gold``, ``length_first``, ``length_second`` and, for Rating strategies, ``score_1``,
-        ``score_2``.
+    `log`: the records. `judge`, `strategy`, `task`: what the path does not say, or says wrongly. `equal_scores`: how
+    two equal scores are read. Returns preferences with ``gold``, ``length_first``, ``length_second`` and, for Rating
+    strategies, ``score_1``, ``score_2``.
     """
     choose(equal_scores, ("winner", "tie"), "equal_scores")
     named = names_in_path(log.path)
@@ -81,8 +70,6 @@ def read(
 def names_in_path(path: Path) -> dict[str, str]:
     """Read subset, judge and strategy from a path, where they are in it.
 
-    Examples
-    --------
     >>> names_in_path(Path("native_Natural_GPT-4_Metrics_Reference_result.json.gz"))
     {'subset': 'Natural', 'judge': 'GPT-4', 'strategy': 'Metrics_Reference'}
     >>> names_in_path(Path("Dataset/LLMBar/Natural/evaluators/GPT-4/CoT/result.json"))

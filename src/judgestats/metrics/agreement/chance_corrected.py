@@ -69,18 +69,11 @@ _POWERS: dict[Weights, float] = {"linear": 1, "quadratic": 2}
 class Group:
     """Units of one group.
 
-    Attributes
-    ----------
-    key : dict
-        The `by` columns.
-    units : Units
-        Patterns of answers, sorted; units without an answer are left out.
-    n : (Q,) float array
-        How many units show each.
-    table : pandas.DataFrame
-        ``n`` and the cluster column, if there is one, of each pattern.
-    unanswered : float
-        Units without an answer.
+    `key`: the `by` columns.
+    `units`: patterns of answers, sorted; units without an answer are left out.
+    `n` (Q,): how many units show each.
+    `table`: ``n`` and the cluster column, if there is one, of each pattern.
+    `unanswered`: units without an answer.
     """
 
     key: dict[str, Any]
@@ -117,10 +110,7 @@ class Group:
 def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Any, str | None, str]:
     """The column that keeps things together, the data with it, and a flag where things that share are taken apart.
 
-    Raises
-    ------
-    DesignError
-        If `cluster` is no column of the things judged.
+    Raises DesignError if `cluster` is no column of the things judged.
     """
     columns = clusters(cluster)
     if columns and (len(columns) > 1 or columns[0] == "judge"):
@@ -146,20 +136,8 @@ def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Any, str | None, str]
 def rated(data: Any, by: By, cluster: str | None = None) -> tuple[Labels, Iterator[Group]]:
     """Lay out the answers, and go through the groups.
 
-    Parameters
-    ----------
-    data : frame
-        Preferences or ratings.
-    by : str or sequence of str
-        Columns that split the result.
-    cluster : str, optional
-        Column whose levels keep their units together.
-
-    Returns
-    -------
-    labels : Labels
-    groups : iterator of Group
-        In the order of their labels.
+    `data`: preferences or ratings. `by`: columns that split the result. `cluster`: column whose levels keep their units
+    together. Returns `groups`: in the order of their labels.
     """
     labels = labels_of(data, by, [cluster] if cluster else [])
     return labels, _groups(labels, list(dict.fromkeys(names(by))), cluster)
@@ -225,16 +203,8 @@ def answer_matrices(
 ) -> tuple[Labels, Iterator[tuple[dict[str, Any], pd.DataFrame, NDArray[Any]]]]:
     """Answers as a table of things by judges, things alike made one row.
 
-    Parameters
-    ----------
-    data, by, cluster
-        As in :func:`rated`.
-
-    Returns
-    -------
-    labels : Labels
-    groups : iterator of (key, table, answers)
-        ``n`` and the cluster column of each row, and the (Q, J) answer codes, -1 where there is none.
+    `data`, `by`, `cluster`: as in :func:`rated`. Returns `groups` (key, table, answers): ``n`` and the cluster column
+    of each row, and the (Q, J) answer codes, -1 where there is none.
     """
     labels = labels_of(data, by, [cluster] if cluster else [])
     return labels, _matrices(labels, by, cluster)
@@ -262,12 +232,7 @@ def _matrices(labels: Labels, by: Sequence[str], cluster: str | None) -> Iterato
 def positions(answers: Any) -> tuple[Floats, Any]:
     """Where the answers lie on a line: their value if they are numbers, else the order of their labels.
 
-    Returns
-    -------
-    values : (m,) float array
-        All NaN where they have no order.
-    labels : array
-        The answers as given.
+    Returns `values` (m,): all NaN where they have no order. `labels`: the answers as given.
     """
     labels = pd.Index(answers)
     numbers = pd.to_numeric(pd.Series(labels.astype(object)), errors="coerce").to_numpy(dtype=float)
@@ -282,21 +247,8 @@ def positions(answers: Any) -> tuple[Floats, Any]:
 def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
     """How much two answers agree: 1 for the same, less by their distance or its square, 0 for the farthest.
 
-    Parameters
-    ----------
-    values : (m,) float array
-        Where the answers lie.
-    weights : {None, 'linear', 'quadratic'}
-        None: 1 on the diagonal, 0 elsewhere.
-
-    Returns
-    -------
-    (m, m) float array
-
-    Raises
-    ------
-    DesignError
-        If weights are asked for where the answers have no order.
+    `values` (m,): where the answers lie. `weights`: None: 1 on the diagonal, 0 elsewhere. Returns (m, m). Raises
+    DesignError if weights are asked for where the answers have no order.
     """
     if weights is None or values.size < 2:
         return np.eye(values.size)
@@ -325,10 +277,7 @@ def is_answer(values: pd.Series[Any]) -> NDArray[np.bool_]:
 def declared(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, Any]:
     """Answers that could be given, sorted, and the code among them of each answer that was.
 
-    Raises
-    ------
-    SchemaError
-        If an answer is not among the labels declared.
+    Raises SchemaError if an answer is not among the labels declared.
     """
     found = pd.Index(answers)
     if labels is None:

@@ -32,17 +32,11 @@ _NEAR_ZERO = 1e-10
 class Fitted:
     """Variance components by REML.
 
-    Attributes
-    ----------
-    variance : (F + 1,) float array
-        Of each factor and, last, of the residual; NaN where they are not told apart.
-    covariance : (F + 1, F + 1) float array
-        Of these, from the observed information; NaN in the row of a component at 0, on which the others condition.
-    criterion : float
-        Minus twice the restricted log likelihood.
-    told_apart, converged : bool
-    has_residual : bool
-        False where the factors fit every score: the likelihood has no maximum.
+    `variance` (F + 1,): of each factor and, last, of the residual; NaN where they are not told apart.
+    `covariance` (F + 1, F + 1): of these, from the observed information; NaN in the row of a component at 0, on which
+    the others condition.
+    `criterion`: minus twice the restricted log likelihood.
+    `has_residual`: False where the factors fit every score: the likelihood has no maximum.
     """
 
     variance: Floats
@@ -63,15 +57,9 @@ class Fitted:
 class Data:
     """Scores of N cells as the likelihood takes them.
 
-    Attributes
-    ----------
-    cells : Cells
-        Centred scores in units of their sd.
-    layout : Structure
-    factor : (q,) int array
-        Factor of each column, in elimination order.
-    scale : float
-        The sd that scores were divided by.
+    `cells`: centred scores in units of their sd.
+    `factor` (q,): factor of each column, in elimination order.
+    `scale`: the sd that scores were divided by.
     """
 
     cells: Cells
@@ -103,16 +91,10 @@ class Data:
 class Likelihood:
     """Restricted likelihood at given ratios of the variances to that of the residual.
 
-    Attributes
-    ----------
-    criterion : float
-        Minus twice the log likelihood, as lme4's REML criterion.
-    gradient : (F,) float array
-        Its derivative by each ratio.
-    residual : float
-        Residual variance, on the scale of y.
-    slope : (F,) float array
-        Derivative of the logarithm of the residual variance by each ratio.
+    `criterion`: minus twice the log likelihood, as lme4's REML criterion.
+    `gradient` (F,): its derivative by each ratio.
+    `residual`: residual variance, on the scale of y.
+    `slope` (F,): derivative of the logarithm of the residual variance by each ratio.
     """
 
     criterion: float
@@ -191,11 +173,7 @@ def moments(y: Floats, codes: Codes, found: Floats) -> Floats:
 def fitted(y: Floats, codes: Codes) -> Fitted:
     """Fit an intercept and the variance of each factor by REML.
 
-    Parameters
-    ----------
-    y : (N,) float array
-    codes : sequence of (N,) int arrays
-        Level of each row in each factor, numbered without gaps; at least one factor.
+    `y` (N,). `codes` (N,): level of each row in each factor, numbered without gaps; at least one factor.
     """
     none = np.full(len(codes) + 1, np.nan)
     if len(y) < 2 or np.ptp(y) == 0:

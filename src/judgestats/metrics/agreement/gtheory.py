@@ -56,17 +56,11 @@ FACETS = ("judge", "system", "item", "criterion", "replicate")
 class Design:
     """Scores of one group, each in its place.
 
-    Attributes
-    ----------
-    y : (N,) float array
-    codes : dict of str to (N,) int array
-        Level of each score in each crossed facet with more than one level, numbered without gaps.
-    single : tuple of str
-        Facets with one level here.
-    repeated : bool
-        Whether some combination of levels has several scores.
-    doubts : list of str
-        What was averaged or set aside.
+    `y` (N,).
+    `codes` (N,): level of each score in each crossed facet with more than one level, numbered without gaps.
+    `single`: facets with one level here.
+    `repeated`: whether some combination of levels has several scores.
+    `doubts`: what was averaged or set aside.
     """
 
     y: Floats
@@ -106,25 +100,9 @@ class Design:
 def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tuple[dict[str, Any], Design]]]:
     """Split ratings into designs.
 
-    Parameters
-    ----------
-    ratings : frame
-    facets : str or sequence of str, optional
-        Facets to keep, any columns; None for those of :data:`FACETS` that vary, the others of which are averaged over.
-    by : str or sequence of str
-
-    Returns
-    -------
-    facets : list of str
-    groups : list of (labels, Design)
-        Sorted by the `by` columns.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing.
-    DesignError
-        If a facet is in `by` too, or a column that is neither splits the cells.
+    `facets`: facets to keep, any columns; None for those of :data:`FACETS` that vary, the others of which are averaged
+    over. Returns `groups` (labels, Design): sorted by the `by` columns. Raises SchemaError if a column is missing.
+    Raises DesignError if a facet is in `by` too, or a column that is neither splits the cells.
     """
     data = as_scores(nw.from_native(ratings))
     present = list(data.collect_schema().names())

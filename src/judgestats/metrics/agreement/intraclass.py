@@ -61,22 +61,13 @@ _JUDGE = "judge of the rating"
 class Matrices:
     """Ratings of each group as a table, one above the other.
 
-    Attributes
-    ----------
-    keys : dict of str to Index
-        Label of each group in each ``by`` column; groups are sorted by them.
-    scores : (S, J) float array
-        A row per subject of a group, a column per rater; NaN where there is no score.
-    start : (G,) int array
-        First row of each group.
-    raters : Index
-        Labels of the columns.
-    silent : (G, J) bool array
-        Raters that have rows in a group, and no score.
-    doubts : list of list of str
-        What each group has to be told of: what was averaged.
-    cluster : (S,) int array or None
-        Code of what each subject lies in.
+    `keys`: label of each group in each ``by`` column; groups are sorted by them.
+    `scores` (S, J): a row per subject of a group, a column per rater; NaN where there is no score.
+    `start` (G,): first row of each group.
+    `raters`: labels of the columns.
+    `silent` (G, J): raters that have rows in a group, and no score.
+    `doubts`: what each group has to be told of: what was averaged.
+    `cluster` (S,): code of what each subject lies in.
     """
 
     keys: dict[str, Any]
@@ -101,30 +92,10 @@ class Matrices:
 def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
     """Lay ratings out as subjects x raters, one table per group.
 
-    Parameters
-    ----------
-    ratings : frame
-        Ratings in any engine, raw or already averaged.
-    subjects : str or sequence of str
-        Columns that tell the subjects apart.
-    raters : str
-        Column of the raters.
-    by : str or sequence of str
-        Columns that split the ratings into groups.
-    cluster : str
-        Column that subjects lie in; empty for none.
-
-    Returns
-    -------
-    Matrices
-        Runs are averaged first, then whatever column is none of these; ``doubts`` tells of both.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing.
-    DesignError
-        If one column has two parts to play.
+    `ratings`: ratings in any engine, raw or already averaged. `subjects`: columns that tell the subjects apart.
+    `raters`: column of the raters. `by`: columns that split the ratings into groups. `cluster`: column that subjects
+    lie in; empty for none. Returns runs are averaged first, then whatever column is none of these; ``doubts`` tells of
+    both. Raises SchemaError if a column is missing. Raises DesignError if one column has two parts to play.
     """
     data = nw.from_native(ratings)
     present = list(data.collect_schema().names())

@@ -68,24 +68,14 @@ HELD = 2**22
 class Block:
     """The ratings of one group.
 
-    Attributes
-    ----------
-    key : dict
-        Its ``by`` columns.
-    rows : pandas.DataFrame
-        R rows: what is correlated on its own, named by ``system`` and whatever else makes a cell.
-    judges : list of str
-        J of them, sorted.
-    scores : (R, J, N) float array
-        NaN where a judge did not rate a point.
-    owner : (N,) int array
-        Unit of the bootstrap that each point belongs to.
-    n_units : int
-        O, how many there are.
-    strata : (O,) int array or None
-        Within what they are drawn.
-    n_missing : int
-        Points that a judge rated in part or not at all, while another judge rated them.
+    `key`: its ``by`` columns.
+    `rows`: R rows: what is correlated on its own, named by ``system`` and whatever else makes a cell.
+    `judges`: j of them, sorted.
+    `scores` (R, J, N): NaN where a judge did not rate a point.
+    `owner` (N,): unit of the bootstrap that each point belongs to.
+    `n_units`: o, how many there are.
+    `strata` (O,): within what they are drawn.
+    `n_missing`: points that a judge rated in part or not at all, while another judge rated them.
     """
 
     key: dict[str, Any]
@@ -132,12 +122,7 @@ class Block:
 def rated(ratings: Any, by: By, more: Sequence[str] = (), cluster: str = "item") -> tuple[pd.DataFrame, list[str]]:
     """Scores averaged over runs, with the columns that a block needs, and the names of its groups.
 
-    Raises
-    ------
-    SchemaError
-        If a column is missing.
-    DesignError
-        If `by` splits what is to be compared.
+    Raises SchemaError if a column is missing. Raises DesignError if `by` splits what is to be compared.
     """
     present = list(nw.from_native(ratings).collect_schema().names())
     groups = grouping(by, present, "ratings")

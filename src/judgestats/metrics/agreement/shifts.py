@@ -309,21 +309,12 @@ def _units_of_sides(block: Block) -> Any:
 class Matched:
     """Correlations of the cells that both sides have.
 
-    Attributes
-    ----------
-    block : Block
-    r : (2, C, P) float array
-        Before and after; NaN on both sides where one is undefined.
-    draws : (B, 2, C, P) float array
-    cells : pandas.DataFrame
-        Labels of the C cells.
-    alone : int
-        Correlations (cells x pairs) defined on one side only.
-    undefined : (P,) int array
-        Correlations set aside, of each pair.
-    paired : bool
-    one_sided : int
-        Units that occur on one side only.
+    `r` (2, C, P): before and after; NaN on both sides where one is undefined.
+    `draws` (B, 2, C, P).
+    `cells`: labels of the C cells.
+    `alone`: correlations (cells x pairs) defined on one side only.
+    `undefined` (P,): correlations set aside, of each pair.
+    `one_sided`: units that occur on one side only.
     """
 
     block: Block
@@ -429,10 +420,7 @@ NAMES = {"before": ("before", "baseline", "base"), "after": ("after", "merg")}
 def known_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
     """A table of known correlations with the columns ``before`` and ``after``, and its other columns.
 
-    Raises
-    ------
-    SchemaError
-        If a column is missing, or holds no numbers.
+    Raises SchemaError if a column is missing, or holds no numbers.
     """
     frame = nw.from_native(table).lazy().collect(backend="pandas").to_native()
     found = {new: next((c for c in old if c in frame.columns), None) for new, old in NAMES.items()}
@@ -575,20 +563,9 @@ def _homogeneity(key: dict[str, Any], shift: Floats, draws: Floats, shared: bool
 def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
     """Wald statistic of equal values; Cochran's Q where they are independent.
 
-    Parameters
-    ----------
-    value : (G,) float array
-    covariance : (G, G) float array
-    shared : bool
-        Whether the values are dependent; else only the variances are used.
+    `value` (G,). `covariance` (G, G). `shared`: whether the values are dependent; else only the variances are used.
+    Returns NaN where the covariance of the differences is singular.
 
-    Returns
-    -------
-    float
-        NaN where the covariance of the differences is singular.
-
-    Examples
-    --------
     >>> round(cochran_q(np.array([0.22, 0.27, -0.06]), np.diag([0.01, 0.01, 0.01])), 2)
     6.33
     """
@@ -847,16 +824,7 @@ def _without_means(data: pd.DataFrame, labels: list[str], means: Means) -> tuple
 def mean_rows(data: pd.DataFrame, labels: list[str]) -> NDArray[np.bool_]:
     """Mark the rows that are means of other rows, by a column, by a label, or by their numbers.
 
-    Parameters
-    ----------
-    data : pandas.DataFrame
-        With ``before`` and ``after``.
-    labels : list of str
-        Its other columns.
-
-    Returns
-    -------
-    (N,) bool array
+    `data`: with ``before`` and ``after``. `labels`: its other columns. Returns (N,).
     """
     if "is_mean" in labels:
         told: NDArray[np.bool_] = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
@@ -925,20 +893,9 @@ def _sign(x: Floats, y: Floats, alternative: Alternative) -> dict[str, Any]:
 def sign_p(k: int, n: int, alternative: Alternative = "two-sided") -> float:
     """P-value of the exact sign test.
 
-    Parameters
-    ----------
-    k, n : int
-        Negative shifts, among those that are not 0.
-    alternative : {'two-sided', 'less', 'greater'}
-        ``less``: shifts are negative.
+    `k`, `n`: negative shifts, among those that are not 0. `alternative`: ``less``: shifts are negative. Returns NaN for
+    n = 0. All of n in one direction: 2**-n one-sided, twice that two-sided.
 
-    Returns
-    -------
-    float
-        NaN for n = 0. All of n in one direction: 2**-n one-sided, twice that two-sided.
-
-    Examples
-    --------
     >>> sign_p(10, 10, "less"), sign_p(6, 6, "less"), sign_p(6, 6)
     (0.0009765625, 0.015625, 0.03125)
     """

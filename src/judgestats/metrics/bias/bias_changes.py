@@ -59,20 +59,13 @@ _CODE = {"target": 0, "other": 1, "tie": 2}
 class Sample:
     """Pairs of one judge under one strategy and under the baseline.
 
-    Attributes
-    ----------
-    key : dict
-        What names it.
-    table : pandas.DataFrame
-        Rows that count, with ``n`` and the columns of the bootstrap.
-    counts : (R, P) float array
-        What each row adds: the nine joint answers of a pair, or three of the baseline and three of the strategy.
-    left_out : float
-        Pairs without a valid answer under one of the two; of independent samples the calls without one.
-    dependent : str
-        Flag of an interval that takes the pairs as independent.
-    clusters : tuple of str
-        What they are clustered by.
+    `key`: what names it.
+    `table`: rows that count, with ``n`` and the columns of the bootstrap.
+    `counts` (R, P): what each row adds: the nine joint answers of a pair, or three of the baseline and three of the
+    strategy.
+    `left_out`: pairs without a valid answer under one of the two; of independent samples the calls without one.
+    `dependent`: flag of an interval that takes the pairs as independent.
+    `clusters`: what they are clustered by.
     """
 
     key: dict[str, Any]
@@ -353,13 +346,8 @@ def _composed(sample: Sample, settings: Settings) -> dict[str, dict[str, Any]]:
 class _Clusters:
     """Clusters of the pairs of one sample, or of several side by side.
 
-    Attributes
-    ----------
-    samples : list of Sample
-    codes : list of (R,) int arrays
-        Cluster of each row of each sample.
-    size : int
-        G.
+    `codes` (R,): cluster of each row of each sample.
+    `size`: G.
     """
 
     samples: list[Sample]

@@ -62,12 +62,8 @@ _TWIN = "(the same, second)"
 class Aside:
     """Calls that have no target, per group.
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        The grouping columns and ``_without``, their number.
-    words : str
-        What they are: ``calls of equal length``.
+    `table`: the grouping columns and ``_without``, their number.
+    `words`: what they are: ``calls of equal length``.
     """
 
     table: pd.DataFrame
@@ -110,11 +106,7 @@ class Aside:
 class Targeted:
     """Calls with a target, and those without one.
 
-    Attributes
-    ----------
-    calls : frame
-        Preferences with a column ``target``, or the tally that was given.
-    aside : Aside
+    `calls`: preferences with a column ``target``, or the tally that was given.
     """
 
     calls: Any
@@ -142,30 +134,14 @@ def targeted(
 ) -> Targeted:
     """Say which candidate of each call is the target, and set aside the calls that have none.
 
-    Parameters
-    ----------
-    calls : frame
-        Preferences, or a tally of `measure`, which is returned as it is.
-    target : str, optional
-        ``first`` or ``second``, that slot; else the id of a candidate. None, with no other argument: column ``target``.
-    attribute : str, optional
-        The target has more of it: columns ``<attribute>_first`` and ``<attribute>_second``.
-    value : str, optional
-        The target has this value of the attribute, and the other has not.
-    family : mapping of str to str, optional
-        Name -> family, of judges and (without columns ``family_first`` and ``family_second``) of candidates: the
-        target is of the judge's family, and the other is not.
-    by : str or sequence of str
-        Columns by which the calls set aside are counted, besides ``judge`` and ``bias``.
-    measure : str
-        Whose tally is let through.
-
-    Raises
-    ------
-    DesignError
-        If the arguments do not go together or no call has a target.
-    SchemaError
-        If a column is missing, or the target is neither candidate.
+    `calls`: preferences, or a tally of `measure`, which is returned as it is. `target`: ``first`` or ``second``, that
+    slot; else the id of a candidate. None, with no other argument: column ``target``. `attribute`: the target has more
+    of it: columns ``<attribute>_first`` and ``<attribute>_second``. `value`: the target has this value of the
+    attribute, and the other has not. `family`: name -> family, of judges and (without columns ``family_first`` and
+    ``family_second``) of candidates: the target is of the judge's family, and the other is not. `by`: columns by which
+    the calls set aside are counted, besides ``judge`` and ``bias``. `measure`: whose tally is let through. Raises
+    DesignError if the arguments do not go together or no call has a target. Raises SchemaError if a column is missing,
+    or the target is neither candidate.
     """
     data = nw.from_native(calls)
     present = list(data.collect_schema().names())
@@ -195,10 +171,7 @@ def targeted(
 def with_slot(calls: Any) -> Any:
     """Add the column ``target_slot`` to calls that have a target.
 
-    Raises
-    ------
-    DesignError
-        If the order in which the candidates were shown is not known.
+    Raises DesignError if the order in which the candidates were shown is not known.
     """
     data = nw.from_native(calls)
     refuse_unknown_order(data, list(data.collect_schema().names()))
@@ -353,15 +326,7 @@ def _key(values: Sequence[Any]) -> tuple[Any, ...]:
 def numeric_attributes(calls: Any) -> list[str]:
     """Attributes of both candidates that are numbers: ``length`` for ``length_first`` and ``length_second``.
 
-    Parameters
-    ----------
-    calls : frame
-        Preferences.
-
-    Returns
-    -------
-    list of str
-        Names, in alphabetical order.
+    `calls`: preferences. Returns names, in alphabetical order.
     """
     schema = nw.from_native(calls).collect_schema()
     both = {c.removesuffix("_first") for c in schema} & {c.removesuffix("_second") for c in schema}

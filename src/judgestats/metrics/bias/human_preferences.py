@@ -63,11 +63,8 @@ _ANSWERS = ("target", "other", "tie")
 def constant(table: pd.DataFrame) -> pd.Series[Any]:
     """Calls of people who answer by slot alone, with one confidence.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Calls with ``_person``, ``outcome``, ``_choice`` (the answer by slot), ``_slot`` (of the target), ``_sure`` and
-        ``n``.
+    `table`: calls with ``_person``, ``outcome``, ``_choice`` (the answer by slot), ``_slot`` (of the target), ``_sure``
+    and ``n``.
     """
     whose = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
     told = whose.agg(
@@ -80,19 +77,10 @@ def constant(table: pd.DataFrame) -> pd.Series[Any]:
 def agreement(people: pd.DataFrame, conf_level: float = CONF_LEVEL) -> dict[str, dict[str, Any]]:
     """Raw agreement of every two annotators on the pairs that both judged, and kappa.
 
-    Parameters
-    ----------
-    people : pandas.DataFrame
-        Calls with ``judge``, ``_pair``, ``outcome`` and ``n``; several of one annotator on one pair count as one call
-        that is shared out between their answers.
-    conf_level : float
-        Coverage of the interval of the agreement.
-
-    Returns
-    -------
-    dict
-        Cells of ``annotator_agreement`` and ``annotator_kappa``; empty where no two judged the same pair. Kappa is
-        Cohen's for two annotators; for more, agreement and chance agreement are means over the twos (Conger).
+    `people`: calls with ``judge``, ``_pair``, ``outcome`` and ``n``; several of one annotator on one pair count as one
+    call that is shared out between their answers. `conf_level`: coverage of the interval of the agreement. Returns
+    cells of ``annotator_agreement`` and ``annotator_kappa``; empty where no two judged the same pair. Kappa is Cohen's
+    for two annotators; for more, agreement and chance agreement are means over the twos (Conger).
     """
     answers = people[people["outcome"].isin(_ANSWERS) & (people["n"] > 0)]
     pair, who = codes_of(answers, ["_pair"]), codes_of(answers, ["judge"])

@@ -148,27 +148,10 @@ def pareto_front(
 def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> NDArray[np.float64]:
     """Cost of each row by its tokens.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Columns ``judge``, ``input_tokens`` and ``output_tokens``.
-    prices : mapping of str to (float, float)
-        Price of a million tokens in and out, by judge.
+    `table`: columns ``judge``, ``input_tokens`` and ``output_tokens``. `prices` (float, float): price of a million
+    tokens in and out, by judge. Returns (N,): NaN for a judge without a price. Raises SchemaError if a column is
+    missing, or holds text for a number. Raises DesignError if a price is not two numbers.
 
-    Returns
-    -------
-    (N,) float array
-        NaN for a judge without a price.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing, or holds text for a number.
-    DesignError
-        If a price is not two numbers.
-
-    Examples
-    --------
     >>> costs(pd.DataFrame({"judge": ["g"], "input_tokens": [2e6], "output_tokens": [1e5]}), {"g": (0.5, 2.0)})
     array([1.2])
     """
@@ -495,30 +478,13 @@ def compare_strategies(
 def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[float, float]:
     """McNemar's test of two discordant counts.
 
-    Parameters
-    ----------
-    b, c : float
-        Pairs that are right in one condition only.
-    method : {'corrected', 'asymptotic', 'exact', 'mid-p'}
-        See :func:`compare_strategies`.
+    `b`, `c`: pairs that are right in one condition only. `method`: see :func:`compare_strategies`. Returns `statistic,
+    p_value`: p is 1 where b and c are 0; the statistic then is NaN for the chi-squares. Raises DesignError if the
+    method counts pairs one by one (exact, mid-p), and `b` or `c` is not whole.
 
-    Returns
-    -------
-    statistic, p_value : float
-        p is 1 where b and c are 0; the statistic then is NaN for the chi-squares.
-
-    Raises
-    ------
-    DesignError
-        If the method counts pairs one by one (exact, mid-p), and `b` or `c` is not whole.
-
-    References
-    ----------
     McNemar, Q. (1947). Psychometrika 12, 153-157. Mid-p: Fagerland, M. W., Lydersen, S., Laake, P. (2013). BMC Medical
     Research Methodology 13, 91.
 
-    Examples
-    --------
     >>> print("{:.4f} {:.4e}".format(*mcnemar_test(150, 86)))
     16.8178 4.1146e-05
     """

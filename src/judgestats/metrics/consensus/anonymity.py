@@ -245,19 +245,9 @@ def _attenuated(a: float, b: float, exact: list[float], spreads: list[Spread], c
 def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_level: float) -> tuple[float, float]:
     """Fieller's interval of top / bottom.
 
-    Parameters
-    ----------
-    top, bottom : float
-        Estimates.
-    of_top, of_bottom : Spread
-        Their uncertainty; sources in the same place are the same.
-    conf_level : float
-        Coverage.
-
-    Returns
-    -------
-    low, high : float
-        NaN where the bottom cannot be told from 0, so that the interval is unbounded, or where no variance is known.
+    `top`, `bottom`: estimates. `of_top`, `of_bottom`: their uncertainty; sources in the same place are the same.
+    `conf_level`: coverage. Returns `low, high`: NaN where the bottom cannot be told from 0, so that the interval is
+    unbounded, or where no variance is known.
     """
     df = _df_of_difference(top / bottom, of_top, of_bottom)
     q = normal_quantile(conf_level) if math.isinf(df) else float(stdtrit(df, 0.5 + conf_level / 2))

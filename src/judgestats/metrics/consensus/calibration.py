@@ -52,15 +52,10 @@ METHODS: tuple[Method, ...] = ("shift", "linear", "rank")
 class Cells:
     """Cells of one judge in one group.
 
-    Attributes
-    ----------
-    x, y : (C,) float arrays
-        The judge's mean score and the reference; NaN for none.
-    own : (C,) bool array
-        Whether the system is the judge itself.
-    item, system : (C,) int arrays
-    averaged : bool
-        Whether replicates were averaged.
+    `x`, `y` (C,): the judge's mean score and the reference; NaN for none.
+    `own` (C,): whether the system is the judge itself.
+    `item`, `system` (C,).
+    `averaged`: whether replicates were averaged.
     """
 
     x: Floats
@@ -178,18 +173,8 @@ def line(totals: Floats) -> Floats:
 def held_out(x: Floats, y: Floats, fold: NDArray[np.int64], method: Method) -> Floats:
     """Map every score by a fit to the other folds.
 
-    Parameters
-    ----------
-    x, y : (C,) float arrays
-        Scores and reference.
-    fold : (C,) int array
-        Part that each is held out with.
-    method : {'shift', 'linear', 'rank'}
-
-    Returns
-    -------
-    (C,) float array
-        NaN where the fit to the other folds is not identified.
+    `x`, `y` (C,): scores and reference. `fold` (C,): part that each is held out with. Returns (C,): NaN where the fit
+    to the other folds is not identified.
     """
     result = np.full(x.size, np.nan)
     for f in np.unique(fold):

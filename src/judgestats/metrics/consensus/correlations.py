@@ -327,22 +327,9 @@ def correlated(
 ) -> dict[str, Any]:
     """Correlate two vectors by rank, values that differ by rounding being tied: the cells of one estimate.
 
-    Parameters
-    ----------
-    x, y : (n,) float arrays
-        Without NaN.
-    method : {'spearman', 'kendall'}
-    conf_level : float
-    doubt : str
-        A flag to begin with.
-    cluster : (str, (n,) array), optional
-        What the points lie in, and which of it.
-
-    Returns
-    -------
-    dict
-        ``term``, ``estimate``, ``std_error`` (delta method), ``conf_low``, ``conf_high``, ``n``, ``method``, ``flag``
-        and ``p_value``.
+    `x`, `y` (n,): without NaN. `doubt`: a flag to begin with. `cluster` (n,): what the points lie in, and which of it.
+    Returns ``term``, ``estimate``, ``std_error`` (delta method), ``conf_low``, ``conf_high``, ``n``, ``method``,
+    ``flag`` and ``p_value``.
     """
     n = x.size
     given = x, y
@@ -415,19 +402,8 @@ def _lying_in(
 def fisher_cells(r: float, variance: float, conf_level: float) -> dict[str, float]:
     """Interval of a correlation by Fisher's z, and its standard error by the delta method.
 
-    Parameters
-    ----------
-    r : float
-        Between -1 and 1, neither included.
-    variance : float
-        Of its Fisher transform.
-    conf_level : float
-        Coverage of the interval.
-
-    Returns
-    -------
-    dict
-        ``std_error``, ``conf_low``, ``conf_high``.
+    `r`: between -1 and 1, neither included. `variance`: of its Fisher transform. Returns ``std_error``, ``conf_low``,
+    ``conf_high``.
     """
     half, z = normal_quantile(conf_level) * math.sqrt(variance), math.atanh(r)
     return {
@@ -448,20 +424,8 @@ def _spearman(x: Floats, y: Floats) -> tuple[float, float, float]:
 def spearman_p(rho: float, n: int) -> float:
     """Two-sided p of a Spearman correlation, from t on n - 2 degrees of freedom.
 
-    Parameters
-    ----------
-    rho : float
-        Correlation.
-    n : int
-        Pairs.
+    `rho`: correlation. `n`: pairs. Returns NaN for fewer than three pairs.
 
-    Returns
-    -------
-    float
-        NaN for fewer than three pairs.
-
-    Examples
-    --------
     >>> round(spearman_p(0.491, 15), 3)  # Perplexity Sonar in the merchant_risk paper: 0.49, p 0.063
     0.063
     """

@@ -60,18 +60,12 @@ FROM_RUNS = "t from mean, sd, runs (Satterthwaite)"
 class Spread:
     """Uncertainty of one linear estimate.
 
-    Attributes
-    ----------
-    variance : float
-        NaN where it cannot be told.
-    df : float
-        Degrees of freedom: clusters - 1, or Satterthwaite's where variances are added up.
-    method : str
-        How it came about, empty where it did not.
-    clusters : int
-        G, how many clusters went in.
-    scores : (S,) float array
-        What each independent source adds, so that the covariance of two estimates is the product of their scores.
+    `variance`: NaN where it cannot be told.
+    `df`: degrees of freedom: clusters - 1, or Satterthwaite's where variances are added up.
+    `method`: how it came about, empty where it did not.
+    `clusters`: G, how many clusters went in.
+    `scores` (S,): what each independent source adds, so that the covariance of two estimates is the product of their
+    scores.
     """
 
     variance: float
@@ -234,19 +228,9 @@ class Uncertainty:
     def spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats) -> list[Spread]:
         """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner.
 
-        Parameters
-        ----------
-        owner : (P,) int array
-            Owner of each pair.
-        n_owners : int
-            How many there are.
-        weights : (P,) float array
-            Weight of each pair's mean deviation; pairs without one must have weight 0.
-
-        Returns
-        -------
-        list of Spread
-            Over clusters where every pair has two or more; else from the runs.
+        `owner` (P,): owner of each pair. `n_owners`: how many there are. `weights` (P,): weight of each pair's mean
+        deviation; pairs without one must have weight 0. Returns over clusters where every pair has two or more; else
+        from the runs.
         """
         return self._spreads(owner, n_owners, weights, *self._over_clusters(owner, n_owners, weights))
 
@@ -281,10 +265,7 @@ class Uncertainty:
     def spread(self, weights: Floats) -> Spread:
         """Uncertainty of one weighted sum of the pairs, with the score of each source (a cluster label, or a unit).
 
-        Parameters
-        ----------
-        weights : (P,) float array
-            As in :meth:`spreads`.
+        `weights` (P,): as in :meth:`spreads`.
         """
         taken = weights != 0
         if self.data.cluster is None or not taken.any() or self._pairs_over_clusters[1][taken].min() < 2:
@@ -630,15 +611,7 @@ def consensus_deviation(
 def own_systems(data: Panel, identity: Mapping[str, str] | None, family: Mapping[str, str] | None) -> Mask:
     """Whether the system of each pair is the judge's own.
 
-    Parameters
-    ----------
-    data : Panel
-    identity, family
-        As in :func:`consensus_deviation`.
-
-    Returns
-    -------
-    (P,) bool array
+    `identity`, `family`: as in :func:`consensus_deviation`. Returns (P,).
     """
     present = [np.unique(data.pair_system[data.pair_group == g]) for g in range(data.n_groups)]
     groups = [[str(s) for s in data.systems.take(codes)] for codes in present]

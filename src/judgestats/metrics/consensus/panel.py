@@ -28,27 +28,11 @@ def identities(
 ) -> dict[str, str]:
     """Say by which name each system is known among the judges, and refuse a map that cannot be right.
 
-    Parameters
-    ----------
-    systems_of_groups : sequence of sequence of str
-        Systems of each group (of each condition, say): within one, no two may be the same judge.
-    judges : sequence of str
-        All judges.
-    identity : mapping of str to str, optional
-        System -> judge. A system it does not name keeps its own name.
-    family : mapping of str to str, optional
-        Name -> family; judges and systems must all be in it, a system by its own name or its identity.
-
-    Returns
-    -------
-    dict of str to str
-        System -> judge name, for every system.
-
-    Raises
-    ------
-    SchemaError
-        If `identity` names an unknown system or judge, or maps two systems of one group to one judge; if `family`
-        lacks a name. ``faults`` lists all of them.
+    `systems_of_groups`: systems of each group (of each condition, say): within one, no two may be the same judge.
+    `judges`: all judges. `identity`: system -> judge. A system it does not name keeps its own name. `family`: name ->
+    family; judges and systems must all be in it, a system by its own name or its identity. Returns system -> judge
+    name, for every system. Raises SchemaError if `identity` names an unknown system or judge, or maps two systems of
+    one group to one judge; if `family` lacks a name. ``faults`` lists all of them.
     """
     systems = list(dict.fromkeys(s for group in systems_of_groups for s in group))
     mapped = {s: s if identity is None else identity.get(s, s) for s in systems}
@@ -107,18 +91,11 @@ def _shared(groups: Sequence[Sequence[str]], judges: Sequence[str], mapped: Mapp
 class Reference:
     """Means to deviate from.
 
-    Attributes
-    ----------
-    used : bool
-        False for the peers, who are no reference.
-    row : (C,) int array
-        Row of the reference for each cell, -1 for none.
-    mean, variance : (R,) float arrays
-        Mean of each row and the variance of that mean (NaN where unknown).
-    df : (R,) float array
-        Degrees of freedom of the variance.
-    shared : bool
-        Whether several items are measured against one row.
+    `used`: False for the peers, who are no reference.
+    `row` (C,): row of the reference for each cell, -1 for none.
+    `mean`, `variance` (R,): mean of each row and the variance of that mean (NaN where unknown).
+    `df` (R,): degrees of freedom of the variance.
+    `shared`: whether several items are measured against one row.
     """
 
     used: bool
@@ -147,22 +124,11 @@ def no_reference(n_cells: int) -> Reference:
 def against(frame: Any, per_criterion: bool, final: str | None, identity: Mapping[str, str] | None) -> Any:
     """Return a function that lays a reference frame beside a table of cells.
 
-    Parameters
-    ----------
-    frame : frame
-        Ratings of a reference panel (with ``judge``: the mean over its judges; without: the rows are raters), or means
-        (``mean``, and ``sd``, ``runs``) per ``system`` and, where present, per `by` column, ``item`` and ``criterion``.
-    per_criterion : bool
-        Whether each criterion is compared by itself.
-    final : str or None
-        Criterion that holds the final score.
-    identity : mapping, optional
-        System -> judge; a system the reference does not know by its own name is looked up by this one.
-
-    Returns
-    -------
-    callable
-        Of a CellTable and its `by` columns.
+    `frame`: ratings of a reference panel (with ``judge``: the mean over its judges; without: the rows are raters), or
+    means (``mean``, and ``sd``, ``runs``) per ``system`` and, where present, per `by` column, ``item`` and
+    ``criterion``. `per_criterion`: whether each criterion is compared by itself. `final`: criterion that holds the
+    final score. `identity`: system -> judge; a system the reference does not know by its own name is looked up by this
+    one. Returns of a CellTable and its `by` columns.
     """
     return lambda table, by: _matched(table, _means(frame, by, per_criterion, final), identity or {})
 
@@ -237,31 +203,19 @@ Ints = NDArray[np.int32]
 class Panel:
     """Units (a judge in a cell) with their deviations, and the pairs (judge x system in a group) they belong to.
 
-    Attributes
-    ----------
-    table : CellTable
-        Means of the units.
-    by : list of str
-        Columns that make the groups.
-    cluster : str or None
-        Column of the clusters; None takes the uncertainty from the runs alone.
-    exclude_self : bool
-        Whether a judge is left out of its own consensus.
-    reference : Reference
-        What the deviations are from, if not the peers.
-    deviation : (U,) float array
-    present : (C,) int array
-        Judges with a score in each cell.
-    share : (U,) or (0,) float array
-        One over the number of criteria of the unit's item; empty where there is one criterion.
-    pair : (U,) int32 array
-    pair_group, pair_judge, pair_system : (P,) int arrays
-    group_cell : (C,) int array
-        Group of each cell.
-    group_first : (G,) int array
-        A cell of each group.
-    estimate, items : (P,) float arrays
-        Mean deviation over items, and the number of items.
+    `table`: means of the units.
+    `by`: columns that make the groups.
+    `cluster`: column of the clusters; None takes the uncertainty from the runs alone.
+    `exclude_self`: whether a judge is left out of its own consensus.
+    `reference`: what the deviations are from, if not the peers.
+    `deviation` (U,).
+    `present` (C,): judges with a score in each cell.
+    `share` (U,): one over the number of criteria of the unit's item; empty where there is one criterion.
+    `pair` (U,).
+    `pair_group`, `pair_judge`, `pair_system` (P,).
+    `group_cell` (C,): group of each cell.
+    `group_first` (G,): a cell of each group.
+    `estimate`, `items` (P,): mean deviation over items, and the number of items.
     """
 
     table: CellTable
@@ -317,25 +271,10 @@ def prepare(
 ) -> tuple[CellTable, list[str]]:
     """Read ratings as cells.
 
-    Parameters
-    ----------
-    ratings : frame
-        Ratings or a tally of them.
-    by : str or sequence of str
-        Columns that split the result.
-    per_criterion : bool
-        False takes the criterion named `final` alone where there is one, else all criteria; True makes the criterion a
-        `by` column, and leaves `final` out where there are others.
-    final : str or None
-        Name of the criterion that holds the final score.
-    cluster : str or None
-        Column of the clusters.
-
-    Returns
-    -------
-    CellTable
-    list of str
-        The `by` columns, with ``criterion`` if `per_criterion`.
+    `ratings`: ratings or a tally of them. `by`: columns that split the result. `per_criterion`: False takes the
+    criterion named `final` alone where there is one, else all criteria; True makes the criterion a `by` column, and
+    leaves `final` out where there are others. `final`: name of the criterion that holds the final score. `cluster`:
+    column of the clusters. Returns the `by` columns, with ``criterion`` if `per_criterion`.
     """
     if cluster == "judge":
         raise DesignError("cluster='judge' cannot be: an estimate is of one judge. Name a column that items lie in.")
@@ -376,14 +315,9 @@ def panel(
 ) -> Panel:
     """Read ratings and take every deviation.
 
-    Parameters
-    ----------
-    ratings, by, per_criterion, final, cluster
-        As in :func:`prepare`.
-    exclude_self : bool
-        False deviates from the mean of all judges.
-    reference : callable, optional
-        Takes the table and the `by` columns, returns the :class:`Reference` to deviate from.
+    `ratings`, `by`, `per_criterion`, `final`, `cluster`: as in :func:`prepare`. `exclude_self`: False deviates from the
+    mean of all judges. `reference`: takes the table and the `by` columns, returns the :class:`Reference` to deviate
+    from.
     """
     table, groups = prepare(ratings, by, per_criterion=per_criterion, final=final, cluster=cluster)
     source = no_reference(table.n_cells) if reference is None else reference(table, groups)

@@ -127,22 +127,11 @@ def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float
 def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     """Mean score, missing share and spread over repeats of each judge.
 
-    Parameters
-    ----------
-    data : frame
-        Ratings.
-    groups : list of str
-        ``judge`` and the further grouping columns.
-    options : Options
-        How the data are measured.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``mean_score``: criteria are averaged within an item, items within a system, and systems weigh alike, so that it
-        is the mean of the judge's row of :func:`judgestats.score_matrix`; its interval clusters by item. ``missing``:
-        share of the scores asked for that are not there. ``run_sd``: root mean square of the standard deviations over
-        ``replicate`` (or of those given with means); without repeats NaN, flagged ``single run``.
+    `data`: ratings. `groups`: ``judge`` and the further grouping columns. `options`: how the data are measured. Returns
+    ``mean_score``: criteria are averaged within an item, items within a system, and systems weigh alike, so that it is
+    the mean of the judge's row of :func:`judgestats.score_matrix`; its interval clusters by item. ``missing``: share of
+    the scores asked for that are not there. ``run_sd``: root mean square of the standard deviations over ``replicate``
+    (or of those given with means); without repeats NaN, flagged ``single run``.
     """
     by = [g for g in groups if g != "judge"]
     present = nw.from_native(data).collect_schema().names()

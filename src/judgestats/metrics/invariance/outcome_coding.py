@@ -166,18 +166,11 @@ _JOINT = {*PATTERNS["revision"].columns, "n"}
 class Study:
     """Calls, or counts of them, in memory.
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        With ``judge``, ``scheme`` (empty text where there is none), ``probe``.
-    kind : {'calls', 'joint', 'margins'}
-        One row a call; counts of the answers of an item under two probes; counts of the answers under each.
-    groups : list of str
-        ``judge``, the `by` columns and ``scheme``.
-    clusters : list of str
-        Columns of units that are drawn together.
-    note : dict
-        What the calls are seen to share, as :func:`judgestats.schema.clustering.noted` writes it.
+    `table`: with ``judge``, ``scheme`` (empty text where there is none), ``probe``.
+    `kind`: one row a call; counts of the answers of an item under two probes; counts of the answers under each.
+    `groups`: ``judge``, the `by` columns and ``scheme``.
+    `clusters`: columns of units that are drawn together.
+    `note`: what the calls are seen to share, as :func:`judgestats.schema.clustering.noted` writes it.
     """
 
     table: pd.DataFrame
@@ -229,20 +222,12 @@ class Study:
 class Answers:
     """What one judge answered under a probe, beside what it answered blind.
 
-    Attributes
-    ----------
-    key : dict
-        The groups and ``probe``.
-    favoured : str
-        The candidate that the cue favours, or ``varies``.
-    table : pandas.DataFrame
-        Rows with a count ``n``, and the clusters or, for independent samples, ``side``.
-    counts : (R, 6) float array
-        What each row adds to favoured, opposed and tie, blind and then under the probe.
-    joint : (3, 3) float array or None
-        Items valid in both, role blind by role under the probe; None for independent samples.
-    flag : str
-        What was set aside, and whether calls are not independent.
+    `key`: the groups and ``probe``.
+    `favoured`: the candidate that the cue favours, or ``varies``.
+    `table`: rows with a count ``n``, and the clusters or, for independent samples, ``side``.
+    `counts` (R, 6): what each row adds to favoured, opposed and tie, blind and then under the probe.
+    `joint` (3, 3): items valid in both, role blind by role under the probe; None for independent samples.
+    `flag`: what was set aside, and whether calls are not independent.
     """
 
     key: dict[str, Any]
@@ -340,16 +325,8 @@ def answers(
 ) -> Iterator[Answers]:
     """Yield the answers of each group under each labelled probe, by role.
 
-    Parameters
-    ----------
-    found : Study
-        From :func:`study`.
-    blind : str
-        The probe that the others are compared with.
-    favoured, label : see :func:`judgestats.metrics.invariance.anchoring`
-        Which side the cue favours.
-    clusters : sequence of str, optional
-        Columns to keep in place of the study's own.
+    `found`: from :func:`study`. `blind`: the probe that the others are compared with. `favoured`, `label`: which side
+    the cue favours. `clusters`: columns to keep in place of the study's own.
     """
     kept = found.clusters if clusters is None else list(clusters)
     if set(found.table["probe"]) <= {blind}:
@@ -370,11 +347,8 @@ def answers(
 def matched_rows(found: Study, blind: str, clusters: Sequence[str] = ()) -> pd.DataFrame:
     """Match the calls of an item under `blind` and under each other probe.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The groups, the clusters, ``probe``, ``_base`` and ``_row`` (row numbers of the study's table, -1 where the item
-        was not judged) and ``n``.
+    Returns the groups, the clusters, ``probe``, ``_base`` and ``_row`` (row numbers of the study's table, -1 where the
+    item was not judged) and ``n``.
     """
     rows = found.table.assign(outcome=np.arange(len(found.table)))
     groups = list(dict.fromkeys([*found.groups, *clusters]))

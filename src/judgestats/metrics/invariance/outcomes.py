@@ -299,12 +299,7 @@ def clustered_test(counts: Floats, unit: NDArray[Any]) -> tuple[float, str]:
 def stuart_maxwell(joint: Floats) -> tuple[float, int]:
     """Test of equal margins of a square table; classes that nothing enters or leaves are left out.
 
-    Returns
-    -------
-    statistic : float
-        0 where nothing is off the diagonal.
-    df : int
-        One less than the classes with any movement.
+    Returns `statistic`: 0 where nothing is off the diagonal. `df`: one less than the classes with any movement.
     """
     moved = joint.sum(axis=0) + joint.sum(axis=1) - 2 * np.diag(joint) > 0
     if not moved.any():

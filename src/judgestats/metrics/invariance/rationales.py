@@ -41,15 +41,8 @@ Embed = Embedder | Mapping[str, Embedder] | None
 def tfidf(texts: Sequence[str]) -> Any:
     """TF-IDF vectors of texts, fitted on these texts: the default embedder, without a download.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        What is to be embedded.
-
-    Returns
-    -------
-    (n, d) scipy sparse array
-        Words of two letters or more, in lower case; scikit-learn's smoothed IDF. Zero rows where no text has a word.
+    `texts`: what is to be embedded. Returns (n, d): words of two letters or more, in lower case; scikit-learn's
+    smoothed IDF. Zero rows where no text has a word.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -79,14 +72,7 @@ def embedders(embed: Embed) -> dict[str, Embedder]:
 class Vectors:
     """Vectors of distinct texts: each is embedded once, and in an order that the rows do not change.
 
-    Parameters
-    ----------
-    texts : iterable of str
-        Texts, repeats among them; empty ones are not embedded.
-    embed : callable
-        The embedder.
-    name : str
-        For messages.
+    `texts`: texts, repeats among them; empty ones are not embedded. `embed`: the embedder. `name`: for messages.
     """
 
     def __init__(self, texts: Sequence[str], embed: Embedder, name: str) -> None:
@@ -127,17 +113,9 @@ class Vectors:
 def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measure: str) -> tuple[Study, pd.DataFrame]:
     """Match the explanations of an item under `blind` and under each other probe.
 
-    Returns
-    -------
-    found : Study
-    pairs : pandas.DataFrame
-        The groups, ``probe``, ``item``, ``n``, ``text_blind``, ``text`` (empty where missing), ``valid`` (a valid
-        verdict in both) and ``same`` (and the same one).
-
-    Raises
-    ------
-    DesignError
-        If there are no explanations, or no such probe.
+    Returns `pairs`: the groups, ``probe``, ``item``, ``n``, ``text_blind``, ``text`` (empty where missing), ``valid``
+    (a valid verdict in both) and ``same`` (and the same one). Raises DesignError if there are no explanations, or no
+    such probe.
     """
     found = study(calls, by, "auto", measure)
     if found.kind != "calls" or "rationale" not in found.table:
@@ -349,8 +327,6 @@ def rationale_check(
 def stated_winner(text: str) -> str:
     """Return ``first``, ``second`` or ``tie``: the last winner that a text states; empty where it states none.
 
-    Examples
-    --------
     >>> stated_winner("Summary 1 is better on style. Overall, the second summary is clearly better.")
     'second'
     >>> stated_winner("Both are equally good.")

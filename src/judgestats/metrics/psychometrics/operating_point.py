@@ -141,18 +141,11 @@ def criterion_shift(
 class _Cell:
     """A judge, stimulus and step under the two prompts, base first.
 
-    Attributes
-    ----------
-    named : dict
-        The key columns.
-    counts : (2,) tuple of pandas.DataFrame
-        Tallies.
-    calls : Sides or None
-        The calls, where they are named.
-    dependent : str
-        Flag of intervals that take the calls as independent.
-    column : str or None
-        What the calls are clustered by.
+    `named`: the key columns.
+    `counts` (2,): tallies.
+    `calls`: the calls, where they are named.
+    `dependent`: flag of intervals that take the calls as independent.
+    `column`: what the calls are clustered by.
     """
 
     named: dict[str, Any]

@@ -240,22 +240,10 @@ def crossing(
 ) -> float:
     """Where the isotonic fit of `p`, weighted by `n`, reaches `level`.
 
-    Parameters
-    ----------
-    steps, p, n : (L,) float arrays
-        Steps in increasing order, the share correct and the calls of each.
-    level : float
-        Level to be reached.
-    interpolation : {'linear', 'step'}
-        How the fit runs between steps.
+    `steps`, `p`, `n` (L,): steps in increasing order, the share correct and the calls of each. `level`: level to be
+    reached. `interpolation`: how the fit runs between steps. Returns ``-inf`` if the first step reaches it already,
+    ``inf`` if none does.
 
-    Returns
-    -------
-    float
-        ``-inf`` if the first step reaches it already, ``inf`` if none does.
-
-    Examples
-    --------
     >>> value = crossing(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.7, 0.8]), np.array([10.0, 10.0, 10.0]), 0.75)
     >>> print(f"{value:.6f}")
     2.500000

@@ -49,28 +49,11 @@ def replicates(
 ) -> pd.DataFrame:
     """Each observed value beside the interval that the model predicts for it. N values, S replicates.
 
-    Parameters
-    ----------
-    cells : pandas.DataFrame
-        (N, ...) labels of each value, ``outcome`` among them.
-    observed : (N,) float array
-        Counts, or means.
-    simulated : (S, N) float array
-    n : (N,) float array
-        Calls behind each value.
-    kind : {'posterior', 'prior'}
-    draws : str
-        How the parameters were drawn.
-    scale : {'count', 'mean'}
+    `cells`: (N, ...) labels of each value, ``outcome`` among them. `observed` (N,): counts, or means. `simulated` (S,
+    N). `n` (N,): calls behind each value. `draws`: how the parameters were drawn. Returns ``kind``, the labels, then
+    :data:`COLUMNS`: ``estimate`` is the predictive mean, ``conf_low`` and ``conf_high`` the 2.5 and 97.5 % quantiles of
+    the replicates. A value without calls is NaN, ``no data``, and not inside.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``kind``, the labels, then :data:`COLUMNS`: ``estimate`` is the predictive mean, ``conf_low`` and ``conf_high``
-        the 2.5 and 97.5 % quantiles of the replicates. A value without calls is NaN, ``no data``, and not inside.
-
-    Examples
-    --------
     >>> cells = pd.DataFrame({"judge": ["a", "b"], "outcome": "tie"})
     >>> made = replicates(cells, np.array([1.0, 9.0]), np.array([[0.0, 2.0], [2.0, 4.0]]), np.full(2, 10.0),
     ...                   kind="prior")
@@ -105,12 +88,8 @@ def beside(
 ) -> pd.DataFrame:
     """Posterior and prior predictive frames in one.
 
-    Parameters
-    ----------
-    cells, observed, n, draws, scale
-        As for :func:`replicates`.
-    again, before : (S, N) float arrays
-        Replicates from the posterior, and from the prior.
+    `cells`, `observed`, `n`, `draws`, `scale`: as for :func:`replicates`. `again`, `before` (S, N): replicates from the
+    posterior, and from the prior.
     """
     after = replicates(cells, observed, again, n, kind="posterior", draws=draws, scale=scale)
     return pd.concat([after, replicates(cells, observed, before, n, kind="prior", scale=scale)], ignore_index=True)
@@ -131,10 +110,7 @@ def spread_beside(scores: Floats, again: Floats, before: Floats, *, draws: str) 
 def of_kind(frame: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Rows of a predictive frame of one kind, or of both.
 
-    Raises
-    ------
-    DesignError
-        If the kind is unknown, or the frame has no row of it.
+    Raises DesignError if the kind is unknown, or the frame has no row of it.
     """
     choose(kind, KINDS, "kind")
     found = frame if kind == "both" or frame.empty else frame[frame["kind"] == kind]
@@ -148,10 +124,8 @@ def from_priors(
 ) -> dict[str, Floats]:
     """Draw the variables of :func:`judgestats.models.engines.bayes_pymc.build` from their priors.
 
-    Returns
-    -------
-    dict of (1, n, ...) float arrays
-        ``beta``, ``cuts`` or ``midpoints`` and ``steps``, ``sigma``, and ``u<t>``, ``L<t>`` of each random term.
+    Returns (1, n, ...): ``beta``, ``cuts`` or ``midpoints`` and ``steps``, ``sigma``, and ``u<t>``, ``L<t>`` of each
+    random term.
     """
     found: dict[str, Any] = {"beta": rng.normal(priors.location, priors.scale, (1, n, len(priors.scale)))}
     if design.categories:
@@ -202,13 +176,8 @@ CONFLICTING = 0.01
 class Top:
     """Draws of a parameter with a prior of its own.
 
-    Attributes
-    ----------
-    name : str
-    values : (chains, draws, ...) array
-    prior : Prior
-    centre : float
-        Of the prior.
+    `values` (chains, draws, ...).
+    `centre`: of the prior.
     """
 
     name: str
@@ -240,24 +209,15 @@ class Top:
 class Draws:
     """Draws of every variable of a model.
 
-    Attributes
-    ----------
-    values : dict of (chains, draws, ...) arrays
-    labels : dict
-        Variable -> labels along each of its further dimensions.
-    divergences : int
-        Transitions that diverged.
-    method : str
-        How the draws were made.
-    pareto_k, importance_ess : float
-        Of draws by importance sampling: shape of the tail of the weights, and the independent draws that they are
-        worth. NaN for draws of a sampler.
-    tops : tuple of Top
-        Parameters that have a prior of their own, none of which depends on another.
-    log_likelihood : (chains, draws) float array, optional
-        Of each draw, without constants.
-    stats : dict of (chains, draws) arrays
-        What the sampler says of each draw: ``diverging``, ``energy`` and others.
+    `values` (chains, draws, ...).
+    `labels`: variable -> labels along each of its further dimensions.
+    `divergences`: transitions that diverged.
+    `method`: how the draws were made.
+    `pareto_k`, `importance_ess`: of draws by importance sampling: shape of the tail of the weights, and the independent
+    draws that they are worth. NaN for draws of a sampler.
+    `tops`: parameters that have a prior of their own, none of which depends on another.
+    `log_likelihood` (chains, draws): of each draw, without constants.
+    `stats` (chains, draws): what the sampler says of each draw: ``diverging``, ``energy`` and others.
     """
 
     values: dict[str, Floats] = field(repr=False)
@@ -285,19 +245,10 @@ class Draws:
     def sensitivity(self, values: Floats) -> tuple[float, float]:
         """How much the posterior of a quantity moves as the prior, and as the likelihood, is raised to a power.
 
-        Parameters
-        ----------
-        values : (chains, draws) float array
-            Of the quantity, draw by draw.
+        `values` (chains, draws): of the quantity, draw by draw. Returns `prior, likelihood`: change of the posterior
+        (cumulative Jensen-Shannon distance) per doubling of the power; from 0.05 on it matters. NaN where prior and
+        likelihood of the draws are not known, or the quantity does not vary.
 
-        Returns
-        -------
-        prior, likelihood : float
-            Change of the posterior (cumulative Jensen-Shannon distance) per doubling of the power; from 0.05 on it
-            matters. NaN where prior and likelihood of the draws are not known, or the quantity does not vary.
-
-        References
-        ----------
         Kallioinen, N., Paananen, T., Bürkner, P.-C., & Vehtari, A. (2024). Detecting and diagnosing prior and
         likelihood sensitivity with power-scaling. Statistics and Computing, 34, 57.
         """
@@ -317,9 +268,7 @@ class Draws:
     def flat(self, name: str) -> Floats:
         """Draws of one variable, chains one after the other.
 
-        Returns
-        -------
-        (S, ...) array
+        Returns (S, ...).
         """
         own = self.values[name]
         return own.reshape(-1, *own.shape[2:])
@@ -327,17 +276,8 @@ class Draws:
     def summary(self, names: Sequence[str] | None = None, conf_level: float = CONF_LEVEL) -> pd.DataFrame:
         """Mean, sd, equal-tailed interval and diagnostics of each element.
 
-        Parameters
-        ----------
-        names : sequence of str, optional
-            All variables by default.
-        conf_level : float
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``term`` (``name[label, label]``), ``estimate``, ``std_error`` (sd of the posterior), ``conf_low``,
-            ``conf_high``, ``rhat``, ``ess_bulk``, ``ess_tail``, ``flag``.
+        `names`: all variables by default. Returns ``term`` (``name[label, label]``), ``estimate``, ``std_error`` (sd of
+        the posterior), ``conf_low``, ``conf_high``, ``rhat``, ``ess_bulk``, ``ess_tail``, ``flag``.
         """
         rows = [row for name in names or self.values for row in self._rows(name, conf_level)]
         return pd.DataFrame(rows)
@@ -384,13 +324,8 @@ class Draws:
 def doubt(rhat: float, ess: float) -> str:
     """Flags of draws by their R-hat and effective sample size.
 
-    Returns
-    -------
-    str
-        Empty where there is no doubt.
+    Returns empty where there is no doubt.
 
-    Examples
-    --------
     >>> doubt(1.0, 900.0), doubt(1.2, 90.0)
     ('', 'chains have not mixed; fewer than 400 effective draws')
     """
@@ -401,14 +336,8 @@ def doubt(rhat: float, ess: float) -> str:
 def diagnostics(values: Floats) -> tuple[Floats, Floats, Floats]:
     """Rank-normalised R-hat and effective sample sizes of the bulk and of the tails.
 
-    Parameters
-    ----------
-    values : (chains, draws, K) float array
-
-    Returns
-    -------
-    rhat, ess_bulk, ess_tail : (K,) float arrays
-        NaN for what does not vary. R-hat of one chain is that of its halves.
+    `values` (chains, draws, K). Returns `rhat, ess_bulk, ess_tail` (K,): NaN for what does not vary. R-hat of one chain
+    is that of its halves.
     """
     stats = _arviz()
     half = values.shape[1] // 2
@@ -423,14 +352,8 @@ def diagnostics(values: Floats) -> tuple[Floats, Floats, Floats]:
 def pointwise(loglik: Floats) -> tuple[Floats, Floats]:
     """PSIS-LOO of each unit.
 
-    Parameters
-    ----------
-    loglik : (chains, draws, N) float array
-
-    Returns
-    -------
-    elpd, pareto_k : (N,) float arrays
-        k is infinite where too few draws differ for a tail to be fitted; the weights are then as they are.
+    `loglik` (chains, draws, N). Returns `elpd, pareto_k` (N,): k is infinite where too few draws differ for a tail to
+    be fitted; the weights are then as they are.
     """
     each = [_left_out(np.ascontiguousarray(loglik[..., i])) for i in range(loglik.shape[-1])]
     return np.array([e[0] for e in each]), np.array([e[1] for e in each])
@@ -451,17 +374,8 @@ def _left_out(loglik: Floats) -> tuple[float, float]:
 def smoothed(log_weights: Floats) -> tuple[Floats, float]:
     """Pareto-smoothed importance weights.
 
-    Parameters
-    ----------
-    log_weights : (S,) float array
-        Without constant; -inf for a weight of zero.
-
-    Returns
-    -------
-    weights : (S,) float array
-        They sum to 1.
-    pareto_k : float
-        Above 0.7 they are not to be trusted.
+    `log_weights` (S,): without constant; -inf for a weight of zero. Returns `weights` (S,): they sum to 1. `pareto_k`:
+    above 0.7 they are not to be trusted.
     """
     allowed = np.isfinite(log_weights)
     if np.ptp(log_weights[allowed]) < 1e-12:  # draws of the target itself
@@ -507,10 +421,7 @@ def inference_data(
 def missing(what: str) -> FitError:
     """The error of an extra that is not installed.
 
-    Parameters
-    ----------
-    what : str
-        The package.
+    `what`: the package.
     """
     return FitError(f'{what} is not installed, and Bayesian models need it. Do: pip install "judgestats[bayes]"')
 
@@ -518,13 +429,8 @@ def missing(what: str) -> FitError:
 def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: str) -> Draws:
     """Read what a sampler returned: an InferenceData, or a DataTree.
 
-    Parameters
-    ----------
-    trace : object
-        With groups ``posterior`` and ``sample_stats``.
-    labels : mapping
-        Variable -> labels along its dimensions; variables that are not named here are left out.
-    method : str
+    `trace`: with groups ``posterior`` and ``sample_stats``. `labels`: variable -> labels along its dimensions;
+    variables that are not named here are left out.
     """
     posterior = trace["posterior"]
     likelihood = np.asarray(posterior[LOG_LIKELIHOOD].values, np.float64) if LOG_LIKELIHOOD in posterior else None
@@ -541,16 +447,10 @@ def read(trace: Any, labels: Mapping[str, tuple[tuple[str, ...], ...]], method: 
 class Sampling(TypedDict, total=False):
     """Options of the sampler, the argument ``sampling=``: ``{"draws": 2000, "seed": 1}``.
 
-    Attributes
-    ----------
-    draws, tune, chains : int
-        Kept draws and warm-up draws of each chain (1000 each), and chains (4).
-    seed : int
-        0 by default.
-    target_accept : float
-        Higher is slower and diverges less; 0.9 by default.
-    progress : bool
-        Whether to show progress; True by default.
+    `draws`, `tune`, `chains`: kept draws and warm-up draws of each chain (1000 each), and chains (4).
+    `seed`: 0 by default.
+    `target_accept`: higher is slower and diverges less; 0.9 by default.
+    `progress`: whether to show progress; True by default.
     """
 
     draws: int
@@ -568,10 +468,7 @@ SAMPLING = {"draws": 1000, "tune": 1000, "chains": 4, "seed": 0, "target_accept"
 def sampling_options(asked: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
     """All options of the sampler: `asked`, else `defaults`, else :data:`SAMPLING`.
 
-    Raises
-    ------
-    DesignError
-        If an option is unknown, or not a possible value.
+    Raises DesignError if an option is unknown, or not a possible value.
     """
     if asked is not None and not isinstance(asked, Mapping):
         raise DesignError(f"sampling={asked!r} is not a mapping. Give, for example, sampling={{'draws': 2000}}.")
@@ -590,10 +487,7 @@ def sampling_options(asked: Mapping[str, Any] | None, **defaults: Any) -> dict[s
 def pymc() -> Any:
     """PyMC, loaded now.
 
-    Raises
-    ------
-    FitError
-        If it is not installed.
+    Raises FitError if it is not installed.
     """
     try:
         import pymc as module
@@ -622,26 +516,11 @@ def sample(
 ) -> Draws:
     """Sample a model.
 
-    Parameters
-    ----------
-    model : pymc.Model
-    labels : mapping
-        Variable -> labels along its dimensions: what is kept.
-    draws, tune, chains : int
-        Kept draws, warm-up draws, chains.
-    seed : int
-    target_accept : float
-        Higher is slower and diverges less.
-    progress : bool
-        Whether to show progress.
-    cores : int, optional
-        All there are by default with nutpie, which has threads; one with PyMC's own sampler, which would fork a process
-        whose threads may be in the middle of something.
-
-    Raises
-    ------
-    FitError
-        If PyMC is not installed, or the sampler fails; it says what to try.
+    `labels`: variable -> labels along its dimensions: what is kept. `draws`, `tune`, `chains`: kept draws, warm-up
+    draws, chains. `target_accept`: higher is slower and diverges less. `progress`: whether to show progress. `cores`:
+    all there are by default with nutpie, which has threads; one with PyMC's own sampler, which would fork a process
+    whose threads may be in the middle of something. Raises FitError if PyMC is not installed, or the sampler fails; it
+    says what to try.
     """
     pm = pymc()
     sampler = "nutpie" if find_spec("nutpie") else "pymc"
@@ -670,26 +549,10 @@ def sample_each(
 ) -> list[Draws]:
     """Sample a model once for each of several values of its data; nutpie compiles it once.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        With ``pymc.Data``.
-    labels : mapping
-        Variable -> labels along its dimensions: what is kept.
-    given : sequence of mapping
-        Name of the data -> value, of the same shape.
-    draws, tune, chains, seed, target_accept, progress
-        As :func:`sample` takes them.
-
-    Returns
-    -------
-    list of Draws
-        In the order of `given`.
-
-    Raises
-    ------
-    FitError
-        If PyMC is not installed, or the sampler fails; it says what to try.
+    `model`: with ``pymc.Data``. `labels`: variable -> labels along its dimensions: what is kept. `given`: name of the
+    data -> value, of the same shape. `draws`, `tune`, `chains`, `seed`, `target_accept`, `progress`: as :func:`sample`
+    takes them. Returns in the order of `given`. Raises FitError if PyMC is not installed, or the sampler fails; it says
+    what to try.
     """
     options: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
     if not find_spec("nutpie"):

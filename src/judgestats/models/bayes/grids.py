@@ -40,23 +40,14 @@ PILOT = 250
 class Target:
     """Minus a log posterior of a few unbounded coordinates.
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of the parameters.
-    slope : callable
-        Value and gradient.
-    value : callable
-        Value alone.
-    start : (P,) float array
-    guess : (P, P) float array
-        First guess of the inverse Hessian.
-    parameters : callable
-        (S, P) coordinates and a generator -> (S, K) parameters.
-    method : str
-    unweighted : callable, optional
-        (S, P) coordinates -> log prior and log Jacobian in them, without constants: what `value` has beside the
-        likelihood.
+    `names`: of the parameters.
+    `slope`: value and gradient.
+    `value`: value alone.
+    `start` (P,).
+    `guess` (P, P): first guess of the inverse Hessian.
+    `parameters`: (S, P) coordinates and a generator -> (S, K) parameters.
+    `unweighted`: (S, P) coordinates -> log prior and log Jacobian in them, without constants: what `value` has beside
+    the likelihood.
     """
 
     names: tuple[str, ...]
@@ -72,45 +63,22 @@ class Target:
 def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: int = 1000, seed: int = SEED) -> Draws:
     """Draw from the posterior of fixed effects, thresholds and standard deviations, random effects integrated out.
 
-    Parameters
-    ----------
-    model : Model
-        Binomial, cumulative or Poisson with one scalar random term (or none), integrated by ``n_quadrature="auto"``
-        unless it names a number of nodes; or Gaussian with any number of scalar random terms, integrated exactly.
-    priors : mapping, optional
-        Parameter (``Intercept``, ``strategy[S8]``, ``sd(item)``, ``sd(residual)``, a threshold) or kind (``fixed``,
-        ``threshold``, ``sd``) -> scale of a normal about 0, half-normal for an sd; ``(scale, df)`` for a t, half-t for
-        an sd; ``inf`` for a flat prior. Without: normal(2.5) on fixed effects (flat in a Gaussian model), normal(5) on
-        thresholds, half-normal on an sd, of scale 1, in a Gaussian model of the sd of the response.
-    draws : int
-        Kept draws, in four runs; also the number of weighted points.
-    seed : int
+    `model`: binomial, cumulative or Poisson with one scalar random term (or none), integrated by
+    ``n_quadrature="auto"`` unless it names a number of nodes; or Gaussian with any number of scalar random terms,
+    integrated exactly. `priors`: parameter (``Intercept``, ``strategy[S8]``, ``sd(item)``, ``sd(residual)``, a
+    threshold) or kind (``fixed``, ``threshold``, ``sd``) -> scale of a normal about 0, half-normal for an sd; ``(scale,
+    df)`` for a t, half-t for an sd; ``inf`` for a flat prior. Without: normal(2.5) on fixed effects (flat in a Gaussian
+    model), normal(5) on thresholds, half-normal on an sd, of scale 1, in a Gaussian model of the sd of the response.
+    `draws`: kept draws, in four runs; also the number of weighted points. Returns a variable for each parameter;
+    ``pareto_k`` above 0.7 is in its ``notes()``, as are fewer than 400 effective draws (by the weights). Raises
+    DesignError if random effects do not integrate out (slopes beside an intercept, several terms outside a Gaussian
+    model), or a prior has no parameter, or is none. Raises FitError if no mode is found.
 
-    Returns
-    -------
-    Draws
-        A variable for each parameter; ``pareto_k`` above 0.7 is in its ``notes()``, as are fewer than 400 effective
-        draws (by the weights).
-
-    Raises
-    ------
-    DesignError
-        If random effects do not integrate out (slopes beside an intercept, several terms outside a Gaussian model), or
-        a prior has no parameter, or is none.
-    FitError
-        If no mode is found.
-
-    Notes
-    -----
     An sd is drawn on the log scale, so it is never 0. Fixed effects of a Gaussian model have normal (or flat) priors,
     and are drawn given the sds.
 
-    References
-    ----------
     Vehtari, A., Simpson, D., Gelman, A., Yao, Y., & Gabry, J. (2024). Pareto smoothed importance sampling. JMLR, 25.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> from judgestats.models.designs import design
     >>> calls = pd.DataFrame({"right": [9, 7, 8, 3, 9, 5], "wrong": [1, 3, 2, 7, 1, 5], "judge": list("abcdef")})
@@ -128,12 +96,7 @@ def integrated(model: Model, priors: Mapping[str, Any] | None = None, *, draws: 
 def drawn(target: Target, draws: int, seed: int, what: str = "The posterior") -> Draws:
     """Draw from a posterior of a few coordinates by importance sampling at its mode.
 
-    Parameters
-    ----------
-    target : Target
-    draws, seed : int
-    what : str
-        Of the message, if there is no mode.
+    `what`: of the message, if there is no mode.
     """
     found = minimise(target.slope, target.start, target.guess)
     if not np.isfinite(found.value) or not np.isfinite(found.x).all():

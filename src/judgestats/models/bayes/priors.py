@@ -36,17 +36,10 @@ WORDS = {
 class Prior:
     """Prior of one parameter, as :func:`judgestats.models.postestimation.sampled.compare` needs it.
 
-    Attributes
-    ----------
-    parameter : str
-        As ``tidy()`` has it.
-    law : str
-        A key of :data:`WORDS`.
-    location, scale : float
-        The scale of an LKJ prior is its shape.
-    meaning : str
-    place, size : int
-        Of ordered parameters: which of how many (from 0); of correlations: columns of the term, in `size`.
+    `parameter`: as ``tidy()`` has it.
+    `law`: a key of :data:`WORDS`.
+    `location`, `scale`: the scale of an LKJ prior is its shape.
+    `place`, `size`: of ordered parameters: which of how many (from 0); of correlations: columns of the term, in `size`.
     """
 
     parameter: str
@@ -65,8 +58,6 @@ class Prior:
     def quantile(self, q: Any) -> Floats:
         """Quantiles of the prior of this one parameter.
 
-        Examples
-        --------
         >>> Prior("x", "normal", 0.0, 2.5, "").quantile([0.025, 0.975]).round(2)
         array([-4.9,  4.9])
         """
@@ -92,27 +83,15 @@ class Prior:
 class Priors:
     """Priors of all parameters of a model of p fixed effects and T random terms.
 
-    Attributes
-    ----------
-    centre : (p,) float array
-        Means of the predictors, 0 of the intercept, and everywhere where there is none.
-    location, scale : (p,) float arrays
-        Of the fixed effects, the intercept's being that at the centre.
-    cuts, widths : float
-        Scales of thresholds at the centre, and of the steps from one half-width to the next.
-    sds : tuple of (k,) float arrays
-        Scales of the sds of each random term.
-    shapes : tuple of float
-        Of the LKJ prior of each term.
-    residual : float
-    spread : (p,) float array
-        Sds of the predictors, 1 of the intercept: the sampler moves in units of them.
-    starts : tuple of (k,) float arrays
-        Sds from which the sampler starts, whatever their priors.
-    unit : float
-        Of the linear predictor.
-    each : tuple of Prior
-        The same, parameter by parameter.
+    `centre` (p,): means of the predictors, 0 of the intercept, and everywhere where there is none.
+    `location`, `scale` (p,): of the fixed effects, the intercept's being that at the centre.
+    `cuts`, `widths`: scales of thresholds at the centre, and of the steps from one half-width to the next.
+    `sds` (k,): scales of the sds of each random term.
+    `shapes`: of the LKJ prior of each term.
+    `spread` (p,): sds of the predictors, 1 of the intercept: the sampler moves in units of them.
+    `starts` (k,): sds from which the sampler starts, whatever their priors.
+    `unit`: of the linear predictor.
+    `each`: the same, parameter by parameter.
     """
 
     centre: Floats
@@ -139,24 +118,11 @@ def priors(
 ) -> Priors:
     """Lay out the priors of a model.
 
-    Parameters
-    ----------
-    design : Design
-    family, link : str
-    thresholds : Thresholds
-    asked : mapping, optional
-        Parameter -> its scale. A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``,
-        ``sd(residual)``), a term of the formula (``strategy``: all its columns), ``sd(item)`` (all sds of a factor),
-        ``cor(item)`` (the shape of the LKJ prior, 1 is flat), ``thresholds`` or ``half-width``. A fixed effect takes
-        a pair ``(mean, sd)`` too.
+    `asked`: parameter -> its scale. A parameter is a row of ``tidy()`` (``strategy[S8]``, ``sd(Intercept|item)``,
+    ``sd(residual)``), a term of the formula (``strategy``: all its columns), ``sd(item)`` (all sds of a factor),
+    ``cor(item)`` (the shape of the LKJ prior, 1 is flat), ``thresholds`` or ``half-width``. A fixed effect takes a pair
+    ``(mean, sd)`` too. Raises DesignError if a name is none of the model's, or a value is no positive number.
 
-    Raises
-    ------
-    DesignError
-        If a name is none of the model's, or a value is no positive number.
-
-    Notes
-    -----
     Weakly informative, on the scale of the link, with s = 1 (Gaussian: the sd of the response): slopes
     normal(0, 2.5 s / sd(x)), 1.5 for probit; the intercept normal(m, 2.5 s) where all predictors are at their means,
     m = 0 (Gaussian: the mean of the response, Poisson: the logarithm of the mean rate); thresholds there as independent
@@ -278,10 +244,8 @@ def single(thresholds: Thresholds) -> bool:
 def sizes(thresholds: Thresholds) -> tuple[int, int, int]:
     """Shape of the threshold parameters.
 
-    Returns
-    -------
-    free, sets, steps : int
-        Parameters that are free (midpoints), sets of ordered ones, and how many are in each set.
+    Returns `free, sets, steps`: parameters that are free (midpoints), sets of ordered ones, and how many are in each
+    set.
     """
     inner, total = thresholds.map.shape[1], len(thresholds.names)
     if single(thresholds):

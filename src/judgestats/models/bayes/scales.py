@@ -16,14 +16,9 @@ from judgestats.errors import DesignError
 class Prior:
     """A prior about 0.
 
-    Attributes
-    ----------
-    scale : float
-        Infinite for a flat one.
-    df : float or None
-        Degrees of freedom of a t; None for a normal.
-    half : bool
-        Of a standard deviation.
+    `scale`: infinite for a flat one.
+    `df`: degrees of freedom of a t; None for a normal.
+    `half`: of a standard deviation.
     """
 
     scale: float
@@ -101,22 +96,10 @@ class Prior:
 def prior_of(value: Any, name: str, *, half: bool) -> Prior:
     """Read a prior.
 
-    Parameters
-    ----------
-    value : float or (float, float)
-        Scale of a normal, or scale and degrees of freedom of a t; an infinite scale is flat.
-    name : str
-        Of the parameter, for the message.
-    half : bool
-        Whether the parameter is a standard deviation.
+    `value` (float, float): scale of a normal, or scale and degrees of freedom of a t; an infinite scale is flat.
+    `name`: of the parameter, for the message. `half`: whether the parameter is a standard deviation. Raises DesignError
+    if it is none.
 
-    Raises
-    ------
-    DesignError
-        If it is none.
-
-    Examples
-    --------
     >>> str(prior_of(0.5, "sd(item)", half=True)), str(prior_of((2.5, 3), "x", half=False))
     ('half-normal(0.5)', 't(3, 2.5)')
     """

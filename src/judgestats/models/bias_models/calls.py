@@ -34,12 +34,8 @@ Aside = tuple[str, Mapping[str | None, float]]
 class Calls:
     """Rows of a model.
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Distinct rows, with their count ``n``.
-    asides : tuple
-        What was done to calls that are not plain answers: words, and how many calls of each judge (None: of all).
+    `table`: distinct rows, with their count ``n``.
+    `asides`: what was done to calls that are not plain answers: words, and how many calls of each judge (None: of all).
     """
 
     table: pd.DataFrame
@@ -67,14 +63,7 @@ def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
 def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) -> Calls:
     """Distinct rows of some columns with their counts, in any engine; rows with a missing value are set aside.
 
-    Parameters
-    ----------
-    data : frame
-    names : sequence of str
-    who : str
-        Who asks, for messages.
-    beside : sequence of str
-        Further columns that a table of counts may have; they are added over.
+    `who`: who asks, for messages. `beside`: further columns that a table of counts may have; they are added over.
     """
     found = distinct(data, list(dict.fromkeys(names)), counted_by(data, names, who, beside))
     return Calls(found.frame.assign(n=found.count), (("calls with a missing value", {None: found.n_missing}),))
@@ -106,21 +95,9 @@ def scored(
 ) -> Calls:
     """Calls with a column ``correct`` of 0 and 1, made from the gold label where there is no outcome.
 
-    Parameters
-    ----------
-    data : frame
-        With the column `outcome` (0 and 1, booleans, or ``correct``, ``wrong``, ``tie``, ``invalid``), or a column
-        ``gold``, or a tally with a column ``outcome``.
-    outcome : str
-    columns : sequence of str
-        Kept beside it.
-    judge : str
-        Which of them is the judge.
-    who : str
-        Who asks, for messages.
-    ties : {'exact', 'drop'}
-        A tie where the gold is a candidate: wrong, or set aside.
-    invalid : {'drop', 'wrong'}
+    `data`: with the column `outcome` (0 and 1, booleans, or ``correct``, ``wrong``, ``tie``, ``invalid``), or a column
+    ``gold``, or a tally with a column ``outcome``. `columns`: kept beside it. `judge`: which of them is the judge.
+    `who`: who asks, for messages. `ties`: a tie where the gold is a candidate: wrong, or set aside.
     """
     choose(ties, get_args(TiesOfVerdicts), "ties")
     choose(invalid, get_args(InvalidVerdict), "invalid")
@@ -189,23 +166,11 @@ def slotted(
 ) -> Calls:
     """Calls by slot, with the pair and the sign of its order.
 
-    Parameters
-    ----------
-    data : frame
-        Preferences with a known order; the judge is in `columns`.
-    columns : sequence of str
-        Kept as they are.
-    who : str
-    attributes : sequence of str
-        Numbers ``<name>_first`` and ``<name>_second``; their difference becomes the column ``<name>``.
-    ties : {'half', 'drop', 'model'}
-
-    Returns
-    -------
-    Calls
-        `columns`, ``first``, ``second``, ``pair`` (item and candidates, whatever the order), ``order`` (1 where the
-        candidate with the lower name is first, -1 where the other is, 0 where both are one), the differences,
-        ``n``; and ``chosen`` (1 for the first slot), or with ties='model' ``answer`` (second, tie, first).
+    `data`: preferences with a known order; the judge is in `columns`. `columns`: kept as they are. `attributes`:
+    numbers ``<name>_first`` and ``<name>_second``; their difference becomes the column ``<name>``. Returns `columns`,
+    ``first``, ``second``, ``pair`` (item and candidates, whatever the order), ``order`` (1 where the candidate with the
+    lower name is first, -1 where the other is, 0 where both are one), the differences, ``n``; and ``chosen`` (1 for the
+    first slot), or with ties='model' ``answer`` (second, tie, first).
     """
     choose(ties, get_args(TiesOfPositions), "ties")
     present = columns_of(data)
@@ -278,21 +243,9 @@ def as_category(values: pd.Series[Any], levels: Sequence[str]) -> pd.Categorical
 def answers(data: Any, by: str | None, quality: str | None) -> tuple[Calls, bool]:
     """Read answers by slot, the quality in favour of the first slot, and the condition.
 
-    Parameters
-    ----------
-    data : frame
-        Preferences, or a tally of outcomes against the better candidate.
-    by : str or None
-        Column of the condition.
-    quality : str or None
-        Column, or stem of two.
-
-    Returns
-    -------
-    calls : Calls
-        ``judge``, ``group`` (the condition), ``x``, ``order``, ``pair``, ``answer`` (second, tie, first), ``n``.
-    folded : bool
-        Whether the slots are not known.
+    `data`: preferences, or a tally of outcomes against the better candidate. `by`: column of the condition. `quality`:
+    column, or stem of two. Returns `calls`: ``judge``, ``group`` (the condition), ``x``, ``order``, ``pair``,
+    ``answer`` (second, tie, first), ``n``. `folded`: whether the slots are not known.
     """
     present = columns(data)
     if "outcome" in present and "choice" not in present:

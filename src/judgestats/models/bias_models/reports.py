@@ -127,9 +127,7 @@ def _shown(table: pd.DataFrame) -> list[str]:
 def linear(fit: Fitted, weights: Mapping[str, float]) -> Floats:
     """Coefficients of a linear function of the parameters, by their names.
 
-    Returns
-    -------
-    (P,) float array
+    Returns (P,).
     """
     result = np.zeros(len(fit.params))
     for name, weight in weights.items():
@@ -148,22 +146,9 @@ def effect_row(
 ) -> Row:
     """Estimate of a linear function of the parameters, with Wald's interval.
 
-    Parameters
-    ----------
-    fit : Fitted
-    c : (P,) float array
-    term : str
-    conf_level : float
-    scale : str
-        What its unit is called.
-    df : float, optional
-        Degrees of freedom of an effect that varies between judges: one less than there are judges. By default those of
-        the fit: Satterthwaite's of a Gaussian model.
-
-    Returns
-    -------
-    dict
-        NaN, flagged, where the estimate has run off to infinity.
+    `c` (P,). `scale`: what its unit is called. `df`: degrees of freedom of an effect that varies between judges: one
+    less than there are judges. By default those of the fit: Satterthwaite's of a Gaussian model. Returns NaN, flagged,
+    where the estimate has run off to infinity.
     """
     value, se = float(c @ fit.params), float(spread(c, fit.covariance))
     flag = doubts(fit)
@@ -199,16 +184,8 @@ def points_row(
 ) -> Row:
     """Change of the mean response in percentage points, averaged over rows and over the random effects.
 
-    Parameters
-    ----------
-    fit : Fitted
-        Whose random terms are all scalar with values of 1 or -1.
-    X, base : (M, K) float arrays
-        What the first K parameters are multiplied with in the two states; None for a constant one half.
-    term : str
-    conf_level : float
-    df : float, optional
-        As in :func:`effect_row`.
+    `fit`: whose random terms are all scalar with values of 1 or -1. `X`, `base` (M, K): what the first K parameters are
+    multiplied with in the two states; None for a constant one half. `df`: as in :func:`effect_row`.
     """
 
     def change(params: Floats) -> Floats:
@@ -237,12 +214,7 @@ def points_row(
 def spread_rows(fit: Fitted, names: Mapping[str, str], conf_level: float) -> list[Row]:
     """Standard deviation of each scalar random term; the interval is that of its logarithm, transformed.
 
-    Parameters
-    ----------
-    fit : Fitted
-    names : mapping of str to str
-        Factor -> what its standard deviation is called; others are left out.
-    conf_level : float
+    `names`: factor -> what its standard deviation is called; others are left out.
     """
     rows, z = [], normal_quantile(conf_level)
     for k, term in enumerate(fit.design.terms):
@@ -277,11 +249,8 @@ def described(fit: Fitted, df: float | None = None) -> str:
 def doubts(fit: Fitted, factor: str | None = None) -> str:
     """Flags of a row of a fit; Laplace's approximation with few calls per level is one.
 
-    Parameters
-    ----------
-    fit : Fitted
-    factor : str, optional
-        Grouping factor that the row is about: a variance of 0 concerns its rows alone, and stands in the fit's notes.
+    `factor`: grouping factor that the row is about: a variance of 0 concerns its rows alone, and stands in the fit's
+    notes.
     """
     few = fit.method == "Laplace" and any(fit.n < FEW * len(t.levels) for t in fit.design.terms)
     notes = fit.notes if factor is not None and _at_zero(fit, factor) else without(fit.notes)
@@ -318,18 +287,8 @@ def by_rule(terms: int) -> Literal["auto"] | int:
 def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str, *, variance: bool = False) -> Row:
     """Compare two nested fits.
 
-    Parameters
-    ----------
-    small, large : Fitted
-    question, compared : str
-    variance : bool
-        Whether they differ in one variance alone: it lies on its boundary under the smaller model, and half of the
-        chances are 0 (Self and Liang 1987).
-
-    Returns
-    -------
-    dict
-        Row of the tests.
+    `variance`: whether they differ in one variance alone: it lies on its boundary under the smaller model, and half of
+    the chances are 0 (Self and Liang 1987). Returns row of the tests.
     """
     df = large.df - small.df
     statistic = 2 * (large.loglik - small.loglik)
@@ -358,16 +317,7 @@ def likelihood_ratio(small: Fitted, large: Fitted, question: str, compared: str,
 def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Row:
     """Joint test that linear functions of the parameters are 0.
 
-    Parameters
-    ----------
-    fit : Fitted
-    C : (K, P) float array
-    question, compared : str
-
-    Returns
-    -------
-    dict
-        Row of the tests.
+    `C` (K, P). Returns row of the tests.
     """
     value, V = C @ fit.params, C @ np.nan_to_num(fit.covariance, nan=0.0) @ C.T
     known = len(C) > 0 and np.isfinite(spread(C, fit.covariance)).all() and np.linalg.matrix_rank(V) == len(C)
@@ -388,11 +338,7 @@ def wald(fit: Fitted, C: Floats, question: str, compared: str) -> Row:
 def comparisons(rows: Sequence[Row], by: Sequence[str] = ()) -> pd.DataFrame:
     """Put rows of tests together.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-    by : sequence of str
-        Columns that group them; empty text where a row names none.
+    `by`: columns that group them; empty text where a row names none.
     """
     table = pd.DataFrame(list(rows)).reindex(columns=[*by, *TESTS])
     table["flag"] = table["flag"].astype(object).where(table["flag"].notna(), "").astype("str")

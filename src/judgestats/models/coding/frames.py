@@ -25,13 +25,8 @@ TOLERANCE = 1e-7
 def independent(X: NDArray[np.float64]) -> list[int]:
     """Positions of the columns that are no combination of those before them, as R keeps them.
 
-    Parameters
-    ----------
-    X : (N, p) array
-        Finite values.
+    `X` (N, p): finite values.
 
-    Examples
-    --------
     >>> independent(np.array([[1.0, 0.0, 1.0], [1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]))
     [0, 1]
     """
@@ -84,18 +79,11 @@ CLOSE = 1000
 class Rows:
     """Distinct rows of a table, in an order that does not depend on the order of the table.
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        The K distinct rows without a missing value, numbered from 0.
-    count : (K,) float array
-        How many rows of data each stands for.
-    n_missing : int
-        Rows of data that were set aside, counts included.
-    n_rows : int
-        Rows of the table, as they lie there.
-    n_zero : int
-        Those of them with a count of zero.
+    `frame`: the K distinct rows without a missing value, numbered from 0.
+    `count` (K,): how many rows of data each stands for.
+    `n_missing`: rows of data that were set aside, counts included.
+    `n_rows`: rows of the table, as they lie there.
+    `n_zero`: those of them with a count of zero.
     """
 
     frame: pd.DataFrame
@@ -120,29 +108,11 @@ def distinct(
 ) -> Rows:
     """Distinct rows of some columns, with counts.
 
-    Parameters
-    ----------
-    data : frame
-        A table in any engine Narwhals knows; a lazy one is counted where it lies.
-    names : sequence of str
-        The columns read.
-    counted : str, optional
-        A column that says how many rows each row stands for.
-    aside : mapping, optional
-        Column -> a value that is as good as missing.
+    `data`: a table in any engine Narwhals knows; a lazy one is counted where it lies. `names`: the columns read.
+    `counted`: a column that says how many rows each row stands for. `aside`: column -> a value that is as good as
+    missing. Returns sorted by the first column of numbers that never repeats itself; where there is none, by all
+    columns. Raises SchemaError if a count is none, or a number is infinite.
 
-    Returns
-    -------
-    Rows
-        Sorted by the first column of numbers that never repeats itself; where there is none, by all columns.
-
-    Raises
-    ------
-    SchemaError
-        If a count is none, or a number is infinite.
-
-    Examples
-    --------
     >>> rows = distinct(pd.DataFrame({"g": ["b", "a", "b"], "y": [1, 0, 1]}), ["y", "g"])
     >>> rows.frame.assign(n=rows.count)
        y  g    n
@@ -306,8 +276,6 @@ def _of_objects(values: pd.Series[Any]) -> tuple[pd.Series[Any], bool]:
 def label(value: Any) -> str:
     """Name of a level: 7 and 7.0 are the same one.
 
-    Examples
-    --------
     >>> label(7.0), label(0.5), label(True), label("a")
     ('7', '0.5', 'True', 'a')
     """

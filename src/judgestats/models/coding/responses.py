@@ -28,8 +28,6 @@ Floats = NDArray[np.float64]
 def first_row(frame: pd.DataFrame, wrong: NDArray[np.bool_]) -> str:
     """The first of some rows, by its values.
 
-    Examples
-    --------
     >>> first_row(pd.DataFrame({"judge": ["a", "b"], "k": [3, 12.0]}), np.array([False, True]))
     'judge=b, k=12'
     """
@@ -40,27 +38,10 @@ def first_row(frame: pd.DataFrame, wrong: NDArray[np.bool_]) -> str:
 def counted_by(data: Any, own: Iterable[str], who: str, beside: Iterable[str] = ()) -> str | None:
     """Name of the column by which the rows of a table are counted, None where each row is one.
 
-    Parameters
-    ----------
-    data : frame
-        Calls, or a printed table of counts.
-    own : iterable of str
-        Columns that the model reads.
-    who : str
-        Who asks, for messages.
-    beside : iterable of str
-        Further columns that a table of counts may have.
-
-    Returns
-    -------
-    str or None
-        The column of declared counts; or ``n``, where the table has nothing else but `own`, `beside` and columns that
-        calls can share.
-
-    Raises
-    ------
-    SchemaError
-        If ``n`` is neither, or a count is none.
+    `data`: calls, or a printed table of counts. `own`: columns that the model reads. `who`: who asks, for messages.
+    `beside`: further columns that a table of counts may have. Returns the column of declared counts; or ``n``, where
+    the table has nothing else but `own`, `beside` and columns that calls can share. Raises SchemaError if ``n`` is
+    neither, or a count is none.
     """
     table = nw.from_native(data)
     present, own = columns(data), [*own]
@@ -82,21 +63,9 @@ def counted_by(data: Any, own: Iterable[str], who: str, beside: Iterable[str] = 
 def count_column(data: Any, counts: str | Literal[False] | None, formula: Formula, named: Sequence[str]) -> str | None:
     """Name of the column by which rows are counted, None where each row is one.
 
-    Parameters
-    ----------
-    data : frame
-    counts : str, False or None
-        As for :func:`judgestats.fit`.
-    formula : Formula
-    named : sequence of str
-        Further columns that have a part to play.
-
-    Raises
-    ------
-    SchemaError
-        If the data have a whole-number column ``n`` that nothing declares.
-    DesignError
-        If `counts` is no column, is in the formula, or counts means.
+    `counts`: as for :func:`judgestats.fit`. `named`: further columns that have a part to play. Raises SchemaError if
+    the data have a whole-number column ``n`` that nothing declares. Raises DesignError if `counts` is no column, is in
+    the formula, or counts means.
     """
     present = columns(data)
     taken = [*formula.variables, *named]
@@ -135,20 +104,7 @@ def refuse_fractions(
     side (`by_side`); those of a cumulative one may lie in two rows, one for each order of the pair, so that only their
     total is looked at.
 
-    Parameters
-    ----------
-    formula : Formula
-    frame : pandas.DataFrame
-        K distinct rows.
-    count : (K,) float array
-    name : str or None
-        Of the column of counts.
-    halves, by_side : bool
-
-    Raises
-    ------
-    SchemaError
-        With the first such row.
+    `frame`: k distinct rows. `count` (K,). `name`: of the column of counts. Raises SchemaError with the first such row.
     """
     wrong = fractions(count)
     if not wrong.any():
@@ -178,18 +134,11 @@ MOST_CATEGORIES = 100
 class Response:
     """A response as numbers.
 
-    Attributes
-    ----------
-    y : (N,) array
-        Successes; counts; values; or codes of the categories.
-    trials : (N,) array
-        Trials of each row, 1 where there is no ``cbind``.
-    categories : tuple of str
-        The categories of a cumulative model that occur, in order.
-    labels : tuple of str
-        What 0 and 1 stand for in a binomial model.
-    notes : tuple of str
-        What was left out.
+    `y` (N,): successes; counts; values; or codes of the categories.
+    `trials` (N,): trials of each row, 1 where there is no ``cbind``.
+    `categories`: the categories of a cumulative model that occur, in order.
+    `labels`: what 0 and 1 stand for in a binomial model.
+    `notes`: what was left out.
     """
 
     y: Floats
@@ -202,10 +151,7 @@ class Response:
 def refuse_share(formula: Formula, weights: str, *, has_trials: bool) -> None:
     """Refuse trials given as weights: ``k / size`` with ``size``, or ``cbind`` of it.
 
-    Raises
-    ------
-    DesignError
-        With the response as ``cbind`` has it.
+    Raises DesignError with the response as ``cbind`` has it.
     """
     share, left = _as_cbind(formula), formula.left
     if left.kind == "call" and left.value == "cbind" and weights in formula.answers:

@@ -21,14 +21,9 @@ from judgestats.models.ml import fit_design
 class Engine:
     """An engine, and what it can do.
 
-    Attributes
-    ----------
-    fit : callable
-        Of a Model: a Fitted.
-    links : tuple of str
-    reml, quadrature, weights, clusters, shapes, samples : bool
-        Whether it takes ``reml=``, ``n_quadrature=``, ``weights=``, ``cluster=``, thresholds that are not free,
-        and ``priors=`` and ``sampling=``.
+    `fit`: of a Model: a Fitted.
+    `reml`, `quadrature`, `weights`, `clusters`, `shapes`, `samples`: whether it takes ``reml=``, ``n_quadrature=``,
+    ``weights=``, ``cluster=``, thresholds that are not free, and ``priors=`` and ``sampling=``.
     """
 
     fit: Callable[..., Fitted]

@@ -36,29 +36,12 @@ def fit_pymc(
 ) -> Fitted:
     """Sample the posterior of a model.
 
-    Parameters
-    ----------
-    model : Model
-        Of any family and with any random terms.
-    priors : mapping, optional
-        See :func:`judgestats.models.bayes.priors.priors`.
-    sampling : mapping, optional
-        See :class:`judgestats.models.bayes.draws.Sampling`.
-
-    Returns
-    -------
-    Fitted
-        ``params`` and ``covariance`` are posterior means and covariances; ``options`` has ``draws``, a
-        :class:`judgestats.models.bayes.draws.Draws` of ``parameters`` (all of them, under their names) and of
-        ``effects <t>`` for each random term, and ``prior``, the priors. There is no log likelihood: see
-        :meth:`judgestats.models.Fit.loo`.
-
-    Raises
-    ------
-    FitError
-        If PyMC is not installed, or the sampler fails.
-    DesignError
-        If a prior is for no parameter of the model.
+    `model`: of any family and with any random terms. `priors`: see :func:`judgestats.models.bayes.priors.priors`.
+    `sampling`: see :class:`judgestats.models.bayes.draws.Sampling`. Returns ``params`` and ``covariance`` are posterior
+    means and covariances; ``options`` has ``draws``, a :class:`judgestats.models.bayes.draws.Draws` of ``parameters``
+    (all of them, under their names) and of ``effects <t>`` for each random term, and ``prior``, the priors. There is no
+    log likelihood: see :meth:`judgestats.models.Fit.loo`. Raises FitError if PyMC is not installed, or the sampler
+    fails. Raises DesignError if a prior is for no parameter of the model.
     """
     own = priors_of(model.design, model.family, model.link, model.thresholds, priors)
     target = build(model.design, model.family, model.link, model.thresholds, own, model.parts)
@@ -91,20 +74,9 @@ def build(
     Bambi builds models for a row of each call, and its weights do not reach sums of squares, thresholds that vary or
     symmetric ones; the design is coded already, by the same coders as in all engines.
 
-    Parameters
-    ----------
-    design : Design
-    family, link : str
-    thresholds : Thresholds
-    priors : Priors
-    part : (N,) int array, optional
-        Set of thresholds of each row.
-
-    Returns
-    -------
-    pymc.Model
-        With variables ``beta`` (predictors centred; ``gamma`` in units of their sds), ``cuts`` or ``midpoints`` and
-        ``steps``, ``sigma``; for each random term ``u<t>`` (levels, k), of unit scale, and ``L<t>`` (k, k).
+    `part` (N,): set of thresholds of each row. Returns with variables ``beta`` (predictors centred; ``gamma`` in units
+    of their sds), ``cuts`` or ``midpoints`` and ``steps``, ``sigma``; for each random term ``u<t>`` (levels, k), of
+    unit scale, and ``L<t>`` (k, k).
     """
     pm = pymc()
     import pytensor.tensor as pt
@@ -239,12 +211,9 @@ def _covariances(model: Model, draws: Draws) -> tuple[Floats, ...]:
 class Sampled:
     """Random effects by S draws.
 
-    Attributes
-    ----------
-    beta : (S, p) float array
-    effects : tuple of (S, levels, k) float arrays
-    covariances : tuple of (k, k) float arrays
-        Of each term, for new levels.
+    `beta` (S, p).
+    `effects` (S, levels, k).
+    `covariances` (k, k): of each term, for new levels.
     """
 
     beta: Floats
@@ -268,16 +237,7 @@ class Sampled:
     def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
         """Variance of x'β + z'b over the draws.
 
-        Parameters
-        ----------
-        X : (M, p) float array
-        zs : list of (M, k) float arrays
-        codes : list of (M,) int arrays
-            -1 is a new level.
-
-        Returns
-        -------
-        (M,) float array
+        `X` (M, p). `zs` (M, k). `codes` (M,): -1 is a new level. Returns (M,).
         """
         result = np.zeros(len(X))
         step = max(1, _BLOCK // len(self.beta))

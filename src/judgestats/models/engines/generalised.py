@@ -30,20 +30,9 @@ def fit_bayes(model: Model) -> Fitted:
     collapse to 0 on ordinary data, and is not offered.) It has priors: sd 2 for fixed effects, sd 1 for the logarithms
     of the standard deviations.
 
-    Parameters
-    ----------
-    model : Model
-        Binomial, logit, each random term of one column, no offset.
-
-    Returns
-    -------
-    Fitted
-        Posterior means and standard deviations; ``notes`` has ``standard errors too small``. There is no likelihood.
-
-    Raises
-    ------
-    FitError
-        If a term is correlated, or there is none, or an offset.
+    `model`: binomial, logit, each random term of one column, no offset. Returns posterior means and standard
+    deviations; ``notes`` has ``standard errors too small``. There is no likelihood. Raises FitError if a term is
+    correlated, or there is none, or an offset.
     """
     from statsmodels.genmod.bayes_mixed_glm import BinomialBayesMixedGLM
 
@@ -97,20 +86,8 @@ Floats = NDArray[np.float64]
 def fit_ordered(model: Model) -> Fitted:
     """Fit a cumulative model with statsmodels' OrderedModel; counts are written out.
 
-    Parameters
-    ----------
-    model : Model
-        Without random terms.
-
-    Returns
-    -------
-    Fitted
-        Thresholds themselves, not the logarithms of their distances that statsmodels estimates.
-
-    Raises
-    ------
-    FitError
-        If there are random terms, or statsmodels gives up.
+    `model`: without random terms. Returns thresholds themselves, not the logarithms of their distances that statsmodels
+    estimates. Raises FitError if there are random terms, or statsmodels gives up.
     """
     from scipy import stats
     from statsmodels.miscmodels.ordinal_model import OrderedModel
@@ -159,21 +136,9 @@ CODES = "cluster codes"
 def fit_glm(model: Model) -> Fitted:
     """Fit a GLM with statsmodels (iteratively reweighted least squares), counts as frequencies.
 
-    Parameters
-    ----------
-    model : Model
-        Without random terms.
-
-    Returns
-    -------
-    Fitted
-        ``method`` is ``IRLS``. The residual sd of a Gaussian model counts degrees of freedom, as R's ``lm`` does; the
-        log likelihood is the maximum.
-
-    Raises
-    ------
-    FitError
-        If there are random terms, or statsmodels gives up.
+    `model`: without random terms. Returns ``method`` is ``IRLS``. The residual sd of a Gaussian model counts degrees of
+    freedom, as R's ``lm`` does; the log likelihood is the maximum. Raises FitError if there are random terms, or
+    statsmodels gives up.
     """
     from statsmodels.genmod.generalized_linear_model import GLM
 
@@ -220,23 +185,10 @@ def fit_gee(model: Model, *, cluster: str | Sequence[str] | None = None) -> Fitt
 
     Counts and ``cbind`` are written out as single calls, for statsmodels' weights are no frequencies.
 
-    Parameters
-    ----------
-    model : Model
-        With one random term ``(1|cluster)``, or none.
-    cluster : str or sequence of str, optional
-        Columns of the clusters, instead of the random term.
-
-    Returns
-    -------
-    Fitted
-        Coefficients are population-averaged: nearer to 0 than those of a mixed model. There is no log likelihood.
-        ``options`` has ``cluster``, ``n_clusters`` and ``correlation``, the correlation within clusters.
-
-    Raises
-    ------
-    FitError
-        If the clusters are not named in one way, or statsmodels gives up.
+    `model`: with one random term ``(1|cluster)``, or none. `cluster`: columns of the clusters, instead of the random
+    term. Returns coefficients are population-averaged: nearer to 0 than those of a mixed model. There is no log
+    likelihood. ``options`` has ``cluster``, ``n_clusters`` and ``correlation``, the correlation within clusters. Raises
+    FitError if the clusters are not named in one way, or statsmodels gives up.
     """
     names, codes = _clusters(model, cluster)
     coded = replace(model.design, terms=(), lefts=(), frame=model.design.frame.assign(**{CODES: codes}))

@@ -27,21 +27,9 @@ def fit_lpm(model: Model) -> Fitted:
     Coefficients are differences of probabilities. In balanced data each equals p_s - p_B0, and all have the standard
     error sqrt(2σ²/n): the model behind Table 5 of *Judging the Judges* (App D), which calls it logistic.
 
-    Parameters
-    ----------
-    model : Model
-        Of a binomial response.
-
-    Returns
-    -------
-    Fitted
-        ``family`` is ``gaussian`` and ``link`` is ``identity``; ``method`` is ``REML``. The variance of 0 and 1 depends
-        on their mean, which the model does not know: fitted values may leave [0, 1].
-
-    Raises
-    ------
-    DesignError
-        If a term has as many random effects as there are calls.
+    `model`: of a binomial response. Returns ``family`` is ``gaussian`` and ``link`` is ``identity``; ``method`` is
+    ``REML``. The variance of 0 and 1 depends on their mean, which the model does not know: fitted values may leave [0,
+    1]. Raises DesignError if a term has as many random effects as there are calls.
     """
     coded = bernoulli(model.design)
     calls = float(coded.count.sum())
@@ -63,20 +51,9 @@ def fit_mixedlm(model: Model) -> Fitted:
     One grouping factor is fitted as such: ``(1|g)``, ``(x|g)``, ``(x||g)``. Crossed and nested factors become variance
     components of one group with everything in it: about 200 times slower than lme4, for a check on small data only.
 
-    Parameters
-    ----------
-    model : Model
-        Gaussian, with random terms; crossed ones of one column each, or several on one factor.
-
-    Returns
-    -------
-    Fitted
-        The covariance of the variance parameters is NaN: statsmodels gives theirs on a scale of its own.
-
-    Raises
-    ------
-    FitError
-        If there is no random term, a crossed term is correlated, there are weights, or statsmodels gives up.
+    `model`: Gaussian, with random terms; crossed ones of one column each, or several on one factor. Returns the
+    covariance of the variance parameters is NaN: statsmodels gives theirs on a scale of its own. Raises FitError if
+    there is no random term, a crossed term is correlated, there are weights, or statsmodels gives up.
     """
     from statsmodels.regression.mixed_linear_model import MixedLM
 

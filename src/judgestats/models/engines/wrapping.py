@@ -24,18 +24,8 @@ MOST_CALLS = 2_000_000
 def bernoulli(design: Design) -> Design:
     """Write ``cbind(k, n - k)`` as counted rows of 0 and 1; other designs are as they were.
 
-    Parameters
-    ----------
-    design : Design
-        Of a binomial model.
+    `design`: of a binomial model. Returns with 1 trial in each row.
 
-    Returns
-    -------
-    Design
-        With 1 trial in each row.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> from judgestats.models.designs import design
     >>> coded = design("cbind(k, m - k) ~ x", pd.DataFrame({"k": [1, 2], "m": [4, 2], "x": [0, 1]}), family="binomial")
@@ -55,21 +45,8 @@ def bernoulli(design: Design) -> Design:
 def repeated(design: Design, engine: str) -> Design:
     """Write every row as often as it is counted.
 
-    Parameters
-    ----------
-    design : Design
-    engine : str
-        The engine, for the message.
-
-    Returns
-    -------
-    Design
-        With a count of 1 in each row.
-
-    Raises
-    ------
-    FitError
-        If a count is not whole, or there are more than 2,000,000 calls.
+    `engine`: the engine, for the message. Returns with a count of 1 in each row. Raises FitError if a count is not
+    whole, or there are more than 2,000,000 calls.
     """
     if (design.count == 1).all():
         return design
@@ -96,17 +73,11 @@ Ints = NDArray[np.int64]
 class Modes:
     """Random effects and a joint covariance.
 
-    Attributes
-    ----------
-    modes : tuple of (levels, k) float arrays
-    covariances : tuple of (k, k) float arrays
-        Of each term, for new levels.
-    joint : (p + q, p + q) float array
-        Covariance of β and b, term by term, level by level.
-    given : (q, q) float array
-        Covariance of b where β is known.
-    p : int
-        Fixed effects.
+    `modes` (levels, k).
+    `covariances` (k, k): of each term, for new levels.
+    `joint` (p + q, p + q): covariance of β and b, term by term, level by level.
+    `given` (q, q): covariance of b where β is known.
+    `p`: fixed effects.
     """
 
     modes: tuple[Floats, ...]
@@ -131,16 +102,7 @@ class Modes:
     def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
         """Variance of x'β + z'b.
 
-        Parameters
-        ----------
-        X : (M, p) float array
-        zs : list of (M, k) float arrays
-        codes : list of (M,) int arrays
-            -1 is a new level.
-
-        Returns
-        -------
-        (M,) float array
+        `X` (M, p). `zs` (M, k). `codes` (M,): -1 is a new level. Returns (M,).
         """
         load = np.zeros((len(X), len(self.joint)))
         load[:, : self.p] = X
@@ -159,10 +121,7 @@ class Modes:
 def refuse_random(model: Model, engine: str) -> None:
     """Refuse random terms.
 
-    Raises
-    ------
-    FitError
-        If there are any.
+    Raises FitError if there are any.
     """
     if model.design.terms:
         parts = " + ".join(str(p) for p in model.design.formula.random)
@@ -172,10 +131,7 @@ def refuse_random(model: Model, engine: str) -> None:
 def call(run: Callable[[], Any], engine: str) -> tuple[Any, tuple[str, ...]]:
     """Run another library; its warnings become notes, its failures a FitError.
 
-    Raises
-    ------
-    FitError
-        If the library gives up.
+    Raises FitError if the library gives up.
     """
     with warnings_recorded() as caught, np.errstate(all="ignore"):
         try:

@@ -55,8 +55,6 @@ class Scale:
 def elementwise(name: str) -> bool:
     """Whether a function is known, and its value in a row depends on that row alone.
 
-    Examples
-    --------
     >>> elementwise("log"), elementwise("np.log"), elementwise("np.mean")
     (True, True, False)
     """
@@ -68,21 +66,10 @@ def elementwise(name: str) -> bool:
 def evaluate(node: Node, frame: pd.DataFrame, fitted: dict[str, Any] | None = None) -> Any:
     """Value of an arithmetic tree on a table: an array, or a number.
 
-    Parameters
-    ----------
-    node : Node
-        A tree of columns, numbers, arithmetic and functions by row.
-    frame : pandas.DataFrame
-        The columns it names.
-    fitted : dict, optional
-        Transforms that look at all rows, as they were fitted, by what was written; new ones are fitted and added.
+    `node`: a tree of columns, numbers, arithmetic and functions by row. `frame`: the columns it names. `fitted`:
+    transforms that look at all rows, as they were fitted, by what was written; new ones are fitted and added. Returns
+    (N,).
 
-    Returns
-    -------
-    (N,) array or float
-
-    Examples
-    --------
     >>> from judgestats.models.grammar.syntax import ARITHMETIC, Reader, scan
     >>> tree = Reader("n - k", scan("n - k")).expression(ARITHMETIC)
     >>> evaluate(tree, pd.DataFrame({"n": [3, 5], "k": [1, 5]}))
@@ -308,22 +295,13 @@ class Part:
 class Coder:
     """A fixed design, that can be coded again on new rows.
 
-    Attributes
-    ----------
-    expression : str
-        What was coded: ``1 + strategy * x``.
-    names : tuple of str
-        Its p columns: ``Intercept``, ``strategy[S8]``, ``x:strategy[S8]``.
-    terms : dict
-        Term (``strategy``, ``strategy:x``) -> slice of its columns.
-    factors : dict
-        Categorical column -> its levels in order, as they are in the data.
-    numerics : tuple of str
-        Numeric columns used, offsets included.
-    means : dict
-        Numeric column -> mean over the rows, weighted by their counts.
-    source : str
-        The formula, for messages.
+    `expression`: what was coded: ``1 + strategy * x``.
+    `names`: its p columns: ``Intercept``, ``strategy[S8]``, ``x:strategy[S8]``.
+    `terms`: term (``strategy``, ``strategy:x``) -> slice of its columns.
+    `factors`: categorical column -> its levels in order, as they are in the data.
+    `numerics`: numeric columns used, offsets included.
+    `means`: numeric column -> mean over the rows, weighted by their counts.
+    `source`: the formula, for messages.
     """
 
     expression: str
@@ -342,20 +320,8 @@ class Coder:
     def matrix(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         """Code rows in the same way.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            Rows with the columns used.
-
-        Returns
-        -------
-        (N, p) array
-            A row with a missing value is NaN.
-
-        Raises
-        ------
-        FormulaError
-            If a column is absent, or has a category that was not there before.
+        `frame`: rows with the columns used. Returns (N, p): a row with a missing value is NaN. Raises FormulaError if a
+        column is absent, or has a category that was not there before.
         """
         frame = self._checked(frame)
         rows = len(frame)

@@ -42,17 +42,11 @@ class Token:
 class Node:
     """A part of a formula and where it stands.
 
-    Attributes
-    ----------
-    kind : str
-        ``name``, ``number``, ``string``, ``literal``, ``call``, ``keyword``, ``binary``, ``unary``, ``group`` (round
-        brackets), ``bar`` (a random term) or ``level`` (``choice[first]``).
-    value : str
-        The column, number, text, function, operator or level.
-    start, end : int
-        Place in the source.
-    parts : tuple of Node
-        What it is made of.
+    `kind`: ``name``, ``number``, ``string``, ``literal``, ``call``, ``keyword``, ``binary``, ``unary``, ``group``
+    (round brackets), ``bar`` (a random term) or ``level`` (``choice[first]``).
+    `value`: the column, number, text, function, operator or level.
+    `start`, `end`: place in the source.
+    `parts`: what it is made of.
     """
 
     kind: str
@@ -73,19 +67,9 @@ class Node:
 def fault(source: str, start: int, end: int, what: str, todo: str = "") -> FormulaError:
     """Make an error that shows the formula with the place underlined.
 
-    Parameters
-    ----------
-    source : str
-        The formula.
-    start, end : int
-        The place.
-    what : str
-        What is wrong there.
-    todo : str
-        What is allowed, and what to do.
+    `source`: the formula. `start`, `end`: the place. `what`: what is wrong there. `todo`: what is allowed, and what to
+    do.
 
-    Examples
-    --------
     >>> print(fault("y ~ x w", 6, 7, "Nothing joins 'x' and 'w'.", "Write + between them."))
     Nothing joins 'x' and 'w'.
         y ~ x w
@@ -128,12 +112,7 @@ def _unreadable(source: str, at: int) -> FormulaError:
 class Reader:
     """Reads tokens into a tree; :meth:`expression` is the one entry.
 
-    Parameters
-    ----------
-    source : str
-        The formula.
-    tokens : list of Token
-        The tokens to be read, closed by one of kind ``end``.
+    `source`: the formula. `tokens`: the tokens to be read, closed by one of kind ``end``.
     """
 
     def __init__(self, source: str, tokens: list[Token]) -> None:
@@ -300,14 +279,9 @@ CODINGS = ("Treatment", "Sum")
 class RandomPart:
     """One random term.
 
-    Attributes
-    ----------
-    expression : str
-        What varies: ``1``, ``1 + x``, ``0 + order``.
-    factor : str
-        Over what it varies: ``item``, ``item:system``.
-    columns : tuple of str
-        The columns of the factor.
+    `expression`: what varies: ``1``, ``1 + x``, ``0 + order``.
+    `factor`: over what it varies: ``item``, ``item:system``.
+    `columns`: the columns of the factor.
     """
 
     expression: str
@@ -322,22 +296,13 @@ class RandomPart:
 class Formula:
     """A formula, taken apart.
 
-    Attributes
-    ----------
-    source : str
-        As written, on one line.
-    response : str
-        The left side: ``y``, ``cbind(k, n - k)``, ``choice[first]``.
-    fixed : str
-        The fixed part, its intercept spelled out: ``1 + strategy * x + offset(z)``.
-    random : tuple of RandomPart
-        The random terms, ``||`` and ``/`` expanded.
-    variables : tuple of str
-        Every column named, first use first.
-    left : Node
-        The left side as a tree.
-    nodes : tuple of Node
-        The terms of the right side as trees.
+    `source`: as written, on one line.
+    `response`: the left side: ``y``, ``cbind(k, n - k)``, ``choice[first]``.
+    `fixed`: the fixed part, its intercept spelled out: ``1 + strategy * x + offset(z)``.
+    `random`: the random terms, ``||`` and ``/`` expanded.
+    `variables`: every column named, first use first.
+    `left`: the left side as a tree.
+    `nodes`: the terms of the right side as trees.
     """
 
     source: str
@@ -396,18 +361,8 @@ def is_coding(call: Node, position: int) -> bool:
 def read(source: Any) -> Formula:
     """Take a formula apart.
 
-    Parameters
-    ----------
-    source : str
-        The formula.
+    `source`: the formula. Raises FormulaError if it is no formula; the place is underlined.
 
-    Raises
-    ------
-    FormulaError
-        If it is no formula; the place is underlined.
-
-    Examples
-    --------
     >>> formula = read("correct ~ strategy + (1 | item/system)")
     >>> formula.fixed, [str(part) for part in formula.random]
     ('1 + strategy', ['(1|item)', '(1|item:system)'])

@@ -62,11 +62,7 @@ MEANINGS = {
 def read(ratings: Any, subjects: list[str], facets: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """Mean score of each subject, judge and level of the facets, the subject as one label; and flags of all estimates.
 
-    Parameters
-    ----------
-    ratings : frame
-    subjects, facets : list of str
-        Columns.
+    `subjects`, `facets`: columns.
     """
     if twice := [c for c in subjects if c in facets or c == "judge"] + [c for c in facets if c == "judge"]:
         raise DesignError(f"{twice[0]!r} has two parts to play among subjects=, facets= and the judges. Drop one.")
@@ -101,13 +97,8 @@ Ints = NDArray[np.int64]
 class Scores:
     """Scores of subjects by judges. N scores.
 
-    Attributes
-    ----------
-    y : (N,) float array
-        About `centre`.
-    codes : dict of str to (N,) int array
-        ``subject``, ``judge`` and the facets: level of each score.
-    centre : float
+    `y` (N,): about `centre`.
+    `codes` (N,): ``subject``, ``judge`` and the facets: level of each score.
     """
 
     y: Floats
@@ -233,16 +224,7 @@ def agreement(
 def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:
     """ICC(2,1), ICC(3,1) and ICC(2,k) of standard deviations.
 
-    Parameters
-    ----------
-    sds : mapping
-        ``subject``, ``judge``, ``residual`` and the facets.
-    k : int
-        Judges.
-
-    Returns
-    -------
-    dict of arrays
+    `sds`: ``subject``, ``judge``, ``residual`` and the facets. `k`: judges.
     """
     v = {name: s**2 for name, s in sds.items()}
     other = sum((x for name, x in v.items() if name not in ("subject", "judge", "residual")), np.zeros(()))
@@ -256,12 +238,7 @@ def correlations(sds: Mapping[str, Floats], k: int) -> dict[str, Floats]:
 def posterior(data: Scores, priors: Mapping[str, Prior], *, draws: int = 1000, seed: int = SEED) -> Draws:
     """Draw ``level``, ``subject``, ``judge``, the facets and ``residual`` (sds), random effects integrated out.
 
-    Parameters
-    ----------
-    data : Scores
-    priors : mapping
-        Of each.
-    draws, seed : int
+    `priors`: of each.
     """
     columns = {f"f{i}": c for i, c in enumerate(data.codes.values())}
     frame = pd.DataFrame({"y": data.y, **{k: c.astype(str) for k, c in columns.items()}})
@@ -293,17 +270,7 @@ def model(data: Scores, priors: Mapping[str, Prior]) -> Any:
 def prior_draw(data: Scores, priors: Mapping[str, Prior], rng: np.random.Generator) -> tuple[dict[str, float], Floats]:
     """Parameters drawn from the prior, and scores drawn from them.
 
-    Parameters
-    ----------
-    data : Scores
-        Only its design is used.
-    priors : mapping
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    parameters : dict
-    y : (N,) float array
+    `data`: only its design is used. Returns `y` (N,).
     """
     own = {name: float(priors[name].draw(rng)) for name in ("level", *data.codes, "residual")}
     return own, own["level"] + _noise(data, own, rng)

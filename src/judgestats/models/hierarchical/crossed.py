@@ -42,12 +42,7 @@ EFFECTS: dict[str, tuple[float, str]] = {
 def default_priors(names: Iterable[str], unit: float) -> dict[str, Prior]:
     """The stated priors of effects.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Effects.
-    unit : float
-        The sd of the mean scores.
+    `names`: effects. `unit`: the sd of the mean scores.
     """
     return {n: Prior(EFFECTS[n][0] * unit, None, n not in FIXED) for n in names}
 
@@ -56,21 +51,12 @@ def default_priors(names: Iterable[str], unit: float) -> dict[str, Prior]:
 class Panel:
     """Mean scores. N cells of J judges, S systems, C conditions.
 
-    Attributes
-    ----------
-    y : (N,) float array
-        About `centre`.
-    noise : (N,) float array
-        Variance of each mean, known.
-    judge, system, condition : (N,) int arrays
-        Codes; condition -1 is a reference that belongs to none.
-    own : (N,) bool array
-        Whether the system is the judge.
-    judges, systems, conditions : tuple of str
-        Labels; a reference is the last of the judges.
-    reference : bool
-        Whether there is one.
-    centre : float
+    `y` (N,): about `centre`.
+    `noise` (N,): variance of each mean, known.
+    `judge`, `system`, `condition` (N,): codes; condition -1 is a reference that belongs to none.
+    `own` (N,): whether the system is the judge.
+    `judges`, `systems`, `conditions`: labels; a reference is the last of the judges.
+    `reference`: whether there is one.
     """
 
     y: Floats
@@ -122,11 +108,7 @@ class Panel:
 def model(data: Panel, priors: Mapping[str, Prior]) -> Any:
     """The PyMC model: sds are sampled, effects integrated out (their normal law makes that exact).
 
-    Parameters
-    ----------
-    data : Panel
-    priors : mapping
-        Effect -> prior: normal scale of those in :data:`FIXED`, half-normal or half-t of the other sds.
+    `priors`: effect -> prior: normal scale of those in :data:`FIXED`, half-normal or half-t of the other sds.
     """
     pm = pymc()
     with pm.Model() as result:
@@ -182,18 +164,8 @@ def posterior(data: Panel, priors: Mapping[str, Prior], *, draws: int = 4000, se
 def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generator) -> tuple[dict[str, Any], Floats]:
     """Parameters drawn from the prior, and mean scores drawn from them, effect by effect.
 
-    Parameters
-    ----------
-    data : Panel
-        Only its design and its noise are used.
-    priors : mapping
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    parameters : dict
-        Each sd, and each effect by the name ``<effect>_effect``.
-    y : (N,) float array
+    `data`: only its design and its noise are used. Returns `parameters`: each sd, and each effect by the name
+    ``<effect>_effect``. `y` (N,).
     """
     found: dict[str, Any] = {name: float(priors[name].draw(rng)) for name in data.sds}
     y = np.sqrt(data.noise) * rng.standard_normal(len(data.y))
@@ -207,18 +179,7 @@ def prior_draw(data: Panel, priors: Mapping[str, Prior], rng: np.random.Generato
 def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = SEED) -> dict[str, Floats]:
     """Effects given the sds and the scores: a draw of them for each draw of the sds.
 
-    Parameters
-    ----------
-    data : Panel
-    priors : mapping
-    draws : Draws
-        Of the sds.
-    seed : int
-
-    Returns
-    -------
-    dict of (chains, draws, levels) arrays
-        Those of a level that no score has are drawn from the prior.
+    `draws`: of the sds. Returns (chains, draws, levels): those of a level that no score has are drawn from the prior.
     """
     rng = np.random.default_rng([seed, 7])
     chains, length = draws.values["taste"].shape
@@ -236,14 +197,7 @@ def effects(data: Panel, priors: Mapping[str, Prior], draws: Draws, seed: int = 
 def weighed(data: Panel, priors: Mapping[str, Prior], draws: Draws, found: Mapping[str, Floats]) -> Draws:
     """The draws of the sds with their log likelihood, the effects of :data:`FIXED` given too.
 
-    Parameters
-    ----------
-    data : Panel
-    priors : mapping
-    draws : Draws
-        Of the sds.
-    found : mapping
-        Effects.
+    `draws`: of the sds. `found`: effects.
     """
     shape = draws.values["taste"].shape
     sds = {name: draws.flat(name) for name in data.sds}
@@ -290,18 +244,7 @@ def _conditional(
 def replicated(data: Panel, found: Mapping[str, Floats], draws: Draws, seed: int = SEED) -> Floats:
     """Mean scores drawn anew: judges, systems and self-preference kept, tastes and noise drawn again.
 
-    Parameters
-    ----------
-    data : Panel
-    found : mapping
-        Effects.
-    draws : Draws
-        Of the sds.
-    seed : int
-
-    Returns
-    -------
-    (200, N) float array
+    `found`: effects. `draws`: of the sds. Returns (200, N).
     """
     rng = np.random.default_rng([seed, 8])
     number = len(draws.flat("taste"))

@@ -58,15 +58,10 @@ BASELINE = "Baseline"
 class Outcomes:
     """Counts of a model of outcomes.
 
-    Attributes
-    ----------
-    judges, schemes, probes, outcomes : tuple of str
-        The blind probe first; the reference outcome first.
-    counts : (J, S, P, K) float array
-    asides : dict
-        (judge, scheme, probe) -> flag of what was set aside.
-    dependent : str
-        Flag of calls that share a pair.
+    `judges`, `schemes`, `probes`, `outcomes`: the blind probe first; the reference outcome first.
+    `counts` (J, S, P, K).
+    `asides`: (judge, scheme, probe) -> flag of what was set aside.
+    `dependent`: flag of calls that share a pair.
     """
 
     judges: tuple[str, ...]
@@ -97,12 +92,7 @@ class Outcomes:
 def outcomes(counts: Any, blind: str, reference: str | None = None) -> Outcomes:
     """Read counts of outcomes.
 
-    Parameters
-    ----------
-    counts : frame, or mapping of str to frame
-        As :func:`judgestats.models.hierarchical.cues.susceptibility` takes it.
-    blind : str
-    reference : str, optional
+    `counts`: as :func:`judgestats.models.hierarchical.cues.susceptibility` takes it.
     """
     table = _printed(counts) if isinstance(counts, Mapping) else counts
     table = table if isinstance(counts, Mapping) else tally(counts, "anchoring", cluster=False)
@@ -185,12 +175,7 @@ def _referred(
 def favoured_sides(counts: Any, data: Outcomes, favoured: Favoured | None, label: str | None) -> dict[str, str]:
     """Candidate that the cue favours, by probe.
 
-    Parameters
-    ----------
-    counts : frame or mapping
-    data : Outcomes
-    favoured, label
-        As for :func:`judgestats.anchoring`.
+    `favoured`, `label`: as for :func:`judgestats.anchoring`.
     """
     labelled = data.probes[1:]
     named: dict[str, set[str]]
@@ -273,14 +258,7 @@ def _leaning(roles: Floats) -> Floats:
 def movement(blind: Floats, probe: Floats) -> Terms:
     """Terms of anchoring from shares of favoured, opposed and tie.
 
-    Parameters
-    ----------
-    blind, probe : (..., 3) float arrays
-
-    Returns
-    -------
-    dict of (...) arrays
-        ``lao`` is NaN where nothing moves.
+    `blind`, `probe` (..., 3). Returns (...): ``lao`` is NaN where nothing moves.
     """
     shift = probe - blind
     gains = np.maximum(shift, 0.0)
@@ -301,16 +279,8 @@ def movement(blind: Floats, probe: Floats) -> Terms:
 def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
     """What a scheme changes in the favoured shift by abstaining, and by choosing otherwise where a side is taken.
 
-    Parameters
-    ----------
-    blind, probe : (..., S, 3) float arrays
-    one, two : int
-        Schemes.
-
-    Returns
-    -------
-    dict of (...) arrays
-        They add up to the difference of the shifts of the two schemes.
+    `blind`, `probe` (..., S, 3). `one`, `two`: schemes. Returns (...): they add up to the difference of the shifts of
+    the two schemes.
     """
     sided = [(1 - blind[..., s, 2], 1 - probe[..., s, 2]) for s in (one, two)]
     lean = [(_leaning(blind)[..., s], _leaning(probe)[..., s]) for s in (one, two)]
@@ -328,16 +298,8 @@ def parts(blind: Floats, probe: Floats, one: int, two: int) -> Terms:
 class Probed:
     """Shares under one probe and blind, and what is reported about them.
 
-    Attributes
-    ----------
-    data : Outcomes
-    probe : int
-    favoured : str
-    shares : (chains, draws, J or J + 1, S, P, K) float array
-        Last of several judges: one more of their kind.
-    conf_level : float
-    draws : Draws
-        Those that the shares come from.
+    `shares` (chains, draws, J or J + 1, S, P, K): last of several judges: one more of their kind.
+    `draws`: those that the shares come from.
     """
 
     data: Outcomes
@@ -428,10 +390,7 @@ class Probed:
 def clipped(gain: dict[str, Any], signed: dict[str, Any]) -> dict[str, Any]:
     """The row of a gain from that of its signed shift: estimate and interval with what is below 0 put to 0.
 
-    Returns
-    -------
-    dict
-        Without an interval where that would be [0, 0].
+    Returns without an interval where that would be [0, 0].
     """
     low, high = (max(0.0, signed[end]) for end in ("conf_low", "conf_high"))
     made = {
@@ -573,11 +532,8 @@ def susceptibility(
 def model(data: Outcomes, priors: Mapping[str, float] | None = None) -> Any:
     """Build the model; the counts are its data ``counts``, (J, S, P, K).
 
-    Returns
-    -------
-    pymc.Model
-        With ``mean`` (S, K-1), ``probe`` (S, P-1, K-1), the spreads ``sd_blind``, ``sd_probe`` (S, K-1) where there are
-        two judges or more, and ``shares`` (J, S, P, K).
+    Returns with ``mean`` (S, K-1), ``probe`` (S, P-1, K-1), the spreads ``sd_blind``, ``sd_probe`` (S, K-1) where there
+    are two judges or more, and ``shares`` (J, S, P, K).
     """
     pm = pymc()
     import pytensor.tensor as pt
@@ -606,18 +562,8 @@ def prior_draw(
 ) -> tuple[Terms, NDArray[np.int64]]:
     """Parameters from the prior, and counts from them: the model again, without PyMC.
 
-    Parameters
-    ----------
-    data : Outcomes
-        Its totals are kept.
-    priors : mapping or None
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    parameters : dict of arrays
-        ``mean``, ``probe``, ``shares``; ``sd_blind``, ``sd_probe`` where there are two judges or more.
-    counts : (J, S, P, K) int array
+    `data`: its totals are kept. Returns `parameters`: ``mean``, ``probe``, ``shares``; ``sd_blind``, ``sd_probe`` where
+    there are two judges or more. `counts` (J, S, P, K).
     """
     scale = scales(PRIORS, priors)
     J, S, P, K = data.counts.shape

@@ -74,26 +74,16 @@ NAMES = ("slope", "criterion", "bias")
 class Ladder:
     """Counts of a psychometric model.
 
-    Attributes
-    ----------
-    judges, conditions : tuple of str
-        The baseline first.
-    judge, condition : (N,) int arrays
-        Of each cell.
-    x : (N,) float array
-        By how much the first slot is better, in smallest steps; of the better candidate (0 or more) where slots are
-        unknown.
-    counts : (N, 4) float array
-        First, tie, second, and either of the slots; against the better candidate: correct, tie, wrong, either.
-    folded : bool
-        Whether slots are unknown.
-    random : (J, 3) float array
-        What an answer at random is.
-    unit : float
-        The smallest step.
-    link : str
-    flag : dict of str to str
-        Judge -> what was set aside.
+    `judges`, `conditions`: the baseline first.
+    `judge`, `condition` (N,): of each cell.
+    `x` (N,): by how much the first slot is better, in smallest steps; of the better candidate (0 or more) where slots
+    are unknown.
+    `counts` (N, 4): first, tie, second, and either of the slots; against the better candidate: correct, tie, wrong,
+    either.
+    `folded`: whether slots are unknown.
+    `random` (J, 3): what an answer at random is.
+    `unit`: the smallest step.
+    `flag`: judge -> what was set aside.
     """
 
     judges: tuple[str, ...]
@@ -117,10 +107,8 @@ class Ladder:
 def ladder(data: Any, by: str | None, quality: str | None, baseline: str | None, link: str = "logit") -> Ladder:
     """Read answers over differences of quality.
 
-    Parameters
-    ----------
-    data, by, quality, baseline, link
-        As :func:`judgestats.models.hierarchical.curves.psychometric` takes them.
+    `data`, `by`, `quality`, `baseline`, `link`: as :func:`judgestats.models.hierarchical.curves.psychometric` takes
+    them.
     """
     _refuse_without_counts(data)
     _refuse_without_quality(data, by, quality)
@@ -210,16 +198,7 @@ def cdf(link: str, z: Floats) -> Floats:
 def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: Floats) -> Floats:
     """Probabilities of first, tie and second (correct, tie and wrong) in each cell.
 
-    Parameters
-    ----------
-    data : Ladder
-    slope, criterion, bias : (..., J, G) float arrays
-        Slope per smallest step.
-    lapse : (..., J) float array
-
-    Returns
-    -------
-    (..., N, 3) float array
+    `slope`, `criterion`, `bias` (..., J, G): slope per smallest step. `lapse` (..., J). Returns (..., N, 3).
     """
     j, g = data.judge, data.condition
     s, c, b = (v[..., j, g] for v in (slope, criterion, bias))
@@ -235,15 +214,7 @@ def shares(data: Ladder, slope: Floats, criterion: Floats, bias: Floats, lapse: 
 def correct(data: Ladder, x: Floats, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
     """Share of correct answers, both orders alike, at a difference `x` in smallest steps.
 
-    Parameters
-    ----------
-    data : Ladder
-    x, s, c, b : (..., J, G) float arrays
-    lapse : (..., J) float array
-
-    Returns
-    -------
-    (..., J, G) float array
+    `x`, `s`, `c`, `b` (..., J, G). `lapse` (..., J). Returns (..., J, G).
     """
     plain = (cdf(data.link, s * x + b - c) + cdf(data.link, s * x - b - c)) / 2
     result: Floats = (1 - lapse[..., None]) * plain + lapse[..., None] * data.random[:, :1]
@@ -253,17 +224,7 @@ def correct(data: Ladder, x: Floats, s: Floats, c: Floats, b: Floats, lapse: Flo
 def threshold(data: Ladder, level: float, s: Floats, c: Floats, b: Floats, lapse: Floats) -> Floats:
     """Difference of quality at which the share of correct answers is `level`; inf where it never is.
 
-    Parameters
-    ----------
-    data : Ladder
-    level : float
-    s, c, b : (..., J, G) float arrays
-    lapse : (..., J) float array
-
-    Returns
-    -------
-    (..., J, G) float array
-        In the units of the data.
+    `s`, `c`, `b` (..., J, G). `lapse` (..., J). Returns (..., J, G): in the units of the data.
     """
     low, high = np.zeros_like(s), np.full_like(s, 1e4)
     never = correct(data, high, s, c, b, lapse) < level
@@ -288,12 +249,8 @@ MOST_MOVED, MOST_WIDENED = 0.5, 1.5
 class Fitted:
     """One model and its consequences.
 
-    Attributes
-    ----------
-    data : Ladder
-    draws : Draws
-    values : dict of (chains, draws, J, G) float arrays
-    prior : dict of (1, size, ...) float arrays
+    `values` (chains, draws, J, G).
+    `prior` (1, size, ...).
     """
 
     data: Ladder
@@ -305,16 +262,7 @@ class Fitted:
 def consequences(data: Ladder, values: Mapping[str, Floats], level: float) -> dict[str, Floats]:
     """Threshold, slope, criterion, slot bias and lapse of each judge and condition.
 
-    Parameters
-    ----------
-    data : Ladder
-    values : mapping
-        Draws of the parameters.
-    level : float
-
-    Returns
-    -------
-    dict of (chains, draws, J, G) float arrays
+    `values`: draws of the parameters. Returns (chains, draws, J, G).
     """
     s, c, b, lapse = (np.asarray(values[name]) for name in ("slope", "criterion", "bias", "lapse"))
     return {
@@ -352,13 +300,7 @@ def _prior_decides(term: str, own: Floats, prior: Floats, wide: Floats | None) -
 def curve_rows(fits: Fits, by: str | None, level: float, conf_level: float) -> list[dict[str, Any]]:
     """Rows of every judge, condition, link and prior.
 
-    Parameters
-    ----------
-    fits : mapping
-        (link, prior) -> model.
-    by : str or None
-    level : float
-    conf_level : float
+    `fits`: (link, prior) -> model.
     """
     data = next(iter(fits.values())).data
     made: list[dict[str, Any]] = []
@@ -466,18 +408,11 @@ ROWS = (*NAMES, "lapse")
 class Predictor:
     """Design of K standard normal variables, of which some are multiplied by one of M spreads.
 
-    Attributes
-    ----------
-    weights : (4 J G, K) float array
-        What one unit of a variable adds to log slope, log criterion, bias and log-odds of a lapse.
-    fixed : (K,) float array
-        1 for a variable that stands alone, 0 for one that is multiplied by a spread.
-    shared : (K, M) float array
-        1 where a variable is multiplied by a spread.
-    names : (K,) tuple of str
-        What each variable moves.
-    spreads : (M,) tuple of str
-        What each spread is of.
+    `weights` (4 J G, K): what one unit of a variable adds to log slope, log criterion, bias and log-odds of a lapse.
+    `fixed` (K,): 1 for a variable that stands alone, 0 for one that is multiplied by a spread.
+    `shared` (K, M): 1 where a variable is multiplied by a spread.
+    `names` (K,): what each variable moves.
+    `spreads` (M,): what each spread is of.
     """
 
     weights: Floats
@@ -490,11 +425,7 @@ class Predictor:
 def predictor(data: Ladder, scale: Mapping[str, float]) -> Predictor:
     """Design of the model of a ladder.
 
-    Parameters
-    ----------
-    data : Ladder
-    scale : mapping
-        Scales of the priors.
+    `scale`: scales of the priors.
     """
     columns = [*_alone(data, scale), *(_judges(data, scale) if len(data.judges) > 1 else ())]
     spreads = list(dict.fromkeys(spread for _, spread in columns if spread))
@@ -693,10 +624,7 @@ def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
     Every variable is standard normal. A spread between judges, and a bias where slots are unknown, is the absolute
     value of one: the likelihood is the same for either sign, and the sampler need not stop at 0.
 
-    Returns
-    -------
-    pymc.Model
-        With ``slope`` (per smallest step), ``criterion``, ``bias`` (J, G) and ``lapse`` (J,).
+    Returns with ``slope`` (per smallest step), ``criterion``, ``bias`` (J, G) and ``lapse`` (J,).
     """
     pm = pymc()
     import pytensor.tensor as pt
@@ -722,12 +650,7 @@ def model(data: Ladder, priors: Mapping[str, float] | None = None) -> Any:
 
 
 def given(data: Ladder, priors: Mapping[str, float] | None = None) -> dict[str, Floats]:
-    """What the model is given: ``counts`` (N, 4), the ``design`` that holds the scales of the priors, and the link.
-
-    Returns
-    -------
-    dict of arrays
-    """
+    """What the model is given: ``counts`` (N, 4), the ``design`` that holds the scales of the priors, and the link."""
     design = predictor(data, scales(PRIORS, priors)).weights
     return {"counts": data.counts, "design": design, "probit": np.array(float(data.link == "probit"))}
 
@@ -752,18 +675,8 @@ def prior_draw(
 ) -> tuple[dict[str, Floats], Floats]:
     """Parameters from the prior, and counts from them: the model again, without PyMC.
 
-    Parameters
-    ----------
-    data : Ladder
-        Its totals are kept.
-    priors : mapping or None
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    parameters : dict of arrays
-        ``slope``, ``criterion``, ``bias`` (J, G), ``lapse`` (J,).
-    counts : (N, 4) array
+    `data`: its totals are kept. Returns `parameters`: ``slope``, ``criterion``, ``bias`` (J, G), ``lapse`` (J,).
+    `counts` (N, 4).
     """
     drawn = _parameters(data, scales(PRIORS, priors), rng)
     return drawn, drawn_counts(data, shares(data, **drawn), rng)
@@ -790,15 +703,7 @@ def _parameters(data: Ladder, scale: Mapping[str, float], rng: np.random.Generat
 def drawn_counts(data: Ladder, p: Floats, rng: np.random.Generator) -> Floats:
     """Counts from probabilities, the totals kept.
 
-    Parameters
-    ----------
-    data : Ladder
-    p : (..., N, 3) float array
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    (..., N, 4) float array
+    `p` (..., N, 3). Returns (..., N, 4).
     """
     n = np.rint(data.counts.sum(axis=1)).astype(np.int64)
     made = rng.multinomial(np.broadcast_to(n, p.shape[:-1]), p / p.sum(axis=-1, keepdims=True)).astype(float)

@@ -57,20 +57,15 @@ Ints = NDArray[np.int64]
 class Cells:
     """Counts of each judge under each bias and topic.
 
-    Attributes
-    ----------
-    judges, conditions, topics : tuple
-        Labels; a condition is the values of `by` and of the bias, a topic is one of a condition's own.
-    judge, condition, topic : (N,) int arrays
-    n : (N,) float array
-        Calls that count.
-    counts : (N, 3) float array
-        Target, other, tie; where only the score is printed (`net`), target minus other in the first column.
-    net : (N,) bool array
-    invalid : (N,) float array
-        Calls set aside.
-    keys : tuple of str
-        Names of the condition's columns.
+    `judges`, `conditions`, `topics`: labels; a condition is the values of `by` and of the bias, a topic is one of a
+    condition's own.
+    `judge`, `condition`, `topic` (N,).
+    `n` (N,): calls that count.
+    `counts` (N, 3): target, other, tie; where only the score is printed (`net`), target minus other in the first
+    column.
+    `net` (N,).
+    `invalid` (N,): calls set aside.
+    `keys`: names of the condition's columns.
     """
 
     judges: tuple[str, ...]

@@ -51,23 +51,13 @@ PRINTED = ("k", "baseline_only", "strategy_only")
 class Arms:
     """Right calls of each judge under each strategy, the baseline first.
 
-    Attributes
-    ----------
-    judges, strategies : tuple of str
-    n : (J, S) float array
-        Calls, or pairs scored together with the baseline; NaN where a judge was not asked.
-    k : (J, S) float array
-        Right calls; NaN where not known.
-    b, c : (J, S) float array
-        Items right under the baseline alone, and under the strategy alone; NaN where not known.
-    answers : (P, S) float array or None
-        Patterns of right answers (1, 0, NaN where not judged), with items; `owner` (P,) is the judge.
-    count : (P,) float array
-        Items with each pattern.
-    law : str
-        What is taken for the joint law.
-    aside : dict
-        Judge -> what was set aside.
+    `n` (J, S): calls, or pairs scored together with the baseline; NaN where a judge was not asked.
+    `k` (J, S): right calls; NaN where not known.
+    `b`, `c` (J, S): items right under the baseline alone, and under the strategy alone; NaN where not known.
+    `answers` (P, S): patterns of right answers (1, 0, NaN where not judged), with items; `owner` (P,) is the judge.
+    `count` (P,): items with each pattern.
+    `law`: what is taken for the joint law.
+    `aside`: judge -> what was set aside.
     """
 
     judges: tuple[str, ...]
@@ -428,8 +418,6 @@ def _of_others(pm: Any, given: Mapping[str, Any], odds: Any) -> Any:
 def plackett(p: Any, q: Any, ratio: Any, root: Any = np.sqrt) -> Any:
     """P(both) of two events with probabilities p and q and this odds ratio.
 
-    Examples
-    --------
     >>> round(float(plackett(0.5, 0.8, 1.0)), 6)
     0.4
     """
@@ -553,16 +541,8 @@ ALL = "all judges"
 def ranked(accuracy: Floats) -> tuple[Floats, Floats]:
     """Who is best in each draw, ties split, and what is lost by each choice.
 
-    Parameters
-    ----------
-    accuracy : (..., S) float array
+    `accuracy` (..., S). Returns `best, loss` (..., S).
 
-    Returns
-    -------
-    best, loss : (..., S) float arrays
-
-    Examples
-    --------
     >>> best, loss = ranked(np.array([[0.5, 0.75, 0.75], [0.5, 0.25, 0.0]]))
     >>> best.tolist(), loss.tolist()
     ([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], [[0.25, 0.0, 0.0], [0.0, 0.25, 0.5]])
@@ -575,20 +555,9 @@ def ranked(accuracy: Floats) -> tuple[Floats, Floats]:
 def missed(effect: Floats, discordance: Floats, n: float, level: float = 0.05) -> Floats:
     """Probability that McNemar's test of `n` pairs does not see an effect (normal approximation, uncorrected).
 
-    Parameters
-    ----------
-    effect, discordance : float arrays
-        P(right under the strategy alone) minus, and plus, P(right under the baseline alone).
-    n : float
-    level : float
-        Two-sided.
+    `effect`, `discordance`: P(right under the strategy alone) minus, and plus, P(right under the baseline alone).
+    `level`: two-sided.
 
-    Returns
-    -------
-    float array
-
-    Examples
-    --------
     >>> missed(np.array([0.0, 0.05, 0.2]), np.array([0.2, 0.2, 0.25]), 400).round(3).tolist()
     [0.95, 0.391, 0.0]
     """

@@ -71,22 +71,8 @@ def panel(
 ) -> tuple[Panel, list[str]]:
     """Lay ratings out as mean scores with known noise.
 
-    Parameters
-    ----------
-    ratings : frame
-    identity : mapping, optional
-        System -> judge, or judge -> system.
-    reference : frame, optional
-    condition : str, optional
-        Column; by default ``condition`` where there is one.
-    final : str, optional
-        Criterion that holds a final score.
-
-    Returns
-    -------
-    data : Panel
-    doubts : list of str
-        Flags of all estimates.
+    `identity`: system -> judge, or judge -> system. `condition`: column; by default ``condition`` where there is one.
+    `final`: criterion that holds a final score. Returns `doubts`: flags of all estimates.
     """
     present = list(nw.from_native(ratings).collect_schema().names())
     if condition is not None and condition not in present:

@@ -26,20 +26,12 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 class Columns:
     """Random effects as columns in elimination order: the factor with most levels first, level by level.
 
-    Attributes
-    ----------
-    cols : (N, K) int array
-        Columns that each row touches; K columns a row, term after term as the formula has them.
-    z : (N, K) float array
-        Values there.
-    blocks : (F + 1,) int array
-        First column of each factor, and the number of columns.
-    sizes : tuple of int
-        Columns of each term, in the formula's order.
-    factor : tuple of int
-        Position of each term's factor in `blocks`.
-    offset, width : tuple of int
-        Column of term t at level l, part c: ``blocks[factor[t]] + l * width[t] + offset[t] + c``.
+    `cols` (N, K): columns that each row touches; K columns a row, term after term as the formula has them.
+    `z` (N, K): values there.
+    `blocks` (F + 1,): first column of each factor, and the number of columns.
+    `sizes`: columns of each term, in the formula's order.
+    `factor`: position of each term's factor in `blocks`.
+    `offset`, `width`: column of term t at level l, part c: ``blocks[factor[t]] + l * width[t] + offset[t] + c``.
     """
 
     cols: Ints
@@ -53,9 +45,7 @@ class Columns:
     def of(self, t: int, c: int) -> Ints:
         """Columns of part c of term t, level by level.
 
-        Returns
-        -------
-        (levels,) int array
+        Returns (levels,).
         """
         first, last = self.blocks[self.factor[t]], self.blocks[self.factor[t] + 1]
         return np.arange(first + self.offset[t] + c, last, self.width[t])
@@ -65,21 +55,13 @@ class Columns:
 class Compressed:
     """Distinct rows, sorted by group where there is one factor.
 
-    Attributes
-    ----------
-    y, m : (N,) float arrays
-        Sums of the response and of trials or rows.
-    X : (N, p) float array
-    offset : (N,) float array
-    category, part : (N,) int arrays
-        Category of a cumulative response, and its set of thresholds.
-    columns : Columns
-    times : (N,) float array
-        How often each row counts; over 1 only where groups were collapsed.
-    often : (q,) float array
-        The same of each column.
-    squares : (N,) float array
-        Sum of squares of the responses about their mean (Gaussian).
+    `y`, `m` (N,): sums of the response and of trials or rows.
+    `X` (N, p).
+    `offset` (N,).
+    `category`, `part` (N,): category of a cumulative response, and its set of thresholds.
+    `times` (N,): how often each row counts; over 1 only where groups were collapsed.
+    `often` (q,): the same of each column.
+    `squares` (N,): sum of squares of the responses about their mean (Gaussian).
     """
 
     y: Floats
@@ -124,20 +106,8 @@ def _levels(terms: Any, factor: str) -> int:
 def compress(design: Design, part: Ints, *, groups: bool = True, additive: bool = True) -> Compressed:
     """Collapse equal rows, and equal groups where there is one grouping factor.
 
-    Parameters
-    ----------
-    design : Design
-    part : (N,) int array
-        Set of thresholds of each row.
-    groups : bool
-        False keeps every group.
-    additive : bool
-        False keeps rows with different responses.
-
-    Returns
-    -------
-    Compressed
-        Rows of count or weight 0 are gone.
+    `part` (N,): set of thresholds of each row. `groups`: False keeps every group. `additive`: False keeps rows with
+    different responses. Returns rows of count or weight 0 are gone.
     """
     own = columns(design)
     category = design.y.astype(np.int64) if design.categories else np.zeros(len(design.y), np.int64)
@@ -161,20 +131,9 @@ def _sums(inverse: Ints, values: Floats) -> Floats:
 def distinct(key: Floats) -> tuple[Ints, Ints]:
     """Distinct rows of a matrix.
 
-    Parameters
-    ----------
-    key : (N, D) float array
-        Without NaN.
+    `key` (N, D): without NaN. Returns `first` (M,): a row for each distinct one, in order of first appearance.
+    `inverse` (N,): which of them each row is.
 
-    Returns
-    -------
-    first : (M,) int array
-        A row for each distinct one, in order of first appearance.
-    inverse : (N,) int array
-        Which of them each row is.
-
-    Examples
-    --------
     >>> first, inverse = distinct(np.array([[1.0, 2.0], [0.0, 2.0], [1.0, 2.0]]))
     >>> first.tolist(), inverse.tolist()
     ([0, 1], [0, 1, 0])
@@ -235,19 +194,11 @@ def _collapse(table: Compressed) -> Compressed:
 class Posterior:
     """Random effects given the parameters. q columns, p fixed effects.
 
-    Attributes
-    ----------
-    columns : Columns
-    layout : Structure
-    flat : float array
-        Factor of H.
-    u : (q,) float array
-        Spherical modes.
-    factors : tuple of (k, k) float arrays
-        Λ of each term, on the scale of the linear predictor.
-    pull : (q, p) float array
-        H⁻¹ Λ'Z'WX: how the modes of u move with β.
-    beta_covariance : (p, p) float array
+    `flat`: factor of H.
+    `u` (q,): spherical modes.
+    `factors` (k, k): Λ of each term, on the scale of the linear predictor.
+    `pull` (q, p): h⁻¹ Λ'Z'WX: how the modes of u move with β.
+    `beta_covariance` (p, p).
     """
 
     columns: Columns
@@ -297,17 +248,8 @@ class Posterior:
     def variance(self, X: Floats, zs: list[Floats], codes: list[Ints]) -> Floats:
         """Variance of x'β + z'b, given θ.
 
-        Parameters
-        ----------
-        X : (M, p) float array
-        zs : list of (M, k) float arrays
-            For each term.
-        codes : list of (M,) int arrays
-            Level of each row; -1 is a level that the data do not have, with the term's own variance.
-
-        Returns
-        -------
-        (M,) float array
+        `X` (M, p). `zs` (M, k): for each term. `codes` (M,): level of each row; -1 is a level that the data do not
+        have, with the term's own variance. Returns (M,).
         """
         M, q = len(X), self.layout.q
         result = np.zeros(M)

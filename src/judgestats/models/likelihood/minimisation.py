@@ -55,16 +55,11 @@ class Approximation(Protocol):
 class Scales:
     """Where θ stands in Λ.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Columns of each term.
-    column, row : (T,) int arrays
-        Of each element of θ: which column of z it multiplies, and to which column of ZΛ the product is added.
-    diagonal : (T,) bool array
-        Elements that are standard deviations or their Cholesky counterpart, so not negative.
-    term : (T,) int array
-        The term that each belongs to.
+    `sizes`: columns of each term.
+    `column`, `row` (T,): of each element of θ: which column of z it multiplies, and to which column of ZΛ the product
+    is added.
+    `diagonal` (T,): elements that are standard deviations or their Cholesky counterpart, so not negative.
+    `term` (T,): the term that each belongs to.
     """
 
     sizes: tuple[int, ...]
@@ -86,14 +81,7 @@ class Scales:
     def spread(self, z: Floats, theta: Floats) -> Floats:
         """ZΛ, row by row.
 
-        Parameters
-        ----------
-        z : (N, K) float array
-        theta : (T,) float array
-
-        Returns
-        -------
-        (N, K) float array
+        `z` (N, K). `theta` (T,). Returns (N, K).
         """
         result = np.zeros_like(z)
         for value, a, b in zip(theta, self.column, self.row, strict=True):
@@ -103,13 +91,7 @@ class Scales:
     def gradient(self, z: Floats, by_scale: Floats) -> Floats:
         """Turn derivatives by ZΛ into derivatives by θ.
 
-        Parameters
-        ----------
-        z, by_scale : (N, K) float arrays
-
-        Returns
-        -------
-        (T,) float array
+        `z`, `by_scale` (N, K). Returns (T,).
         """
         result: Floats = (z.T @ by_scale)[self.column, self.row]
         return result
@@ -117,13 +99,7 @@ class Scales:
     def factors(self, theta: Floats) -> tuple[Floats, ...]:
         """Lower Cholesky factor of each term.
 
-        Parameters
-        ----------
-        theta : (T,) float array
-
-        Returns
-        -------
-        tuple of (k, k) float arrays
+        `theta` (T,). Returns (k, k).
         """
         firsts = np.concatenate([[0], np.cumsum(self.sizes)]).astype(int)
         result = tuple(np.zeros((s, s)) for s in self.sizes)
@@ -134,14 +110,7 @@ class Scales:
     def signs(self, theta: Floats) -> Floats:
         """Signs under which Λ Λ' stays and the diagonal of Λ is not negative.
 
-        Parameters
-        ----------
-        theta : (T,) float array
-
-        Returns
-        -------
-        (T,) float array
-            1 or -1.
+        `theta` (T,). Returns (T,): 1 or -1.
         """
         sign = np.where((theta < 0) & self.diagonal, -1.0, 1.0)
         by_column = {int(b): s for b, s in zip(self.row[self.diagonal], sign[self.diagonal], strict=True)}
@@ -152,13 +121,7 @@ class Scales:
 class GeneralisedObjective:
     """Minus the log likelihood of a generalised or cumulative mixed model, without its constant.
 
-    Attributes
-    ----------
-    rows : Rows
-    kernel : Approximation
-        Laplace, Gauss-Hermite quadrature or the trapezoidal rule.
-    scales : Scales
-    thresholds : Thresholds
+    `kernel`: Laplace, Gauss-Hermite quadrature or the trapezoidal rule.
     """
 
     rows: Rows
@@ -232,13 +195,7 @@ def laplace(table: Compressed, kind: int, thresholds: Thresholds) -> Generalised
 def quadrature(table: Compressed, kind: int, thresholds: Thresholds, n: int) -> GeneralisedObjective:
     """Adaptive Gauss-Hermite objective; the design has one scalar term.
 
-    Parameters
-    ----------
-    table : Compressed
-    kind : int
-    thresholds : Thresholds
-    n : int
-        Nodes.
+    `n`: nodes.
     """
     rows = rows_of(table, kind)
     kernel = Quadrature.of(rows, _starts(table), table.often, n)
@@ -248,13 +205,7 @@ def quadrature(table: Compressed, kind: int, thresholds: Thresholds, n: int) -> 
 def trapezoid(table: Compressed, kind: int, thresholds: Thresholds, extra: int = 0) -> GeneralisedObjective:
     """Objective by the trapezoidal rule, refined group by group; the design has one scalar term.
 
-    Parameters
-    ----------
-    table : Compressed
-    kind : int
-    thresholds : Thresholds
-    extra : int
-        How often the rule is doubled beyond what each group needs.
+    `extra`: how often the rule is doubled beyond what each group needs.
     """
     rows = rows_of(table, kind)
     kernel = Trapezoid.of(rows, _starts(table), table.often, extra)
@@ -269,15 +220,7 @@ def _starts(table: Compressed) -> NDArray[np.int64]:
 def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> LinearObjective:
     """Objective of a linear mixed model.
 
-    Parameters
-    ----------
-    table : Compressed
-        Groups not collapsed.
-    n : float
-        Rows of data.
-    log_weight : float
-        Sum over rows of the log of their weight.
-    reml : bool
+    `table`: groups not collapsed. `n`: rows of data. `log_weight`: sum over rows of the log of their weight.
     """
     mean = table.y / table.m - table.offset
     within = float(table.squares.sum())
@@ -292,16 +235,7 @@ def linear(table: Compressed, n: float, log_weight: float, reml: bool) -> Linear
 def orthogonal(X: Floats, weight: Floats) -> Floats:
     """Coordinates in which the columns of X are orthogonal and of unit size.
 
-    Parameters
-    ----------
-    X : (N, p) float array
-        Of full rank.
-    weight : (N,) float array
-
-    Returns
-    -------
-    (p, p) float array
-        T with X T orthonormal; β = T γ.
+    `X` (N, p): of full rank. `weight` (N,). Returns (p, p): t with X T orthonormal; β = T γ.
     """
     R = np.linalg.qr(X * np.sqrt(weight / weight.sum())[:, None], mode="r")
     return np.asarray(np.linalg.inv(R), np.float64) if X.shape[1] else np.zeros((0, 0))
@@ -313,18 +247,8 @@ def even(z: Floats, weight: Floats, scales: Scales) -> tuple[Floats, Floats]:
     Columns are made orthogonal from the last to the first, so that Cholesky factors stay lower triangular and are
     zero in the same places.
 
-    Parameters
-    ----------
-    z : (N, K) float array
-    weight : (N,) float array
-    scales : Scales
-
-    Returns
-    -------
-    z : (N, K) float array
-        The new columns; their size is the root of the mean square where they are not 0.
-    turn : (T, T) float array
-        θ is `turn` times the variance parameters of the new columns.
+    `z` (N, K). `weight` (N,). Returns `z` (N, K): the new columns; their size is the root of the mean square where they
+    are not 0. `turn` (T, T): θ is `turn` times the variance parameters of the new columns.
     """
     T, first = np.eye(z.shape[1]), 0
     for size in scales.sizes:
@@ -355,12 +279,8 @@ def _size(z: Floats, weight: Floats) -> Floats:
 def turned(objective: GeneralisedObjective) -> tuple[GeneralisedObjective, Floats]:
     """The same objective in better coordinates: slopes orthogonal, thresholds at the mean of X, random columns even.
 
-    Returns
-    -------
-    objective : GeneralisedObjective
-        Of the new coordinates; it shares the workspace.
-    turn : (P, P) float array
-        Parameters are `turn` times the new coordinates.
+    Returns `objective`: of the new coordinates; it shares the workspace. `turn` (P, P): parameters are `turn` times the
+    new coordinates.
     """
     d, cuts = objective.rows, objective.thresholds
     p, t = d.X.shape[1], len(cuts.names)
@@ -384,18 +304,8 @@ def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curv
     A variance of zero in a correlated term is a saddle: it is better to give that column a little variance, and to
     correlate it with the others in the direction in which the likelihood grows. But there the gradient is zero.
 
-    Parameters
-    ----------
-    objective : GeneralisedObjective or LinearObjective
-    x : (P,) float array
-        Where the search ended.
-    curvature : (P, P) float array
-        Hessian there.
-
-    Returns
-    -------
-    list of (P,) float arrays
-        None where no variance is near zero.
+    `x` (P,): where the search ended. `curvature` (P, P): Hessian there. Returns (P,): None where no variance is near
+    zero.
     """
     s = objective.scales
     free = len(x) - len(s.column)
@@ -431,10 +341,7 @@ def _leaning(objective: GeneralisedObjective | LinearObjective, x: Floats, thin:
 def fixed_start(rows: Rows, thresholds: Thresholds) -> tuple[Floats, Floats]:
     """Fixed effects and thresholds of the model without random effects, roughly.
 
-    Returns
-    -------
-    beta : (p,) float array
-    tau : (t,) float array
+    Returns `beta` (p,). `tau` (t,).
     """
     tau = thresholds.start(rows.category, rows.part, rows.m * rows.times)
     hi, lo, _ = thresholds.around(tau, rows.category, rows.part)
@@ -460,15 +367,7 @@ def first_guess(objective: GeneralisedObjective, table: Compressed, params: Floa
     For β it is X'WX less what Λ'Z'WX takes of it; for a standard deviation, twice the sum over its levels of the
     squared share of their variance that the data explain (exact for a balanced Gaussian design).
 
-    Parameters
-    ----------
-    objective : GeneralisedObjective
-    table : Compressed
-    params : (P,) float array
-
-    Returns
-    -------
-    (P, P) float array
+    `params` (P,). Returns (P, P).
     """
     d, (beta, tau, theta) = objective.rows, objective.split(params)
     p, t = len(beta), len(tau)
@@ -512,16 +411,10 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 class Minimum:
     """Where the search ended.
 
-    Attributes
-    ----------
-    x, gradient : (P,) float arrays
-    value : float
-    hessian : (P, P) float array
-        By differences of the gradient.
-    converged : bool
-        Whether a further Newton step would gain less than 1e-7.
-    log : list of dict
-        A row per iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``.
+    `x`, `gradient` (P,).
+    `hessian` (P, P): by differences of the gradient.
+    `converged`: whether a further Newton step would gain less than 1e-7.
+    `log`: a row per iteration: ``iteration``, ``evaluations``, ``objective``, ``gradient``, ``step``, ``x``.
     """
 
     x: Floats
@@ -541,19 +434,9 @@ class Minimum:
 def minimise(objective: Objective, x: Floats, inverse: Floats, *, most: int = 200) -> Minimum:
     """Minimise by BFGS with backtracking, then by Newton's method. Coordinates should be of unit size, or smaller.
 
-    Parameters
-    ----------
-    objective : callable
-        Of x; returns value and gradient, an infinite value where x is not allowed.
-    x : (P,) float array
-        Where to start.
-    inverse : (P, P) float array
-        First guess of the inverse Hessian.
-    most : int
-        Iterations allowed.
+    `objective`: of x; returns value and gradient, an infinite value where x is not allowed. `x` (P,): where to start.
+    `inverse` (P, P): first guess of the inverse Hessian. `most`: iterations allowed.
 
-    Examples
-    --------
     >>> found = minimise(lambda x: (float((x**2).sum() / 2 + x[0]), x + [1, 0]), np.ones(2), np.eye(2))
     >>> found.x.round(6).tolist(), found.converged
     ([-1.0, 0.0], True)
@@ -654,21 +537,9 @@ def _update(inverse: Floats, step: Floats, change: Floats, *, first: bool) -> Fl
 def hessian(objective: Objective, x: Floats, scale: Floats) -> Floats:
     """Hessian by central differences of the gradient.
 
-    Parameters
-    ----------
-    objective : callable
-        As in :func:`minimise`.
-    x : (P,) float array
-    scale : (P,) float array
-        Length over which each parameter matters: its standard error, say.
+    `objective`: as in :func:`minimise`. `x` (P,). `scale` (P,): length over which each parameter matters: its standard
+    error, say. Returns (P, P): symmetric.
 
-    Returns
-    -------
-    (P, P) float array
-        Symmetric.
-
-    Examples
-    --------
     >>> hessian(lambda x: (float(x @ x), 2 * x), np.zeros(2), np.ones(2)).round(6).tolist()
     [[2.0, 0.0], [0.0, 2.0]]
     """

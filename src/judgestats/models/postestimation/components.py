@@ -19,18 +19,11 @@ RESIDUAL = "residual"
 class Component:
     """A standard deviation or a correlation.
 
-    Attributes
-    ----------
-    group : str
-        Its grouping factor, or ``residual``.
-    term : str
-        ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``.
-    t : int
-        Number of the random term; -1 for the residual.
-    i, j : int
-        Its columns; the same for a standard deviation.
-    first, size : int
-        First place of the term's Cholesky factor in the parameters, and the term's columns.
+    `group`: its grouping factor, or ``residual``.
+    `term`: ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``.
+    `t`: number of the random term; -1 for the residual.
+    `i`, `j`: its columns; the same for a standard deviation.
+    `first`, `size`: first place of the term's Cholesky factor in the parameters, and the term's columns.
     """
 
     group: str
@@ -64,16 +57,8 @@ def components(fit: Fitted) -> tuple[Component, ...]:
 def values(fit: Fitted, params: Floats | None = None) -> Floats:
     """Values of :func:`components`.
 
-    Parameters
-    ----------
-    fit : Fitted
-    params : (P,) float array, optional
-        Other parameters than the estimates.
-
-    Returns
-    -------
-    (C,) float array
-        A correlation with a standard deviation of zero is NaN.
+    `params` (P,): other parameters than the estimates. Returns (C,): a correlation with a standard deviation of zero is
+    NaN.
     """
     given = fit.params if params is None else params
     result = []

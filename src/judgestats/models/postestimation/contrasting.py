@@ -53,27 +53,11 @@ def adjusted(
 ) -> tuple[Floats, Floats]:
     """Adjusted p values of a family, and the quantiles of its intervals.
 
-    Parameters
-    ----------
-    statistic : (K,) float array
-        NaN where it is not known; such a contrast is not of the family.
-    adjust : {"holm", "tukey", "dunnett", "bonferroni", "none"}
-        ``holm``: intervals by Bonferroni, for Holm's have no simultaneous ones.
-    conf_level : float
-    means : int
-        Means that ``tukey`` compares pairwise.
-    covariance : (K, K) float array
-        Of the contrasts, for ``dunnett``.
-    df : (K,) float array or float
-        Degrees of freedom of each; infinite for z. A joint distribution of several has those of the contrast it is
-        asked for, as in emmeans.
+    `statistic` (K,): NaN where it is not known; such a contrast is not of the family. `adjust`: ``holm``: intervals by
+    Bonferroni, for Holm's have no simultaneous ones. `means`: means that ``tukey`` compares pairwise. `covariance` (K,
+    K): of the contrasts, for ``dunnett``. `df` (K,): degrees of freedom of each; infinite for z. A joint distribution
+    of several has those of the contrast it is asked for, as in emmeans. Returns `p_value, quantile` (K,).
 
-    Returns
-    -------
-    p_value, quantile : (K,) float arrays
-
-    Examples
-    --------
     >>> p, q = adjusted(np.array([3.0, 2.0]), "holm", 0.95, 3, np.eye(2))
     >>> p.round(4), q.round(4)
     (array([0.0054, 0.0455]), array([2.2414, 2.2414]))
@@ -137,10 +121,7 @@ class Inside:
     def of(cls, correlation: Floats) -> Inside:
         """Choose the way for these correlations.
 
-        Raises
-        ------
-        DesignError
-            If one contrast follows from the others.
+        Raises DesignError if one contrast follows from the others.
         """
         if len(correlation) > 1 and np.linalg.eigvalsh(correlation)[0] < 1e-9:
             raise DesignError(
@@ -224,14 +205,9 @@ MOST = 50_000_000
 class Grid:
     """Combinations of levels, averaged into cells.
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        R combinations.
-    cells : pandas.DataFrame
-        K combinations of the columns asked for, in the order of their levels.
-    pool : (K, R) float array
-        Weights of the combinations in each cell.
+    `frame`: R combinations.
+    `cells`: k combinations of the columns asked for, in the order of their levels.
+    `pool` (K, R): weights of the combinations in each cell.
     """
 
     frame: pd.DataFrame
@@ -243,12 +219,9 @@ class Grid:
 class Means:
     """Marginal means of K cells: one number each, or J categories.
 
-    Attributes
-    ----------
-    value : (K, J) float array
-    gradient : (K, J, P) float array
-    known : (K,) bool array
-        Whether they are estimable.
+    `value` (K, J).
+    `gradient` (K, J, P).
+    `known` (K,): whether they are estimable.
     """
 
     value: Floats
@@ -259,22 +232,9 @@ class Means:
 def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: bool) -> Grid:
     """Lay out a reference grid.
 
-    Parameters
-    ----------
-    fit : Fitted
-    columns : sequence of str
-        What the cells are made of.
-    at : mapping or None
-        Column -> a value, or several, instead of all levels and of the mean.
-    weights : {"equal", "proportional"}
-        Of the combinations that a cell averages over.
-    random : bool
-        Whether columns that only random terms use are needed.
-
-    Raises
-    ------
-    DesignError
-        If a column is none of the fixed effects', or a level is unknown.
+    `columns`: what the cells are made of. `at`: column -> a value, or several, instead of all levels and of the mean.
+    `weights`: of the combinations that a cell averages over. `random`: whether columns that only random terms use are
+    needed. Raises DesignError if a column is none of the fixed effects', or a level is unknown.
     """
     values = _values(fit, at, random)
     for name in columns:
@@ -354,13 +314,7 @@ def _shares(fit: Fitted, values: Mapping[str, Any], columns: Sequence[str], insi
 def marginal(fit: Fitted, own: Grid, scale: str, *, random: bool) -> Means:
     """Marginal means on a grid.
 
-    Parameters
-    ----------
-    fit : Fitted
-    own : Grid
-    scale : {"link", "response"}
-    random : bool
-        Whether the response is averaged over the random effects.
+    `random`: whether the response is averaged over the random effects.
     """
     rows = rows_of(fit, own.frame, groups=False) if random else _fixed_rows(fit, own.frame)
     known = estimable(fit.design, own.frame, own.pool)
@@ -403,10 +357,7 @@ def cell_labels(cells: pd.DataFrame) -> list[str]:
 def specs_of(specs: Any, by: Any) -> tuple[list[str], list[str]]:
     """Columns of the cells, and columns within whose levels they are compared.
 
-    Raises
-    ------
-    DesignError
-        If there is no column, or one is named in both.
+    Raises DesignError if there is no column, or one is named in both.
     """
     own, within = list(dict.fromkeys(names(specs))), list(dict.fromkeys(names(by if by is not None else ())))
     if not own or set(own) & set(within):

@@ -36,13 +36,9 @@ MOST_LOGLIK = 100_000_000
 class Calls:
     """Distinct calls: rows of a design with their answers, how often each was seen.
 
-    Attributes
-    ----------
-    rows : (N,) int array
-        Row of the design.
-    y : (N,) float array
-        Answer; of a binomial model 0 or 1.
-    count : (N,) float array
+    `rows` (N,): row of the design.
+    `y` (N,): answer; of a binomial model 0 or 1.
+    `count` (N,).
     """
 
     rows: Ints
@@ -128,18 +124,7 @@ def _calls(fit: Fitted) -> Calls:
 def loglik(fit: Fitted, values: Floats, eta: Floats, calls: Calls) -> Floats:
     """Log likelihood of single calls.
 
-    Parameters
-    ----------
-    fit : Fitted
-    values : (S, P) float array
-        Draws of the parameters.
-    eta : (S, N) float array
-        Linear predictors.
-    calls : Calls
-
-    Returns
-    -------
-    (S, N) float array
+    `values` (S, P): draws of the parameters. `eta` (S, N): linear predictors. Returns (S, N).
     """
     shape = fit.shape(values, calls.rows)
     return fit.distribution.loglik(LINKS[fit.link], calls.y, eta, shape)

@@ -23,21 +23,9 @@ def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floa
 
     A step is 1e-4 standard errors of the parameter; where there is none, a millionth of the parameter.
 
-    Parameters
-    ----------
-    function : callable
-        Of (P,) parameters: (M,) values, or one number.
-    params : (P,) float array
-    covariance : (P, P) float array
-        0 for a parameter on its boundary, NaN where it is not known.
+    `function`: of (P,) parameters: (M,) values, or one number. `params` (P,). `covariance` (P, P): 0 for a parameter on
+    its boundary, NaN where it is not known. Returns `values` (M,). `jacobian` (M, P).
 
-    Returns
-    -------
-    values : (M,) float array
-    jacobian : (M, P) float array
-
-    Examples
-    --------
     >>> values, jacobian = delta(lambda p: np.exp(p), np.array([0.0, 1.0]), np.eye(2))
     >>> values.round(6), np.diag(jacobian).round(6)
     (array([1.      , 2.718282]), array([1.      , 2.718282]))
@@ -58,18 +46,8 @@ def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floa
 def spread(jacobian: Floats, covariance: Floats) -> Floats:
     """Standard errors of functions with these derivatives.
 
-    Parameters
-    ----------
-    jacobian : (..., P) float array
-    covariance : (P, P) float array
+    `jacobian` (..., P). `covariance` (P, P). Returns (...): NaN where a parameter that matters has no variance known.
 
-    Returns
-    -------
-    (...) float array
-        NaN where a parameter that matters has no variance known.
-
-    Examples
-    --------
     >>> spread(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[4.0, 1.0], [1.0, np.nan]]))
     array([nan,  2.])
     """
@@ -86,8 +64,6 @@ def spread(jacobian: Floats, covariance: Floats) -> Floats:
 def normal_quantile(conf_level: float) -> float:
     """Return the normal quantile of a two-sided interval; a DesignError where `conf_level` is no coverage.
 
-    Examples
-    --------
     >>> round(normal_quantile(0.95), 6)
     1.959964
     """
@@ -100,14 +76,7 @@ def doubts(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
     A variance at zero, few calls per level, and a quadrature too coarse for the log likelihood alone are no doubt about
     a number of the fixed effects: ``check()`` has them.
 
-    Parameters
-    ----------
-    fit : Fitted
-    std_error : (M,) float array
-
-    Returns
-    -------
-    (M,) array of str
+    `std_error` (M,). Returns (M,).
     """
     known = (SINGULAR, FEW_CALLS, *([UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []))
     general = flags(*(n for n in fit.notes if n not in known))
@@ -121,9 +90,7 @@ def trusted(fit: Fitted) -> Floats:
     Where the response is separated the curvature along them is rounding, and errors of anything that they enter are
     too, even where they cancel. With another reference level they may enter less.
 
-    Returns
-    -------
-    (P, P) float array
+    Returns (P, P).
     """
     runaway = np.isin(fit.names, fit.options.get("separated", ()))
     if not runaway.any():

@@ -35,10 +35,7 @@ def separated(fit: Fitted) -> tuple[str, ...]:
     A direction separates where moving along it lowers the probability of no answer that was given, and raises that of
     some. The search is a linear programme; it is run where estimates or standard errors are large enough to ask.
 
-    Returns
-    -------
-    tuple of str
-        Names of the parameters that run away; empty where there are none, and for Gaussian models.
+    Returns names of the parameters that run away; empty where there are none, and for Gaussian models.
     """
     if fit.distribution.linear or not fit.n_location or not _suspect(fit):
         return ()
@@ -49,10 +46,7 @@ def separated(fit: Fitted) -> tuple[str, ...]:
 def sparse(fit: Fitted) -> tuple[float, ...]:
     """Calls per level of each random term, where they are fewer than Laplace's approximation needs.
 
-    Returns
-    -------
-    tuple of float
-        0 where they are enough, and for methods that need no more.
+    Returns 0 where they are enough, and for methods that need no more.
     """
     d = fit.design
     if fit.method != "Laplace" or not fit.distribution.categorical:
@@ -88,17 +82,8 @@ def _constraints(fit: Fitted) -> Floats:
 def runaway(A: Floats) -> NDArray[np.bool_]:
     """Find which elements of d can move while a'd >= 0 for every row a, and a'd > 0 for some.
 
-    Parameters
-    ----------
-    A : (M, P) float array
-        Of full column rank, so that every direction but 0 raises some row.
+    `A` (M, P): of full column rank, so that every direction but 0 raises some row. Returns (P,).
 
-    Returns
-    -------
-    (P,) bool array
-
-    Examples
-    --------
     >>> runaway(np.array([[1.0, 1.0], [-1.0, 0.0], [1.0, 0.0]]))
     array([False,  True])
     >>> runaway(np.array([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]))
@@ -130,17 +115,10 @@ LEVELS, LEVELS_REML = 30, 10
 class Shortage:
     """A factor that is small for the method of its fit.
 
-    Attributes
-    ----------
-    flag : str
-        :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``.
-    kind : {'calls', 'answers', 'levels'}
-        What is short.
-    factor : str
-    levels : tuple of str
-        The levels that it has.
-    seen : float
-        Calls per level, rarer answers in all, or levels.
+    `flag`: :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``.
+    `kind`: what is short.
+    `levels`: the levels that it has.
+    `seen`: calls per level, rarer answers in all, or levels.
     """
 
     flag: str
@@ -158,14 +136,11 @@ def shortages(fit: Fitted) -> tuple[Shortage, ...]:
 def scarce(fit: Fitted) -> tuple[str, ...]:
     """Return the flags of a design that is small for its method; the limits are those of docs/coverage_models.csv.
 
-    Returns
-    -------
-    tuple of str
-        ``fewer than 5 calls per level``, on average, of a binary or ordered response by Laplace's approximation: it
-        makes standard deviations too small. ``rarer answer less than once per level``, of a binary response by the
-        same: it makes the intercept too extreme. Quadrature cures both. ``fewer than 30 levels of judge`` (10 by
-        REML): intervals of the intercept and of effects that vary between judges cover too little, and so do profiles
-        of the standard deviation; effects that vary within judges do not suffer.
+    Returns ``fewer than 5 calls per level``, on average, of a binary or ordered response by Laplace's approximation: it
+    makes standard deviations too small. ``rarer answer less than once per level``, of a binary response by the same: it
+    makes the intercept too extreme. Quadrature cures both. ``fewer than 30 levels of judge`` (10 by REML): intervals of
+    the intercept and of effects that vary between judges cover too little, and so do profiles of the standard
+    deviation; effects that vary within judges do not suffer.
     """
     return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
 
@@ -201,14 +176,8 @@ def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
 def written(fit: Fitted, t: int) -> str:
     """Return a random term as it was written; one of ``||`` or ``/`` as what it stands for.
 
-    Parameters
-    ----------
-    fit : Fitted
-    t : int
-        Number of the term.
+    `t`: number of the term.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> from judgestats.models.fitting import fit
     >>> calls = pd.DataFrame({"y": [1, 0, 1, 1] * 4, "x": range(16), "g": list("aabbccdd") * 2})
@@ -224,10 +193,7 @@ def written(fit: Fitted, t: int) -> str:
 def left_out(fit: Fitted, t: int, column: int) -> str:
     """Say how to write a model without a column of a random term.
 
-    Returns
-    -------
-    str
-        ``Leave (1|item) out``, or ``Write (1|item) in place of (x|item)``.
+    Returns ``Leave (1|item) out``, or ``Write (1|item) in place of (x|item)``.
     """
     names = fit.design.terms[t].names
     if len(names) == 1:
@@ -241,10 +207,7 @@ def left_out(fit: Fitted, t: int, column: int) -> str:
 def uncorrelated(fit: Fitted, t: int) -> str:
     """Write a random term without its correlations.
 
-    Returns
-    -------
-    str
-        ``(x||item)``; of a term of categories ``(1|item) + (1|item:strategy)``.
+    Returns ``(x||item)``; of a term of categories ``(1|item) + (1|item:strategy)``.
     """
     term, left = fit.design.terms[t], fit.design.lefts[t]
     if not _plain(fit, t):

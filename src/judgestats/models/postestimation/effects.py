@@ -120,15 +120,7 @@ def _own_rows(fit: Fitted, labels: list[tuple[str, str]], conf_level: float) -> 
 def contributions(fit: Fitted, params: Floats) -> Floats:
     """What each column of each term, the residual, and each factor as a whole add to the variance of a call.
 
-    Parameters
-    ----------
-    fit : Fitted
-    params : (P,) float array
-
-    Returns
-    -------
-    (K,) float array
-        The order of the rows of :func:`variance_components`.
+    `params` (P,). Returns (K,): the order of the rows of :func:`variance_components`.
     """
     d, covariances = fit.design, fit.covariances(params)
     weight = d.count / d.count.sum()

@@ -31,10 +31,7 @@ TOLERANCE = 1e-7
 def rule(fit: Fitted) -> str:
     """Where degrees of freedom come from.
 
-    Returns
-    -------
-    str
-        ``satterthwaite``, ``residual``, ``normal`` (none: z and χ²) or a grouping factor.
+    Returns ``satterthwaite``, ``residual``, ``normal`` (none: z and χ²) or a grouping factor.
     """
     asked = fit.options.get("df")
     if asked is not None:
@@ -47,9 +44,7 @@ def rule(fit: Fitted) -> str:
 def refuse(asked: str, design: Design, family: str, engine: str) -> None:
     """Refuse degrees of freedom that a fit will not have.
 
-    Raises
-    ------
-    DesignError
+    Raises DesignError.
     """
     if asked == NORMAL:
         return
@@ -89,16 +84,7 @@ def named(fit: Fitted, letter: str = "t") -> str:
 def degrees(fit: Fitted, rows: Floats) -> Floats:
     """Degrees of freedom of linear functions of the coefficients.
 
-    Parameters
-    ----------
-    fit : Fitted
-    rows : (..., p) or (..., p') float array
-        Weights of the fixed effects, or of these and the thresholds.
-
-    Returns
-    -------
-    (...) float array
-        Infinite for z.
+    `rows` (..., p): weights of the fixed effects, or of these and the thresholds. Returns (...): infinite for z.
     """
     rows = np.asarray(rows, float)
     own = rule(fit)
@@ -115,10 +101,7 @@ def degrees(fit: Fitted, rows: Floats) -> Floats:
 def joint(fit: Fitted, rows: Floats) -> float:
     """Degrees of freedom of the denominator of an F test that all rows are 0.
 
-    Parameters
-    ----------
-    fit : Fitted
-    rows : (R, p) or (R, p') float array
+    `rows` (R, p).
     """
     if rule(fit) != SATTERTHWAITE:
         return float(np.min(degrees(fit, rows), initial=np.inf))
@@ -154,15 +137,7 @@ def within(fit: Fitted, factor: str, rows: Floats) -> NDArray[np.bool_]:
 
     That is, with its levels, and the slopes that vary between them, as fixed effects.
 
-    Parameters
-    ----------
-    fit : Fitted
-    factor : str
-    rows : (..., p) or (..., p') float array
-
-    Returns
-    -------
-    (...) bool array
+    `rows` (..., p). Returns (...).
     """
     L = _with_one(fit, rows)
     X, (codes, Z) = _columns(fit.design), _varying(fit.design, factor)
@@ -245,8 +220,6 @@ def _inside(X: Floats, Z: Floats, codes: NDArray[np.int64]) -> int:
 def two_sided(statistic: Any, df: Any) -> Floats:
     """P(|T| >= |statistic|), normal where df is infinite.
 
-    Examples
-    --------
     >>> two_sided([2.0, 2.0], [10.0, np.inf]).round(4)
     array([0.0734, 0.0455])
     """
@@ -258,8 +231,6 @@ def two_sided(statistic: Any, df: Any) -> Floats:
 def t_quantile(upper: Any, df: Any) -> Floats:
     """Quantile of t, normal where df is infinite.
 
-    Examples
-    --------
     >>> t_quantile(0.975, [10.0, np.inf]).round(4)
     array([2.2281, 1.96  ])
     """

@@ -86,10 +86,7 @@ def confint(
 def parameters(fit: Fitted) -> list[Parameter]:
     """All rows of the table, in order.
 
-    Returns
-    -------
-    list of Parameter
-        Fixed effects, thresholds, components of variance.
+    Returns fixed effects, thresholds, components of variance.
     """
     location = enumerate(fit.names[: fit.n_location])
     result = [Parameter("fixed", name, k) for k, name in location]
@@ -111,9 +108,7 @@ def _chosen(all_: list[Parameter], terms: str | Iterable[str] | None) -> list[tu
 def estimates(fit: Fitted) -> Floats:
     """Estimates of :func:`parameters`.
 
-    Returns
-    -------
-    (K,) float array
+    Returns (K,).
     """
     return np.concatenate([fit.params[: fit.n_location], components.values(fit)])
 
@@ -207,18 +202,8 @@ def _correlation(along: Curve, whole: Surface, cut: float) -> tuple[float, float
 def profile_rise(fit: Fitted, own: Parameter, value: float) -> float:
     """By how much minus the log likelihood rises where a parameter is held, the others at their best.
 
-    Parameters
-    ----------
-    fit : Fitted
-        By ``engine="ml"``.
-    own : Parameter
-        One of :func:`parameters`.
-    value : float
-
-    Returns
-    -------
-    float
-        A profile interval holds the values where it is at most half the quantile squared.
+    `fit`: by ``engine="ml"``. `own`: one of :func:`parameters`. Returns a profile interval holds the values where it is
+    at most half the quantile squared.
     """
     _refuse(fit)
     if own.component is None and fit.distribution.linear:
@@ -259,12 +244,7 @@ def _bootstrap(
 def resamples(fit: Fitted, n_resamples: int, seed: Any) -> tuple[Floats, int]:
     """Estimates of refits to drawn responses.
 
-    Returns
-    -------
-    drawn : (B, K) float array
-        Of the refits that converged.
-    failed : int
-        Those that did not.
+    Returns `drawn` (B, K): of the refits that converged. `failed`: those that did not.
     """
     if not (isinstance(n_resamples, int | np.integer) and n_resamples > 0):
         raise DesignError(f"n_resamples={n_resamples!r} is no number of refits. Allowed: 1, 2, 3, ...; use 1000, say.")

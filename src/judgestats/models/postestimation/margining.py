@@ -233,15 +233,7 @@ def _degrees(fit: Fitted, above: Any, below: Any, weights: Any) -> Floats:
 def inference(estimate: Floats, error: Floats, df: Floats, conf_level: float) -> dict[str, Floats]:
     """Estimates with standard error, t or z, degrees of freedom, p value and limits.
 
-    Parameters
-    ----------
-    estimate, error, df : (M,) float arrays
-    conf_level : float
-
-    Returns
-    -------
-    dict
-        Of (M,) arrays, by column.
+    `estimate`, `error`, `df` (M,). Returns of (M,) arrays, by column.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = estimate / error

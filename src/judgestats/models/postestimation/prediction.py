@@ -39,16 +39,11 @@ Ints = NDArray[np.int64]
 class Rows:
     """M rows, coded.
 
-    Attributes
-    ----------
-    X : (M, p) float array
-    offset : (M,) float array
-    zs : tuple of (M, k) float arrays
-        For each random term.
-    codes : tuple of (M,) int arrays
-        Level of each row, -1 for a new one.
-    part : (M,) int array
-        Set of thresholds.
+    `X` (M, p).
+    `offset` (M,).
+    `zs` (M, k): for each random term.
+    `codes` (M,): level of each row, -1 for a new one.
+    `part` (M,): set of thresholds.
     """
 
     X: Floats
@@ -72,12 +67,9 @@ class Rows:
 class Mean:
     """Mean responses of M rows: one, or the probability of each of J categories.
 
-    Attributes
-    ----------
-    value, by_eta, by_variance : (M, J) float arrays
-        And derivatives by the linear predictor and by the variance of the random effects.
-    by_cut : (M, J, T) float array
-        By the threshold parameters.
+    `value`, `by_eta`, `by_variance` (M, J): and derivatives by the linear predictor and by the variance of the random
+    effects.
+    `by_cut` (M, J, T): by the threshold parameters.
     """
 
     value: Floats
@@ -89,10 +81,7 @@ class Mean:
 def table_of(data: Any) -> pd.DataFrame:
     """Return the rows of a table in any engine as a pandas frame, numbered from 0.
 
-    Raises
-    ------
-    SchemaError
-        If it is no table.
+    Raises SchemaError if it is no table.
     """
     try:
         frame = nw.from_native(data).lazy().collect(backend="pandas").to_native()
@@ -107,13 +96,8 @@ def table_of(data: Any) -> pd.DataFrame:
 def rows_of(fit: Fitted, frame: pd.DataFrame | None = None, *, groups: bool = True) -> Rows:
     """Code rows for a fit.
 
-    Parameters
-    ----------
-    fit : Fitted
-    frame : pandas.DataFrame, optional
-        New rows; without it those of the design.
-    groups : bool
-        Whether the levels of the grouping factors matter; where not, their columns may be absent.
+    `frame`: new rows; without it those of the design. `groups`: whether the levels of the grouping factors matter;
+    where not, their columns may be absent.
     """
     d = fit.design
     if frame is None:
@@ -143,12 +127,7 @@ def parts(fit: Fitted, frame: pd.DataFrame) -> Ints:
 def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
     """Mean responses over normal linear predictors.
 
-    Parameters
-    ----------
-    fit : Fitted
-    rows : Rows
-        Of which only the sets of thresholds are read.
-    eta, variance : (M,) float arrays
+    `rows`: of which only the sets of thresholds are read. `eta`, `variance` (M,).
     """
     if not fit.design.categories:
         value, by_eta, by_variance = LINKS[fit.link].average(eta, variance)
@@ -171,18 +150,8 @@ def mean(fit: Fitted, rows: Rows, eta: Floats, variance: Floats) -> Mean:
 def gradient(fit: Fitted, rows: Rows, found: Mean, pool: Any = None) -> Floats:
     """Derivatives of mean responses by all parameters.
 
-    Parameters
-    ----------
-    fit : Fitted
-    rows : Rows
-    found : Mean
-        Of these rows, at their own linear predictors and variances.
-    pool : (G, M) array or sparse array, optional
-        Weights of sums over the rows.
-
-    Returns
-    -------
-    (M or G, J, P) float array
+    `found`: of these rows, at their own linear predictors and variances. `pool` (G, M): weights of sums over the rows.
+    Returns (M or G, J, P).
     """
     spreads = variance_gradient(fit, rows)
     p, t, q = rows.X.shape[1], found.by_cut.shape[2], spreads.shape[1]
@@ -199,9 +168,7 @@ def gradient(fit: Fitted, rows: Rows, found: Mean, pool: Any = None) -> Floats:
 def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
     """Derivatives of the variance of z'b by θ.
 
-    Returns
-    -------
-    (M, T) float array
+    Returns (M, T).
     """
     result = [np.zeros((len(rows.X), 0))]
     for z, L in zip(rows.zs, fit.factors(), strict=True):
@@ -213,17 +180,7 @@ def variance_gradient(fit: Fitted, rows: Rows) -> Floats:
 def estimable(design: Design, frame: pd.DataFrame, pool: Any = None) -> NDArray[np.bool_]:
     """Whether sums over rows are estimable, where columns of the design were left out.
 
-    Parameters
-    ----------
-    design : Design
-    frame : pandas.DataFrame
-        M rows.
-    pool : (G, M) array, optional
-        Weights of sums over the rows.
-
-    Returns
-    -------
-    (M or G,) bool array
+    `frame`: m rows. `pool` (G, M): weights of sums over the rows. Returns (M or G,).
     """
     count = len(frame) if pool is None else pool.shape[0]
     if not design.aliased:
@@ -245,21 +202,9 @@ def residuals(
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Fitted values and residuals of one call of each row.
 
-    Parameters
-    ----------
-    fit : Fitted
-    frame : pandas.DataFrame
-        M rows with the response.
-    found : Mean
-        Mean responses there.
-    variance : (M,) float array or None
-        Variance of the linear predictor, for leverages.
-    given : bool
-        Whether the rows are new ones, not those of the design.
-
-    Returns
-    -------
-    fitted, residual, pearson, leverage, std_residual : (M,) float arrays
+    `frame`: m rows with the response. `found`: mean responses there. `variance` (M,): variance of the linear predictor,
+    for leverages. `given`: whether the rows are new ones, not those of the design. Returns `fitted, residual, pearson,
+    leverage, std_residual` (M,).
     """
     y, trials = _response(fit, frame) if given else (fit.design.y, fit.design.trials)
     weights = np.ones(len(y)) if given else fit.design.weights
@@ -507,15 +452,7 @@ def scale_of(fit: Fitted) -> str:
 def limits(value: Floats, error: Floats, scale: str, q: float | Floats) -> Floats:
     """Estimate, standard error and limits on the scale that suits: logit of a probability, log of a count.
 
-    Parameters
-    ----------
-    value, error : (...) float arrays
-    scale : {"probability", "count", "score"}
-    q : float or (...) float array
-
-    Returns
-    -------
-    (..., 4) float array
+    `value`, `error` (...). `q` (...). Returns (..., 4).
     """
     with np.errstate(all="ignore"):
         if scale == "probability":

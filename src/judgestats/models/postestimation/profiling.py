@@ -149,16 +149,7 @@ def _regular(C: Floats) -> Floats:
 def chart_of(fit: Fitted, place: int) -> Plain:
     """Coordinates for a fixed effect or a threshold.
 
-    Parameters
-    ----------
-    fit : Fitted
-    place : int
-        In the parameters.
-
-    Returns
-    -------
-    Plain
-        Other free thresholds as distances from it, so that all move together.
+    `place`: in the parameters. Returns other free thresholds as distances from it, so that all move together.
     """
     tau = range(fit.n_fixed, fit.n_location)
     free = place in tau and "|" in fit.names[place]
@@ -168,11 +159,7 @@ def chart_of(fit: Fitted, place: int) -> Plain:
 def chart_of_component(own: Component, shift: int) -> Plain | Turned:
     """Coordinates for a standard deviation or a correlation.
 
-    Parameters
-    ----------
-    own : Component
-    shift : int
-        Parameters that the surface leaves out before the first variance parameter.
+    `shift`: parameters that the surface leaves out before the first variance parameter.
     """
     first = own.first - shift
     if own.size == 1:
@@ -195,17 +182,11 @@ _HIGH = 1e8
 class Surface:
     """Minus a log likelihood about its minimum.
 
-    Attributes
-    ----------
-    objective : callable
-        Of parameters: value and gradient.
-    x : (P,) float array
-        Where it is least.
-    value : float
-    covariance : (P, P) float array
-        Inverse Hessian there, or a guess.
-    standing : (P,) bool array
-        Standard deviations of scalar terms: the objective is flat in them at zero, a search does not start there.
+    `objective`: of parameters: value and gradient.
+    `x` (P,): where it is least.
+    `covariance` (P, P): inverse Hessian there, or a guess.
+    `standing` (P,): standard deviations of scalar terms: the objective is flat in them at zero, a search does not start
+    there.
     """
 
     objective: Objective
@@ -285,21 +266,8 @@ def ends(
 ) -> tuple[float, float]:
     """Where the signed root of twice the rise of a curve is minus and plus `cut`.
 
-    Parameters
-    ----------
-    curve : callable
-    least : float
-        Its least value.
-    estimate : float
-        Where that is.
-    error : float
-        About how wide the curve is.
-    cut : float
-
-    Returns
-    -------
-    low, high : float
-        Infinite where the curve does not rise so far.
+    `least`: its least value. `estimate`: where that is. `error`: about how wide the curve is. Returns `low, high`:
+    infinite where the curve does not rise so far.
     """
     return end(curve, least, estimate, -error, cut), end(curve, least, estimate, error, cut)
 
@@ -309,20 +277,8 @@ def end(
 ) -> float:
     """One of :func:`ends`: leap by the slope of the root until beyond it, then Brent's method.
 
-    Parameters
-    ----------
-    curve : callable
-    least, estimate : float
-    step : float
-        A standard error; its sign says which end.
-    cut : float
-    limit : float
-        How far the search goes.
-
-    Raises
-    ------
-    FitError
-        If the curve cannot be followed: columns in extreme units.
+    `step`: a standard error; its sign says which end. `limit`: how far the search goes. Raises FitError if the curve
+    cannot be followed: columns in extreme units.
     """
 
     def excess(value: float) -> float:
@@ -352,15 +308,7 @@ def end(
 def surface(fit: Fitted) -> Surface:
     """The likelihood of a fit by all its parameters, or by the variances of a Gaussian model, residual sd as its log.
 
-    Parameters
-    ----------
-    fit : Fitted
-        By ``engine="ml"``.
-
-    Returns
-    -------
-    Surface
-        Of maximum likelihood, also for a fit by REML.
+    `fit`: by ``engine="ml"``. Returns of maximum likelihood, also for a fit by REML.
     """
     standing = np.zeros(len(fit.params), bool)
     scales = Scales.of(tuple(len(t.names) for t in fit.design.terms))
@@ -421,17 +369,7 @@ class Spreads:
 def fixed_of_linear(fit: Fitted, k: int) -> tuple[Callable[[float], float], float, float, float]:
     """Profile of a fixed effect of a Gaussian model, by maximum likelihood.
 
-    Parameters
-    ----------
-    fit : Fitted
-    k : int
-        Which.
-
-    Returns
-    -------
-    curve : callable
-    least, estimate, error : float
-        Its least value, where that is, and a standard error.
+    `k`: which. Returns `least, estimate, error`: its least value, where that is, and a standard error.
     """
     target = gaussian(Model(fit.design, fit.family, fit.link, reml=False, part=fit.part))
     cells, theta = target.cells, fit.theta / fit.residual

@@ -36,10 +36,7 @@ def terms(fit: Fitted) -> list[tuple[str, str]]:
 def values(fit: Fitted, draws: Draws) -> Floats:
     """Draws of what ``tidy()`` has.
 
-    Returns
-    -------
-    (chains, draws, K) float array
-        Fixed effects, thresholds, standard deviations and correlations.
+    Returns (chains, draws, K): fixed effects, thresholds, standard deviations and correlations.
     """
     own = draws.values["parameters"]
     result, first = [own[..., : fit.n_location]], fit.n_location
@@ -62,10 +59,7 @@ def values(fit: Fitted, draws: Draws) -> Floats:
 def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
     """Draws as a table.
 
-    Returns
-    -------
-    pandas.DataFrame
-        ``chain``, ``draw`` (from 0) and a column for each row of ``tidy()``.
+    Returns ``chain``, ``draw`` (from 0) and a column for each row of ``tidy()``.
     """
     own = values(fit, draws)
     chains, size = own.shape[:2]
@@ -77,10 +71,7 @@ def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
 def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
     """Rows of ``tidy()``: posterior mean and sd, equal-tailed interval of the draws.
 
-    Returns
-    -------
-    list of dict
-        No statistic and no p-value. Flags say where chains have not mixed, draws are few, or the prior speaks.
+    Returns no statistic and no p-value. Flags say where chains have not mixed, draws are few, or the prior speaks.
     """
     own = values(fit, draws)
     tail = (1 - conf_level) / 2
@@ -106,12 +97,9 @@ def _mixing(own: Floats) -> list[str]:
 def against(fit: Fitted, draws: Draws) -> list[str]:
     """Flag each parameter against its prior.
 
-    Returns
-    -------
-    list of str
-        ``prior and data disagree``: the posterior mean lies outside the central 95 % of the prior (of a standard
-        deviation: above its 95 % quantile). ``prior-driven``: the posterior sd is more than 0.8 times that of the
-        prior. The intercept and thresholds are looked at where the prior is: with all predictors at their means.
+    Returns ``prior and data disagree``: the posterior mean lies outside the central 95 % of the prior (of a standard
+    deviation: above its 95 % quantile). ``prior-driven``: the posterior sd is more than 0.8 times that of the prior.
+    The intercept and thresholds are looked at where the prior is: with all predictors at their means.
     """
     prior: Priors = fit.options["prior"]
     return [_verdict(p, x) for p, x in zip(prior.each, _where_priors_are(fit, draws, prior), strict=True)]

@@ -154,9 +154,7 @@ def simulate(
 def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
     """Linear predictor with random effects drawn or as they were found.
 
-    Returns
-    -------
-    (N,) float array
+    Returns (N,).
     """
     d = fit.design
     eta: Floats = d.X @ fit.beta + d.offset
@@ -178,13 +176,9 @@ def predictor(fit: Fitted, rng: np.random.Generator, random: str) -> Floats:
 def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tuple[Design, Ints]:
     """Put a drawn response into the design of a fit.
 
-    Returns
-    -------
-    Design
-        As many calls as before. A row with a count over 1 becomes a row for each outcome (0 and 1, categories) or for
-        each call (other families). Its `frame` keeps the observed response; its `y` is the drawn one.
-    index : (M,) int array
-        The row of the fit's design that each row comes from.
+    Returns as many calls as before. A row with a count over 1 becomes a row for each outcome (0 and 1, categories) or
+    for each call (other families). Its `frame` keeps the observed response; its `y` is the drawn one. `index` (M,): the
+    row of the fit's design that each row comes from.
     """
     d, at = fit.design, fit.at(predictor(fit, rng, random))
     times = np.rint(d.count).astype(np.int64)
@@ -202,10 +196,7 @@ def redesign(fit: Fitted, rng: np.random.Generator, random: str = "new") -> tupl
 def refitted(fit: Fitted, rng: np.random.Generator, random: str = "new") -> Fitted:
     """Draw a response and fit the same model to it.
 
-    Raises
-    ------
-    DesignError
-        If the engine cannot fit again.
+    Raises DesignError if the engine cannot fit again.
     """
     _refuse(fit)
     if fit.refit is None:

@@ -133,13 +133,7 @@ def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, Any]]:
 def standard_errors(covariance: Floats) -> Floats:
     """Square roots of the diagonal; NaN where it is negative.
 
-    Parameters
-    ----------
-    covariance : (P, P) float array
-
-    Returns
-    -------
-    (P,) float array
+    `covariance` (P, P). Returns (P,).
     """
     variances = np.diag(covariance)
     with np.errstate(invalid="ignore"):

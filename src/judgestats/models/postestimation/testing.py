@@ -30,26 +30,10 @@ _NUMBER = re.compile(r"\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+")
 def hypothesis(text: str, names: Sequence[str]) -> tuple[Floats, float]:
     """Read a hypothesis about coefficients.
 
-    Parameters
-    ----------
-    text : str
-        Sums of coefficients, numbers and their products, and one ``=``; without one, 0 is meant.
-    names : sequence of str
-        Of the coefficients.
+    `text`: sums of coefficients, numbers and their products, and one ``=``; without one, 0 is meant. `names`: of the
+    coefficients. Returns `weights` (P,). `value`: the hypothesis is weights @ coefficients = value. Raises FormulaError
+    if it is no such text, or names no coefficient.
 
-    Returns
-    -------
-    weights : (P,) float array
-    value : float
-        The hypothesis is weights @ coefficients = value.
-
-    Raises
-    ------
-    FormulaError
-        If it is no such text, or names no coefficient.
-
-    Examples
-    --------
     >>> hypothesis("2 * x = z[a] - 1", ["x", "z[a]"])
     (array([ 2., -1.]), -1.0)
     """
@@ -199,18 +183,8 @@ def _test(fit: Fitted, name: str, rows: Floats, values: Floats) -> Test:
 def wald(fit: Fitted, rows: Floats, values: Floats) -> tuple[float, int]:
     """Wald's χ² of rows @ params = values, and its degrees of freedom.
 
-    Parameters
-    ----------
-    fit : Fitted
-    rows : (R, P) float array
-    values : (R,) float array
-
-    Returns
-    -------
-    statistic : float
-        NaN where a variance that matters is not known, or the response is separated.
-    df : int
-        The rank.
+    `rows` (R, P). `values` (R,). Returns `statistic`: NaN where a variance that matters is not known, or the response
+    is separated. `df`: the rank.
     """
     rank = int(np.linalg.matrix_rank(rows))
     used = np.flatnonzero((rows != 0).any(axis=0))

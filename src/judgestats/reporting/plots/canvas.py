@@ -33,12 +33,7 @@ DIRECT = 8
 def new_axes(ax: Any, width: float, height: float) -> Any:
     """Return `ax`, or the axes of a new figure outside pyplot.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes or None
-        Axes to draw on.
-    width, height : float
-        Inches of a new figure.
+    `ax`: axes to draw on. `width`, `height`: inches of a new figure.
     """
     if ax is None:
         ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
@@ -94,15 +89,8 @@ def label_width(labels: Iterable[str]) -> float:
 def literal(text: object, *, lines: bool = False) -> str:
     """Escape text so that matplotlib shows it unchanged: no formula between dollar signs, no control characters.
 
-    Parameters
-    ----------
-    text : object
-        What comes from the data.
-    lines : bool
-        Keep line breaks.
+    `text`: what comes from the data. `lines`: keep line breaks.
 
-    Examples
-    --------
     >>> literal("cost: $5\\tor $6")
     'cost: \\\\$5 or \\\\$6'
     """
@@ -114,20 +102,8 @@ def literal(text: object, *, lines: bool = False) -> str:
 def shortened(names: Iterable[object], width: int = 26) -> list[str]:
     """Labels that fit: long ones lose their middle, and stay apart.
 
-    Parameters
-    ----------
-    names : iterable
-        Names from the data.
-    width : int
-        Most characters of a label.
+    `names`: names from the data. `width`: most characters of a label. Returns as :func:`literal` gives them.
 
-    Returns
-    -------
-    list of str
-        As :func:`literal` gives them.
-
-    Examples
-    --------
     >>> shortened(["gpt-4", "Skywork_Skywork-Reward-Llama-3.1-8B"], width=20)
     ['gpt-4', 'Skywork_Sk…ma-3.1-8B']
     """
@@ -205,22 +181,9 @@ def legend_above(ax: Any, handles: Sequence[Any], columns: int) -> None:
 def spread(values: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move positions apart so that neighbours keep `gap`, each as near to its value as order allows.
 
-    Parameters
-    ----------
-    values : sequence of float
-        Where the labels should be.
-    gap : float
-        Least distance of two labels.
-    low, high : float
-        Where they may be; too many labels run over `low`.
+    `values`: where the labels should be. `gap`: least distance of two labels. `low`, `high`: where they may be; too
+    many labels run over `low`. Returns in the order of `values`.
 
-    Returns
-    -------
-    list of float
-        In the order of `values`.
-
-    Examples
-    --------
     >>> spread([1.0, 1.0, 0.2], 0.1, 0.0, 1.0)
     [0.9, 1.0, 0.2]
     """
@@ -280,20 +243,9 @@ _STEP = re.compile(r"Δ = (-?[\d.]+(?:e[+-]?\d+)?)$")
 def require(frame: Any, *columns: str) -> None:
     """Raise unless `frame` is a table of estimates with these columns.
 
-    Parameters
-    ----------
-    frame : object
-        What a picture was given.
-    *columns : str
-        Columns that the picture reads.
+    `frame`: what a picture was given. `*columns`: columns that the picture reads. Raises DesignError it names what is
+    needed and what there is.
 
-    Raises
-    ------
-    DesignError
-        It names what is needed and what there is.
-
-    Examples
-    --------
     >>> require(pd.DataFrame({"judge": ["g"], "term": ["x"]}), "judge", "term")
     """
     wanted = ", ".join(columns)
@@ -308,18 +260,8 @@ def require(frame: Any, *columns: str) -> None:
 def whose(frame: pd.DataFrame) -> pd.Series[Any]:
     """Label of each row: its judge, and the values of the further grouping columns.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Estimates, or a datasheet.
+    `frame`: estimates, or a datasheet. Returns text, on the index of `frame`.
 
-    Returns
-    -------
-    pandas.Series
-        Text, on the index of `frame`.
-
-    Examples
-    --------
     >>> whose(pd.DataFrame({"judge": ["g"], "strategy": ["CoT"], "term": ["x"], "estimate": [1.0]})).item()
     'g · CoT'
     """
@@ -351,19 +293,8 @@ def step(frame: pd.DataFrame) -> pd.Series[Any]:
 def terms(frame: pd.DataFrame, *wanted: str, needed: bool = True) -> pd.DataFrame:
     """Rows of these terms, with columns ``who`` and ``step``.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Estimates, or a datasheet.
-    *wanted : str
-        Terms.
-    needed : bool
-        Refuse a frame without any.
-
-    Raises
-    ------
-    DesignError
-        If there is none, and one is needed; or if `frame` lacks ``judge``, ``term`` or ``estimate``.
+    `frame`: estimates, or a datasheet. `*wanted`: terms. `needed`: refuse a frame without any. Raises DesignError if
+    there is none, and one is needed; or if `frame` lacks ``judge``, ``term`` or ``estimate``.
     """
     require(frame, "judge", "term", "estimate")
     here = frame[frame["term"].isin(wanted)]
@@ -401,21 +332,8 @@ NAME = 34
 def chosen(frame: pd.DataFrame, wanted: Sequence[str], *columns: str, source: str) -> pd.DataFrame:
     """Rows of these terms.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Estimates.
-    wanted : sequence of str
-        Terms.
-    *columns : str
-        Columns that are read, beside ``term`` and ``estimate``.
-    source : str
-        The measure that gives them.
-
-    Raises
-    ------
-    DesignError
-        If a column is not there, or no such row has a value.
+    `frame`: estimates. `wanted`: terms. `*columns`: columns that are read, beside ``term`` and ``estimate``. `source`:
+    the measure that gives them. Raises DesignError if a column is not there, or no such row has a value.
     """
     require(frame, "term", "estimate", *columns)
     here = frame[frame["term"].isin(wanted)]
@@ -437,20 +355,9 @@ def groups_of(table: pd.DataFrame, *skip: str) -> list[str]:
 def names_of(table: pd.DataFrame, *skip: str) -> pd.Series[Any]:
     """Name of the group of each row.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Estimates.
-    *skip : str
-        Grouping columns that do not make the name.
+    `table`: estimates. `*skip`: grouping columns that do not make the name. Returns ``all`` without grouping columns; a
+    number is prefixed with the name of its column.
 
-    Returns
-    -------
-    pandas.Series
-        ``all`` without grouping columns; a number is prefixed with the name of its column.
-
-    Examples
-    --------
     >>> names_of(pd.DataFrame({"pair": ["a/b"], "temperature": [0.3], "term": ["shift"]})).item()
     'a/b · temperature 0.3'
     """
@@ -480,10 +387,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 def one_row_each(table: pd.DataFrame, columns: Sequence[str]) -> None:
     """Raise if two rows would be drawn in the same place.
 
-    Raises
-    ------
-    DesignError
-        It names the first.
+    Raises DesignError it names the first.
     """
     twice = table.duplicated(list(columns))
     if twice.any():
@@ -510,27 +414,9 @@ def panels(
 ) -> list[Any]:
     """Axes side by side, of a new figure or as given.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes, sequence of Axes or None
-        Axes to draw on.
-    names : sequence of str
-        What the panels show, for the message.
-    rows : sequence of str
-        Labels of the rows, for the size.
-    wide : sequence of float
-        Inches of each panel.
-    each : float
-        Inches of a row.
-    across : int, optional
-        Most panels side by side.
-    sharey : bool
-        The panels have the same rows.
-
-    Raises
-    ------
-    DesignError
-        If `ax` does not have one for each panel.
+    `ax`: axes to draw on. `names`: what the panels show, for the message. `rows`: labels of the rows, for the size.
+    `wide`: inches of each panel. `each`: inches of a row. `across`: most panels side by side. `sharey`: the panels have
+    the same rows. Raises DesignError if `ax` does not have one for each panel.
     """
     if ax is None:
         columns = min(len(names), across or len(names))
@@ -573,18 +459,8 @@ def lanes(ax: Any, labels: Sequence[str], *, first: bool = True) -> None:
 def limits(ax: Any, *values: Any, zero: bool = False, even: bool = False, bounds: tuple[float, float]) -> None:
     """Set the horizontal range to what is drawn.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Axes.
-    *values : array_like
-        Values to show; non-finite ones are ignored.
-    zero : bool
-        Zero is shown.
-    even : bool
-        As far to the left of zero as to the right.
-    bounds : (float, float)
-        Interval ends beyond them are cut off, with an arrow.
+    `ax`: axes. `*values`: values to show; non-finite ones are ignored. `zero`: zero is shown. `even`: as far to the
+    left of zero as to the right. `bounds` (float, float): interval ends beyond them are cut off, with an arrow.
     """
     drawn = np.concatenate([np.ravel(np.asarray(v, dtype=float)) for v in values])
     drawn = np.clip(drawn[np.isfinite(drawn)], *bounds)
@@ -731,25 +607,9 @@ def label_around(
 ) -> list[str]:
     """Write each label near its point; the range and the scale of the axes must be set.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Axes.
-    x, y : sequence of float
-        The points.
-    labels : sequence of str
-        Their labels.
-    size : float
-        Of the text, in points.
-    every : bool
-        Write a label that has no free place where it overlaps least; False leaves it out.
-    avoid : sequence of (x0, y0, x1, y1)
-        Further boxes to keep free, in data units.
-
-    Returns
-    -------
-    list of str
-        The labels left out.
+    `ax`: axes. `x`, `y`: the points. `labels`: their labels. `size`: of the text, in points. `every`: write a label
+    that has no free place where it overlaps least; False leaves it out. `avoid` (x0, y0, x1, y1): further boxes to keep
+    free, in data units. Returns the labels left out.
     """
     inches = ax.figure.get_size_inches() * ax.get_position().size
     at = _fractions(ax, np.column_stack([x, y])) * inches
