@@ -302,9 +302,10 @@ def of_record(record: Measure, data: Data) -> dict[str, str]:
 def registry() -> dict[str, Case]:
     """The case of each measure of preferences or ratings, by public name; a second case has a word after a comma."""
     found, records = {}, measures()
-    for name in [*records, *(case for case in CASES if "," in case)]:
+    second = [case for case in CASES if "," in case]
+    for name in [*(n for n, record in records.items() if n == record.function.__name__), *second]:
         record = records[name.partition(",")[0]]
-        if name.partition(",")[0] != record.function.__name__ or not set(record.input) & {"P", "R"}:
+        if not set(record.input) & {"P", "R"}:
             continue
         case = CASES.get(name, Case())
         data = case.data or (single_scores if "R" in record.input else calls)

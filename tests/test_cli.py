@@ -220,7 +220,7 @@ def test_an_audit_is_told_in_a_few_lines():
 
 def test_reproduce_and_audit_say_how_they_differ():
     told = {name: plain(run.invoke(app, [name, "--help"])) for name in ("reproduce", "audit")}
-    assert "For a table of your own use judgestats audit" in told["reproduce"]
+    assert "For a table of your own: judgestats audit" in told["reproduce"]
     assert "any table" in told["audit"]
     assert "reproduce" in told["audit"].partition("Arguments")[0]
 

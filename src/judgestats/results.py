@@ -206,7 +206,7 @@ CONSTANT = Flag("constant", "constant scores",
 ONE_LABEL = Flag("one_label", "one label only",
     "Every answer is the same, so chance agreement is 1 and the coefficient is not defined.", "invalid")
 CHANCE_IS_ONE = Flag("chance_is_one", "chance agreement is 1",
-    "The answers leave no room for agreement beyond chance: the coefficient is not defined.", "invalid")
+    "Chance agreement is already 1, so agreement beyond chance is not defined.", "invalid")
 NO_PAIRS = Flag("no_pairs", "no unit with two answers", "Agreement needs units that two judges answered.", "invalid")
 ONE_PERSON = Flag("one_person", "one person only", "Agreement between people needs two of them.", "invalid")
 PERFECT_AGREEMENT = Flag("perfect_agreement", "perfect agreement",
@@ -491,7 +491,7 @@ NO_SYSTEM_EFFECTS = Flag("no_system_effects", "more than {most} systems: no effe
     "There are too many systems to give each a coefficient.", "note")
 JUDGES_NO_OWN = Flag("judges_no_own", "judges nothing of its own", "The judge saw no response of its own.", "invalid")
 JUDGED_ONCE = Flag("judged_once", "each response is judged once",
-    "The quality of a response and the preference for it cannot be separated.", "invalid")
+    "The quality of a response cannot be separated from the preference for it.", "invalid")
 FEW_JUDGES = Flag("few_judges", "fewer than 5 judges",
     "The spread between judges is hardly known: 'another judge' rests on the prior. Vary sd_blind and sd_probe in "
     "priors=.")

@@ -530,7 +530,7 @@ def test_a_coverage_outside_0_and_1_is_refused(level: float) -> None:
         (lambda: score_error(scored_responses(), "right", cluster=["item", "system"]), "one column"),
         (lambda: calibrate(scored_responses(), folds="a"), "folds='a'"),
         (lambda: calibrate(scored_responses(), folds=2.5), "folds=2.5"),
-        (lambda: composite(scored_responses().assign(score="good")), "'score' is no number: 'good'"),
+        (lambda: composite(scored_responses().assign(score="good")), "'score' is not a number: 'good'"),
         (lambda: minimum_detectable_effect([100, 200], discordance=[0.1, 0.2, 0.3]), "lists of one length"),
         (lambda: minimum_detectable_effect("many", discordance=0.1), "are numbers"),
         (lambda: minimum_detectable_effect(math.inf, discordance=0.1), "n is a number of items"),

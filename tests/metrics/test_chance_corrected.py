@@ -1155,7 +1155,7 @@ def test_what_only_one_of_the_two_answered_is_flagged():
 
 def test_against_a_reference_there_is_a_row_for_each_judge():
     data = scored_by_two([[1, 2, 1, 2, 1, 2], [1, 2, 2, 2, 1, 1]])
-    got = js.scott_pi(data.assign(gold=[1, 2, 1, 2, 1, 2] * 2), against="gold")
+    got = js.scott_pi(data.assign(gold=[1, 2, 1, 2, 1, 2] * 2), reference="gold")
     assert got["judge"].tolist() == ["g", "h"]
     assert got["estimate"].iloc[0] == 1.0
     assert js.scott_pi(data, weights="linear")["estimate"].notna().all()

@@ -164,7 +164,7 @@ def test_kappa_matrix_tells_unknown_from_absent_and_takes_correlations():
     each = agreement.correlation(single_scores(), pairs="each", by="system")
     with pytest.raises(DesignError, match="one group"):
         plots.kappa_matrix(each)
-    assert "correlation" in texts(plots.kappa_matrix(each[each["system"] == "a"]))[-1]
+    assert "Pearson r" in texts(plots.kappa_matrix(each[each["system"] == "a"]))[-1]
     with pytest.raises(DesignError, match="other"):
         plots.kappa_matrix(rows.drop(columns="other"))
 

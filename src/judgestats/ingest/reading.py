@@ -168,7 +168,9 @@ class _Target:
         try:
             return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
         except SchemaError as problem:
-            raise SchemaError(f"{label}: {problem}", faults=problem.faults) from None
+            raise SchemaError(
+                f"{label}: {problem}", faults=problem.faults, advice=problem.advice, reason=problem.reason
+            ) from None
 
     def of_text(self, table: pd.DataFrame, label: str) -> Any:
         """Map a table of text, as it comes from a file or a query."""
@@ -179,7 +181,9 @@ class _Target:
             table = with_numbers(table, kind, self.with_counts)
             return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
         except SchemaError as problem:
-            raise SchemaError(f"{label}: {problem}", faults=problem.faults) from None
+            raise SchemaError(
+                f"{label}: {problem}", faults=problem.faults, advice=problem.advice, reason=problem.reason
+            ) from None
 
 
 def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.DataFrame:
@@ -217,7 +221,7 @@ def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.Dat
             while row >= len(parts[at]):
                 row, at = row - len(parts[at]), at + 1
             text += f" Row {first} is row {row} of {files.relative(files.files[at])}."
-        raise SchemaError(text, faults=problem.faults) from None
+        raise SchemaError(text, faults=problem.faults, advice=problem.advice, reason=problem.reason) from None
     return result
 
 

@@ -898,15 +898,15 @@ def ac1(
 def scott_pi(
     data: Any,
     *,
-    against: Any = None,
+    reference: Any = None,
     weights: Weights | None = None,
     by: By = (),
     average_over: By = (),
     interval: Interval = "asymptotic",
     cluster: Cluster = "auto",
-    n_resamples: int = 2000,
-    seed: int | np.random.Generator | None = 0,
-    conf_level: float = 0.95,
+    n_resamples: int = N_RESAMPLES,
+    seed: int | np.random.Generator | None = SEED,
+    conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
     """Scott's pi of each pair of judges, or of each judge against people or the truth.
 
@@ -917,7 +917,7 @@ def scott_pi(
     ----------
     data : frame
         Preferences, ratings or a tally, as :func:`kappa` takes them.
-    against : None, 'gold', 'gold_candidate', judge or frame
+    reference : None, 'gold', 'gold_candidate', judge or frame
         As in :func:`kappa`.
     weights : {None, 'linear', 'quadratic'}
         As in :func:`kappa`.
@@ -955,9 +955,9 @@ def scott_pi(
       judge other term  estimate  observed  expected      n
     0     A     B   pi    0.7995      0.88    0.4014  100.0
     """
-    data, against = as_runs(data, average_over, by), reference_as_runs(against, average_over)
+    data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
     choose(interval, INTERVALS, "interval")
-    table = _pair_counts(data, by, cluster, against)
+    table = _pair_counts(data, by, cluster, reference)
     return beside(table, "pi", "fleiss", weights, None, by, (interval, n_resamples, seed, conf_level))
 
 
