@@ -373,7 +373,7 @@ def score_distribution(
         rows += [{**named, **row} for row in _moments(part, cluster is not False, top, scale is None, plan, named)]
         for value, inside in part.groupby(tier, dropna=False, sort=True) if tier else ():
             means = inside.groupby("system")["mean"].mean().dropna()
-            row = {"term": "tier_range", tier: str(value), "n": len(means)}
+            row: dict[Any, Any] = {"term": "tier_range", tier: str(value), "n": len(means)}
             row["estimate"] = float(means.max() - means.min()) if len(means) > 1 else math.nan
             rows.append({**named, **row, "flag": "" if len(means) > 1 else ONE_SYSTEM if len(means) else NO_DATA})
     rows = [{**row, "flag": flags(row.get("flag"), drawn.flag)} for row in rows]

@@ -340,7 +340,7 @@ def _by_reml(
             "facets=, split it with by=, or raise max_levels= (time grows with its cube)."
         )
     gram_matrix = normalised(gram(codes))
-    kept: list[int] = []  # effects that are identifiable beside the residual and the effects before them
+    kept: list[int] = []  # effects identifiable together with the residual and the effects before them
     for i in range(len(codes)):
         if identifiable(gram_matrix[np.ix_([*kept, i, -1], [*kept, i, -1])]):
             kept.append(i)

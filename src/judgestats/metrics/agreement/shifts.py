@@ -215,11 +215,17 @@ def agreement_shift(
             "(across='pair' compares the pairs) and relative=True."
         )
     if after is None:
-        return _of_values(before, by, flag_at, relative)
+        table, labels = known_correlations(before, by)
+        rows: list[dict[str, Any]] = []
+        for record in table.to_dict("records"):
+            moved = _moved(record["before"], record["after"], flag_at, relative)
+            empty = NO_DATA if math.isnan(record["after"] - record["before"]) else ""
+            rows.append({**{c: record[c] for c in labels}, **moved, "flag": flags(empty, moved["flag"])})
+        return estimates(rows, labels, ["before", "after", "relative"], sort=False)
     columns = [] if split == [PAIR] else split
     data = two_sides(before, after, condition, by, [*names(cell), *columns], cluster, unit, average_over)
     plan = plan_of(data.cluster, n_resamples, seed, conf_level)
-    rows: list[dict[str, Any]] = []
+    rows = []
     if split:
         for block in data.blocks:
             subgroup = _subgroup_of_units(block, columns) if columns else None
@@ -440,16 +446,6 @@ def known_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]
     grouping(by, frame.columns, "table")
     of_results = {"before", "after", "relative", "correlations", "delta", "unit", *COLUMNS}
     return frame, [c for c in frame.columns if c not in of_results]
-
-
-def _of_values(table: Any, by: By, flag_at: float, relative: bool) -> pd.DataFrame:
-    frame, labels = known_correlations(table, by)
-    rows = []
-    for record in frame.to_dict("records"):
-        moved = _moved(record["before"], record["after"], flag_at, relative)
-        empty = NO_DATA if math.isnan(record["after"] - record["before"]) else ""
-        rows.append({**{c: record[c] for c in labels}, **moved, "flag": flags(empty, moved["flag"])})
-    return estimates(rows, labels, ["before", "after", "relative"], sort=False)
 
 
 # ---- Heterogeneity of the shift between subgroups --------------------------------------------------------------------
