@@ -532,19 +532,13 @@ def alpha(
     Parameters
     ----------
     data : frame
-        Preferences or ratings; answers may be missing. Preferences: a unit is an item with a pair of candidates, in
-        either order; the answer is the candidate with the lower id, a tie (or abstention), or the other candidate; an
-        invalid call is missing. Ratings: a unit is a system, item and criterion; the answer is the score. Repeated
-        calls of a judge on one unit are separate units, matched between judges by replicate, condition, ..., and last
-        by the order shown.
+        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Repeated calls of a
+        judge on one unit are separate units.
     level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}
         Level of measurement of the answers. Preferences are nominal, or ordinal with the tie between the two sides.
         Interval alpha of continuous scores needs no more memory than the scores.
-    by : str or sequence of str
-        Further grouping columns.
-    average_over : str or sequence of str
-        Columns whose values are treated as repeats, as in :func:`score_matrix`: a column that splits the ratings and is
-        neither here nor in `by` is an error.
+    by, average_over
+        As in :func:`kappa`.
     interval : {'t', 'percentile', None}
         Bootstrap of the units, with Student's t or percentile limits, or no interval. Ordinal alpha uses the ranks
         within each resample.
