@@ -635,8 +635,8 @@ def test_judges_without_a_thing_in_common():
         ({"interval": "wilson"}, "interval='wilson'"),
         ({"cluster": ["item", "topic"]}, "takes one cluster"),
         ({"by": "judge"}, "leaves one judge"),
-        ({"pairs": "fleiss", "reference": "h"}, "takes no reference"),
-        ({"pairs": "average", "reference": "h", "interval": "percentile"}, "needs a frame of all judges"),
+        ({"pairs": "fleiss", "reference": "h"}, "Leave reference= out"),
+        ({"pairs": "average", "reference": "h", "interval": "percentile"}, "needs the answers of all judges"),
         ({"interval": "percentile", "n_resamples": 0}, "n_resamples=0"),
     ],
 )
@@ -659,7 +659,7 @@ def test_tables_that_cannot_be(verdicts):
     for measure in (kappa, ac1):
         with pytest.raises(DesignError, match="no rows"):
             measure(verdicts.head(0))
-    with pytest.raises(DesignError, match="leave reference= out"):
+    with pytest.raises(DesignError, match="Leave reference= out"):
         kappa(tally(verdicts, "kappa"), reference="h")
     with pytest.raises(SchemaError, match="'n' is a count of calls"):
         kappa(tally(verdicts, "kappa").assign(n=-1))

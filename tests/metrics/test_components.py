@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import twins_variance as twins
 from judgestats.metrics.agreement import components as kernel
-from judgestats.metrics.agreement.components import Data, fitted, gram, normalised, told_apart
+from judgestats.metrics.agreement.components import Data, fitted, gram, identifiable, normalised
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 
@@ -92,13 +92,13 @@ def test_negative_components_are_zero_and_a_minimum():
     assert kernel.likelihood(products, found.variance[:2] / found.variance[2]).gradient[1] > 0
 
 
-def test_aliased_factors_are_not_told_apart():
+def test_aliased_factors_are_not_identifiable():
     s = np.repeat(np.arange(6), 2)
     y = np.random.default_rng(0).normal(size=12)
-    assert not fitted(y, [s, s]).told_apart
-    assert not fitted(y, [np.arange(12)]).told_apart  # one row a level: the residual itself
+    assert not fitted(y, [s, s]).identifiable
+    assert not fitted(y, [np.arange(12)]).identifiable  # one row a level: the residual itself
     assert np.isnan(fitted(y, [s, s]).variance).all()
-    assert told_apart(normalised(gram([s])))
+    assert identifiable(normalised(gram([s])))
 
 
 def test_scale_and_offset_do_not_matter(penicillin):

@@ -125,7 +125,7 @@ def test_top_of_the_scale_is_said():
     assert "top is the highest score seen" in seen.loc[("z", "ceiling"), "flag"]
     assert seen.loc[("z", "ceiling"), "estimate"] > 0
     assert given.loc[("z", "ceiling"), "estimate"] == 0
-    with pytest.raises(DesignError, match=r"lie off scale=\(1, 5\)"):
+    with pytest.raises(DesignError, match=r"are outside scale=\(1, 5\)"):
         score_distribution(table, scale=(1, 5))
     with pytest.raises(DesignError, match="is not a scale"):
         score_distribution(table, scale=(5, 1))

@@ -219,7 +219,7 @@ def test_temperatures_are_averaged_over_when_named():
     assert (told(icc(data, average_over="temperature")) == "replicates averaged").all()
     means = data.groupby(["judge", "system", "item"], as_index=False)["score"].mean()
     np.testing.assert_allclose(icc(data, average_over="temperature")["estimate"], icc(means)["estimate"])
-    with pytest.raises(DesignError, match="raters='replicate' compares them"):
+    with pytest.raises(DesignError, match="raters='replicate' compares the repeats"):
         icc(data.assign(replicate=0), raters="replicate", by="judge", average_over="temperature")
     assert (told(icc(data, by="temperature")) == "").all()
 

@@ -347,7 +347,7 @@ def test_fisher_does_not_ignore_a_cluster():
     table = panel_of_two_conditions().assign(task=lambda d: d["item"].astype(int) // 2)
     got = correlation(table, pairs="each", cluster="task", average_over=WAYS, **FEW)
     assert got["method"].str.contains("bootstrap of task").all()
-    with pytest.raises(DesignError, match="of one cluster depend"):
+    with pytest.raises(DesignError, match="of one cluster are dependent"):
         correlation(table, pairs="each", cluster="task", interval="fisher")
 
 
@@ -366,11 +366,11 @@ def test_errors_help():
         (lambda: agreement_shift(table, sides, cell="item"), "splitting by 'item'"),
         (lambda: agreement_shift(table, "new"), "one value"),
         (lambda: disagreement(one, thresholds="two"), "not numbers"),
-        (lambda: disagreement(one, top=2.5), "not a number of things"),
+        (lambda: disagreement(one, top=2.5), "must be a whole number, 0 or more"),
         (lambda: score_distribution(one, scale=10), "not a scale"),
-        (lambda: agreement_shift(table, sides, across="system", relative=True), "nor relative=True"),
+        (lambda: agreement_shift(table, sides, across="system", relative=True), "excludes pairs='each'"),
         (lambda: quality_agreement(one, conf_level=95), "conf_level=95"),
-        (lambda: ordering_accuracy(one.assign(tier=None)), "holds"),
+        (lambda: ordering_accuracy(one.assign(tier=None)), "Fewer than two"),
         (lambda: ordering_accuracy(one.assign(tier="Base"), order=None), "each once"),
     ]
     known = pd.DataFrame({"before": [0.1, 0.4], "after": [0.3, 0.2]})

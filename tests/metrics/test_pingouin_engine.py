@@ -133,7 +133,7 @@ def test_repeated_measures_that_cannot_be():
     flat = panel(judges="ab").assign(score=lambda d: d["score"].where(d["judge"] == "a", 3.0))
     assert correlation(flat, method="repeated")["flag"].tolist() == [CONSTANT]
     for options in ({"pairs": "mean"}, {"level": "system"}, {"interval": "t"}, {"cell": "system"}):
-        with pytest.raises(DesignError, match="method='repeated' is of each pair"):
+        with pytest.raises(DesignError, match="method='repeated' is for each pair"):
             correlation(panel(), method="repeated", **options)
 
 

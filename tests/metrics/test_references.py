@@ -107,7 +107,7 @@ def test_a_baseline_is_named_and_never_the_first_of_the_alphabet():
         sheet = js.datasheet(data, baseline=base).set_index("term")
         assert sheet.loc["criterion_shift", "estimate"] == pytest.approx(sign * 26 / 40)
     told = js.available_measures(data).set_index("measure").loc["criterion_shift", "missing"]
-    assert "does not know which prompt is the baseline (strict, tie_allowed)" in told
+    assert "needs the baseline among the values of 'prompt' (strict, tie_allowed)" in told
 
 
 def test_strategies_stand_side_by_side_without_a_baseline():

@@ -114,7 +114,7 @@ def test_a_ladder_of_other_numbers_is_named():
 
 @pytest.mark.parametrize("steps", [[1], [1, 1], [0, 1], [1, math.nan], "ab", [[1, 2], [3, 4]]])
 def test_steps_that_are_no_ladder_are_refused(steps):
-    with pytest.raises(DesignError, match="is no ladder"):
+    with pytest.raises(DesignError, match="is not a ladder"):
         js.detection_threshold(ladder(0.5, 0.7), steps=steps)
 
 

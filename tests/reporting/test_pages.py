@@ -713,7 +713,7 @@ def test_ratings_have_agreement_and_variance(page):
     text = page("scores")
     icc = js.icc(registry.scores(), subjects=["system", "item"]).set_index("term").loc["ICC(2,1)", "estimate"]
     assert f">{icc:.3f}<" in text
-    for title in ("Do the judges agree?", "Where does the variance come from?", "How are the scores spread?"):
+    for title in ("Do the judges agree?", "Where does the variance come from?", "How are the scores distributed?"):
         assert title in text
 
 
@@ -752,8 +752,8 @@ def test_a_long_table_is_cut_and_says_so():
         }
     )
     sections = chapters({"preference_rate": rows}, 0.95)
-    assert list(sections) == ["Which way does it lean?"]
-    text = sections["Which way does it lean?"]
+    assert list(sections) == ["Is it biased?"]
+    text = sections["Is it biased?"]
     assert text.count("<tr") == MOST + 1
     assert "5 rows more" in text
 

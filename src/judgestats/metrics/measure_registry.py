@@ -1,8 +1,7 @@
-"""The record of each measure, tried on a data set: :func:`available_measures`; and the design of the data:
-:func:`describe`.
+"""Records of the measures, which of them the data support (:func:`available_measures`), and :func:`describe`.
 
-A record is written as a decorator of the function that it is about, and stands nowhere else: the sections of a page,
-the words for terms, ``docs/measures.md``, the public names and the properties in the tests are read from it.
+The record of a measure is a decorator of its function and the only place for its facts: the sections of a page, the
+labels of terms, ``docs/measures.md``, the public names and the properties in the tests come from it.
 """
 
 from __future__ import annotations
@@ -34,26 +33,26 @@ from judgestats.schema.splitting import KEYS, splits_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# ---- How a data set is measured --------------------------------------------------------------------------------------
+# ---- Options of all measures of a data set ---------------------------------------------------------------------------
 
-#: Levels of an incomplete design whose components a page waits for.
+#: Largest number of levels of an incomplete design whose components a page computes.
 QUICK = 500
-#: Systems that are looked into one by one.
+#: Largest number of systems that are analysed one by one.
 SYSTEMS = 500
-#: As many candidates, or judges, as every one is compared with every other one.
+#: Largest number of candidates, or judges, for comparisons of all pairs.
 MANY = 60
-#: Values listed in a message.
+#: Largest number of values listed in a message.
 MOST = 12
 
 
 @dataclass(frozen=True)
 class Options:
-    """What every measure of a data set is given, as far as it takes it; and what was measured with it.
+    """Arguments common to all measures of a data set, and the results so far.
 
     `identity`: for ratings: system -> judge.
-    `people`: answers of people, beside which the judges' are laid; None where nobody is known to be a person.
+    `people`: answers of people, with which those of the judges are compared; None if no judge is known to be a person.
     `baseline`: column -> its control condition.
-    `results`: results, and refusals, of the calls made so far, so that each is made once.
+    `results`: results and errors of the calls made so far, so that each call is made once.
     """
 
     by: tuple[str, ...] = ()
@@ -67,7 +66,7 @@ class Options:
     results: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def call(self, measure: Callable[..., Any], *data: Any, **arguments: Any) -> Any:
-        """A measure with those of the groups, coverage, cluster and bootstrap that it takes and is not given."""
+        """Call a measure with those of these options that it accepts; `arguments` have priority."""
         known: dict[str, Any] = {
             "by": list(self.by),
             "conf_level": self.conf_level,
@@ -76,14 +75,14 @@ class Options:
         }
         if self.cluster != "auto":  # "auto" is each measure's own default
             known["cluster"] = self.cluster
-        taken = signature(measure)
-        asked = {name: value for name, value in known.items() if name in taken.parameters} | arguments
-        bound = taken.bind(*data, **asked)
+        accepted = signature(measure)
+        given = {name: value for name, value in known.items() if name in accepted.parameters} | arguments
+        bound = accepted.bind(*data, **given)
         bound.apply_defaults()
         key = (measure, *((name, _identified(value)) for name, value in bound.arguments.items()))
         if key not in self.results:
             try:
-                self.results[key] = measure(*data, **asked), bound  # keeps the data, whose identity is in the key
+                self.results[key] = measure(*data, **given), bound  # keeps the data, whose id is in the key
             except JudgestatsError as error:
                 self.results[key] = error, bound
         result = self.results[key][0]
@@ -93,7 +92,7 @@ class Options:
 
 
 def _identified(value: Any) -> Any:
-    """What tells an argument from another: the value of plain ones, else the object itself."""
+    """Hashable key of an argument: its value if it is plain, else the id of the object."""
     if isinstance(value, Mapping):
         return tuple((k, _identified(v)) for k, v in value.items())
     if isinstance(value, list | tuple):
@@ -106,14 +105,14 @@ def _identified(value: Any) -> Any:
 #: Sections of a page and of ``docs/measures.md``, in their order.
 SECTIONS = {
     "people": "Do the judges agree with people?",
-    "bias": "Which way does it lean?",
+    "bias": "Is it biased?",
     "accuracy": "Is it right?",
     "strategies": "Does another way of asking help?",
-    "psychometrics": "Nothing there and equals",
-    "cues": "Do cues move it?",
+    "psychometrics": "Does it prefer between equals?",
+    "cues": "Do cues shift its answers?",
     "agreement": "Do the judges agree?",
     "variance": "Where does the variance come from?",
-    "scores": "How are the scores spread?",
+    "scores": "How are the scores distributed?",
     "consensus": "How far from peers, people, truth?",
     "calibration": "What would bring the judges together?",
 }
@@ -121,13 +120,13 @@ Section = Literal[
     "people", "bias", "accuracy", "strategies", "psychometrics", "cues", "agreement", "variance", "scores", "consensus",
     "calibration",
 ]  # fmt: skip
-#: Why data cannot be measured; empty where they can.
+#: Reason why a measure does not apply to the data, or an empty string.
 Need = Callable[[Any, Options], str]
 
 
 @dataclass(frozen=True)
 class Term:
-    """How a term of a result is read: its label, what ``n`` counts, which direction is bad, and a sentence."""
+    """Meaning of a term of a result: its label, what ``n`` counts, which direction is bad, and a sentence."""
 
     name: str
     label: str = ""
@@ -136,8 +135,8 @@ class Term:
     bad: str = ""
     meaning: str = ""
     symbol: str = "—"
-    neutral: float | None = None  # the value that says: nothing found
-    whole: bool = False  # a whole number, and neither a share nor a mean
+    neutral: float | None = None  # value of no effect
+    whole: bool = False  # a whole number, not a share or a mean
 
     def __post_init__(self) -> None:
         if not self.label:
@@ -146,24 +145,24 @@ class Term:
 
 @dataclass(frozen=True)
 class Measure:
-    """What is known of a measure; a decorator of its function, which it leaves as it is.
+    """Record of a measure; a decorator that returns its function unchanged.
 
-    `question`: what it answers.
+    `question`: the question that it answers.
     `section`: a key of :data:`SECTIONS`.
-    `input`: what it takes: P for preferences, R for ratings, counts, and whatever else.
-    `interval`, `source`: how the interval comes about, and the paper that defines the measure.
-    `plot`: functions of ``judgestats.plot`` that draw it, and how; empty where none does.
-    `frames`: data on which :func:`available_measures` and a page try it.
-    `needs`: from data and options to what is missing.
-    `arguments`: from data and options to what the data suggest for its arguments.
-    `take`: from data and options to estimates, where one call of the function does not do.
-    `nothing`: what to say where no estimate is a number.
-    `sheet`: sections of a datasheet that show it, with the one term that does after a colon.
+    `input`: P for preferences, R for ratings, counts, and other input.
+    `interval`, `source`: type of interval, and the paper that defines the measure.
+    `plot`: functions of ``judgestats.plot`` that draw it, and how; empty if there is none.
+    `frames`: kinds of data on which :func:`available_measures` and a page try it.
+    `needs`: functions of data and options that return what is missing.
+    `arguments`: function of data and options that returns arguments suggested by the data.
+    `take`: function of data and options that returns estimates, if one call of the function is not enough.
+    `nothing`: message if no estimate is a number.
+    `sheet`: sections of a datasheet that show it, each with its term after a colon if it is only one.
     `caption`: how to read its picture; a page draws none without it.
     `table`: terms that a page lists; empty for all.
-    `terms`: what its terms mean; another measure's are read from that.
-    `name`: where it is not the function's.
-    `counted_as`: the measure whose pattern it counts, where that is not its own.
+    `terms`: meaning of its terms; those it shares with another measure may stand there.
+    `name`: name, if it is not that of the function.
+    `counted_as`: the measure whose pattern it counts, if it is not its own.
     """
 
     question: str
@@ -186,7 +185,7 @@ class Measure:
     function: Callable[..., Any] = field(default=lambda: None, init=False)
 
     def __call__(self, function: F) -> F:
-        """Enter the record of a function."""
+        """Register the record of a function."""
         name = self.name or function.__name__
         record = replace(self, name=name, counted_as=self.counted_as or name)
         object.__setattr__(record, "function", function)
@@ -195,11 +194,11 @@ class Measure:
 
     @property
     def pattern(self) -> Pattern | None:
-        """What it counts; None where it works on whole vectors of scores, or on texts."""
+        """Pattern that it counts; None for measures of score vectors or texts."""
         return PATTERNS.get(self.counted_as)
 
     def attempt(self, data: Any, options: Options) -> pd.DataFrame | str:
-        """Estimates with a number among them, or why there is none."""
+        """Estimates, at least one a number, or the reason why there are none."""
         try:
             missing = next((why for need in self.needs if (why := need(data, options))), "")
             if missing:
@@ -214,8 +213,8 @@ class Measure:
             return str(error).partition(" Columns: ")[0]
         if result["estimate"].notna().any():
             return result
-        doubts = "; ".join(dict.fromkeys(f for f in result["flag"] if f))
-        return self.nothing or f"no number comes out: {doubts or 'no row is of use'}"
+        found = "; ".join(dict.fromkeys(f for f in result["flag"] if f))
+        return self.nothing or f"no estimate: {found or 'no usable row'}"
 
 
 _RECORDS: dict[str, Measure] = {}
@@ -226,18 +225,17 @@ def measures() -> dict[str, Measure]:
     """Name -> record of every measure in the modules of ``judgestats.metrics``, in the order of a page."""
     for module in pkgutil.walk_packages(metrics.__path__, f"{metrics.__name__}."):
         import_module(module.name)
-    return dict(sorted(_RECORDS.items(), key=lambda item: _place(item[1])))
 
+    def place(item: tuple[str, Measure]) -> tuple[int, str, int]:
+        function = item[1].function
+        return list(SECTIONS).index(item[1].section), function.__module__, unwrap(function).__code__.co_firstlineno
 
-def _place(record: Measure) -> tuple[int, str, int]:
-    """Where a measure stands on a page: by section, module, and line."""
-    line: int = unwrap(record.function).__code__.co_firstlineno
-    return list(SECTIONS).index(record.section), record.function.__module__, line
+    return dict(sorted(_RECORDS.items(), key=place))
 
 
 @cache
 def terms() -> dict[tuple[str, str], Term]:
-    """(Measure, term) -> how it is read; and ("", term): of the first measure that has such a term."""
+    """(Measure, term) -> its meaning; and ("", term) -> that of the first measure with such a term."""
     found: dict[tuple[str, str], Term] = {}
     for name, record in measures().items():
         for term in record.terms:
@@ -247,12 +245,12 @@ def terms() -> dict[tuple[str, str], Term]:
 
 
 def measures_of(data: Any) -> dict[str, Measure]:
-    """Measures that are tried on this kind of data, in the order of a page."""
+    """Measures for this kind of data, in the order of a page."""
     kind = kind_of(column_names(data))
     return {name: record for name, record in measures().items() if kind in record.frames}
 
 
-# ---- What measures need of the data ----------------------------------------------------------------------------------
+# ---- Requirements of measures on the data ----------------------------------------------------------------------------
 
 
 def column_names(data: Any) -> list[str]:
@@ -261,40 +259,40 @@ def column_names(data: Any) -> list[str]:
 
 
 def values_of(column: str, least: int = 2) -> Need:
-    """That a column has so many values."""
+    """Requires at least this many values of a column."""
 
     def missing(data: Any, _: Options) -> str:
         found = labels(data, column)
         if len(found) >= least:
             return ""
-        wanted = f"needs {('two', 'three', 'four')[least - 2]} values in a column {column!r}"
-        return wanted + (f", and finds {', '.join(map(repr, found))}" if found else "")
+        needed = f"needs {('two', 'three', 'four')[least - 2]} values in a column {column!r}"
+        return needed + (f", and finds {', '.join(map(repr, found))}" if found else "")
 
     return missing
 
 
 def control_of(column: str) -> Need:
-    """That a column of conditions has two values, and that one of them is known to be the control condition."""
+    """Requires two values of a column of conditions, one of them the known control condition."""
 
     def missing(data: Any, options: Options) -> str:
         why = values_of(column)(data, options)
         if why or column in options.baseline:
             return why
         known = ", ".join(labels(data, column)[:MOST])
-        return f"does not know which {column} is the baseline ({known}): name it in baseline="
+        return f"needs the baseline among the values of {column!r} ({known}): name it in baseline="
 
     return missing
 
 
 def against_control(data: Any, options: Options, column: str, call: Callable[[str, str], Any]) -> pd.DataFrame:
-    """What `call` gives for the control condition and each other one, which is named in `column`."""
+    """Results of `call` for the control condition and each other condition, with the other in `column`."""
     base = options.baseline[column]
     others = [other for other in labels(data, column) if other != base]
     return pd.concat([call(base, other).assign(**{column: other}) for other in others], ignore_index=True)
 
 
 def pairs_of_judges(data: Any, _: Options) -> str:
-    """That there are two judges or more, and not too many for every pair."""
+    """Requires two judges or more, but not too many for all pairs."""
     judges = labels(data, "judge")
     if not 2 <= len(judges) <= MANY:
         return "needs two judges" if len(judges) < 2 else f"{len(judges)} judges are too many for every pair"
@@ -302,35 +300,35 @@ def pairs_of_judges(data: Any, _: Options) -> str:
 
 
 def few_systems(data: Any, _: Options) -> str:
-    """That systems are few enough to have items in common."""
+    """Requires few enough systems to analyse each."""
     systems = len(labels(data, "system"))
     return f"{systems:,} systems are too many to look into each" if systems > SYSTEMS else ""
 
 
 def gold_column(data: Any, _: Options) -> str:
-    """That there is a column of right answers."""
+    """Requires a column of gold answers."""
     return "" if "gold" in column_names(data) else "needs a column 'gold'"
 
 
 def people_named(data: Any, options: Options) -> str:
-    """That somebody is known to be a person."""
+    """Requires judges that are known to be people."""
     if options.people is not None:
         return ""
-    return f"does not know which of the {len(labels(data, 'judge'))} judges are people: name them in humans="
+    return f"needs to know which of the {len(labels(data, 'judge'))} judges are people: name them in humans="
 
 
 def with_people(data: Any, options: Options) -> tuple[pd.DataFrame, list[str]]:
-    """Answers of judges and of people in one table, and the names of the people."""
+    """Answers of judges and people in one table, and the names of the people."""
     assert options.people is not None
     models = nw.from_native(data).lazy().collect(backend="pandas").to_native()
     return pd.concat([models, options.people]), sorted(options.people["judge"].astype(str).unique())
 
 
-# ---- Which measures a data set supports today, and what is missing for the others ------------------------------------
+# ---- Measures that a data set supports, and what is missing for the others -------------------------------------------
 
 
 def attempts(data: Any, options: Options, besides: Container[str] = ()) -> dict[str, pd.DataFrame | str]:
-    """Take every measure of this kind of data but those named `besides`: estimates, or why there are none."""
+    """Estimates of each measure for this kind of data except `besides`, or the reason why there are none."""
     return {name: m.attempt(data, options) for name, m in measures_of(data).items() if name not in besides}
 
 
@@ -342,20 +340,20 @@ def available_measures(
     gold: str | None = None,
     baseline: Baseline | None = None,
 ) -> pd.DataFrame:
-    """List the measures, whether the data support them, and what is missing: each is tried.
+    """List the measures, whether the data support them, and what is missing, by trying each.
 
-    Ratings are split by the columns that split their cells (a scale, a prompt), which every measure wants named.
+    Ratings are grouped by the columns that split their cells (a scale, a prompt).
 
     Parameters
     ----------
     data : frame
         Preferences or ratings.
     identity : mapping, optional
-        For ratings: which system is which judge.
+        For ratings: system -> judge.
     humans : str, sequence of str, or mapping, optional
-        Judges that are people: names, or ``{column: value}``. They are a reference then, and not measured.
+        Judges that are people: names, or ``{column: value}``. They are a reference, and not measured.
     gold : str, optional
-        Where right answers come from: a column, a judge, or a candidate.
+        Source of the correct answers: a column, a judge, or a candidate.
     baseline : str or mapping, optional
         The control condition (a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``), or
         ``{column: value}``.
@@ -363,8 +361,7 @@ def available_measures(
     Returns
     -------
     pandas.DataFrame
-        ``measure``, ``question``, ``supported`` (bool: some estimate is a number) and ``missing``: why not, empty where
-        it is supported.
+        ``measure``, ``question``, ``supported`` (bool: some estimate is a number) and ``missing``: the reason why not.
 
     Raises
     ------
@@ -383,8 +380,8 @@ def available_measures(
     known = references(opened(data).to_native(), humans, gold, baseline)
     people = known.people if known.humans else None
     ratings = kind_of(known.models.columns) == "ratings"
-    apart = tuple(s.column for s in splits_of(known.models, KEYS)) if ratings else ()
-    options = Options(by=apart, identity=dict(identity or {}), n_resamples=1, people=people, baseline=known.baseline)
+    splits = tuple(s.column for s in splits_of(known.models, KEYS)) if ratings else ()
+    options = Options(by=splits, identity=dict(identity or {}), n_resamples=1, people=people, baseline=known.baseline)
     rows = []
     for name, result in attempts(known.models, options).items():
         missing = result if isinstance(result, str) else ""
@@ -393,7 +390,7 @@ def available_measures(
 
 
 def describe(data: Any) -> pd.DataFrame:
-    """Describe the design of a data set: who judged what, in which orders and conditions.
+    """Describe the design of a data set: judges, items, orders and conditions.
 
     Parameters
     ----------
@@ -421,7 +418,15 @@ def describe(data: Any) -> pd.DataFrame:
         ("items", f"{table['item'].nunique():,}"),
     ]
     if kind == "preferences":
-        rows += _pairwise_design(data, table)
+        calls = _calls(table)
+        answers = calls.groupby(table["choice"].astype(str)).sum()
+        shares = ", ".join(f"{a} {100 * answers[a] / (calls.sum() or 1):.1f} %" for a in CHOICES if a in answers)
+        rows += [
+            ("both orders", _orders(data)),
+            ("answers", shares),
+            ("graded", "yes, in 'strength'" if "strength" in table else "no"),
+            ("gold", f"{table['gold'].notna().sum():,} rows" if "gold" in table else "none"),
+        ]
     else:
         rows += [
             ("systems", _several(table["system"]) if "system" in table else "one"),
@@ -453,16 +458,6 @@ def _repeats_text(data: Any, table: pd.DataFrame) -> str:
     return "none"
 
 
-def _pairwise_design(data: Any, table: pd.DataFrame) -> list[tuple[str, str]]:
-    calls = _calls(table)
-    answers = calls.groupby(table["choice"].astype(str)).sum()
-    total = calls.sum() or 1
-    told = ", ".join(f"{a} {100 * answers[a] / total:.1f} %" for a in CHOICES if a in answers)
-    gold = f"{table['gold'].notna().sum():,} rows" if "gold" in table else "none"
-    strength = "yes, in 'strength'" if "strength" in table else "no"
-    return [("both orders", _orders(data)), ("answers", told), ("graded", strength), ("gold", gold)]
-
-
 def _orders(data: Any) -> str:
     try:
         pairs = tally(data, "consistency", cluster=False)
@@ -479,26 +474,22 @@ def _several(values: pd.Series[Any], most: int = 6) -> str:
 
 
 def _answers(table: pd.DataFrame) -> tuple[str, str]:
-    """What the answers are: a span of scores, or shares of right and wrong."""
+    """Range of the scores, or shares of right and wrong."""
     name = answer_column(table.columns)
     if name != "correct":
-        return "scores", _span(table[name])
+        number = pd.to_numeric(table[name], errors="coerce")
+        return "scores", f"{number.min():g} to {number.max():g}, {number.isna().sum():,} missing"
     verdict = yes_or_no(table[name])
     calls = _calls(table)
     total = calls.sum() or 1
     shares = [
-        (word, calls[verdict.eq(answer).fillna(False)].sum()) for word, answer in (("right", True), ("wrong", False))
+        f"{word} {100 * calls[verdict.eq(answer).fillna(False)].sum() / total:.1f} %"
+        for word, answer in (("right", True), ("wrong", False))
     ]
-    told = [f"{word} {100 * n / total:.1f} %" for word, n in shares]
-    return "verdicts", f"{', '.join(told)}, {calls[verdict.isna()].sum():,.0f} missing"
+    return "verdicts", f"{', '.join(shares)}, {calls[verdict.isna()].sum():,.0f} missing"
 
 
 def _calls(table: pd.DataFrame) -> pd.Series[Any]:
-    """How many calls each row stands for."""
+    """Number of calls of each row."""
     counts = table[COUNTS] if COUNTS in table else pd.Series(1.0, index=table.index)
     return pd.to_numeric(counts, errors="coerce").astype(float).fillna(0.0)
-
-
-def _span(values: pd.Series[Any]) -> str:
-    number = pd.to_numeric(values, errors="coerce")
-    return f"{number.min():g} to {number.max():g}, {number.isna().sum():,} missing"

@@ -1,4 +1,4 @@
-"""How well do judges agree: with one another, over criteria, systems and runs?
+"""Agreement of judges with each other and with people, over items, systems and runs.
 
 May import what ``metrics`` may.
 """

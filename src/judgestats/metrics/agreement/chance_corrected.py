@@ -1,4 +1,4 @@
-"""Agreement beyond chance of judges who answer on the same things: :func:`kappa`, :func:`ac1` and :func:`alpha`."""
+"""Chance-corrected agreement: :func:`kappa`, :func:`scott_pi`, :func:`ac1` and :func:`alpha`."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.raters import INVALID, SIDES, SLOTS, Labels, labels_of
 from judgestats.schema.splitting import as_runs, reference_as_runs
 
-# ---- Frame -> units with the answers of their judges, group by group; and weights between answers --------------------
+# ---- Frame -> units with the judges' answers, group by group; and weights between answers ----------------------------
 
 Floats = NDArray[np.float64]
-#: How answers that differ agree in part.
+#: Weights for partial agreement.
 Weights = Literal["linear", "quadratic"]
-#: The power of the distance between two answers that each weighting takes.
+#: Weighting -> power of the distance between two answers.
 _POWERS: dict[Weights, float] = {"linear": 1, "quadratic": 2}
 
 
@@ -69,11 +69,11 @@ _POWERS: dict[Weights, float] = {"linear": 1, "quadratic": 2}
 class Group:
     """Units of one group.
 
-    `key`: the `by` columns.
-    `units`: patterns of answers, sorted; units without an answer are left out.
-    `n` (Q,): how many units show each.
+    `key`: values of the `by` columns.
+    `units`: patterns of answers, sorted, without the units that nobody answered.
+    `n` (Q,): number of units with each pattern.
     `table`: ``n`` and the cluster column, if there is one, of each pattern.
-    `unanswered`: units without an answer.
+    `unanswered`: number of units that nobody answered.
     """
 
     key: dict[str, Any]
@@ -83,40 +83,30 @@ class Group:
     unanswered: float
 
     @property
-    def single(self) -> float:
-        """Units with one answer."""
-        return float(self.n[self.units.judges == 1].sum())
-
-    @property
     def paired(self) -> float:
-        """Units with two answers or more."""
+        """Number of units with two answers or more."""
         return float(self.n[self.units.judges >= 2].sum())
 
     @property
-    def apart(self) -> float:
-        """Units with answers that differ."""
+    def discordant(self) -> float:
+        """Number of units with different answers."""
         return float(self.n[np.diff(self.units.start) > 1].sum())
 
     @property
-    def doubts(self) -> tuple[str, ...]:
-        """What was set aside, in words."""
-        single, none = int(self.single), int(self.unanswered)
-        return (
-            RATED_ONCE.of(single),
-            EXCLUDED.of(none, what="unit(s) without an answer"),
-        )
+    def exclusions(self) -> tuple[str, str]:
+        """Flags that count the units with one answer and with none."""
+        single = int(self.n[self.units.judges == 1].sum())
+        return RATED_ONCE.of(single), EXCLUDED.of(int(self.unanswered), what="unit(s) without an answer")
 
 
 def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Any, str | None, str]:
-    """The column that keeps things together, the data with it, and a flag where things that share are taken apart.
+    """Return the data, the cluster column in it, and a flag where dependent units are treated as independent.
 
-    Raises DesignError if `cluster` is no column of the things judged.
+    Raises DesignError if `cluster` is not a column of the rated items.
     """
     columns = clusters(cluster)
     if columns and (len(columns) > 1 or columns[0] == "judge"):
-        raise DesignError(
-            f"cluster={cluster!r} must be one column of the things judged (item, say), not of the judges."
-        )
+        raise DesignError(f"cluster={cluster!r} must be one column of the rated items (item, say), not of the judges.")
     frame = nw.from_native(data)
     present = frame.collect_schema().names()
     flag = ""
@@ -133,17 +123,9 @@ def resolved(data: Any, by: By, cluster: Cluster) -> tuple[Any, str | None, str]
     return data, column, flag
 
 
-def rated(data: Any, by: By, cluster: str | None = None) -> tuple[Labels, Iterator[Group]]:
-    """Lay out the answers, and go through the groups.
-
-    `data`: preferences or ratings. `by`: columns that split the result. `cluster`: column whose levels keep their units
-    together. Returns `groups`: in the order of their labels.
-    """
-    labels = labels_of(data, by, [cluster] if cluster else [])
-    return labels, _groups(labels, list(dict.fromkeys(names(by))), cluster)
-
-
-def _groups(labels: Labels, by: Sequence[str], cluster: str | None) -> Iterator[Group]:
+def unit_groups(labels: Labels, by: By, cluster: str | None) -> Iterator[Group]:
+    """Groups of units, in the order of their labels. `cluster`: column that belongs to the pattern of a unit."""
+    by = list(dict.fromkeys(names(by)))
     number, codes = compact(*joint([labels.code(c) for c in by], labels.row.size))
     unit, answer = labels.unit, labels.answer
     answered = answer >= 0
@@ -152,18 +134,15 @@ def _groups(labels: Labels, by: Sequence[str], cluster: str | None) -> Iterator[
     begin = np.append(0, np.cumsum(np.bincount(unit, minlength=labels.row.size)))
     coded = None if cluster is None else labels.code(cluster)
     for g in range(codes.size):
-        # units are sorted by group, so a group is a slice of them
+        # units are sorted by group, so a group is a slice
         low, high = np.searchsorted(number, [g, g + 1])
         rows = slice(begin[low], begin[high])
         first = begin[low : high + 1] - begin[low]
         has = np.diff(first) > 0
         members = np.arange(low, high)[has]
+        of_members = None if coded is None else (coded[0][members], coded[1])
         units, n, kept = _patterns(
-            first[np.append(has, True)],
-            answer[rows],
-            labels.weight[members],
-            len(labels.answers),
-            None if coded is None else (coded[0][members], coded[1]),
+            first[np.append(has, True)], answer[rows], labels.weight[members], len(labels.answers), of_members
         )
         table = pd.DataFrame({"n": n})
         if cluster is not None:
@@ -173,7 +152,7 @@ def _groups(labels: Labels, by: Sequence[str], cluster: str | None) -> Iterator[
 
 
 def _patterns(first: Any, answer: Any, weight: Floats, size: int, cluster: Any) -> tuple[Units, Floats, Any]:
-    """Make units with the same answers one pattern; also a unit of each pattern."""
+    """Collapse units with the same answers into patterns; also returns their counts and one unit of each."""
     n_units = first.size - 1
     if not n_units:
         return Units(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0)), np.empty(0), np.empty(0, np.int64)
@@ -199,18 +178,12 @@ def _patterns(first: Any, answer: Any, weight: Floats, size: int, cluster: Any) 
 
 
 def answer_matrices(
-    data: Any, by: Sequence[str], cluster: str | None = None
-) -> tuple[Labels, Iterator[tuple[dict[str, Any], pd.DataFrame, NDArray[Any]]]]:
-    """Answers as a table of things by judges, things alike made one row.
+    labels: Labels, by: Sequence[str], cluster: str | None
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame, NDArray[Any]]]:
+    """Key, table and answers of each group, equal units as one row.
 
-    `data`, `by`, `cluster`: as in :func:`rated`. Returns `groups` (key, table, answers): ``n`` and the cluster column
-    of each row, and the (Q, J) answer codes, -1 where there is none.
+    The table has ``n`` and the cluster column; the answers are codes (Q, J), -1 where missing.
     """
-    labels = labels_of(data, by, [cluster] if cluster else [])
-    return labels, _matrices(labels, by, cluster)
-
-
-def _matrices(labels: Labels, by: Sequence[str], cluster: str | None) -> Iterator[Any]:
     number, codes = compact(*joint([labels.code(c) for c in by], labels.row.size))
     for g in range(codes.size):
         low, high = np.searchsorted(number, [g, g + 1])
@@ -230,9 +203,9 @@ def _matrices(labels: Labels, by: Sequence[str], cluster: str | None) -> Iterato
 
 
 def positions(answers: Any) -> tuple[Floats, Any]:
-    """Where the answers lie on a line: their value if they are numbers, else the order of their labels.
+    """Place answers on a line: by value if they are numbers, else by the order of their labels.
 
-    Returns `values` (m,): all NaN where they have no order. `labels`: the answers as given.
+    Returns `values` (m,), all NaN where the answers have no order, and `labels`, the answers as given.
     """
     labels = pd.Index(answers)
     numbers = pd.to_numeric(pd.Series(labels.astype(object)), errors="coerce").to_numpy(dtype=float)
@@ -245,10 +218,10 @@ def positions(answers: Any) -> tuple[Floats, Any]:
 
 
 def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
-    """How much two answers agree: 1 for the same, less by their distance or its square, 0 for the farthest.
+    """Agreement weights (m, m): 1 for equal answers, falling with the distance or its square to 0 for the farthest.
 
-    `values` (m,): where the answers lie. `weights`: None: 1 on the diagonal, 0 elsewhere. Returns (m, m). Raises
-    DesignError if weights are asked for where the answers have no order.
+    `values` (m,): positions of the answers. Without `weights`, the identity. Raises DesignError if the answers have no
+    order.
     """
     if weights is None or values.size < 2:
         return np.eye(values.size)
@@ -263,33 +236,35 @@ def agreement_weights(values: Floats, weights: Weights | None) -> Floats:
     return result
 
 
-def few_disagreements(cells: Mapping[str, Any], apart: float) -> str:
-    """Flag of an interval that rests on few things with answers that differ."""
-    return FEW_DISAGREEMENTS if np.isfinite(cells.get("conf_low", np.nan)) and apart < 20 else ""
+def few_disagreements(cells: Mapping[str, Any], discordant: float) -> str:
+    """Flag of an interval based on few units with different answers."""
+    return FEW_DISAGREEMENTS if np.isfinite(cells.get("conf_low", np.nan)) and discordant < 20 else ""
 
 
 def is_answer(values: pd.Series[Any]) -> NDArray[np.bool_]:
-    """Whether each entry of an ``answer`` column is one."""
+    """Whether each entry of an ``answer`` column is a valid answer."""
     result: NDArray[np.bool_] = (values.notna() & (values.astype(object) != INVALID)).to_numpy(dtype=bool)
     return result
 
 
 def declared(answers: Any, labels: Sequence[Any] | None) -> tuple[Any, Any]:
-    """Answers that could be given, sorted, and the code among them of each answer that was.
+    """Possible answers, sorted, and the position of each observed answer among them.
 
-    Raises SchemaError if an answer is not among the labels declared.
+    Raises SchemaError if an observed answer is not in `labels`.
     """
     found = pd.Index(answers)
     if labels is None:
         return found, np.arange(found.size)
-    wanted = pd.Index(list(labels)).union(found[:0]).unique()
-    strange = [x for x in found if x not in wanted]
-    if strange:
-        raise SchemaError(f"An answer is {strange[0]!r}, and labels= has {', '.join(map(str, wanted))}. Add it there.")
-    return wanted, wanted.get_indexer(found)
+    possible = pd.Index(list(labels)).union(found[:0]).unique()
+    unknown = [x for x in found if x not in possible]
+    if unknown:
+        raise SchemaError(
+            f"An answer is {unknown[0]!r}, but labels= has {', '.join(map(str, possible))}. Add it there."
+        )
+    return possible, possible.get_indexer(found)
 
 
-# ---- Coefficients of all judges at once, and the bootstrap of a mean over pairs: what kappa and AC1 share ------------
+# ---- Coefficients of all judges or of a pair, and the bootstrap of a mean over pairs ---------------------------------
 
 EXTRA = ("observed", "expected", "z", "p_value")
 
@@ -301,7 +276,7 @@ def planned_or_none(
     seed: int | np.random.Generator | None,
     conf_level: float,
 ) -> Bootstrap | None:
-    """Turn the arguments of a measure into a bootstrap, None for the asymptotic interval."""
+    """Bootstrap that the arguments ask for; None for the asymptotic interval."""
     if interval == "asymptotic":
         confidence(conf_level)
         return None
@@ -311,7 +286,7 @@ def planned_or_none(
 def drawn(
     table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, key: dict[str, Any]
 ) -> dict[str, Any]:
-    """Bootstrap as :func:`resampled` does; what is drawn here is a unit, with the answers of its judges."""
+    """As :func:`resampled`, for a bootstrap of units with all their answers."""
     cells = resampled(table, counts, statistic, plan, key)
     small = SMALL_N if table["n"].sum() < 30 else ""
     return {**cells, "method": of_units(cells["method"]), "flag": flags(cells["flag"], small)}
@@ -323,23 +298,23 @@ def in_words(plan: Bootstrap | None) -> str:
 
 
 def of_units(words: str) -> str:
-    """What is drawn are things with the answers of their judges."""
+    """Method of a bootstrap, corrected: it draws units, not calls."""
     return words.replace("bootstrap of calls", "bootstrap of units")
 
 
 def plain(key: dict[str, Any]) -> tuple[str, ...]:
-    """Labels of a group as text, a missing one always the same."""
+    """Labels of a group as text; all missing labels are equal."""
     return tuple("" if pd.isna(label) else str(label) for label in key.values())
 
 
 def mean_intervals(
     data: Any, groups: list[str], cluster: str | None, weights: Weights | None, plan: Bootstrap
 ) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Bootstrap cells of the mean kappa of each group: things are drawn with the answers of all judges."""
+    """Bootstrap cells of the mean kappa of each group: units are drawn with the answers of all judges."""
     intervals = {}
-    labels, matrices = answer_matrices(data, groups, cluster)
+    labels = labels_of(data, groups, [cluster] if cluster else [])
     w = agreement_weights(positions(labels.answers)[0], weights)
-    for key, table, answers in matrices:
+    for key, table, answers in answer_matrices(labels, groups, cluster):
         blocks, tables = [], []
         for one, two in combinations(range(answers.shape[1]), 2):
             both = (answers[:, one] >= 0) & (answers[:, two] >= 0)
@@ -364,8 +339,8 @@ def mean_intervals(
         counts = np.concatenate(blocks, axis=1).astype(float)
         cells = drawn(table, counts, mean, plan, key)
         lowest = np.where(answers < 0, len(w), answers).min(axis=1)
-        apart = float(table["n"].to_numpy()[answers.max(axis=1) > lowest].sum())
-        intervals[plain(key)] = {**cells, "flag": flags(cells["flag"], few_disagreements(cells, apart))}
+        discordant = float(table["n"].to_numpy()[answers.max(axis=1) > lowest].sum())
+        intervals[plain(key)] = {**cells, "flag": flags(cells["flag"], few_disagreements(cells, discordant))}
     return intervals
 
 
@@ -379,22 +354,22 @@ def panel(
     cluster: Cluster,
     drawing: tuple[str, int, int | np.random.Generator | None, float],
 ) -> pd.DataFrame:
-    """A coefficient of all judges at once, per group; `drawing` is interval, resamples, seed and coverage."""
+    """A coefficient of all judges per group. `drawing`: interval, number of resamples, seed and coverage."""
     interval, n_resamples, seed, conf_level = drawing
     data, column, dependent = resolved(data, by, cluster)
     plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
-    found, groups = rated(data, by, column)
+    found = labels_of(data, by, [column] if column else [])
     answers, code = declared(found.answers, labels)
     w = agreement_weights(positions(answers)[0], weights)
     rows = []
-    for group in groups:
+    for group in unit_groups(found, by, column):
         group = replace(group, units=group.units._replace(code=code[group.units.code]))
         rows.append(_row(group, term, coefficient, w, column, plan, conf_level, dependent))
     extra = EXTRA if coefficient == "fleiss" else [c for c in EXTRA if c != "z"]
     return estimates(rows, list(dict.fromkeys(names(by))), extra)
 
 
-def beside(
+def pairwise(
     table: pd.DataFrame,
     term: str,
     coefficient: str,
@@ -403,7 +378,7 @@ def beside(
     by: By,
     drawing: tuple[str, int, int | np.random.Generator | None, float],
 ) -> pd.DataFrame:
-    """A coefficient of each pair of judges, or of each judge beside a reference, from the tally of their answers."""
+    """A coefficient of each pair of judges, or of each judge and a reference, from the tally of their answers."""
     interval, n_resamples, seed, conf_level = drawing
     column = column_of(table)
     plan = planned_or_none(interval, [column] if column else [], n_resamples, seed, conf_level)
@@ -458,15 +433,23 @@ def _row(
     else:
         agreement, shares = agreement_parts(units, w)
         counts = np.column_stack([units.judges >= 2, agreement, shares]) * group.n[:, None]
-        cells |= drawn(group.table, counts, lambda t: _corrected(t, w, coefficient), plan, group.key)
-    cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
+
+        def corrected(totals: Floats) -> Floats:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                observed = totals[:, 1] / totals[:, 0]
+                expected = chance_agreement(totals[:, 2:] / totals[:, 2:].sum(axis=1, keepdims=True), w, coefficient)
+                result: Floats = (observed - expected) / np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
+            return result
+
+        cells |= drawn(group.table, counts, corrected, plan, group.key)
+    cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.discordant))
     if coefficient == "fleiss":
         cells |= {"z": math.nan, "p_value": math.nan} if unit else _fleiss_test(units, group.n, fit, w)
-    return {**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)}
+    return {**group.key, **cells, "flag": flags(cells["flag"], *group.exclusions, dependent)}
 
 
 def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> dict[str, Any]:
-    """Test that Fleiss's kappa is 0 (Fleiss, Nee and Landis 1979): for equally many answers on each thing."""
+    """Test that Fleiss's kappa is 0 (Fleiss, Nee and Landis 1979); NaN unless all units have equally many answers."""
     judges = units.judges[n > 0]
     if np.isnan(fit.estimate) or (judges != judges[0]).any() or (w != np.eye(len(w))).any():
         return {"z": math.nan, "p_value": math.nan}
@@ -478,18 +461,8 @@ def _fleiss_test(units: Units, n: Floats, fit: Chance, w: Floats) -> dict[str, A
     return {"z": z, "p_value": float(2 * ndtr(-abs(z)))}
 
 
-def _corrected(totals: Floats, w: Floats, coefficient: str) -> Floats:
-    """Agreement beyond chance from totals: units with two answers, their agreement, shares of the answers."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        observed = totals[:, 1] / totals[:, 0]
-        shares = totals[:, 2:] / totals[:, 2:].sum(axis=1, keepdims=True)
-        expected = chance_agreement(shares, w, coefficient)
-        result: Floats = (observed - expected) / np.where(expected > 1 - 1e-12, np.nan, 1 - expected)
-    return result
-
-
 def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[str, Any]:
-    """Student's interval over units, or over clusters of them."""
+    """Student's interval over units or clusters, and the test of 0."""
     estimate, std_error, units = fit.estimate, fit.std_error, float(n.sum())
     small = SMALL_N if units < 30 else ""
     if cluster is not None:
@@ -499,21 +472,25 @@ def _student(fit: Chance, n: Floats, cluster: Any, conf_level: float) -> dict[st
             std_error = math.sqrt(units / (units - 1) * float(sums @ sums)) / float(n.sum())
     if units < 2:
         return {"flag": ONE_UNIT}
+    return _interval(estimate, std_error, conf_level, units - 1, small)
+
+
+def _interval(estimate: float, std_error: float, conf_level: float, df: float | None, small: str) -> dict[str, Any]:
+    """Interval within -1 and 1, none without a standard error: normal, or Student's with its p-value if `df` is given.
+
+    `small`: flags of the sample size.
+    """
     if not std_error > 1e-12:
         return {"flag": flags(PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", small)}
-    half = float(stdtrit(units - 1, 0.5 + conf_level / 2)) * std_error
-    return {
-        "std_error": std_error,
-        "conf_low": max(estimate - half, -1.0),
-        "conf_high": min(estimate + half, 1.0),
-        "p_value": float(2 * stdtr(units - 1, -abs(estimate / std_error))),
-        "flag": small,
-    }
+    half = std_error * (normal_quantile(conf_level) if df is None else float(stdtrit(df, 0.5 + conf_level / 2)))
+    cells: dict[str, Any] = {"std_error": std_error, "flag": small}
+    cells |= {"conf_low": max(estimate - half, -1.0), "conf_high": min(estimate + half, 1.0)}
+    return cells if df is None else {**cells, "p_value": float(2 * stdtr(df, -abs(estimate / std_error)))}
 
 
-# ---- Krippendorff's alpha of judges who answer on the same things, some answers missing: :func:`alpha` ---------------
+# ---- Krippendorff's alpha: :func:`alpha` -----------------------------------------------------------------------------
 
-#: What a difference between two answers is.
+#: Level of measurement of the answers.
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 
@@ -530,8 +507,8 @@ def _level_of(data: Any) -> Level:
 
 
 @Measure(
-    "Do all judges together answer alike, answers missing or not?", "agreement", "P, R",
-    "t, bootstrap of things judged or clusters", "Krippendorff 2011; Zapf et al. 2016",
+    "Do all judges agree beyond chance, with answers possibly missing?", "agreement", "P, R",
+    "t, bootstrap of rated items or clusters", "Krippendorff 2011; Zapf et al. 2016",
     frames=("preferences", "ratings"), needs=(pairs_of_judges,),
     arguments=lambda data, _: {"level_of_measurement": _level_of(data)},
     terms=(
@@ -550,30 +527,24 @@ def alpha(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Krippendorff's alpha: disagreement of the judges on one thing, over that of answers at random.
+    """Krippendorff's alpha: 1 minus the disagreement within units over that expected by chance.
 
     Parameters
     ----------
     data : frame
-        Preferences or ratings; answers may be missing. Preferences: the things judged are item and pair of candidates,
-        whatever their order; the answer is for the candidate with the lower id, a tie (or abstention), or for the
-        other; an invalid call is missing. Ratings: the things are system, item and criterion; the answer is the score.
-        Where a judge answered several times on one thing, its calls are told apart by replicate, condition, ..., and
-        last by the order shown, and each is a thing of its own.
+        Preferences or ratings, with units and answers as in :func:`kappa`; answers may be missing. Repeated calls of a
+        judge on one unit are separate units.
     level_of_measurement : {'nominal', 'ordinal', 'interval', 'ratio'}
-        What the difference of two answers is. Preferences are nominal, or ordinal with the tie between the two sides.
+        Level of measurement of the answers. Preferences are nominal, or ordinal with the tie between the two sides.
         Interval alpha of continuous scores needs no more memory than the scores.
-    by : str or sequence of str
-        Further grouping columns.
-    average_over : str or sequence of str
-        Columns whose values are told apart as repeats are, as in :func:`score_matrix`: a column of ratings that splits
-        them and is neither here nor in `by` is refused.
+    by, average_over
+        As in :func:`kappa`.
     interval : {'t', 'percentile', None}
-        Bootstrap of the things judged, read off by Student's t or by percentile, or none. The ranks of ordinal alpha
-        are those of each resample.
+        Bootstrap of the units, with Student's t or percentile limits, or no interval. Ordinal alpha uses the ranks
+        within each resample.
     cluster : "auto", str or False
-        Column whose levels are drawn whole; ``"auto"`` takes what several things are seen to share (``item``, say),
-        False takes things as independent.
+        Column whose levels are drawn whole; ``"auto"`` uses the column that several units share (``item``, say), False
+        treats units as independent.
     n_resamples, seed
         Of the bootstrap.
     conf_level : float
@@ -582,22 +553,22 @@ def alpha(
     Returns
     -------
     pandas.DataFrame
-        Term ``alpha``; ``n`` counts the things with two answers or more, ``values`` the answers in them;
-        ``observed_disagreement`` and ``expected_disagreement`` are the means whose ratio alpha is 1 minus. Things rated
-        once cannot be paired: they are counted in the flag. NaN, flagged, where all answers are one, and where nothing
-        can be paired.
+        Term ``alpha``; ``n`` counts the units with two answers or more, ``values`` the answers in them. Further
+        columns: ``observed_disagreement`` and ``expected_disagreement``; alpha is 1 minus their ratio. The flag counts
+        units with a single answer, which cannot be paired. NaN, flagged, where all answers are equal or no unit can be
+        paired.
 
     Raises
     ------
     SchemaError
-        If a column is missing or holds what it should not.
+        If a column is missing or contains invalid values.
     DesignError
-        If an option is unknown, or the ratio level meets negative scores or answers that are no numbers.
+        If an option is unknown, or the ratio level is asked for with negative scores or with preferences.
 
     Notes
     -----
-    Resamples draw things with their answers, which Krippendorff's own bootstrap of single disagreements does not: that
-    one takes pairs of answers on one thing for independent. Only things that can be paired are drawn.
+    Resamples draw units with all their answers. Krippendorff's own bootstrap draws single disagreements, as if pairs of
+    answers on one unit were independent. Only units that can be paired are drawn.
 
     References
     ----------
@@ -619,12 +590,20 @@ def alpha(
     if interval is not None:
         choose(interval, ("t", "percentile"), "interval")
     data, column, dependent = resolved(data, by, cluster)
-    found, groups = rated(data, by, column)
+    found = labels_of(data, by, [column] if column else [])
     values = positions(found.answers)[0]
-    _refuse_unfit(values, level_of_measurement, found.kind)
+    if level_of_measurement == "ratio" and found.kind == "preferences":
+        raise DesignError(
+            "level_of_measurement='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'."
+        )
+    if level_of_measurement == "ratio" and (values < 0).any():
+        raise DesignError(
+            f"level_of_measurement='ratio' needs scores of 0 or more, and the lowest is {values.min():g}. Set scores "
+            "off the scale to missing, or use level_of_measurement='interval'."
+        )
     plan = Bootstrap(interval or "t", (column,) if column else (), None, n_resamples, seed, conf_level)
     rows = []
-    for group in groups:
+    for group in unit_groups(found, by, column):
         fit = krippendorff(group.units, group.n[None, :], values, level_of_measurement)
         cells: dict[str, Any] = {"term": "alpha", "estimate": fit.alpha[0], "n": group.paired, "flag": ""}
         cells |= {"observed_disagreement": fit.observed[0], "expected_disagreement": fit.expected[0]}
@@ -633,26 +612,13 @@ def alpha(
             cells["flag"] = ONE_LABEL if group.paired else NO_PAIRS
         elif interval is not None:
             cells |= _resampled(group, float(fit.alpha[0]), values, level_of_measurement, plan)
-            cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.apart))
-        rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.doubts, dependent)})
+            cells["flag"] = flags(cells["flag"], few_disagreements(cells, group.discordant))
+        rows.append({**group.key, **cells, "flag": flags(cells["flag"], *group.exclusions, dependent)})
     return estimates(rows, list(dict.fromkeys(names(by))), ["observed_disagreement", "expected_disagreement", "values"])
 
 
-def _refuse_unfit(values: Floats, level: Level, kind: str) -> None:
-    if level == "ratio" and kind == "preferences":
-        raise DesignError(
-            "level_of_measurement='ratio' needs scores with a zero: preferences are 'nominal', or 'ordinal'."
-        )
-    if level == "ratio" and (values < 0).any():
-        raise DesignError(
-            f"level_of_measurement='ratio' needs scores of 0 or more, and the lowest is {values.min():g}. Set scores "
-            f"off the scale to "
-            "missing, or use level_of_measurement='interval'."
-        )
-
-
 def _resampled(group: Group, value: float, values: Floats, level: Level, plan: Bootstrap) -> dict[str, Any]:
-    """Student's interval of a bootstrap of the units that can be paired."""
+    """Interval from a bootstrap of the units that can be paired."""
     paired = group.units.judges >= 2
     n = np.where(paired, group.n, 0.0)
     cells: dict[str, Any] = {"method": in_words(plan)}
@@ -671,15 +637,11 @@ def _resampled(group: Group, value: float, values: Floats, level: Level, plan: B
     draws = np.concatenate([krippendorff(group.units, weight, values, level).alpha for weight in blocks])
     lost = int(np.isnan(draws).sum())
     found = read_off(value, draws, drawn, plan, (-math.inf, 1.0))
-    return {
-        **cells,
-        **found,
-        "method": of_units(found["method"]),
-        "flag": flags(few, UNDEFINED.of(lost, what="resample(s)"), found["flag"]),
-    }
+    flag = flags(few, UNDEFINED.of(lost, what="resample(s)"), found["flag"])
+    return {**cells, **found, "method": of_units(found["method"]), "flag": flag}
 
 
-# ---- Agreement beyond chance of judges who answer on the same things: :func:`kappa` and :func:`ac1` ------------------
+# ---- :func:`kappa`, :func:`ac1` and :func:`scott_pi` -----------------------------------------------------------------
 
 Key = dict[str, Any]
 Interval = Literal["asymptotic", "percentile", "bca"]
@@ -687,10 +649,10 @@ INTERVALS: tuple[Interval, ...] = ("asymptotic", "percentile", "bca")
 
 
 @Measure(
-    "Do two judges (or all) answer alike beyond chance?", "agreement", "P, R, counts",
+    "Do two judges (or all) agree beyond chance?", "agreement", "P, R, counts",
     "asymptotic, linearised over clusters; bootstrap", "Cohen 1960, 1968; Light 1971; Fleiss 1971; debiasing, Table 6",
     plot="kappa_matrix", frames=("preferences",), needs=(pairs_of_judges,),
-    caption="Agreement of every two judges beyond chance, on what both judged.",
+    caption="Agreement beyond chance of each pair of judges, on the items that both judged.",
     terms=(
         Term("kappa", "κ (Cohen)"),
     ),
@@ -709,38 +671,37 @@ def kappa(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Cohen's kappa of each pair of judges, or of each judge against people or the truth.
+    """Cohen's kappa of each pair of judges, or of each judge with people or gold answers.
 
     Parameters
     ----------
     data : frame
-        Preferences: the things judged are item and pair of candidates, whatever their order; the answer is for the
-        candidate with the lower id, a tie (or abstention), or for the other; an invalid call is no answer. Or ratings:
-        the things are system, item and criterion; the answer is the score. Where a judge answered several times on one
-        thing, its calls are matched by what tells them apart: replicate, condition, ..., and last the order shown. Or
-        a tally: ``judge, other, answer, other_answer, n`` (a published table of two raters, say).
+        Preferences: a unit is an item with a pair of candidates, in either order; the answer is the candidate with the
+        lower id, a tie (or abstention), or the other candidate; an invalid call is missing. Or ratings: a unit is a
+        system, item and criterion; the answer is the score. Repeated calls of a judge on one unit are matched between
+        judges by replicate, condition, ..., and last by the order shown. Or a tally: ``judge, other, answer,
+        other_answer, n`` (a published table of two raters, say).
     reference : None, 'gold', 'gold_candidate', judge or frame
-        None: every pair of judges. ``'gold'``: the column ``gold``; of preferences both answers are then slots (first,
-        second, tie), as in the paper and in :func:`gold_agreement`. ``'gold_candidate'``: the same with the answers as
-        candidates, as between judges, who may have seen other orders. A judge's name, or a frame with the answers of
-        others (without a column ``judge``, of one reference), matched on the columns it has.
+        None: every pair of judges. ``'gold'``: the column ``gold``; for preferences both answers are then slots (first,
+        second, tie), as in the paper and in :func:`gold_agreement`. ``'gold_candidate'``: the same with candidates as
+        answers, as between judges, who may have seen different orders. A judge's name, or a frame with other answers
+        (of a single reference if it has no column ``judge``), matched on the columns that it has.
     weights : {None, 'linear', 'quadratic'}
-        How answers that differ agree in part, by the distance of their values (scores), or of their places (lower id,
+        Partial agreement of different answers, by the distance of their values (scores) or of their ranks (lower id,
         tie, higher id).
     pairs : {'all', 'average', 'fleiss'}
         A row for each pair of judges; or the mean kappa of all pairs (Light); or Fleiss's kappa of all judges, with
-        missing answers as Gwet has them.
+        Gwet's treatment of missing answers.
     by : str or sequence of str
         Further grouping columns; answers are matched within them.
     average_over : str or sequence of str
-        Columns whose values are told apart as repeats are, as in :func:`score_matrix`: a column of ratings that splits
-        them and is neither here nor in `by` is refused.
+        Columns whose values are treated as repeats, as in :func:`score_matrix`: a column that splits the ratings and is
+        neither here nor in `by` is an error.
     interval : {'asymptotic', 'percentile', 'bca'}
-        Large-sample, or a bootstrap of the things judged. Of the mean kappa, a bootstrap only.
+        Large-sample, or a bootstrap of the units. The mean kappa has a bootstrap only.
     cluster : "auto", str or False
-        Column whose levels are taken whole: by the asymptotic interval (linearised, t over clusters) and by a
-        bootstrap. ``"auto"`` takes what several things are seen to share (``item``, say); False takes things as
-        independent.
+        Cluster column, used by the asymptotic interval (linearised, t over clusters) and by the bootstrap. ``"auto"``
+        uses the column that several units share (``item``, say); False treats units as independent.
     n_resamples, seed
         Of the bootstrap.
     conf_level : float
@@ -749,24 +710,23 @@ def kappa(
     Returns
     -------
     pandas.DataFrame
-        Term ``kappa``, per ``judge`` and ``other`` where there are pairs; ``n`` counts the things that both answered
-        (for Fleiss, that two or more did), and the flag those that the judge of `reference` has not, or not validly,
-        answered. Further columns: ``observed`` and ``expected`` agreement; ``z`` and
-        ``p_value`` of the hypothesis that kappa is 0, with the standard error that holds there (with clusters the p
-        of t, with the interval's standard error). Kappa is NaN, flagged,
-        where both gave one and the same answer throughout. Two judges with no thing in common have no row.
+        Term ``kappa``, per ``judge`` and ``other`` where there are pairs; ``n`` counts the units that both answered
+        (for Fleiss, two judges or more), and the flag those without two valid answers. Further columns: ``observed``
+        and ``expected`` agreement; ``z`` and ``p_value`` of the hypothesis that kappa is 0, with the standard error
+        under that hypothesis (with clusters, p of t with the standard error of the interval). Kappa is NaN, flagged,
+        where both always gave the same single answer. Two judges without a common unit have no row.
 
     Raises
     ------
     SchemaError
-        If a column is missing or holds what it should not.
+        If a column is missing or contains invalid values.
     DesignError
-        If no thing was judged by two, an option is unknown, or answers without an order are to be weighted.
+        If no unit has two judges, an option is unknown, or answers without an order are to be weighted.
 
     Notes
     -----
     Intervals end at 1. Where agreement is perfect there is no interval. The test of Fleiss's kappa (Fleiss, Nee and
-    Landis 1979) is for equally many answers on each thing, and NaN otherwise.
+    Landis 1979) needs equally many answers on each unit, and is NaN otherwise.
 
     References
     ----------
@@ -792,7 +752,7 @@ def kappa(
     planned_or_none(interval, (), n_resamples, seed, conf_level)
     if pairs == "fleiss":
         if reference is not None:
-            raise DesignError("pairs='fleiss' is about all judges at once, and takes no reference=.")
+            raise DesignError("pairs='fleiss' is for all judges together. Leave reference= out.")
         drawing = (interval, n_resamples, seed, conf_level)
         return panel(data, "kappa", "fleiss", weights, None, by, cluster, drawing)
     table = _pair_counts(data, by, cluster, reference)
@@ -801,7 +761,10 @@ def kappa(
     groups = grouping(by, table.columns)
     if pairs == "average":
         if plan is not None and (reference is not None or _counted(data)):
-            raise DesignError("The interval of a mean of pairs needs a frame of all judges, and no reference=.")
+            raise DesignError(
+                "The interval of a mean of pairs needs the answers of all judges. Give preferences or ratings, and "
+                "leave reference= out."
+            )
         rows = list(_averages(table, data, groups, weights, plan, dependent))
         return estimates(rows, groups, ["observed", "expected", "pairs"])
     rows = []
@@ -814,7 +777,7 @@ def kappa(
 
 
 @Measure(
-    "Do judges answer alike beyond chance, where one answer is very frequent?", "agreement", "P, R",
+    "Do judges agree beyond chance, where one answer is very frequent?", "agreement", "P, R",
     "asymptotic, t, over clusters too; bootstrap", "Gwet 2008",
     terms=(
         Term("ac1", "AC1 (Gwet)"),
@@ -834,29 +797,29 @@ def ac1(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Gwet's AC1 of all judges: agreement beyond chance that does not fall when one answer is frequent.
+    """Gwet's AC1 of all judges: chance-corrected agreement that does not fall when one answer is very frequent.
 
     Parameters
     ----------
     data : frame
-        Preferences or ratings, as :func:`kappa` takes them; answers may be missing.
+        Preferences or ratings, as in :func:`kappa`; answers may be missing.
     reference : None, 'gold', 'gold_candidate', judge or frame
-        None: all judges together. Else each judge beside this reference, as in :func:`kappa`: a row per ``judge`` and
-        ``other``.
+        None: all judges together. Otherwise each judge with this reference, as in :func:`kappa`: a row per ``judge``
+        and ``other``.
     weights : {None, 'linear', 'quadratic'}
         AC1, or AC2 with these weights.
     labels : sequence, optional
-        Answers that could be given (the points of the scale; ``low``, ``tie``, ``high``): chance depends on how many
-        there are. Without it, those that occur in `data`.
+        All possible answers (the points of the scale; ``low``, ``tie``, ``high``): chance agreement depends on their
+        number. By default those that occur in `data`.
     by, average_over, interval, cluster, n_resamples, seed, conf_level
-        As in :func:`kappa`. The asymptotic interval takes t with a degree of freedom less than there are units.
+        As in :func:`kappa`. The asymptotic interval uses t with one degree of freedom less than there are units.
 
     Returns
     -------
     pandas.DataFrame
-        Term ``ac1`` (``ac2`` with weights); ``n`` counts the things that two or more judges answered. Further columns:
-        ``observed`` and ``expected`` agreement, ``p_value`` of the hypothesis that it is 0. A thing rated once counts
-        in the shares of the answers, and in a flag.
+        Term ``ac1`` (``ac2`` with weights); ``n`` counts the units that two or more judges answered. Further columns:
+        ``observed`` and ``expected`` agreement, ``p_value`` of the hypothesis that the coefficient is 0. A unit with a
+        single answer counts in the shares of the answers, and in a flag.
 
     Raises
     ------
@@ -883,12 +846,12 @@ def ac1(
     term = "ac1" if weights is None else "ac2"
     if reference is not None:
         table = _pair_counts(data, by, cluster, reference_as_runs(reference, average_over))
-        return beside(table, term, "gwet", weights, labels, by, (interval, n_resamples, seed, conf_level))
+        return pairwise(table, term, "gwet", weights, labels, by, (interval, n_resamples, seed, conf_level))
     return panel(data, term, "gwet", weights, labels, by, cluster, (interval, n_resamples, seed, conf_level))
 
 
 @Measure(
-    "Do two judges answer alike beyond chance, if both draw on one distribution of answers?", "agreement",
+    "Do two judges agree beyond chance, if both have one distribution of answers?", "agreement",
     "P, R, counts", "asymptotic, t, over clusters too; bootstrap", "Scott 1955", plot="kappa_matrix",
     counted_as="kappa",
     terms=(
@@ -908,41 +871,40 @@ def scott_pi(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Scott's pi of each pair of judges, or of each judge against people or the truth.
+    """Scott's pi of each pair of judges, or of each judge with people or gold answers.
 
-    Chance agreement is that of two judges with one distribution of answers, the mean of their own; Cohen's kappa lets
-    each keep its own, so that two judges who differ in how often they give an answer have the higher kappa.
+    Chance agreement is that of two judges with one common distribution of answers, the mean of their two. Cohen's kappa
+    keeps the two distributions, and is higher where they differ.
 
     Parameters
     ----------
     data : frame
-        Preferences, ratings or a tally, as :func:`kappa` takes them.
+        Preferences, ratings or a tally, as in :func:`kappa`.
     reference : None, 'gold', 'gold_candidate', judge or frame
         As in :func:`kappa`.
     weights : {None, 'linear', 'quadratic'}
         As in :func:`kappa`.
     by, average_over, interval, cluster, n_resamples, seed, conf_level
-        As in :func:`kappa`. The asymptotic interval takes t with a degree of freedom less than there are units.
+        As in :func:`kappa`. The asymptotic interval uses t with one degree of freedom less than there are units.
 
     Returns
     -------
     pandas.DataFrame
-        Term ``pi`` per ``judge`` and ``other``; ``n`` counts the things that both answered. Further columns:
+        Term ``pi`` per ``judge`` and ``other``; ``n`` counts the units that both answered. Further columns:
         ``observed`` and ``expected`` agreement; ``z`` and ``p_value`` of the hypothesis that pi is 0 (NaN with
-        clusters, or weights). A thing that one of the two answered validly counts in the shares of the answers, and
-        in a flag.
+        clusters or weights). A unit with one valid answer counts in the shares of the answers, and in a flag.
 
     Raises
     ------
     SchemaError
-        If a column is missing or holds what it should not.
+        If a column is missing or contains invalid values.
     DesignError
-        If no thing was judged by two, an option is unknown, or answers without an order are to be weighted.
+        If no unit has two judges, an option is unknown, or answers without an order are to be weighted.
 
     References
     ----------
     Scott, W. A. (1955). Public Opinion Quarterly 19, 321-325. Standard error: Gwet (2008), for Fleiss's kappa, which
-    is pi where there are two judges.
+    equals pi for two judges.
 
     Examples
     --------
@@ -955,16 +917,16 @@ def scott_pi(
       judge other term  estimate  observed  expected      n
     0     A     B   pi    0.7995      0.88    0.4014  100.0
     """
-    data, reference = as_runs(data, average_over, by), reference_as_runs(reference, average_over)
+    data = as_runs(data, average_over, by)
     choose(interval, INTERVALS, "interval")
-    table = _pair_counts(data, by, cluster, reference)
-    return beside(table, "pi", "fleiss", weights, None, by, (interval, n_resamples, seed, conf_level))
+    table = _pair_counts(data, by, cluster, reference_as_runs(reference, average_over))
+    return pairwise(table, "pi", "fleiss", weights, None, by, (interval, n_resamples, seed, conf_level))
 
 
-def _pair_counts(data: Any, by: By, cluster: Cluster, against: Any) -> pd.DataFrame:
-    if against is not None and _counted(data):
-        raise DesignError("A table of counts names its pairs itself: leave reference= out.")
-    return tally(data, "kappa", by, cluster=cluster, baseline=against)
+def _pair_counts(data: Any, by: By, cluster: Cluster, reference: Any) -> pd.DataFrame:
+    if reference is not None and _counted(data):
+        raise DesignError("A table of counts already names its pairs. Leave reference= out.")
+    return tally(data, "kappa", by, cluster=cluster, baseline=reference)
 
 
 def _counted(data: Any) -> bool:
@@ -980,7 +942,7 @@ def _split(table: pd.DataFrame, keys: list[str]) -> Iterator[tuple[dict[str, Any
 
 
 def _coded(table: pd.DataFrame, weights: Weights | None) -> tuple[pd.DataFrame, Floats]:
-    """Add the codes of the two answers, -1 for none; and say where the answers lie."""
+    """Add the codes of the two answers, -1 for none; also returns the positions of the answers."""
     both = pd.concat([table["answer"], table["other_answer"]], ignore_index=True)
     code, labels = pd.factorize(both.astype(object).where(is_answer(both)))
     values = positions(labels)[0] if weights is not None else np.zeros(len(labels))
@@ -1001,11 +963,11 @@ def _cohen(
     """Kappa of one pair of judges: the cells of its row."""
     one, two, n = (part[c].to_numpy() for c in ("_one", "_two", "n"))
     good = (one >= 0) & (two >= 0)
-    total, aside = n[good].sum(), n[~good].sum()
+    total = n[good].sum()
     cells: dict[str, Any] = {"term": "kappa", "estimate": math.nan, "n": total, "method": in_words(plan)}
-    doubt = EXCLUDED.of(aside, what="unit(s) without two answers")
+    excluded = EXCLUDED.of(n[~good].sum(), what="unit(s) without two answers")
     if not total > 0:
-        return {**cells, "flag": flags(NO_PAIRS, doubt)}
+        return {**cells, "flag": flags(NO_PAIRS, excluded)}
     used, code = np.unique(np.concatenate([one[good], two[good]]), return_inverse=True)
     row, column = code[: good.sum()], code[good.sum() :]
     w = agreement_weights(values[used], weights)
@@ -1014,51 +976,35 @@ def _cohen(
     margins = shares.sum(axis=1), shares.sum(axis=0)
     cells |= {"estimate": float(fit.estimate), "observed": (shares * w).sum(), "expected": margins[0] @ w @ margins[1]}
     if np.isnan(fit.estimate):
-        return {**cells, "flag": flags(ONE_LABEL, doubt)}
-    if min(map(np.count_nonzero, margins)) < 2:  # agreement is what chance gives, whatever the answers of the other
-        return {**cells, "estimate": 0.0, "flag": flags(BY_STRUCTURE, doubt)}
+        return {**cells, "flag": flags(ONE_LABEL, excluded)}
+    if min(map(np.count_nonzero, margins)) < 2:  # observed equals expected agreement whatever the other answers
+        return {**cells, "estimate": 0.0, "flag": flags(BY_STRUCTURE, excluded)}
     if fit.null_error > 0 and cluster is None:
         cells["z"] = float(fit.estimate / fit.null_error)
         cells["p_value"] = float(2 * ndtr(-abs(cells["z"])))
     if cluster is not None:
-        pull = n[good] * kappa_influence(shares, w)[row, column]
-        cells |= _clustered(float(fit.estimate), pull, part[good], cluster, conf_level, total)
+        influence = n[good] * kappa_influence(shares, w)[row, column]
+        cells |= _clustered(float(fit.estimate), influence, part[good], cluster, conf_level, total)
     elif plan is None:
-        cells |= _normal(float(fit.estimate), float(fit.std_error), conf_level, total)
+        cells |= _interval(float(fit.estimate), float(fit.std_error), conf_level, None, SMALL_N if total < 30 else "")
     else:
         cells |= _bootstrapped(part if good.all() else part[good], row, column, w, plan, key)
     few = few_disagreements(cells, n[good][row != column].sum())
-    return {**cells, "flag": flags(cells["flag"], few, doubt)}
-
-
-def _normal(estimate: float, std_error: float, conf_level: float, n: float) -> dict[str, Any]:
-    if not std_error > 1e-12:
-        return {"flag": flags(PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", SMALL_N if n < 30 else "")}
-    half = normal_quantile(conf_level) * std_error
-    return {
-        "std_error": std_error,
-        "conf_low": max(estimate - half, -1.0),
-        "conf_high": min(estimate + half, 1.0),
-        "flag": SMALL_N if n < 30 else "",
-    }
+    return {**cells, "flag": flags(cells["flag"], few, excluded)}
 
 
 def _clustered(
-    estimate: float, pull: Floats, part: pd.DataFrame, cluster: str, conf_level: float, n: float
+    estimate: float, influence: Floats, part: pd.DataFrame, cluster: str, conf_level: float, n: float
 ) -> dict[str, Any]:
-    """Linearised interval over clusters, from what each row pulls at kappa; and the test that goes with it."""
+    """Linearised interval over clusters, from the influence of each row, and the test of 0."""
     unit = codes_of(part, [cluster])
     cells: dict[str, Any] = {"method": f"linearised, clustered by {cluster} (G = {unit.size})"}
     few = flags(few_clusters(unit.size), SMALL_N if n < 30 else "")
     if unit.size < 2:
         return {**cells, "flag": few}
-    sums = np.bincount(unit.code, weights=pull, minlength=unit.size)
+    sums = np.bincount(unit.code, weights=influence, minlength=unit.size)
     error = math.sqrt(unit.size / (unit.size - 1) * float(sums @ sums)) / n
-    if not error > 1e-12:
-        return {**cells, "flag": flags(PERFECT_AGREEMENT if estimate > 1 - 1e-12 else "", few)}
-    half = float(stdtrit(unit.size - 1, 0.5 + conf_level / 2)) * error
-    cells |= {"std_error": error, "conf_low": max(estimate - half, -1.0), "conf_high": min(estimate + half, 1.0)}
-    return {**cells, "p_value": float(2 * stdtr(unit.size - 1, -abs(estimate / error))), "flag": few}
+    return {**cells, **_interval(estimate, error, conf_level, unit.size - 1, few)}
 
 
 def _bootstrapped(part: pd.DataFrame, row: Any, column: Any, w: Floats, plan: Bootstrap, key: Key) -> dict[str, Any]:
@@ -1087,9 +1033,7 @@ def _averages(
         ]
         rows = pd.DataFrame(found).reindex(columns=["estimate", "observed", "expected", "n"])
         defined = int(rows["estimate"].notna().sum())
-        undefined = len(rows) - defined
-        doubt = UNDEFINED.of(undefined, what="pair(s)")
         cells = intervals.get(plain(key), {"method": "mean of pairs", "flag": ""})
-        flag = flags(cells["flag"], doubt, dependent)
+        flag = flags(cells["flag"], UNDEFINED.of(len(rows) - defined, what="pair(s)"), dependent)
         means = {c: rows[c].mean() for c in ("estimate", "observed", "expected")}
         yield {**key, "term": "kappa", **cells, **means, "pairs": float(defined), "n": rows["n"].sum(), "flag": flag}

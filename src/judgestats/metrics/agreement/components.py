@@ -1,7 +1,7 @@
 """Restricted maximum likelihood of variance components: an intercept and any crossed or nested factors.
 
-The likelihood is that of the mixed models, :func:`judgestats.kernels.linear_mixed.profile`; here are its minimiser and
-what is known of the result.
+The likelihood is that of the mixed models, :func:`judgestats.kernels.linear_mixed.profile`; this module minimises it
+and derives the variances with their covariance.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from judgestats.kernels.linear_mixed import Cells, profile
 
 Floats = NDArray[np.float64]
 Codes = Sequence[NDArray[Any]]
-#: Largest sd of a factor in units of the residual's.
-MOST = 1e6
-#: Share of the squares below which there is no residual.
-NOTHING = 1e-11
-#: Smallest eigenvalue of the normalised Gram matrix below which components cannot be distinguished.
-APART = 1e-8
+#: Largest sd of a factor, relative to the residual sd.
+MAX_RATIO = 1e6
+#: Share of the sum of squares below which there is no residual.
+MIN_RESIDUAL = 1e-11
+#: Smallest eigenvalue of the normalised Gram matrix below which components are not identifiable.
+MIN_EIGENVALUE = 1e-8
 #: Ratio of variances at which derivatives at 0 are taken.
 _NEAR_ZERO = 1e-10
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Components:
     """Variance components by REML.
 
-    `variance` (F + 1,): of each factor and, last, of the residual; NaN where they are not told apart.
-    `covariance` (F + 1, F + 1): of these, from the observed information; NaN in the row of a component at 0, on which
-    the others condition.
+    `variance` (F + 1,): of each factor and, last, of the residual; NaN if they are not identifiable.
+    `covariance` (F + 1, F + 1): of the variances, from the observed information, given those at 0, whose rows are NaN.
     `criterion`: minus twice the restricted log likelihood.
-    `has_residual`: False where the factors fit every score: the likelihood has no maximum.
+    `has_residual`: False if the factors fit every score, so that the likelihood has no maximum.
     """
 
     variance: Floats
     covariance: Floats
     criterion: float
-    told_apart: bool = True
+    identifiable: bool = True
     converged: bool = True
     has_residual: bool = True
 
@@ -55,9 +54,9 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Data:
-    """Scores of N cells as the likelihood takes them.
+    """Input of the likelihood.
 
-    `cells`: centred scores in units of their sd.
+    `cells`: centred scores divided by their sd.
     `factor` (q,): factor of each column, in elimination order.
     `scale`: the sd that scores were divided by.
     """
@@ -69,7 +68,7 @@ class Data:
 
     @classmethod
     def of(cls, y: Floats, codes: Codes) -> Data:
-        """Collapse N scores into distinct combinations of levels."""
+        """Collapse N scores to the distinct combinations of levels."""
         sizes = np.array([int(c.max()) + 1 for c in codes])
         order = np.argsort(-sizes, kind="stable")
         blocks = np.append(0, np.cumsum(sizes[order]))
@@ -89,12 +88,12 @@ class Data:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Restricted likelihood at given ratios of the variances to that of the residual.
+    """Restricted likelihood at given ratios of the variances to the residual variance.
 
-    `criterion`: minus twice the log likelihood, as lme4's REML criterion.
-    `gradient` (F,): its derivative by each ratio.
+    `criterion`: minus twice the log likelihood (lme4's REML criterion).
+    `gradient` (F,): its derivative with respect to each ratio.
     `residual`: residual variance, on the scale of y.
-    `slope` (F,): derivative of the logarithm of the residual variance by each ratio.
+    `slope` (F,): derivative of the log residual variance with respect to each ratio.
     """
 
     criterion: float
@@ -117,7 +116,7 @@ def likelihood(data: Data, ratio: Floats) -> Likelihood:
 
 
 def gram(codes: Codes) -> Floats:
-    """(F + 1, F + 1) tr(Q Z_f Z_f' Q Z_g Z_g'), Q the centring matrix, the residual last."""
+    """Matrix (F + 1, F + 1) of tr(Q Z_f Z_f' Q Z_g Z_g') with centring matrix Q; the residual is last."""
     n, F = float(len(codes[0])), len(codes)
     counts = [np.bincount(c).astype(np.float64) for c in codes]
     result = np.full((F + 1, F + 1), n - 1)
@@ -133,22 +132,22 @@ def gram(codes: Codes) -> Floats:
 
 
 def normalised(found: Floats) -> Floats:
-    """A Gram matrix with a diagonal of 1."""
+    """Gram matrix scaled to a unit diagonal."""
     size = np.sqrt(np.diag(found))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(found / np.outer(size, size), np.float64)
 
 
-def told_apart(scaled: Floats) -> bool:
-    """Whether the components of a normalised Gram matrix can be distinguished."""
-    return bool(np.isfinite(scaled).all() and np.linalg.eigvalsh(scaled)[0] > APART)
+def identifiable(scaled: Floats) -> bool:
+    """Whether the components of a normalised Gram matrix are identifiable."""
+    return bool(np.isfinite(scaled).all() and np.linalg.eigvalsh(scaled)[0] > MIN_EIGENVALUE)
 
 
 def has_residual(data: Data, codes: Codes) -> bool:
-    """Whether least squares with every level of every factor leave something of the scores, if they can."""
+    """Whether least squares on all levels of all factors leave a residual, or have no degrees of freedom for one."""
     squares = [likelihood(data, np.full(len(codes), r)).residual * r for r in (1e6, 1e8)]
     left = (squares[1] - squares[0]) / (1e8 - 1e6) / data.scale**2
-    if left > NOTHING:
+    if left > MIN_RESIDUAL:
         return True
     n, q = len(codes[0]), len(data.factor)
     if n > q:
@@ -158,7 +157,7 @@ def has_residual(data: Data, codes: Codes) -> bool:
 
 
 def moments(y: Floats, codes: Codes, found: Floats) -> Floats:
-    """Ratios by equating the squares of totals with their expectations (MINQUE(0)), within 0.01 and 1000: a start."""
+    """Starting ratios from MINQUE(0), between 0.01 and 1000."""
     centred = y - y.mean()
     squares = np.array([*((np.bincount(c, centred) ** 2).sum() for c in codes), (centred**2).sum()])
     try:
@@ -170,28 +169,28 @@ def moments(y: Floats, codes: Codes, found: Floats) -> Floats:
     return np.clip(np.nan_to_num(ratio, nan=1.0), 0.01, 1000.0)
 
 
-def fitted(y: Floats, codes: Codes) -> Fitted:
+def fitted(y: Floats, codes: Codes) -> Components:
     """Fit an intercept and the variance of each factor by REML.
 
-    `y` (N,). `codes` (N,): level of each row in each factor, numbered without gaps; at least one factor.
+    `y` (N,). `codes`: level (N,) of each row in each factor, numbered without gaps; at least one factor.
     """
     none = np.full(len(codes) + 1, np.nan)
     if len(y) < 2 or np.ptp(y) == 0:
-        return Fitted(none, np.diag(none), np.nan, told_apart=len(y) > 1)
+        return Components(none, np.diag(none), np.nan, identifiable=len(y) > 1)
     products = gram(codes)
-    if not told_apart(normalised(products)):
-        return Fitted(none, np.diag(none), np.nan, told_apart=False)
+    if not identifiable(normalised(products)):
+        return Components(none, np.diag(none), np.nan, identifiable=False)
     data = Data.of(y, codes)
     if not has_residual(data, codes):
-        return Fitted(none, np.diag(none), np.nan, has_residual=False)
+        return Components(none, np.diag(none), np.nan, has_residual=False)
     ratio, converged = _polished(data, _minimised(data, moments(y, codes, products)))
     found = likelihood(data, ratio)
     variance = np.append(ratio, 1.0) * found.residual
-    return Fitted(variance, _covariance(data, ratio), found.criterion, converged=converged)
+    return Components(variance, _covariance(data, ratio), found.criterion, converged=converged)
 
 
 def _minimised(data: Data, start: Floats) -> Floats:
-    """Quasi-Newton over the relative sd, boundaries settled by the gradient."""
+    """Ratios at the minimum: quasi-Newton over the relative sd; the gradient decides which are 0."""
     from scipy.optimize import minimize
 
     def objective(theta: Floats) -> tuple[float, Floats]:
@@ -201,7 +200,7 @@ def _minimised(data: Data, start: Floats) -> Floats:
     theta, free = np.sqrt(start), np.ones(len(start), dtype=bool)
     options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 500}
     for _ in range(2 * len(start) + 1):
-        bounds = [(0.0, MOST) if f else (0.0, 0.0) for f in free]
+        bounds = [(0.0, MAX_RATIO) if f else (0.0, 0.0) for f in free]
         theta = minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
         at = likelihood(data, theta**2)
         outward = likelihood(data, np.where(theta < 1e-3, 0.0, theta) ** 2)
@@ -215,7 +214,7 @@ def _minimised(data: Data, start: Floats) -> Floats:
 
 
 def _polished(data: Data, ratio: Floats) -> tuple[Floats, bool]:
-    """Newton for the last digits, with the curvature of the start: near the minimum it hardly changes."""
+    """Newton steps for the last digits, with the curvature at the start, which hardly changes near the minimum."""
     free = np.flatnonzero(ratio > 0)
     if not free.size:
         return ratio, True
@@ -239,7 +238,7 @@ def _polished(data: Data, ratio: Floats) -> tuple[Floats, bool]:
 
 
 def _hessian(data: Data, ratio: Floats, free: NDArray[np.int64]) -> Floats:
-    """Second derivatives of the criterion by the free ratios: central differences of the gradient."""
+    """Second derivatives of the criterion with respect to the free ratios, by central differences of the gradient."""
     columns = []
     for f in free:
         step = np.zeros_like(ratio)
@@ -252,7 +251,7 @@ def _hessian(data: Data, ratio: Floats, free: NDArray[np.int64]) -> Floats:
 
 
 def _covariance(data: Data, ratio: Floats) -> Floats:
-    """Covariance of the variances: that of ratios and residual, carried over by the chain rule."""
+    """Covariance of the variances, by the delta method from that of the ratios and the residual variance."""
     free = np.flatnonzero(ratio > 0)
     at = likelihood(data, ratio)
     s, df, m = at.residual, data.cells.n - 1, free.size

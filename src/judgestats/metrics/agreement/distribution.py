@@ -1,4 +1,4 @@
-"""How scores are distributed, and how far judges lie apart: :func:`score_distribution` and :func:`disagreement`."""
+"""Distribution of scores and disagreement of judges: :func:`score_distribution` and :func:`disagreement`."""
 
 from __future__ import annotations
 
@@ -53,19 +53,20 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
 
-# ---- How far apart are the judges on one thing they rated? -----------------------------------------------------------
+# ---- Disagreement of the judges on rated items: :func:`disagreement` -------------------------------------------------
 
 
 @Measure(
-    "How far apart are they, who is highest, and on what?", "agreement", "R", "t, bootstrap; shares: Wilson, clustered",
-    "consensus_illusion, App C", plot="disagreement", frames=("ratings",), needs=(pairs_of_judges,),
-    caption="How often the judges are far apart, which two, and who is highest.",
+    "How far apart are the judges, which is highest, and on which items?", "agreement", "R",
+    "t, bootstrap; shares: Wilson, clustered", "consensus_illusion, App C", plot="disagreement", frames=("ratings",),
+    needs=(pairs_of_judges,),
+    caption="How often the judges are far apart, which two, and which is highest.",
     terms=(
         Term("mean_spread", "mean spread, highest minus lowest"),
         Term("share_above", "share with a spread above the threshold"),
         Term("mean_difference", "mean absolute difference"),
         Term("highest_alone"),
-        Term("highest_shared", "highest, ties shared out"),
+        Term("highest_shared", "highest, ties split"),
         Term("disputed", "most disputed: spread"),
     ),
 )  # fmt: skip
@@ -82,22 +83,22 @@ def disagreement(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """How far apart the judges are on each thing they rated.
+    """How far apart the judges are on each rated item.
 
     Parameters
     ----------
     ratings : frame
         Ratings or means.
     thresholds : sequence of float
-        Shares of spreads strictly above each.
+        Thresholds for the shares of spreads strictly above each.
     top : int
-        How many of the most disputed things are listed.
+        Number of most disputed items listed.
     by : str or sequence of str
         Grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     unit : {'item', 'criterion'}
-        A thing is a response (the mean of its criteria), or a criterion of it; runs are averaged.
+        A rated item is a response (the mean of its criteria), or a criterion of it; runs are averaged.
     cluster, n_resamples, seed, conf_level
         As in :func:`correlation`.
 
@@ -107,13 +108,13 @@ def disagreement(
         The `by` columns, the columns of every estimate, ``judge``, ``other``, ``threshold``, ``system``, ``item``
         (where they apply) and ``unit``. Terms:
 
-        - ``mean_spread``: mean over things of the highest score minus the lowest.
-        - ``share_above``: share of things whose spread is above ``threshold`` (Wilson).
+        - ``mean_spread``: mean over rated items of the highest score minus the lowest.
+        - ``share_above``: share of rated items whose spread is above ``threshold`` (Wilson).
         - ``mean_difference``: mean absolute difference of two judges.
-        - ``highest_alone``: share of things on which ``judge`` is above all others (Wilson); ``highest_shared``: a tie
-          for the highest is shared out among those who tie.
-        - ``disputed``: the `top` things with the widest spread, widest first (ties: by system and item), as many as
-          there are; ``estimate`` is the spread, ``n`` the judges.
+        - ``highest_alone``: share of rated items on which ``judge`` is above all others (Wilson); ``highest_shared``:
+          a tie for the highest is split equally among those who tie.
+        - ``disputed``: the `top` rated items with the widest spread, widest first (ties: by system and item);
+          ``estimate`` is the spread, ``n`` the number of judges.
 
     Raises
     ------
@@ -124,8 +125,8 @@ def disagreement(
 
     Notes
     -----
-    A thing counts where two judges or more rated it; how many not all judges rated is flagged, and those have smaller
-    spreads. For three judges the three absolute differences of one thing add up to twice its spread.
+    An item counts where two judges or more rated it; the flag counts those that not all judges rated, whose spreads
+    are smaller. For three judges the three absolute differences on an item add up to twice its spread.
 
     Source: consensus_illusion paper, Appendix C.
 
@@ -154,9 +155,9 @@ def disagreement(
     try:
         limits = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
     except (ValueError, TypeError):
-        raise DesignError(f"thresholds={thresholds!r} are not numbers. Use (2, 3, 4), say.") from None
+        raise DesignError(f"thresholds={thresholds!r} are not numbers. Use e.g. (2, 3, 4).") from None
     if not isinstance(top, int | np.integer) or top < 0:
-        raise DesignError(f"top={top} is not a number of things. Use 10, or 0 for none.")
+        raise DesignError(f"top={top} must be a whole number, 0 or more. Use 10, or 0 for none.")
     drawn = clustered_by(ratings, names(by), cluster, whole="item")
     plan = plan_of(drawn.column, n_resamples, seed, conf_level)
     table, groups = rated(ratings, by, (), drawn.column)
@@ -174,13 +175,13 @@ def disagreement(
 
 
 def _items(table: pd.DataFrame, groups: Sequence[str], block: Block, unit: Unit) -> list[str]:
-    """Name of each point of a block: its item, with its criterion if that is the unit."""
+    """Label of each point of a block: its item, with its criterion if that is the unit."""
     part = table
     for c in groups:
         value = block.key[c]
         part = part[part[c].isna() if pd.isna(value) else part[c] == value]
-    wanted = ["item", "criterion"] if unit == "criterion" else ["item"]
-    labels = part[wanted].drop_duplicates().sort_values(wanted)
+    columns = ["item", "criterion"] if unit == "criterion" else ["item"]
+    labels = part[columns].drop_duplicates().sort_values(columns)
     return [": ".join(map(str, t)) for t in labels.itertuples(index=False)]
 
 
@@ -189,14 +190,14 @@ def _spread_rows(
 ) -> list[dict[str, Any]]:
     known = ~np.isnan(block.scores)
     n_judges = known.sum(axis=1)
-    row, point = np.nonzero(n_judges > 1)  # things, in the order of their labels
+    row, point = np.nonzero(n_judges > 1)  # rated items, in the order of their labels
     scores, judges = block.scores[row, :, point], n_judges[row, point]
     high, low = (f(scores, axis=1) if len(scores) else np.empty(0) for f in (np.nanmax, np.nanmin))
     spread, n = high - low, len(row)
     owner = block.owner[point]
     partly = NOT_RATED_BY_ALL.of(int((judges < len(block.judges)).sum()))
     alone = EXCLUDED.of(int((n_judges == 1).sum()), what="rated by one judge")
-    told = flags(partly, alone, SMALL_N if 0 < n < 30 else "", NO_DATA if not n else "")
+    notes = flags(partly, alone, SMALL_N if 0 < n < 30 else "", NO_DATA if not n else "")
     best = np.abs(scores - high[:, None]) < 1e-9
     with np.errstate(divide="ignore", invalid="ignore"):
         shared = np.where(np.isnan(scores), np.nan, best / best.sum(axis=1, keepdims=True))
@@ -207,35 +208,30 @@ def _spread_rows(
 
     def share(hits: Any, of: Any) -> dict[str, Any]:
         found = share_cells(hits[of], owner[of], plan, clustered)
-        return {**found, "flag": flags(told, found["flag"])}
+        return {**found, "flag": flags(notes, found["flag"])}
 
     spreads = next(means)
-    rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags(told, spreads["flag"])}]
+    rows: list[dict[str, Any]] = [{"term": "mean_spread", **spreads, "flag": flags(notes, spreads["flag"])}]
     for t in thresholds:
         rows.append({"term": "share_above", "threshold": float(t), **share(spread > t + 1e-9, np.ones(n, bool))})
     for i, j in pairs:
-        apart, a, b = next(means), block.judges[i], block.judges[j]
-        small = flags(NO_DATA if not apart["n"] else SMALL_N if apart["n"] < 30 else "", apart["flag"])
-        rows.append({"term": "mean_difference", "judge": a, "other": b, **apart, "flag": small})
+        difference, a, b = next(means), block.judges[i], block.judges[j]
+        size = NO_DATA if not difference["n"] else SMALL_N if difference["n"] < 30 else ""
+        labels = {"term": "mean_difference", "judge": a, "other": b}
+        rows.append({**labels, **difference, "flag": flags(size, difference["flag"])})
     for i, judge in enumerate(block.judges):
         mine = ~np.isnan(scores[:, i])
-        rows.append(
-            {
-                "term": "highest_alone",
-                "judge": judge,
-                **share(best[:, i] & (best.sum(axis=1) == 1), mine),
-            }
-        )
+        rows.append({"term": "highest_alone", "judge": judge, **share(best[:, i] & (best.sum(axis=1) == 1), mine)})
         cells_of = next(means)
-        rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags(told, cells_of["flag"])})
+        rows.append({"term": "highest_shared", "judge": judge, **cells_of, "flag": flags(notes, cells_of["flag"])})
     for k in np.lexsort((np.arange(n), -spread.round(9)))[:top]:
-        thing = {"system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
-        rows.append({**thing, "term": "disputed", "estimate": float(spread[k]), "n": int(judges[k]), "flag": ""})
+        labels = {"term": "disputed", "system": str(block.rows["system"].iloc[row[k]]), "item": items[point[k]]}
+        rows.append({**labels, "estimate": float(spread[k]), "n": int(judges[k]), "flag": ""})
     return [{**block.key, **r} for r in rows]
 
 
 def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) -> Iterator[dict[str, Any]]:
-    """Mean of each vector of values, NaN left out, with its draws; as many vectors at a time as memory allows."""
+    """Mean of each vector without its NaN, with its interval; as many vectors at a time as memory allows."""
     values = iter(values)
     while held := list(islice(values, max(HELD // (2 * block.n_units), 1))):
         used = [~np.isnan(v) for v in held]
@@ -256,7 +252,7 @@ def _means(values: Iterable[Floats], owner: Any, block: Block, plan: Bootstrap) 
 
 
 def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) -> dict[str, Any]:
-    """The cells of a share with Wilson's interval, clustered by what `owner` says where several things have one."""
+    """Cells of a share with Wilson's interval, clustered by `owner` if it repeats."""
     n, k = hits.size, int(hits.sum())
     low, high = wilson(k, n, plan.conf_level)
     p = k / n if n else math.nan
@@ -274,7 +270,7 @@ def share_cells(hits: Any, owner: Any, plan: Bootstrap, clustered: bool = True) 
     return {**row, "method": f"Wilson, clustered by {plan.cluster[0]} (G = {units.size})"}
 
 
-# ---- How are the scores of each judge distributed? :func:`score_distribution` ----------------------------------------
+# ---- Distribution of the scores of each judge: :func:`score_distribution` --------------------------------------------
 
 
 @Measure(
@@ -310,7 +306,7 @@ def score_distribution(
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     scale : (float, float), optional
-        Lowest and highest score that can be given; by default the highest seen is taken for the top.
+        Lowest and highest possible score; by default the highest observed score is the top.
     tier : str, optional
         Column of the systems' tiers: adds ``tier_range``.
     cluster, n_resamples, seed, conf_level
@@ -327,14 +323,14 @@ def score_distribution(
     Raises
     ------
     DesignError
-        If `scale` is not a scale, or a score lies off it.
+        If `scale` is not a scale, or a score is outside it.
     SchemaError
         If a column is missing.
 
     Notes
     -----
-    Intervals of the first three: bootstrap of items. A range of means grows with the number of systems and with noise,
-    so that its bootstrap would be biased: it has no interval.
+    Intervals of the first three: bootstrap of items. ``tier_range`` has no interval: a range of means grows with the
+    number of systems and with noise, so that its bootstrap would be biased.
 
     Source: consensus_illusion paper, Appendix F.
 
@@ -351,7 +347,7 @@ def score_distribution(
     """
     ratings = as_runs(ratings, average_over, by)
     if scale is not None and not (isinstance(scale, tuple | list) and len(scale) == 2 and scale[0] < scale[1]):
-        raise DesignError(f"scale={scale!r} is not a scale. Give its lowest and its highest score: (1, 10).")
+        raise DesignError(f"scale={scale!r} is not a scale. Give its lowest and highest score, e.g. (1, 10).")
     present = nw.from_native(ratings).collect_schema().names()
     groups = list(dict.fromkeys(["judge", *grouping(by, present, "ratings")]))
     drawn = clustered_by(ratings, groups, cluster, whole="item")
@@ -360,27 +356,28 @@ def score_distribution(
     grouping(more, present, "ratings")
     keys = [c for c in dict.fromkeys([*groups, *more]) if c not in ("judge", "system", "item", "criterion")]
     table = cells(ratings, keys)
-    top = _top(table, scale)
+    score = table["mean"].to_numpy(dtype=float)
+    if scale is None:
+        top = float(np.nanmax(score)) if (~np.isnan(score)).any() else math.nan
+    else:
+        top = float(scale[1])
+        outside = score[(score < scale[0]) | (score > top)]
+        if outside.size:
+            raise DesignError(
+                f"{outside.size:,} scores are outside scale={scale} (first: {outside[0]:g}). Set them to missing, or "
+                "give the scale that was used."
+            )
     rows: list[dict[str, Any]] = []
     for key, part in table.groupby(groups, dropna=False, sort=True):
         named = dict(zip(groups, key, strict=True))
         rows += [{**named, **row} for row in _moments(part, cluster is not False, top, scale is None, plan, named)]
-        rows += [{**named, **row} for row in _ranges(part, tier)] if tier else []
+        for value, inside in part.groupby(tier, dropna=False, sort=True) if tier else ():
+            means = inside.groupby("system")["mean"].mean().dropna()
+            row: dict[Any, Any] = {"term": "tier_range", tier: str(value), "n": len(means)}
+            row["estimate"] = float(means.max() - means.min()) if len(means) > 1 else math.nan
+            rows.append({**named, **row, "flag": "" if len(means) > 1 else ONE_SYSTEM if len(means) else NO_DATA})
     rows = [{**row, "flag": flags(row.get("flag"), drawn.flag)} for row in rows]
     return estimates(rows, groups, [tier] if tier and tier not in groups else [])
-
-
-def _top(table: pd.DataFrame, scale: tuple[float, float] | None) -> float:
-    score = table["mean"].to_numpy(dtype=float)
-    if scale is None:
-        return float(np.nanmax(score)) if (~np.isnan(score)).any() else math.nan
-    off = (score < scale[0]) | (score > scale[1])
-    if off.any():
-        raise DesignError(
-            f"{int(off.sum()):,} scores lie off scale={scale} (first: {score[off][0]:g}). Set them to missing, or give "
-            "the scale that was used."
-        )
-    return float(scale[1])
 
 
 def _moments(
@@ -402,19 +399,17 @@ def _moments(
     for k, term in enumerate(("mean", "sd", "skew")):
         value = float(values[k][0]) + (centre if term == "mean" else 0.0)
         drawn = draws[k] + (centre if term == "mean" else 0.0)
-        cells_of = from_draws(
-            value, drawn, len(labels), plan, (0.0, math.inf) if term == "sd" else (-math.inf, math.inf)
-        )
+        cells_of = from_draws(value, drawn, len(labels), plan, (0.0 if term == "sd" else -math.inf, math.inf))
         why = CONSTANT if n > 1 and math.isnan(value) else ""
-        doubt = flags(missing, why, SMALL_N if n < 30 else "", cells_of["flag"])
-        rows.append({"term": term, **cells_of, "n": n, "flag": doubt})
-    told = flags(SCALE_MAXIMUM if observed else "", missing)
+        flag = flags(missing, why, SMALL_N if n < 30 else "", cells_of["flag"])
+        rows.append({"term": term, **cells_of, "n": n, "flag": flag})
     at_top = share_cells(x >= top - 1e-9, owner, plan, clustered)
-    return [*rows, {"term": "ceiling", **at_top, "flag": flags(told, SMALL_N if n < 30 else "", at_top["flag"])}]
+    flag = flags(SCALE_MAXIMUM if observed else "", missing, SMALL_N if n < 30 else "", at_top["flag"])
+    return [*rows, {"term": "ceiling", **at_top, "flag": flag}]
 
 
 def _shape(sums: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean, sd and skew of sums of powers, (B, 4)."""
+    """Mean, sd and skew from sums of powers, (B, 4)."""
     n, one, two, three = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = one / n
@@ -423,13 +418,3 @@ def _shape(sums: Floats) -> tuple[Floats, Floats, Floats]:
         third = three / n - 3 * mean * two / n + 2 * mean**3
         sd = np.where(n > 1, np.sqrt(second * n / (n - 1)), np.nan)
         return mean, sd, np.where(second > 0, third / second**1.5, np.nan)
-
-
-def _ranges(part: pd.DataFrame, tier: str) -> list[dict[str, Any]]:
-    rows = []
-    for value, inside in part.groupby(tier, dropna=False, sort=True):
-        means = inside.groupby("system")["mean"].mean().dropna()
-        wide = float(means.max() - means.min()) if len(means) > 1 else math.nan
-        doubt = "" if len(means) > 1 else ONE_SYSTEM if len(means) else NO_DATA
-        rows.append({"term": "tier_range", tier: str(value), "estimate": wide, "n": len(means), "flag": doubt})
-    return rows

@@ -1,4 +1,4 @@
-"""Generalizability theory: :func:`variance_components`, and :func:`decision_study` of how many judges are enough."""
+"""Generalizability theory: :func:`variance_components` and :func:`decision_study`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.kernels.variance import combination, effect_squares, satterthwaite
-from judgestats.metrics.agreement.components import fitted, gram, normalised, told_apart
+from judgestats.metrics.agreement.components import fitted, gram, identifiable, normalised
 from judgestats.metrics.measure_registry import QUICK, Measure, Options, Term
 from judgestats.results import (
     AVERAGED_OVER,
@@ -45,29 +45,29 @@ from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.splitting import as_runs, refuse_splits, splits_here, splits_there
 
-# ---- Ratings -> the facets of a generalizability study, group by group, and the effects they allow -------------------
+# ---- Ratings -> the design of a generalizability study, group by group -----------------------------------------------
 
 Floats = NDArray[np.float64]
-#: What varies in ratings, as a rule; ``replicate`` is nested: the first run of one cell is not the first of another.
+#: The usual facets of ratings; ``replicate`` is nested: the first runs of two cells have nothing in common.
 FACETS = ("judge", "system", "item", "criterion", "replicate")
 
 
 @dataclass(frozen=True)
 class Design:
-    """Scores of one group, each in its place.
+    """Scores of one group with the levels of their facets.
 
-    `y` (N,).
-    `codes` (N,): level of each score in each crossed facet with more than one level, numbered without gaps.
-    `single`: facets with one level here.
+    `y` (N,): scores.
+    `codes`: level (N,) of each score in each crossed facet with more than one level, numbered without gaps.
+    `single`: facets with one level in this group.
     `repeated`: whether some combination of levels has several scores.
-    `doubts`: what was averaged or set aside.
+    `notes`: flags for what was averaged or excluded.
     """
 
     y: Floats
     codes: dict[str, NDArray[Any]]
     single: tuple[str, ...]
     repeated: bool
-    doubts: list[str]
+    notes: list[str]
 
     @property
     def levels(self) -> dict[str, int]:
@@ -75,7 +75,7 @@ class Design:
         return {f: int(c.max()) + 1 for f, c in self.codes.items()}
 
     def effects(self, interactions: bool) -> list[tuple[str, ...]]:
-        """Crossed facets, their pairs, and the whole cell where runs repeat it; what is left is the residual."""
+        """Crossed facets, their pairs, and the cell itself if runs repeat it; the rest is the residual."""
         crossed = tuple(self.codes)
         found: list[tuple[str, ...]] = [(f,) for f in crossed]
         if interactions:
@@ -88,7 +88,7 @@ class Design:
         return compact(*joint([(self.codes[f], levels[f]) for f in effect], len(self.y)))[0]
 
     def array(self) -> Floats | None:
-        """Scores as (L1, ..., Lp, R), None where the design is not complete."""
+        """Scores as (L1, ..., Lp, R); None for an incomplete design."""
         shape = list(self.levels.values())
         runs, rest = divmod(len(self.y), int(np.prod(shape)))
         place, size = joint(list(zip(self.codes.values(), shape, strict=True)), len(self.y))
@@ -98,11 +98,10 @@ class Design:
 
 
 def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tuple[dict[str, Any], Design]]]:
-    """Split ratings into designs.
+    """Split ratings into designs: the facets, and (labels, Design) of each group, sorted by the `by` columns.
 
-    `facets`: facets to keep, any columns; None for those of :data:`FACETS` that vary, the others of which are averaged
-    over. Returns `groups` (labels, Design): sorted by the `by` columns. Raises SchemaError if a column is missing.
-    Raises DesignError if a facet is in `by` too, or a column that is neither splits the cells.
+    `facets`: any columns; None for those of :data:`FACETS` that vary. Facets not named are averaged over. Raises
+    SchemaError if a column is missing, and DesignError if a facet is also in `by`, or another column splits the cells.
     """
     data = as_scores(nw.from_native(ratings))
     present = list(data.collect_schema().names())
@@ -115,7 +114,15 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
             "ratings(frame, judge='...', system='...', item='...', score='...')."
         )
     weight = score_counts(data, value, by)
-    _refuse_facets(facets, [c for c in present if c not in (value, COUNTS)], by)
+    known = [c for c in present if c not in (value, COUNTS)]
+    for name in names(facets):
+        if name in by:
+            raise DesignError(f"{name!r} is in facets= and in by=. Name a column in one of them only.")
+        if name not in known:
+            raise SchemaError(
+                f"facets={name!r} is not a column that can be a facet. Columns: {', '.join(known)}."
+                + suggestion(name, known)
+            )
     about = [c for c in dict.fromkeys([*FACETS, *ABOUT, *names(facets)]) if c in present and c not in by]
     table = data.select(*by, *about, value, *([weight] if weight else [])).lazy().collect(backend="pandas").to_native()
     coded = {c: ranked_codes(table[c]) for c in [*by, *about]}
@@ -124,32 +131,17 @@ def designs(ratings: Any, facets: By | None, by: By) -> tuple[list[str], list[tu
     if units.size < len(table):
         lazy = isinstance(data, nw.LazyFrame)
         refuse_splits(splits_there(data, keys) if lazy else splits_here(data, unit, units.size, keys), keys)
-    wanted = _wanted(facets, about, coded)
+    if facets is None:
+        kept = [f for f in FACETS if f in about and len(coded[f][1]) > 1]
+    else:
+        kept = sorted(dict.fromkeys(names(facets)), key=lambda f: FACETS.index(f) if f in FACETS else len(FACETS))
     y = numbers_of(table[value])
     n = call_counts(table[weight]) if weight else None
-    told: list[str] = [MEANS_OF_RUNS] if value == "mean" else []
-    return wanted, list(_split(y, n, coded, by, wanted, told))
-
-
-def _refuse_facets(facets: By | None, known: Sequence[str], by: Sequence[str]) -> None:
-    for name in names(facets):
-        if name in by:
-            raise DesignError(f"{name!r} is in facets= and in by=. A column has one part to play: drop one.")
-        if name not in known:
-            raise SchemaError(
-                f"facets={name!r} is not a column that can be a facet. Columns: {', '.join(known)}."
-                + suggestion(name, known)
-            )
-
-
-def _wanted(facets: By | None, about: Sequence[str], coded: dict[str, Any]) -> list[str]:
-    if facets is None:
-        return [f for f in FACETS if f in about and len(coded[f][1]) > 1]
-    return [*(f for f in FACETS if f in names(facets)), *(f for f in dict.fromkeys(names(facets)) if f not in FACETS)]
+    return kept, list(_split(y, n, coded, by, kept, [MEANS_OF_RUNS] if value == "mean" else []))
 
 
 def _split(
-    y: Floats, n: Any, coded: dict[str, Any], by: Sequence[str], facets: Sequence[str], told: list[str]
+    y: Floats, n: Any, coded: dict[str, Any], by: Sequence[str], facets: Sequence[str], notes: list[str]
 ) -> Iterator[tuple[dict[str, Any], Design]]:
     code, size = joint([(coded[c][0], len(coded[c][1])) for c in by], len(y))
     group, groups = compact(code, size)
@@ -158,51 +150,52 @@ def _split(
         if not rows.size:
             continue
         labels = {c: coded[c][1][coded[c][0][rows[0]]] for c in by}
-        yield labels, _design(y, n, {c: v[0] for c, v in coded.items() if c not in by}, rows, facets, told)
+        yield labels, _design(y, n, {c: v[0] for c, v in coded.items() if c not in by}, rows, facets, notes)
 
 
-def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequence[str], told: list[str]) -> Design:
-    doubts = list(told)
+def _design(y: Floats, n: Any, codes: dict[str, Any], rows: Any, facets: Sequence[str], notes: list[str]) -> Design:
     scored = ~np.isnan(y[rows])
     w = np.ones(rows.size) if n is None else n[rows]
-    aside = int(w[~scored].sum())
-    doubts += [N_SCORES_EXCLUDED.of(aside)] if aside else []
+    excluded = int(w[~scored].sum())
     kept_rows = scored & (w > 0)
     rows, w = rows[kept_rows], w[kept_rows]
     local = {c: compact(v[rows].astype(np.int64), int(v.max(initial=0)) + 1) for c, v in codes.items()}
     varied = [c for c, (_, levels) in local.items() if levels.size > 1]
     crossed = [f for f in facets if f != "replicate"]
     kept = [f for f in facets if f in varied]
-    for name in varied:
-        if name not in facets:
-            doubts.append(REPLICATES_AVERAGED if name == "replicate" else AVERAGED_OVER.of(what=name))
+    averaged = [
+        REPLICATES_AVERAGED if name == "replicate" else AVERAGED_OVER.of(what=name)
+        for name in varied
+        if name not in facets
+    ]
     place, size = joint([(local[c][0], local[c][1].size) for c in kept], len(rows))
     unit, units = compact(place, size)
     runs = np.bincount(unit, weights=w, minlength=units.size)
     score = np.bincount(unit, weights=w * y[rows], minlength=units.size) / np.maximum(runs, 1)
-    if runs.max(initial=1) > 1 and len(doubts) == len(told) + bool(aside):
-        doubts.append(REPLICATES_AVERAGED)
+    if runs.max(initial=1) > 1 and not averaged:
+        averaged = [REPLICATES_AVERAGED]
     first = np.zeros(units.size, np.int64)
     first[unit] = np.arange(len(rows))
     found = {f: local[f][0][first] for f in crossed if f in kept}
     cells = np.unique(np.stack([*found.values()]), axis=1).shape[1] if found else 0
-    return Design(score, found, tuple(f for f in crossed if f not in kept), len(score) > cells > 0, doubts)
+    notes = [*notes, *([N_SCORES_EXCLUDED.of(excluded)] if excluded else []), *averaged]
+    return Design(score, found, tuple(f for f in crossed if f not in kept), len(score) > cells > 0, notes)
 
 
-# ---- Where do scores vary? Variance components of generalizability theory: :func:`variance_components` ---------------
+# ---- Variance components: :func:`variance_components` ----------------------------------------------------------------
 
 EXTRA = ("share", "raw", "df", "levels")
 MLS = "mean squares, MLS (Ting et al. 1990)"
 REML = "REML, Satterthwaite"
-#: Levels, but for the largest effect, beyond which REML is refused: its tables are dense.
+#: Levels of all effects except the largest beyond which REML is refused, because its tables are dense.
 MOST_LEVELS = 1000
 
 
 @Measure(
-    "How much of the variance is of judges, systems, items, criteria, runs, or any other column?", "variance", "R",
+    "How much variance is due to judges, systems, items, criteria, runs, or any other column?", "variance", "R",
     "modified large-sample; REML: Satterthwaite", "Brennan 2001; Ting et al. 1990", plot="variance_components",
     frames=("ratings",), arguments=lambda *_: {"max_levels": QUICK},
-    caption="Share of the variance of a single score that each source brings; all are taken as drawn at random.",
+    caption="Share of the variance of a single score due to each source; all facets are random.",
 )  # fmt: skip
 def variance_components(
     ratings: Any,
@@ -219,10 +212,10 @@ def variance_components(
     Parameters
     ----------
     ratings : frame
-        Ratings in any engine; missing scores are set aside and counted in the flag.
+        Ratings in any engine; missing scores are excluded and counted in the flag.
     facets : str or sequence of str, optional
-        Any columns; by default those of ``judge``, ``system``, ``item``, ``criterion``, ``replicate`` that vary. Which
-        of these is no facet is averaged over, and the flag says so.
+        Any columns; by default those of ``judge``, ``system``, ``item``, ``criterion``, ``replicate`` that vary. Scores
+        are averaged over those of the five that are not named, with a flag.
     interactions : bool
         False leaves the two-way interactions in the residual.
     by : str or sequence of str
@@ -230,7 +223,7 @@ def variance_components(
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     max_levels : int
-        An incomplete design with more levels than this, those of its largest effect apart, is refused: REML holds a
+        An incomplete design with more levels than this, not counting its largest effect, is refused: REML needs a
         dense table of them.
     conf_level : float
         Coverage of the intervals.
@@ -239,27 +232,27 @@ def variance_components(
     -------
     pandas.DataFrame
         The `by` columns and those of every estimate: a row per component, terms ``judge``, ``judge:item``, ...,
-        ``residual`` and, where runs repeat the cells, the cell itself, ``judge:system:item``, which holds all
-        interactions of a higher order; then ``share`` of the sum of components, ``raw`` (before a negative one is set
-        to 0), ``df`` and ``levels``. ``n`` counts the scores analysed.
+        ``residual`` and, if runs repeat the cells, the cell itself, ``judge:system:item``, which contains all
+        interactions of higher order; then ``share`` of the sum of components, ``raw`` (before a negative component is
+        set to 0), ``df`` and ``levels``. ``n`` counts the scores analysed.
 
     Raises
     ------
     SchemaError
         If a column is missing.
     DesignError
-        If a facet is not known, or an incomplete design is too large for REML.
+        If a facet is also in `by`, or an incomplete design is too large for REML.
 
     Notes
     -----
-    All facets are random, and crossed but for ``replicate``, which is nested in the cell: run 1 of one cell has nothing
-    to do with run 1 of another, so runs make the residual. An item that occurs under one system only is nested in it:
-    its component is that of items within systems.
+    All facets are random, and crossed except ``replicate``, which is nested in the cell: run 1 of one cell has nothing
+    to do with run 1 of another, so runs make the residual. Items that occur under one system only are nested in it, and
+    their component is that of items within systems.
 
-    A complete design is analysed by mean squares and their expectations; the interval is the modified large-sample
-    one, the standard error has df + 2 (Brennan, Eq. 6.1). A negative component is 0 with a flag. An incomplete
-    design is analysed by REML, with Satterthwaite's interval from the observed information. Components that the
-    design cannot tell apart are NaN with a flag.
+    A complete design is analysed by expected mean squares, with the modified large-sample interval and the standard
+    error with df + 2 (Brennan, Eq. 6.1). A negative component is 0 with a flag. An incomplete design is analysed by
+    REML, with Satterthwaite's interval from the observed information. Components that the design cannot identify are
+    NaN with a flag.
 
     References
     ----------
@@ -278,19 +271,19 @@ def variance_components(
     2  residual     1.019     0.556      2.442  0.116
     """
     ratings = as_runs(ratings, average_over, [*names(by), *names(facets)])
-    wanted, groups = designs(ratings, facets, by)
+    kept, groups = designs(ratings, facets, by)
     rows: list[dict[str, Any]] = []
     for labels, design in groups:
-        rows += [{**labels, **row} for row in _components(design, wanted, interactions, max_levels, conf_level)]
+        rows += [{**labels, **row} for row in _components(design, kept, interactions, max_levels, conf_level)]
     return estimates(rows, [*dict.fromkeys(names(by))], EXTRA)
 
 
 def _components(
-    design: Design, wanted: list[str], interactions: bool, max_levels: int, conf_level: float
+    design: Design, facets: list[str], interactions: bool, max_levels: int, conf_level: float
 ) -> list[dict[str, Any]]:
     effects = design.effects(interactions)
     constant = len(design.y) > 1 and np.ptp(design.y) == 0
-    crossed = [f for f in wanted if f != "replicate"]
+    crossed = [f for f in facets if f != "replicate"]
     rows: list[dict[str, Any]]
     unknown: list[dict[str, Any]] = [
         {"term": f, "levels": 1.0, "flag": ONE_LEVEL} for f in crossed if f in design.single
@@ -309,7 +302,7 @@ def _components(
     for row in rows:
         row["share"] = row.get("estimate", np.nan) / total if total > 0 else np.nan
     for row in [*rows, *unknown]:
-        row |= {"n": float(len(design.y)), "flag": flags(*design.doubts, *row.get("flag", "").split("; "))}
+        row |= {"n": float(len(design.y)), "flag": flags(*design.notes, *row.get("flag", "").split("; "))}
     places = {f: i for i, f in enumerate(crossed)}
     return sorted([*rows, *unknown], key=lambda r: places.get(r["term"], len(places)))
 
@@ -342,11 +335,15 @@ def _by_reml(
     levels = [int(c.max()) + 1 for c in codes]
     if sum(levels) - max(levels) > max_levels:
         raise DesignError(
-            f"The design is incomplete, and its effects but the largest have {sum(levels) - max(levels):,} levels, "
+            f"The design is incomplete, and its effects except the largest have {sum(levels) - max(levels):,} levels, "
             f"more than max_levels={max_levels:,} for REML. Keep the complete items, use interactions=False or fewer "
             "facets=, split it with by=, or raise max_levels= (time grows with its cube)."
         )
-    kept = _told_apart(codes)
+    gram_matrix = normalised(gram(codes))
+    kept: list[int] = []  # effects identifiable together with the residual and the effects before them
+    for i in range(len(codes)):
+        if identifiable(gram_matrix[np.ix_([*kept, i, -1], [*kept, i, -1])]):
+            kept.append(i)
     terms = [*(":".join(effects[i]) for i in kept), "residual"]
     fit = fitted(design.y, [codes[i] for i in kept])
     df, low, high = satterthwaite(fit.variance, np.diag(fit.covariance), conf_level)
@@ -354,10 +351,10 @@ def _by_reml(
     for i, term in enumerate(terms):
         bounded = low[i] < high[i]
         size = float(levels[kept[i]]) if i < len(kept) else np.nan
-        told = [NOT_CONVERGED if not fit.converged else "", VARIANCE_ZERO if fit.at_zero[i] else ""]
-        told += [NOT_IDENTIFIABLE if not fit.told_apart else "", NO_RESIDUAL if not fit.has_residual else ""]
-        told += [FEW_LEVELS if size < 10 else ""]
-        row = {"term": term, "estimate": fit.variance[i], "raw": fit.variance[i], "levels": size, "flag": flags(*told)}
+        notes = [NOT_CONVERGED if not fit.converged else "", VARIANCE_ZERO if fit.at_zero[i] else ""]
+        notes += [NOT_IDENTIFIABLE if not fit.identifiable else "", NO_RESIDUAL if not fit.has_residual else ""]
+        notes += [FEW_LEVELS if size < 10 else ""]
+        row = {"term": term, "estimate": fit.variance[i], "raw": fit.variance[i], "levels": size, "flag": flags(*notes)}
         row |= {"std_error": np.sqrt(fit.covariance[i, i]), "df": df[i]} if fit.covariance[i, i] > 0 else {}
         row |= {"conf_low": low[i], "conf_high": high[i], "method": REML} if bounded else {}
         rows[term] = row
@@ -365,32 +362,22 @@ def _by_reml(
     return [rows.get(t, {"term": t, "flag": NOT_IDENTIFIABLE}) for t in every]
 
 
-def _told_apart(codes: list[NDArray[Any]]) -> list[int]:
-    """Effects that can be told from the residual and from those before them."""
-    found = normalised(gram(codes))
-    kept: list[int] = []
-    for i in range(len(codes)):
-        if told_apart(found[np.ix_([*kept, i, -1], [*kept, i, -1])]):
-            kept.append(i)
-    return kept
+# ---- Decision studies: :func:`decision_study` ------------------------------------------------------------------------
 
-
-# ---- How many judges, items and runs are enough? :func:`decision_study` ----------------------------------------------
-
-#: Facet -> the argument, and the column, that says how many of it.
+#: Facet -> the argument and column with its number of levels.
 PLURAL = {"judge": "judges", "item": "items", "system": "systems", "criterion": "criteria"}
 _COLUMNS = (*PLURAL.values(), "runs")
 
 
-def _of_components(data: Any, options: Options) -> pd.DataFrame:
+def _from_ratings(data: Any, options: Options) -> pd.DataFrame:
     components = options.call(variance_components, data, max_levels=QUICK)
     return options.call(decision_study, components, by=list(options.by))
 
 
 @Measure(
-    "How many judges, items, runs does a wanted reliability need?", "variance", "R, table of components", "none",
-    "Brennan 2001, Ch 4", plot="decision_study", frames=("ratings",), take=_of_components,
-    caption="Reliability of a mean over so many judges; the dashed line is what is wanted.",
+    "How many judges, items or runs does a target reliability need?", "variance", "R, table of components", "none",
+    "Brennan 2001, Ch 4", plot="decision_study", frames=("ratings",), take=_from_ratings,
+    caption="Reliability of the mean over this many judges; the dashed line is the target.",
     table=(
         "judges_for_generalizability", "judges_for_dependability", "runs_for_generalizability",
         "runs_for_dependability",
@@ -415,22 +402,22 @@ def decision_study(
     by: By = (),
     average_over: By = (),
 ) -> pd.DataFrame:
-    """How reliable would mean scores be with other numbers of judges, items and runs, and how many are enough?
+    """Reliability of mean scores for other numbers of judges, items and runs, and the numbers needed for a target.
 
     Parameters
     ----------
     data : frame
-        Ratings, or the result of :func:`variance_components` (``term``, ``estimate`` and, for the observed numbers,
-        ``levels``), a published table of components included.
+        Ratings; or the result of :func:`variance_components`, or a published table of components (``term``,
+        ``estimate`` and, for the observed numbers, ``levels``).
     object : str
-        What is measured, a facet: ``"system"``, or ``"item"`` for single responses.
+        Object of measurement, a facet: ``"system"``, or ``"item"`` for single responses.
     judges, items, systems, criteria, runs : int or iterable of int
-        Numbers of each facet to average over. None takes the observed number (1 where it is not known). The number of
-        the object itself does not matter.
+        Numbers of each facet to average over. None is the observed number (1 if unknown). The number of the object
+        itself is not used.
     target_reliability : float
-        Reliability that is asked for, between 0 and 1.
+        Required reliability, between 0 and 1.
     by : str or sequence of str
-        Columns that split ratings. A table of components brings its own.
+        Columns that split ratings. A table of components is split by its further columns.
     average_over : str or sequence of str
         Columns of ratings averaged over, as in :func:`score_matrix`.
 
@@ -441,8 +428,8 @@ def decision_study(
         (absolute, Φ: do they get the same score?); and ``judges_for_generalizability``, ``judges_for_dependability``,
         ``runs_for_generalizability`` and ``runs_for_dependability``, the smallest numbers that reach
         `target_reliability` with the others as given. Columns ``judges``, ``items``, ``systems``, ``criteria``,
-        ``runs`` (NaN where the facet is not in the design) and ``error_variance``. There are no intervals: those of
-        the components say how sure they are.
+        ``runs`` (NaN where the facet is not in the design) and ``error_variance``. There are no intervals: see those
+        of the components.
 
     Raises
     ------
@@ -451,11 +438,11 @@ def decision_study(
 
     Notes
     -----
-    With τ the variance of the object, relative error adds up its interactions, each over the product of the numbers it
-    is averaged over; absolute error adds all other components. Where runs were not repeated they are part of the
-    residual and cannot be told from it: `runs` above 1 gives NaN with a flag. For one facet, dependability with k
-    judges is ICC(2,k) and generalizability ICC(3,k). All facets are crossed with the object; a component that the
-    design cannot tell (items nested in systems, for one) gives NaN with a flag.
+    Relative error is the sum of the object's interactions, each divided by the numbers it is averaged over; absolute
+    error is the sum of all other components, divided likewise. Without repeated runs their variance is part of the
+    residual and not identifiable: `runs` above 1 gives NaN with a flag. For one facet, dependability with k judges is
+    ICC(2,k) and generalizability ICC(3,k). All facets are crossed with the object; a component that is not identifiable
+    (items nested in systems, for one) gives NaN with a flag.
 
     References
     ----------
@@ -476,10 +463,14 @@ def decision_study(
     """
     if not 0 < target_reliability < 1:
         raise DesignError(
-            f"target_reliability={target_reliability} is not a reliability. Allowed: between 0 and 1, 0.8 say."
+            f"target_reliability={target_reliability} is not a reliability. Allowed: between 0 and 1, e.g. 0.8."
         )
     given = {"judge": judges, "item": items, "system": systems, "criterion": criteria}
-    table, keys = _given_components(as_runs(data, average_over, by), by)
+    table = as_runs(data, average_over, by)
+    if isinstance(table, pd.DataFrame) and {"term", "estimate"} <= set(table.columns):
+        keys = [c for c in table.columns if c not in (*COLUMNS, *EXTRA)]
+    else:
+        table, keys = variance_components(table, by=by), list(dict.fromkeys(names(by)))
     rows: list[dict[str, Any]] = []
     grouped = table.groupby(keys, sort=True, dropna=False) if keys else [((), table)]
     for labels, part in grouped:
@@ -490,24 +481,17 @@ def decision_study(
     return estimates(rows, keys, (*_COLUMNS, "error_variance"))
 
 
-def _given_components(data: Any, by: By) -> tuple[pd.DataFrame, list[str]]:
-    if isinstance(data, pd.DataFrame) and {"term", "estimate"} <= set(data.columns):
-        known = {*COLUMNS, *EXTRA}
-        return data, [c for c in data.columns if c not in known]
-    return variance_components(data, by=by), list(dict.fromkeys(names(by)))
-
-
 def _numbers(given: int | Iterable[int] | None, observed: float | None, argument: str) -> list[int]:
     if given is None:
         return [int(observed) if observed is not None and observed >= 1 else 1]
     numbers = [given] if isinstance(given, int | np.integer) else list(given)
     if not numbers or any(not isinstance(n, int | np.integer) or n < 1 for n in numbers):
-        raise DesignError(f"{argument}={given!r} is not a number, or a list of numbers, from 1.")
+        raise DesignError(f"{argument}={given!r} must be a whole number, or several, each 1 or more.")
     return [int(n) for n in numbers]
 
 
 class _Study:
-    """Components of one group, read as object, relative and absolute error."""
+    """Relative and absolute error from the components of one group."""
 
     def __init__(self, table: pd.DataFrame, object_: str) -> None:
         values = dict(zip(table["term"], table["estimate"].astype(float), strict=True))
@@ -526,7 +510,7 @@ class _Study:
         self.has_runs = any(set(t.split(":")) == whole for t in values) or not self.facets
 
     def error(self, numbers: Mapping[str, float], absolute: bool) -> float:
-        """Error variance of a mean over these numbers; ``runs`` is one of them."""
+        """Error variance of a mean over these numbers, which include ``runs``."""
         total = 0.0
         for term, variance in self.variance.items():
             parts = [self.object, *self.facets] if term == "residual" else term.split(":")
@@ -536,7 +520,7 @@ class _Study:
             total += variance / (size * numbers["runs"] if term == "residual" else size)
         return total
 
-    def rows(self, numbers: Mapping[str, list[int]], runs: list[int], wanted: float) -> list[dict[str, Any]]:
+    def rows(self, numbers: Mapping[str, list[int]], runs: list[int], target: float) -> list[dict[str, Any]]:
         names = [*numbers, "runs"]
         grid = [dict(zip(names, c, strict=True)) for c in product(*numbers.values(), runs)]
         rows = [self._coefficient(g, absolute) for g in grid for absolute in (False, True)]
@@ -544,43 +528,38 @@ class _Study:
             if facet not in names or (facet == "runs" and not self.has_runs):
                 continue
             rest = {tuple(v for k, v in g.items() if k != facet): g for g in grid}
-            rows += [self._needed(g, facet, a, wanted) for g in rest.values() for a in (False, True)]
+            rows += [self._needed(g, facet, a, target) for g in rest.values() for a in (False, True)]
         return rows
 
     def _cells(self, numbers: Mapping[str, float]) -> dict[str, float]:
         return {PLURAL.get(f, f): float(n) for f, n in numbers.items()}
 
     def _coefficient(self, numbers: dict[str, int], absolute: bool) -> dict[str, Any]:
-        blind = numbers["runs"] > 1 and not self.has_runs
+        unknown_runs = numbers["runs"] > 1 and not self.has_runs
         error, τ = self.error(numbers, absolute), self.variance[self.object]
         row: dict[str, Any] = {
             "term": "dependability" if absolute else "generalizability",
             "method": "from variance components",
         }
-        row |= {**self._cells(numbers), "error_variance": np.nan if blind else error}
-        value = τ / (τ + error) if τ + error > 0 and not blind else np.nan
+        row |= {**self._cells(numbers), "error_variance": np.nan if unknown_runs else error}
+        value = τ / (τ + error) if τ + error > 0 and not unknown_runs else np.nan
         known = not np.isnan(error + τ)
-        told = [RUNS_NOT_IDENTIFIABLE if blind else "", "" if known else COMPONENTS_MISSING]
-        return {**row, "estimate": value, "flag": flags(*told, VARIANCE_AT_ZERO.of(τ == 0, what=self.object))}
+        notes = [RUNS_NOT_IDENTIFIABLE if unknown_runs else "", "" if known else COMPONENTS_MISSING]
+        return {**row, "estimate": value, "flag": flags(*notes, VARIANCE_AT_ZERO.of(τ == 0, what=self.object))}
 
-    def _needed(self, numbers: dict[str, int], facet: str, absolute: bool, wanted: float) -> dict[str, Any]:
-        """Error is a + b / n in the number n of one facet: the smallest n with τ / (τ + error) >= wanted."""
+    def _needed(self, numbers: dict[str, int], facet: str, absolute: bool, target: float) -> dict[str, Any]:
+        """Smallest number n of one facet with τ / (τ + error) >= target, where error is a + b / n."""
         τ = self.variance[self.object]
         a, one = (self.error({**numbers, facet: n}, absolute) for n in (np.inf, 1.0))
-        room = τ * (1 - wanted) / wanted - a
-        n = max(float(np.ceil((one - a) / room - 1e-9)), 1.0) if room > 0 else np.nan
-        name = f"{PLURAL.get(facet, facet)}_for_{'dependability' if absolute else 'generalizability'}"
-        row: dict[str, Any] = {"term": name, "estimate": n, "method": "from variance components"}
-        row |= {**self._cells({**numbers, facet: n})}
+        margin = τ * (1 - target) / target - a
+        n = max(float(np.ceil((one - a) / margin - 1e-9)), 1.0) if margin > 0 else np.nan
+        plural = PLURAL.get(facet, facet)
+        row: dict[str, Any] = {"term": f"{plural}_for_{'dependability' if absolute else 'generalizability'}"}
+        row |= {"estimate": n, "method": "from variance components", **self._cells({**numbers, facet: n})}
         if numbers["runs"] > 1 and not self.has_runs:
-            return {
-                **row,
-                **self._cells(numbers),
-                PLURAL.get(facet, facet): np.nan,
-                "estimate": np.nan,
-                "flag": RUNS_NOT_IDENTIFIABLE,
-            }
+            unknown = {"estimate": np.nan, plural: np.nan, "flag": RUNS_NOT_IDENTIFIABLE}
+            return {**row, **self._cells(numbers), **unknown}
         known = not np.isnan(a + τ)
         row["error_variance"] = a + (one - a) / n
-        unreached = NOT_REACHED.of(known and np.isnan(n), target=f"{wanted:g}", what=PLURAL.get(facet, facet))
+        unreached = NOT_REACHED.of(known and np.isnan(n), target=f"{target:g}", what=plural)
         return {**row, "flag": flags(unreached, "" if known else COMPONENTS_MISSING)}

@@ -1,4 +1,4 @@
-"""Do judges agree with people as people agree with each other: :func:`judge_against_people`."""
+"""Agreement of judges with people, compared with that among people: :func:`judge_against_people`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from judgestats.schema.raters import count_raters
 Floats = NDArray[np.float64]
 
 
-def _beside_people(data: Any, options: Options) -> pd.DataFrame:
-    everybody, humans = with_people(data, options)
-    return options.call(judge_against_people, everybody, humans=humans)
+def _with_people(data: Any, options: Options) -> pd.DataFrame:
+    everyone, humans = with_people(data, options)
+    return options.call(judge_against_people, everyone, humans=humans)
 
 
 @Measure(
     "Do judges agree with people as people agree with each other?", "people", "P, R", "bootstrap",
-    "Lin 1989; Cohen 1960; Scott 1955", frames=("preferences", "ratings"), needs=(people_named,), take=_beside_people,
+    "Lin 1989; Cohen 1960; Scott 1955", frames=("preferences", "ratings"), needs=(people_named,), take=_with_people,
     terms=(
         Term("concordance", "concordance (Lin)"),
         Term("agreement", "share of equal answers"),
@@ -47,14 +47,14 @@ def judge_against_people(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Agreement of each judge with people, beside the agreement of people with each other.
+    """Agreement of each judge with people, compared with the agreement among people.
 
     Parameters
     ----------
     data : frame
-        Preferences or ratings of models and people alike, everybody being named in ``judge``.
+        Preferences or ratings by models and people, all named in ``judge``.
     humans : str, sequence of str, or mapping
-        The people; or ``{column: value}`` that tells them from models (``{"rater_type": "human"}``).
+        Names of the people; or ``{column: value}`` that identifies them (``{"rater_type": "human"}``).
     by : str or sequence of str
         Further grouping columns.
     cluster : str
@@ -68,25 +68,25 @@ def judge_against_people(
     -------
     pandas.DataFrame
         With a column ``role``: ``people`` (``judge`` missing), each person with each other person; ``judge``, the judge
-        with each person. A count is one pair of answers on one thing. Terms:
+        with each person. ``n`` counts pairs of answers on a rated item. Terms:
 
-        - ``kappa`` (preferences): Cohen's kappa of the pooled pairs; of people, who have no order, that of the pairs
-          taken both ways (Scott's pi);
+        - ``kappa`` (preferences): Cohen's kappa of the pooled pairs; among people, each pair counts in both orders
+          (Scott's pi);
         - ``concordance`` (ratings): Lin's concordance correlation of the pooled pairs, which is quadratically weighted
           kappa, and 1 only where the scores are equal;
         - ``agreement``: share of pairs with equal answers;
-        - ``constant_answer`` (of people): what a judge would reach in ``agreement`` that always gave the most
-          frequent answer of the people. A judge that is not above it has shown nothing.
+        - ``constant_answer`` (role ``people``): the ``agreement`` of a judge that always gives the people's most
+          frequent answer. A judge must exceed it to show any skill.
 
     Raises
     ------
     DesignError
-        If `humans` names nobody, or everybody.
+        If `humans` names nobody, or all judges.
 
     Notes
     -----
-    A judge can be above the agreement of people with each other: a mean of people, which it may be near, errs less than
-    one of them. Intervals: bootstrap of `cluster`, percentile.
+    A judge can exceed the agreement among people: if it is close to the mean of the people, it errs less than a single
+    person. Intervals: percentile bootstrap of `cluster`.
 
     References
     ----------
@@ -105,8 +105,8 @@ def judge_against_people(
     """
     found = references(data, humans)
     if not found.humans:
-        told = "humans= names nobody. Name the judges that are people, or {'column': 'value'}."
-        raise DesignError(told, advice=(("humans", None),))
+        message = "humans= names nobody. Name the judges that are people, or {'column': 'value'}."
+        raise DesignError(message, advice=(("humans", None),))
     kind = kind_of(found.models.columns)
     groups = [g for g in grouping(by, list(found.models.columns)) if g != "judge"]
     plan = Bootstrap("percentile", (cluster,), None, n_resamples, seed, conf_level)
@@ -125,20 +125,17 @@ def judge_against_people(
     rows += [{**key, "role": "people", **row} for key, row in _constant(found.people, groups, kind)]
     if len(found.humans) == 1:
         alone = {"term": "concordance" if kind == "ratings" else "kappa", "estimate": np.nan, "flag": ONE_PERSON}
-        rows += [{**key, "judge": np.nan, "role": "people", **alone} for key in _groups(found.people, groups)]
+        keys = found.people[groups].drop_duplicates().to_dict("records") if groups else [{}]
+        rows += [{**key, "judge": np.nan, "role": "people", **alone} for key in keys]
     result = estimates(rows, [*groups, "role", "judge"])
     return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
-
-
-def _groups(table: pd.DataFrame, groups: list[str]) -> list[dict[str, Any]]:
-    return table[groups].drop_duplicates().to_dict("records") if groups else [{}]
 
 
 def _rows(part: pd.DataFrame, kind: str, role: str, plan: Bootstrap, key: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Chance-corrected and raw agreement of pooled pairs of answers."""
     known = is_answer(part["answer"]) & is_answer(part["other_answer"])
-    lost = float(part.loc[~known, "n"].sum())
-    told = EXCLUDED.of(lost * (role == "judge"), what="unit(s) without two answers")
+    without = float(part.loc[~known, "n"].sum())
+    excluded = EXCLUDED.of(without * (role == "judge"), what="unit(s) without two answers")
     part = part[known]
     n = part["n"].to_numpy(dtype=float)
     named = {**key, "role": role}
@@ -152,13 +149,9 @@ def _rows(part: pd.DataFrame, kind: str, role: str, plan: Bootstrap, key: dict[s
         if len(part):
             value = float(statistic(counts.sum(axis=0)[None])[0])
             drawn = resampled(part, counts, statistic, plan, {**named, "term": term})
-            small = SMALL_N if n.sum() < 30 else ""
-            row |= {
-                "estimate": value,
-                **drawn,
-                "flag": flags(drawn["flag"], small, ONE_LABEL if np.isnan(value) else ""),
-            }
-        yield {**row, "flag": flags(row["flag"], told)}
+            notes = SMALL_N if n.sum() < 30 else "", ONE_LABEL if np.isnan(value) else ""
+            row |= {"estimate": value, **drawn, "flag": flags(drawn["flag"], *notes)}
+        yield {**row, "flag": flags(row["flag"], excluded)}
 
 
 def _share(totals: Floats) -> Floats:
@@ -168,7 +161,7 @@ def _share(totals: Floats) -> Floats:
 
 
 def _kappa(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
-    """Counts of the cells of a table of two answers, and Cohen's kappa of their totals."""
+    """Counts of the cells of the table of two answers, and Cohen's kappa of their totals."""
     both = pd.concat([part["answer"], part["other_answer"]], ignore_index=True)
     code, labels = pd.factorize(both.astype(object))
     one, two, m = code[: len(part)], code[len(part) :], len(labels)
@@ -206,15 +199,15 @@ def _concordance(part: pd.DataFrame, n: Floats) -> tuple[Floats, Statistic]:
 
 
 def _constant(people: pd.DataFrame, groups: list[str], kind: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Share of the people's answers that are the most frequent one."""
+    """Share of the people's most frequent answer."""
     answer = "choice" if kind == "preferences" else "score" if "score" in people.columns else "mean"
     values = people[answer].astype(object)
     if kind == "preferences":
         values = values.replace({"abstain": "tie"}).where(values.ne("invalid"))
         one, two = people["first"].astype(str), people["second"].astype(str)
-        low = one.where(one <= two, two)
-        won = one.where(values.eq("first"), two)
-        values = values.where(~values.isin(["first", "second"]), np.where(won == low, "low", "high"))
+        lower = one.where(one <= two, two)
+        chosen = one.where(values.eq("first"), two)
+        values = values.where(~values.isin(["first", "second"]), np.where(chosen == lower, "low", "high"))
     table = people[groups].assign(_answer=values)[values.notna().to_numpy()]
     codes = codes_of(table, groups)
     for g, first in enumerate(codes.first):

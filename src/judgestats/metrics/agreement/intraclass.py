@@ -1,4 +1,4 @@
-"""How much of what judges say is about the subjects: :func:`icc`."""
+"""Intraclass correlations: :func:`icc`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.kernels.variance import clustered_correlations, correlations, mean_squares
-from judgestats.metrics.agreement.components import Fitted, fitted
+from judgestats.metrics.agreement.components import Components, fitted
 from judgestats.metrics.agreement.pingouin_engine import six_correlations, version
 from judgestats.metrics.clustered import clustered_by
 from judgestats.metrics.measure_registry import Measure, pairs_of_judges
@@ -50,32 +50,30 @@ from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
 
-# ---- Ratings -> subjects x raters, for all groups at once ------------------------------------------------------------
+# ---- Ratings -> matrices of subjects x raters, for all groups at once ------------------------------------------------
 
 Floats = NDArray[np.float64]
-#: What ``judge`` is called while another column is the rater.
+#: Name of the column ``judge`` while another column is the rater.
 _JUDGE = "judge of the rating"
 
 
 @dataclass(frozen=True)
 class Matrices:
-    """Ratings of each group as a table, one above the other.
+    """Subjects x raters of each group, stacked.
 
     `keys`: label of each group in each ``by`` column; groups are sorted by them.
     `scores` (S, J): a row per subject of a group, a column per rater; NaN where there is no score.
     `start` (G,): first row of each group.
-    `raters`: labels of the columns.
-    `silent` (G, J): raters that have rows in a group, and no score.
-    `doubts`: what each group has to be told of: what was averaged.
-    `cluster` (S,): code of what each subject lies in.
+    `silent` (G, J): raters with rows but no score in a group.
+    `notes`: flags of each group for what was averaged.
+    `cluster` (S,): code of each subject's cluster.
     """
 
     keys: dict[str, Any]
     scores: Floats
     start: NDArray[np.int64]
-    raters: Any
     silent: NDArray[np.bool_]
-    doubts: list[list[str]]
+    notes: list[list[str]]
     cluster: NDArray[np.int64] | None = None
 
     @property
@@ -90,54 +88,45 @@ class Matrices:
 
 
 def matrices(ratings: Any, subjects: By, raters: str, by: By, cluster: str = "") -> Matrices:
-    """Lay ratings out as subjects x raters, one table per group.
+    """Arrange ratings as subjects x raters, one matrix per group; runs are averaged first, then all further columns.
 
-    `ratings`: ratings in any engine, raw or already averaged. `subjects`: columns that tell the subjects apart.
-    `raters`: column of the raters. `by`: columns that split the ratings into groups. `cluster`: column that subjects
-    lie in; empty for none. Returns runs are averaged first, then whatever column is none of these; ``doubts`` tells of
-    both. Raises SchemaError if a column is missing. Raises DesignError if one column has two parts to play.
+    `subjects`: columns that identify the subjects. `raters`: column of the raters. `by`: columns that split the
+    ratings. `cluster`: column of the subjects' clusters, or empty. Raises SchemaError if a column is missing, and
+    DesignError if a column has two roles.
     """
     data = nw.from_native(ratings)
     present = list(data.collect_schema().names())
     by = grouping(by, present)
     subjects = _parts(present, subjects, raters, by)
-    data, called = _as_judge(data, present, raters)
-    wanted = [called.get(c, c) for c in (*by, *subjects, *([cluster] if cluster else []))]
-    apart = list(
-        dict.fromkeys([*(c for c in wanted if c not in ABOUT), *([_JUDGE] if _JUDGE in called.values() else [])])
-    )
-    table = cell_table(data.to_native(), apart, called={new: old for old, new in called.items()})
+    called: dict[str, str] = {}
+    if raters != "judge":  # cells call their raters judge
+        called = {raters: "judge", **({"judge": _JUDGE} if "judge" in present else {})}
+        data = data.rename(called)
+        if raters == "system":
+            data = data.with_columns(nw.lit("").alias("system"))
+    named = [called.get(c, c) for c in (*by, *subjects, *([cluster] if cluster else []))]
+    kept = [*(c for c in named if c not in ABOUT), *([_JUDGE] if _JUDGE in called.values() else [])]
+    table = cell_table(data.to_native(), list(dict.fromkeys(kept)), called={new: old for old, new in called.items()})
     return _laid_out(table, by, subjects, called, cluster)
 
 
 def _parts(present: list[str], subjects: By, raters: str, by: list[str]) -> list[str]:
-    wanted = list(dict.fromkeys(names(subjects)))
-    for argument, name in [("raters", raters), *(("subjects", s) for s in wanted)]:
+    subjects = list(dict.fromkeys(names(subjects)))
+    for argument, name in [("raters", raters), *(("subjects", s) for s in subjects)]:
         if name not in present and not (name in ABOUT and argument == "subjects"):
             raise SchemaError(
                 f"{argument}={name!r} is not a column of the ratings. Columns: {', '.join(present)}."
                 + suggestion(name, present)
             )
-    if not wanted:
-        raise DesignError("subjects= names no column. Name what is rated, subjects='item' say.")
-    for name in wanted:
+    if not subjects:
+        raise DesignError("subjects= names no column. Name what is rated, e.g. subjects='item'.")
+    for name in subjects:
         if name == raters or name in by:
             other = "raters" if name == raters else "by"
-            raise DesignError(f"{name!r} is in subjects= and in {other}=. A column has one part to play: drop one.")
+            raise DesignError(f"{name!r} is in subjects= and in {other}=. Name a column in one of them only.")
     if raters in by:
         raise DesignError(f"{raters!r} is in raters= and in by=, which leaves one rater in each group. Drop one.")
-    return wanted
-
-
-def _as_judge(data: Any, present: list[str], raters: str) -> tuple[Any, dict[str, str]]:
-    """Call the raters ``judge``, as cells do, and say what the others are called meanwhile."""
-    if raters == "judge":
-        return data, {}
-    called = {raters: "judge", **({"judge": _JUDGE} if "judge" in present else {})}
-    data = data.rename(called)
-    if raters == "system":
-        data = data.with_columns(nw.lit("").alias("system"))
-    return data, called
+    return subjects
 
 
 def _laid_out(
@@ -154,65 +143,48 @@ def _laid_out(
     cell_of_group = np.zeros(groups.size, np.int64)
     cell_of_group[group] = np.arange(table.n_cells)
     labels = {c: table.labels[keys[c]].take(table.keys[keys[c]][cell_of_group]) for c in by}
-    told = _Told(groups.size)
     within = called.get(cluster, cluster)
-    others = [k for k in table.keys if k not in (*keys.values(), within) and len(table.labels[k]) > 1]
-    varied = _varied(table, row, rows.size, others)
+    varied = {}  # column -> cells where it differs within a row
+    for name in table.keys:
+        if name not in (*keys.values(), within) and len(table.labels[name]) > 1:
+            differs = _of_row(table.keys[name], row, rows.size)[row] != table.keys[name]
+            if differs.any():
+                varied[name] = differs
     scores, unequal = _scores(table, row, rows.size, averaged=bool(varied))
-    runs_of = group[table.cell[table.runs > 1]]
-    told.add(REPLICATES_AVERAGED, runs_of)
+    notes: list[list[str]] = [[] for _ in range(groups.size)]
+    for g in np.unique(group[table.cell[table.runs > 1]]):
+        notes[g].append(REPLICATES_AVERAGED)
     for name, cells in varied.items():
-        told.add(AVERAGED_OVER.of(what="judge" if name == _JUDGE else name), group[cells])
-    if varied:
-        told.count(" x ".join(varied), group_of_row[unequal])
+        for g in np.unique(group[cells]):
+            notes[g].append(AVERAGED_OVER.of(what="judge" if name == _JUDGE else name))
+    for g, n in zip(*np.unique(group_of_row[unequal], return_counts=True), strict=True):
+        notes[g].append(UNEQUAL_WEIGHTS.of(int(n), what=" x ".join(varied)))
     start = np.searchsorted(group_of_row, np.arange(groups.size))
-    silent = _silent(table, group, scores, start)
-    lies_in = _clusters(table, row, rows.size, within) if cluster else None
-    return Matrices(labels, scores, start, table.labels["judge"], silent, told.flags, lies_in)
-
-
-def _clusters(table: CellTable, row: Any, rows: int, name: str) -> NDArray[np.int64]:
-    """Code of what each subject lies in."""
-    code = np.zeros(rows, np.int64)
-    code[row] = table.keys[name]
-    if (code[row] != table.keys[name]).any():
+    silent = np.zeros((start.size, scores.shape[1]), dtype=bool)
+    missing = np.isnan(table.mean)
+    if missing.any():
+        silent[group[table.cell[missing]], table.judge[missing]] = True
+        silent &= ~np.logical_or.reduceat(~np.isnan(scores), start, axis=0)
+    if not cluster:
+        return Matrices(labels, scores, start, silent, notes)
+    clusters = _of_row(table.keys[within], row, rows.size)
+    if (clusters[row] != table.keys[within]).any():
         raise DesignError(
-            f"cluster={name!r} differs within a subject. Name a column that every subject has one value of, or put it "
+            f"cluster={within!r} differs within a subject. Name a column with one value for each subject, or put it "
             "into subjects=."
         )
-    return code
+    return Matrices(labels, scores, start, silent, notes, clusters.astype(np.int64))
 
 
-class _Told:
-    """Flags of each group."""
-
-    def __init__(self, groups: int) -> None:
-        self.flags: list[list[str]] = [[] for _ in range(groups)]
-
-    def add(self, flag: str, groups: Any) -> None:
-        for g in np.unique(groups):
-            self.flags[g].append(flag)
-
-    def count(self, varied: str, groups: Any) -> None:
-        for g, n in zip(*np.unique(groups, return_counts=True), strict=True):
-            self.flags[g].append(UNEQUAL_WEIGHTS.of(int(n), what=varied))
-
-
-def _varied(table: CellTable, row: Any, rows: int, others: Sequence[str]) -> dict[str, Any]:
-    """Columns that differ within a row, and the cells where they do."""
-    found = {}
-    for name in others:
-        code = table.keys[name]
-        first = np.zeros(rows, code.dtype)
-        first[row] = code
-        differs = code != first[row]
-        if differs.any():
-            found[name] = differs
+def _of_row(code: Any, row: Any, rows: int) -> Any:
+    """A code of each row, from the codes of its cells: the last of them."""
+    found = np.zeros(rows, code.dtype)
+    found[row] = code
     return found
 
 
 def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[Floats, NDArray[np.bool_]]:
-    """Scores as rows x raters; and rows some of whose raters lack some of the cells averaged."""
+    """Scores as rows x raters, and the rows in which some rater lacks some of the cells averaged."""
     raters = len(table.labels["judge"])
     place = row[table.cell].astype(np.int64) * raters + table.judge
     if not averaged:
@@ -229,16 +201,7 @@ def _scores(table: CellTable, row: Any, rows: int, *, averaged: bool) -> tuple[F
     return scores, unequal
 
 
-def _silent(table: CellTable, group: Any, scores: Floats, start: NDArray[np.int64]) -> NDArray[np.bool_]:
-    silent = np.zeros((start.size, scores.shape[1]), dtype=bool)
-    missing = np.isnan(table.mean)
-    if missing.any():
-        silent[group[table.cell[missing]], table.judge[missing]] = True
-        silent &= ~np.logical_or.reduceat(~np.isnan(scores), start, axis=0)
-    return silent
-
-
-# ---- How much of what judges say is about the subjects: :func:`icc` --------------------------------------------------
+# ---- Intraclass correlations: :func:`icc` ----------------------------------------------------------------------------
 
 TERMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 EXTRA = ("raters", "F", "df1", "df2", "p_value")
@@ -272,62 +235,62 @@ def icc(
     ----------
     ratings : frame
         Ratings in any engine, raw (``score``) or averaged over runs (``mean``), a tally included. Runs of a rater on a
-        subject are averaged first, then every column that is neither subject, rater nor in `by` (criteria, say); the
-        flag says so.
+        subject are averaged first, then every column that is neither subject, rater nor in `by` (criteria, say), with a
+        flag.
     subjects : str or sequence of str, optional
-        What is rated: a column, or several whose combinations are the subjects. The default is the thing that was
-        scored, ``["system", "item"]``, without what stands in `by`; ``"item"`` averages over systems first.
+        What is rated: a column, or several whose combinations are the subjects. The default is ``["system", "item"]``
+        without the `by` columns; ``"item"`` averages over systems first.
     raters : str
-        Who rates. ``"replicate"`` with ``by="judge"`` gives the agreement of a judge with itself.
+        Column of the raters. ``"replicate"`` with ``by="judge"`` gives the agreement of a judge with itself.
     by : str or sequence of str
         Columns that split the result: ``["system", "temperature"]`` gives one correlation per cell of the paper.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     incomplete : {'drop', 'reml'}
-        What of subjects that some rater did not rate: leave them out, counted in the flag; or estimate the variance
-        components from all scores by REML.
+        Treatment of subjects that some rater did not rate: leave them out, counted in the flag; or estimate the
+        variance components from all scores by REML.
     exchangeable : bool
-        The labels of the raters are no fixed persons (the first, second and third worker of each story): ICC(1,1) and
+        The labels of the raters are not fixed persons (the first, second and third worker of each story): ICC(1,1) and
         ICC(1,k) only, and k is the largest number of scores of a subject.
     cluster : "auto", str or False
-        Column that several subjects lie in: an item that several systems answered, say, whose responses are not
-        independent. ``"auto"`` takes what they are seen to share; False is the published interval, of independent
-        subjects.
+        Column of clusters of subjects: an item that several systems answered, say, whose responses are not independent.
+        ``"auto"`` uses the column that subjects share; False is the published interval for independent subjects.
     conf_level : float
         Coverage of the intervals.
     engine : {'judgestats', 'pingouin'}
-        ``"pingouin"`` has the correlations of complete subjects, their 95 % intervals and tests computed by pingouin
-        (``pip install "judgestats[pingouin]"``), as a second opinion. It takes subjects as independent.
+        ``"pingouin"`` computes the correlations of complete subjects, their 95 % intervals and tests with pingouin
+        (``pip install "judgestats[pingouin]"``), as a second opinion. It treats subjects as independent.
 
     Returns
     -------
     pandas.DataFrame
         The `by` columns, those of every estimate with the terms ``ICC(1,1)``, ``ICC(2,1)``, ``ICC(3,1)``, ``ICC(1,k)``,
         ``ICC(2,k)`` and ``ICC(3,k)``, and ``raters`` (k), ``F``, ``df1``, ``df2``, ``p_value`` (of a correlation of 0).
-        ``n`` counts the subjects used. There is no standard error but by REML.
+        ``n`` counts the subjects used. Only REML gives a standard error.
 
     Raises
     ------
     SchemaError
         If a column is missing.
     DesignError
-        If a column has two parts to play, or an option is not known.
+        If a column has two roles, or an option is unknown.
 
     Notes
     -----
-    From mean squares an estimate may be negative, and is not clipped; that of a mean of k raters may then lie far below
-    -1. With one rater, one subject or constant scores it is NaN, flagged. A rater without any score in a group does not
-    count. Without residual (perfect agreement) the point is given and the interval is NaN (by REML, both are). ICC(2,.)
-    takes the raters as drawn too: with fewer than 10 of them its interval is too narrow, the more so with many
-    subjects, and is flagged. Where the lower end of ICC(2,1) is below -1/(k - 1), ICC(2,k) has no lower bound, and its
-    end is -inf.
+    Estimates from mean squares may be negative and are not clipped; the ICC of a mean of k raters may then lie far
+    below -1. With one rater, one subject or constant scores the estimate is NaN, flagged. A rater without any score in
+    a group does not count. Without residual (perfect agreement) the interval is NaN (by REML, the estimate too).
+    ICC(2,.) treats raters as random: with fewer than 10 of them its interval is too narrow, the more so with many
+    subjects, and is flagged. Where the lower limit of ICC(2,1) is below -1/(k - 1), ICC(2,k) has no lower bound, and
+    its lower limit is -inf.
 
-    Subjects in clusters: t of log F from the jackknife of clusters; for ICC(2,.) the published interval with degrees of
-    freedom divided by the design effect. ``F`` is as it was, ``df2`` is clusters - 1. REML does not know them: a flag.
+    Clustered subjects: t of log F from the jackknife of clusters; for ICC(2,.) the published interval with degrees of
+    freedom divided by the design effect. ``F`` does not change, ``df2`` is clusters - 1. REML ignores clusters, with a
+    flag.
 
-    REML variances are not negative. Its interval is approximate (normal on the logit, by the observed information);
-    ICC(1,.) comes from the one-way model; there is no F test. On complete subjects it equals the mean squares' estimate
-    as long as no variance is 0.
+    REML variances are not negative. The REML interval is approximate (normal on the logit, by the observed
+    information); ICC(1,.) comes from the one-way model; there is no F test. On complete subjects REML equals the mean
+    squares estimate as long as no variance is 0.
 
     References
     ----------
@@ -350,37 +313,31 @@ def icc(
     5  ICC(3,k)     0.909     0.676      0.986  6.0     4.0
     """
     if raters == "replicate" and names(average_over):
-        raise DesignError("average_over= makes repeats, and raters='replicate' compares them. Name the columns in by=.")
+        raise DesignError("raters='replicate' compares the repeats that average_over= makes. Name its columns in by=.")
     ratings = as_runs(ratings, average_over, [*names(by), *names(subjects), raters])
     choose(incomplete, ("drop", "reml"), "incomplete")
-    if choose(engine, ("judgestats", "pingouin"), "engine") == "pingouin" and (incomplete, conf_level) != (
-        "drop",
-        0.95,
-    ):
+    choose(engine, ("judgestats", "pingouin"), "engine")
+    if engine == "pingouin" and (incomplete, conf_level) != ("drop", 0.95):
         raise DesignError("engine='pingouin' is for incomplete='drop' and conf_level=0.95. Leave both out.")
     if subjects is None:
         subjects = [c for c in ("system", "item") if c != raters and c not in names(by)]
     chosen = clustered_by(ratings, names(by), cluster, names(subjects))
     data = matrices(ratings, subjects, raters, by, chosen.column)
     rows = _Rows(data)
-    for told in rows.told:
-        told += [chosen.flag] if chosen.flag else []
-    scores = _packed(data.scores) if exchangeable else data.scores
+    for notes in rows.notes:
+        notes += [chosen.flag] if chosen.flag else []
+    scores = data.scores
+    if exchangeable:  # scores of each subject first, missing ones last
+        scores = np.take_along_axis(scores, np.argsort(np.isnan(scores), axis=1, kind="stable"), axis=1)
     there = ~np.isnan(scores)
     present = np.logical_or.reduceat(there, data.start, axis=0) if data.groups else np.zeros((0, 0), bool)
     (_by_reml if incomplete == "reml" else _by_squares)(rows, scores, there, present, conf_level)
     if engine == "pingouin":
         _by_pingouin(rows, scores, there, present)
     if data.cluster is not None:
-        other = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
-        _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, other)
+        ignored_by = "" if (incomplete, engine) == ("drop", "judgestats") else incomplete
+        _clustered(rows, scores, there, present, data.cluster, chosen.column, conf_level, ignored_by)
     return rows.frame(names(by), [0, 3] if exchangeable else list(range(6)))
-
-
-def _packed(scores: Floats) -> Floats:
-    """Scores of each subject first, what is missing last: columns without a meaning."""
-    order = np.argsort(np.isnan(scores), axis=1, kind="stable")
-    return np.take_along_axis(scores, order, axis=1)
 
 
 class _Rows:
@@ -392,18 +349,19 @@ class _Rows:
         self.cells = {
             c: np.full(shape, np.nan) for c in ("estimate", "std_error", "conf_low", "conf_high", *EXTRA, "n")
         }
-        self.told = [list(d) for d in data.doubts]
+        self.notes = [list(flags_of_group) for flags_of_group in data.notes]
         self.of_term: dict[tuple[int, int], list[str]] = {}
         self.method = np.full(shape, "", dtype=object)
         for g, silent in enumerate(data.silent.sum(axis=1)):
             if silent:
-                self.told[g].append(SILENT_RATERS.of(int(silent)))
+                self.notes[g].append(SILENT_RATERS.of(int(silent)))
 
     def put(self, groups: Any, **values: Any) -> None:
         for name, value in values.items():
             self.cells[name][:, groups] = value
 
-    def tell(self, flag: str, mask: NDArray[np.bool_]) -> None:
+    def mark(self, flag: str, mask: NDArray[np.bool_]) -> None:
+        """Add a flag where the mask (6, G) is true."""
         for t, g in np.argwhere(mask):
             self.of_term.setdefault((int(t), int(g)), []).append(flag)
 
@@ -415,7 +373,7 @@ class _Rows:
         for name, values in self.cells.items():
             columns[name] = values[terms].T.ravel()
         columns["method"] = self.method[terms].T.ravel()
-        common = [flags(*told) for told in self.told]
+        common = [flags(*notes) for notes in self.notes]
         columns["flag"] = [
             flags(common[g], *self.of_term[t, g]) if (t, g) in self.of_term else common[g]
             for g in range(self.data.groups)
@@ -426,7 +384,7 @@ class _Rows:
 
 
 def _by_squares(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
-    """Complete subjects of all groups with the same raters at once."""
+    """Mean squares of the complete subjects, for all groups with the same raters at once."""
     data = rows.data
     if not data.groups:
         return
@@ -440,12 +398,13 @@ def _by_squares(rows: _Rows, scores: Floats, there: Any, present: Any, conf_leve
 
 
 def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_level: float) -> None:
+    """Rows of groups with the same raters: `table` (S, k), `complete` (S,)."""
     sizes = rows.data.sizes[groups]
     start = np.cumsum(sizes) - sizes
     used = np.add.reduceat(complete, start, dtype=np.int64)
     rows.put(groups, n=used.astype(float), raters=float(table.shape[1]))
     for g, kept, lost in zip(groups, used, sizes - used, strict=True):
-        _tell_of_subjects(rows.told[g], table.shape[1], int(kept), int(lost))
+        _note_subjects(rows.notes[g], table.shape[1], int(kept), int(lost))
     some = used > 0
     if table.shape[1] < 2 or not some.any():
         return
@@ -472,11 +431,11 @@ def _squares_of(rows: _Rows, groups: Any, table: Floats, complete: Any, conf_lev
     }.items():
         if mask.any():
             whole[:, groups] = mask
-            rows.tell(flag, whole)
+            rows.mark(flag, whole)
 
 
 def _by_pingouin(rows: _Rows, scores: Floats, there: Any, present: Any) -> None:
-    """Put what pingouin computes where mean squares are all above 0; NaN with our flag elsewhere."""
+    """Replace the rows of groups whose mean squares are all above 0 by pingouin's; NaN with our flag elsewhere."""
     data, name = rows.data, version()
     for g in range(data.groups):
         mine = slice(data.start[g], data.start[g] + data.sizes[g])
@@ -494,26 +453,26 @@ def _clustered(
     scores: Floats,
     there: Any,
     present: Any,
-    lies_in: NDArray[np.int64],
+    cluster: NDArray[np.int64],
     column: str,
     conf_level: float,
-    other: str,
+    ignored_by: str,
 ) -> None:
-    """Put clustered intervals where several subjects lie in one cluster; a flag where an `other` engine has none."""
+    """Clustered intervals where clusters have several subjects; only a flag if the engine has none (`ignored_by`)."""
     data = rows.data
     for g in range(data.groups):
         mine = slice(data.start[g], data.start[g] + data.sizes[g])
         complete = there[mine][:, present[g]].all(axis=1)
-        if other == "reml":
+        if ignored_by == "reml":
             complete = there[mine].any(axis=1)
-        labels, code = np.unique(lies_in[mine][complete], return_inverse=True)
+        labels, code = np.unique(cluster[mine][complete], return_inverse=True)
         if labels.size == code.size or not (rows.method[:, g] != "").any():
-            continue  # a cluster each, or nothing to say
-        if other:
-            rows.told[g].append(NOT_INDEPENDENT)
+            continue  # one subject per cluster, or no interval
+        if ignored_by:
+            rows.notes[g].append(NOT_INDEPENDENT)
             continue
         found = clustered_correlations(scores[mine][:, present[g]][complete], code.astype(np.int64), conf_level)
-        rows.told[g] += [few] if (few := few_clusters(labels.size, drawn=True)) else []
+        rows.notes[g] += [few] if (few := few_clusters(labels.size, drawn=True)) else []
         known = rows.method[:, g] != ""
         for name, values in (("conf_low", found.low), ("conf_high", found.high), ("p_value", found.p)):
             rows.cells[name][known, g] = values[known]
@@ -523,16 +482,17 @@ def _clustered(
         rows.method[known, g] = np.array([words, drawn, words] * 2, dtype=object)[known]
 
 
-def _tell_of_subjects(told: list[str], k: int, used: int, lost: int) -> None:
+def _note_subjects(notes: list[str], k: int, used: int, lost: int) -> None:
+    """Add flags for too few raters or subjects, and for subjects dropped."""
     if k == 0:
-        told.append(NO_DATA)
+        notes.append(NO_DATA)
         return
     if k == 1:
-        told.append(ONE_RATER)
+        notes.append(ONE_RATER)
     elif used < 2:
-        told.append(ONE_SUBJECT if used else NO_COMPLETE)
+        notes.append(ONE_SUBJECT if used else NO_COMPLETE)
     if lost:
-        told.append(SUBJECTS_DROPPED.of(lost))
+        notes.append(SUBJECTS_DROPPED.of(lost))
 
 
 def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: float) -> None:
@@ -544,16 +504,16 @@ def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: 
         n, k = int(rated.sum()), table.shape[1]
         rows.put(g, n=float(n), raters=float(k))
         partly = int((~given.all(axis=1) & rated).sum())
-        told = rows.told[g]
-        _tell_of_subjects(told, k, n, int((~rated).sum()))
+        notes = rows.notes[g]
+        _note_subjects(notes, k, n, int((~rated).sum()))
         if partly:
-            told.append(INCOMPLETE_SUBJECTS.of(partly))
+            notes.append(INCOMPLETE_SUBJECTS.of(partly))
         if k < 2 or n < 2:
             continue
         s, j = np.nonzero(given[rated])
         y = table[rated][s, j]
         if np.ptp(y) == 0:
-            told.append(CONSTANT)
+            notes.append(CONSTANT)
             continue
         two, one = fitted(y, [s, j]), fitted(y, [s])
         for t, (fit, weight) in enumerate([(one, [1.0]), (two, [1.0, 1.0]), (two, [0.0, 1.0])] * 2):
@@ -562,25 +522,25 @@ def _by_reml(rows: _Rows, scores: Floats, there: Any, present: Any, conf_level: 
                 rows.of_term[t, g].append(FEW_RATERS)
 
 
-def _reml_row(rows: _Rows, t: int, g: int, fit: Fitted, weight: Floats, conf_level: float) -> None:
-    """One correlation: subjects' variance over itself and the weighted others."""
-    told = rows.of_term.setdefault((t, g), [])
-    if not (fit.told_apart and fit.has_residual):
-        told.append(NO_RESIDUAL if fit.told_apart else COMPONENTS_NOT_IDENTIFIABLE)
+def _reml_row(rows: _Rows, t: int, g: int, fit: Components, weight: Floats, conf_level: float) -> None:
+    """One correlation: the subjects' variance over its sum with the weighted other components."""
+    notes = rows.of_term.setdefault((t, g), [])
+    if not (fit.identifiable and fit.has_residual):
+        notes.append(NO_RESIDUAL if fit.identifiable else COMPONENTS_NOT_IDENTIFIABLE)
         return
     subjects, error = fit.variance[0], float(weight @ fit.variance[1:])
     total = subjects + error
     rows.cells["estimate"][t, g] = rho = subjects / total if total > 0 else np.nan
-    told += [NOT_CONVERGED] if not fit.converged else []
-    told += [VARIANCE_AT_ZERO.of(what="rater")] if len(fit.variance) > 2 and fit.at_zero[1] else []
-    told += [VARIANCE_AT_ZERO.of(what="subject")] if subjects == 0 else []
+    notes += [NOT_CONVERGED] if not fit.converged else []
+    notes += [VARIANCE_AT_ZERO.of(what="rater")] if len(fit.variance) > 2 and fit.at_zero[1] else []
+    notes += [VARIANCE_AT_ZERO.of(what="subject")] if subjects == 0 else []
     if not (subjects > 0 and error > 0):
         return
     slope = np.concatenate([[1 / subjects], -weight / error])
     kept = ~fit.at_zero
     variance = slope[kept] @ fit.covariance[np.ix_(kept, kept)] @ slope[kept]
     if not variance > 0:
-        told.append(MEAN_SQUARES)
+        notes.append(MEAN_SQUARES)
         return
     half = ndtri((1 + conf_level) / 2) * np.sqrt(variance)
     odds = np.log(subjects / error)

@@ -1,4 +1,4 @@
-"""Agreement on items, on systems and on the score itself: :func:`correlation` and :func:`agreement_levels`."""
+"""Agreement on items, systems and scores: :func:`correlation` and :func:`agreement_levels`."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
 
-# ---- Ratings as dense blocks: rows (a system, in a cell) x judges x points -------------------------------------------
+# ---- Ratings as blocks: rows (a system in a cell) x judges x points --------------------------------------------------
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: What a point of a correlation is: an item (mean of its criteria), or a criterion of an item.
+#: Point of a correlation: an item (mean of its criteria), or a criterion of an item.
 Unit = Literal["item", "criterion"]
 UNITS: tuple[Unit, ...] = ("item", "criterion")
-#: Numbers of a bootstrap held at a time.
+#: Numbers of a bootstrap held in memory at a time.
 HELD = 2**22
 
 
@@ -68,14 +68,14 @@ HELD = 2**22
 class Block:
     """The ratings of one group.
 
-    `key`: its ``by`` columns.
-    `rows`: R rows: what is correlated on its own, named by ``system`` and whatever else makes a cell.
-    `judges`: j of them, sorted.
+    `key`: values of its ``by`` columns.
+    `rows`: labels of the R rows, each correlated separately: ``system`` and the other columns of a cell.
+    `judges`: labels of the J judges, sorted.
     `scores` (R, J, N): NaN where a judge did not rate a point.
-    `owner` (N,): unit of the bootstrap that each point belongs to.
-    `n_units`: o, how many there are.
-    `strata` (O,): within what they are drawn.
-    `n_missing`: points that a judge rated in part or not at all, while another judge rated them.
+    `owner` (N,): bootstrap unit of each point.
+    `n_units`: number O of bootstrap units.
+    `strata` (O,): stratum of each unit, or None.
+    `n_missing`: points that one judge rated and another rated in part or not at all.
     """
 
     key: dict[str, Any]
@@ -99,7 +99,7 @@ class Block:
         return first.astype(np.int64), second.astype(np.int64)
 
     def drawn(self, plan: Bootstrap, name: tuple[str, ...] = ()) -> Iterator[Floats]:
-        """How often each unit is in each resample, (b, O), a few million numbers at a time."""
+        """Frequency of each unit in each resample, (B, O), a few million numbers at a time."""
         rng = generator(plan.seed, (*map(str, self.key.values()), *name))
         step = max(HELD // max(self.n_units, 1), 1)
         for start in range(0, plan.n_resamples, step):
@@ -107,22 +107,22 @@ class Block:
             yield multinomial_totals(np.ones(self.n_units), rng, size, self.strata)
 
     def common(self) -> NDArray[np.int64]:
-        """Points that both judges of each pair rated, (R, P)."""
+        """Number of points that both judges of each pair rated, (R, P)."""
         rated = ~np.isnan(self.scores)
         one, two = self.sides
         result: NDArray[np.int64] = (rated[:, one] & rated[:, two]).sum(axis=-1)
         return result
 
     def points(self) -> NDArray[np.int64]:
-        """Points that two judges or more rated, (R,)."""
+        """Number of points that two judges or more rated, (R,)."""
         result: NDArray[np.int64] = ((~np.isnan(self.scores)).sum(axis=1) > 1).sum(axis=-1)
         return result
 
 
 def rated(ratings: Any, by: By, more: Sequence[str] = (), cluster: str = "item") -> tuple[pd.DataFrame, list[str]]:
-    """Scores averaged over runs, with the columns that a block needs, and the names of its groups.
+    """Scores averaged over runs, with the columns that a block needs, and the grouping columns.
 
-    Raises SchemaError if a column is missing. Raises DesignError if `by` splits what is to be compared.
+    Raises SchemaError if a column is missing, and DesignError if `by` splits what is to be compared.
     """
     present = list(nw.from_native(ratings).collect_schema().names())
     groups = grouping(by, present, "ratings")
@@ -143,7 +143,7 @@ def blocks(
     unit: Unit = "item",
     cluster: str = "item",
 ) -> list[Block]:
-    """Lay the cells of :func:`rated` out as blocks, one for each combination of `by`, sorted."""
+    """Blocks of the cells from :func:`rated`, one for each combination of `by`, sorted."""
     if not by:
         return [_block(table, {}, cell, unit, cluster)] if len(table) else []
     result = []
@@ -158,7 +158,12 @@ def _block(part: pd.DataFrame, key: dict[str, Any], cell: Sequence[str], unit: U
     judge, judges = codes(part, ["judge"])
     item, items = codes(part, ["item"])
     unit_code, units = codes(part, [cluster])
-    owner_of_item = _of_item(item, unit_code, len(items), cluster)
+    owner = np.zeros(len(items), np.int64)
+    owner[item] = unit_code
+    if (owner[item] != unit_code).any():
+        raise DesignError(
+            f"One item has several values of {cluster!r}. Use cluster='item', or a column of whole items."
+        )
     mean = part["mean"].to_numpy(dtype=float)
     size = (len(rows), len(judges))
     if unit == "criterion":
@@ -169,27 +174,19 @@ def _block(part: pd.DataFrame, key: dict[str, Any], cell: Sequence[str], unit: U
         owner[point] = unit_code
     else:
         criterion, _ = codes(part, ["criterion"])
-        scores, owner = _means(row, judge, item, criterion, mean, (*size, len(items))), owner_of_item
+        scores = _means(row, judge, item, criterion, mean, (*size, len(items)))
     known = ~np.isnan(scores)
     missing = int((known.any(axis=1)[:, None] & ~known).sum())
     return Block(key, rows, judges["judge"].astype(str).tolist(), scores, owner, len(units), None, missing)
 
 
 def codes(part: pd.DataFrame, names: list[str]) -> tuple[Ints, pd.DataFrame]:
-    """Number of each row by its labels, sorted, and the labels."""
+    """Code of each row by its labels, sorted, and the labels."""
     grouper = part.groupby(names, dropna=False, sort=True)
     code = grouper.ngroup().to_numpy().astype(np.int64)
     first = np.zeros(int(code.max(initial=-1)) + 1, np.int64)
     first[code[::-1]] = np.arange(len(part))[::-1]
     return code, part[names].iloc[first].reset_index(drop=True)
-
-
-def _of_item(item: Ints, code: Ints, n_items: int, what: str) -> Ints:
-    owner = np.zeros(n_items, np.int64)
-    owner[item] = code
-    if (owner[item] != code).any():
-        raise DesignError(f"One item lies in several values of {what!r}, so that its items cannot be drawn together.")
-    return owner
 
 
 def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, shape: tuple[int, int, int]) -> Floats:
@@ -200,50 +197,48 @@ def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, sh
     flat = np.ravel_multi_index((row, judge, item), shape)
     total = np.bincount(flat, weights=mean, minlength=math.prod(shape)).reshape(shape)
     count = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
-    thing = row * shape[2] + item
-    criteria = int(criterion.max(initial=0)) + 1
-    asked = np.unique(thing * criteria + criterion) // criteria
-    wanted = np.bincount(asked, minlength=shape[0] * shape[2]).reshape(shape[0], 1, shape[2])
+    response = row * shape[2] + item
+    n_criteria = int(criterion.max(initial=0)) + 1
+    distinct = np.unique(response * n_criteria + criterion) // n_criteria
+    criteria = np.bincount(distinct, minlength=shape[0] * shape[2]).reshape(shape[0], 1, shape[2])
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((count == wanted) & (count > 0), total / count, np.nan)
+        return np.where((count == criteria) & (count > 0), total / count, np.nan)
 
 
 def pair_flags(r: Floats, common: NDArray[np.int64], n_missing: int = 0) -> str:
-    """Why pairs are set aside, with their numbers."""
-    gone = np.isnan(r)
-    apart = int((gone & (common < 2)).sum())
-    constant = int((gone & (common >= 2)).sum())
+    """Flags that count the pairs excluded, by reason, and the missing scores."""
+    undefined = np.isnan(r)
     return flags(
-        EXCLUDED.of(constant, what="pair(s) with constant scores"),
-        EXCLUDED.of(apart, what="pair(s) with fewer than 2 common points"),
+        EXCLUDED.of(int((undefined & (common >= 2)).sum()), what="pair(s) with constant scores"),
+        EXCLUDED.of(int((undefined & (common < 2)).sum()), what="pair(s) with fewer than 2 common points"),
         MISSING.of(n_missing, what="score(s)"),
     )
 
 
 def refuse_empty(table: pd.DataFrame) -> None:
-    """Raise where there is nothing at all, or one judge only."""
+    """Raise if there are no rows, unnamed judges, or one judge only."""
     if not len(table):
         raise SchemaError("The ratings have no rows.")
     if table["judge"].isna().any():
-        raise SchemaError("'judge' is missing in some rows: nobody to compare with. Name the judge, or leave them out.")
+        raise SchemaError("'judge' is missing in some rows. Name the judge, or leave these rows out.")
     judges = sorted(table["judge"].astype(str).unique())
     if len(judges) < 2:
         raise DesignError(f"Agreement needs two judges. The ratings have one: {judges[0]!r}.")
 
 
-# ---- Correlations of a block of ratings in the data and in every resample, and the intervals that come of them
+# ---- Correlations of a block in the data and in every resample, and their intervals ----------------------------------
 
 Method = Literal["pearson", "spearman"]
 METHODS: tuple[Method, ...] = ("pearson", "spearman")
 FISHER = "Fisher z; p from t on n - 2"
-#: A correlation, and a difference of two, lie within.
+#: Range of a correlation, and of a difference of two.
 CORRELATION, DIFFERENCE = (-1.0, 1.0), (-2.0, 2.0)
-#: Numbers held at a time.
+#: Numbers held in memory at a time.
 _HELD = 2**23
 
 
 def whole(block: Block) -> Floats:
-    """The weights of the data themselves, (1, O)."""
+    """Weights of the observed data, (1, O)."""
     return np.ones((1, block.n_units))
 
 
@@ -308,7 +303,7 @@ def row_icc(block: Block, weights: Floats) -> Floats:
 
 
 def mean_defined(x: Floats, axis: int | tuple[int, ...] = -1) -> Floats:
-    """Plain mean of what is not NaN."""
+    """Mean of the values that are not NaN."""
     known = ~np.isnan(x)
     with np.errstate(divide="ignore", invalid="ignore"):
         result: Floats = np.where(known, x, 0.0).sum(axis=axis) / known.sum(axis=axis)
@@ -316,7 +311,7 @@ def mean_defined(x: Floats, axis: int | tuple[int, ...] = -1) -> Floats:
 
 
 def sd_defined(x: Floats) -> Floats:
-    """Standard deviation along the last axis of what is not NaN, divisor n - 1."""
+    """Standard deviation along the last axis of the values that are not NaN, divisor n - 1."""
     known = ~np.isnan(x)
     n = known.sum(axis=-1)
     away = np.where(known, x - mean_defined(x)[..., None], 0.0)
@@ -327,7 +322,7 @@ def sd_defined(x: Floats) -> Floats:
 def from_draws(
     value: float, draws: Floats, n_units: int, plan: Bootstrap, limits: tuple[float, float] = (-math.inf, math.inf)
 ) -> dict[str, Any]:
-    """The cells of an estimate that come of its draws; never an interval of zero width, or without the estimate."""
+    """Cells of an estimate from its bootstrap draws; no interval for one unit or an undefined estimate."""
     row: dict[str, Any] = {"estimate": value, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
     row |= {"method": plan.words, "flag": ""}
     if math.isnan(value):
@@ -341,14 +336,16 @@ def from_draws(
 
 
 def plan_of(cluster: str, n_resamples: int, seed: int | np.random.Generator | None, conf_level: float) -> Bootstrap:
-    """The bootstrap of these measures: of items, by Student's t."""
+    """The bootstrap of these measures: of `cluster`, with Student's t."""
     if not isinstance(cluster, str):
-        raise DesignError(f"cluster={cluster!r} is not the name of a column. Use 'item', or what items are nested in.")
+        raise DesignError(
+            f"cluster={cluster!r} is not the name of a column. Use 'item', or a column that items are nested in."
+        )
     return Bootstrap("t", (cluster,), None, n_resamples, seed, conf_level)
 
 
 def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> dict[str, Any]:
-    """The cells of one correlation with Fisher's interval, which r = ±1 and n < 4 do not have."""
+    """Cells of one correlation with Fisher's interval, which does not exist for r = ±1 and n < 4."""
     row: dict[str, Any] = {"estimate": r, "flag": "", "method": ""}
     if math.isnan(r):
         return row
@@ -359,7 +356,7 @@ def correlation_cells(r: float, n: int, method: Method, conf_level: float) -> di
     return {**row, **fisher_cells(r, variance, conf_level), "method": FISHER}
 
 
-# ---- Do judges order items alike, and systems? :func:`correlation` of pairs, and :func:`agreement_levels` side by side
+# ---- Correlations of pairs of judges over items or systems: :func:`correlation` --------------------------------------
 
 Level = Literal["sample", "cell", "system"]
 LEVELS: tuple[Level, ...] = ("sample", "cell", "system")
@@ -372,7 +369,7 @@ Interval = Literal["fisher", "t"]
     "Which judges agree, over items or over systems?", "agreement", "R",
     "Fisher for each pair; t, bootstrap for their mean", "consensus_illusion, Sec 2.1, 3.2",
     plot="kappa_matrix, with pairs=\"each\"", frames=("ratings",), needs=(few_systems, pairs_of_judges),
-    arguments=lambda *_: {"level": "cell", "pairs": "each"}, table=( "mean", "sd", ),
+    arguments=lambda *_: {"level": "cell", "pairs": "each"}, table=("mean", "sd"),
     terms=(
         Term("r", "Pearson r"),
         Term("rho", "Spearman ρ"),
@@ -399,43 +396,43 @@ def correlation(
     Parameters
     ----------
     ratings : frame
-        Ratings or means. Every criterion in the table counts: take a total out first, or keep it alone.
+        Ratings or means. Every criterion in the table counts: remove a total first, or keep it alone.
     level : {'sample', 'cell', 'system'}
-        ``sample``: over the items, in each system. ``cell``: over the items, in each cell (system x what `cell` names),
-        and the mean and sd over cells. ``system``: over the systems, of each judge's mean score.
+        ``sample``: over the items, in each system. ``cell``: over the items, in each cell (system x the columns of
+        `cell`), and the mean and sd over cells. ``system``: over the systems, of each judge's mean scores.
     unit : {'item', 'criterion'}
-        A point is an item (the mean of its criteria), or a criterion of an item. The two are not interchangeable: the
-        result says which.
+        A point is an item (the mean of its criteria), or a criterion of an item. The two are not interchangeable; the
+        result has a column ``unit``.
     method : {'pearson', 'spearman', 'repeated'}, optional
-        By default Pearson over items and Spearman over systems, as the paper has it. ``"repeated"`` is the
-        repeated-measures correlation of each pair of judges over the responses to an item, what is common to an item
-        taken out: do they tell the systems apart alike? pingouin computes it (``pip install "judgestats[pingouin]"``).
+        By default Pearson over items and Spearman over systems, as in the paper. ``"repeated"`` is the
+        repeated-measures correlation of each pair of judges over the responses to an item, with item means removed: do
+        the judges rank the systems alike? pingouin computes it (``pip install "judgestats[pingouin]"``).
     pairs : {'mean', 'each'}, optional
-        The plain mean of the pairs (not of Fisher's z; the default), or a row for each pair (the only one with
+        The mean over pairs (of r, not of Fisher's z; the default), or a row for each pair (always with
         ``method="repeated"``).
     by : str or sequence of str
         Further grouping columns.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cell : str or sequence of str
-        For ``level="cell"``: the columns that make a cell with the system, ``condition`` or ``temperature``, say.
+        For ``level="cell"``: the columns that define a cell together with the system, e.g. ``condition``.
     interval : {'fisher', 't'}, optional
-        Fisher's z, for each pair alone, treats its points as independent; over systems it speaks of further systems.
-        ``t`` is a bootstrap of items, and speaks of further items for these systems. Pairs share their items, so
-        their mean has the bootstrap only. By default Fisher for ``pairs="each"`` without a `cluster`.
+        Fisher's z, for each pair separately, treats the points as independent; over systems it generalizes to further
+        systems. ``t`` is a bootstrap of items, and generalizes to further items for these systems. Pairs share their
+        items, so their mean has the bootstrap only. By default Fisher for ``pairs="each"`` without a `cluster`.
     cluster : "auto", str or False
-        What is drawn: a column in which items are nested; ``"auto"``, of ``item``, ``prompt`` and ``task`` the coarsest
-        with 30 levels or more; False, items, whatever they share.
+        Bootstrap unit: a column in which items are nested; ``"auto"``, the coarsest of ``item``, ``prompt`` and
+        ``task`` with 30 levels or more; False, items.
     n_resamples, seed, conf_level
         Number of resamples, seed and coverage.
 
     Returns
     -------
     pandas.DataFrame
-        The `by` columns, the columns that name a row (``system``, those of `cell`; ``judge`` and ``other`` for each
-        pair), the columns of every estimate, ``p_value`` (t on n - 2, for Fisher) and ``unit``. Term ``r`` or ``rho``;
-        at the cell level also ``mean`` and ``sd`` (divisor: cells - 1), whose labels are empty. ``n`` counts the points
-        that both judges rated, or two judges or more; at the system level systems; for ``mean`` and ``sd`` cells.
+        The `by` columns, the labels of a row (``system``, those of `cell`; ``judge`` and ``other`` for each pair), the
+        columns of every estimate, ``p_value`` (t on n - 2, with Fisher) and ``unit``. Term ``r`` or ``rho``; at the
+        cell level also ``mean`` and ``sd`` (divisor: cells - 1), with empty labels. ``n`` counts the points that both
+        judges rated (for a mean, two judges or more), systems at the system level, and cells for ``mean`` and ``sd``.
 
     Raises
     ------
@@ -446,16 +443,16 @@ def correlation(
 
     Notes
     -----
-    The interval of a bootstrap is Student's, with the standard error of the draws. It reaches farther by their bias to
-    the side that the estimate has to be corrected to: noise lowers a correlation of means. A bias of more than half a
-    standard error is flagged.
+    The bootstrap interval is Student's, with the standard error of the draws, extended by their bias on the side to
+    which the estimate would be corrected: noise lowers a correlation of means. A bias of more than half a standard
+    error is flagged.
 
-    Points are complete pair by pair. An item counts for a judge who rated all criteria that any judge rated of it.
-    A judge whose scores are constant has no correlation: the pair is set aside and counted in the flag, in a resample
+    Deletion of missing points is pairwise. An item counts for a judge who rated every criterion of it that any judge
+    rated. A judge with constant scores has no correlation: the pair is excluded and counted in the flag, in resamples
     too. Fisher: variance 1/(n - 3), for Spearman (1 + ρ²/2)/(n - 3) (Bonett and Wright 2000).
 
-    Repeated measures: common slope of parallel lines, one an item, on N - items - 1 degrees of freedom (Bakdash and
-    Marusich 2017); the interval is Fisher's, with two more than those for n. Term ``r_within``.
+    Repeated measures: common slope of parallel lines, one per item, on N - items - 1 degrees of freedom (Bakdash and
+    Marusich 2017); the interval is Fisher's, with n = degrees of freedom + 2. Term ``r_within``.
 
     Source: consensus_illusion paper, Sections 2.1 and 3.2.
 
@@ -474,7 +471,7 @@ def correlation(
     if method == "repeated":
         if (level, pairs, names(cell), interval or "fisher") != ("sample", "each", [], "fisher"):
             raise DesignError(
-                "method='repeated' is of each pair of judges, over all responses to an item, with Fisher's interval. "
+                "method='repeated' is for each pair of judges, over all responses to an item, with Fisher's interval. "
                 "Leave level=, cell=, pairs= and interval= out."
             )
         return _repeated(ratings, unit, by, cluster, conf_level)
@@ -482,14 +479,14 @@ def correlation(
     choose(method, (*METHODS, "repeated"), "method")
     named = _cell_columns(ratings, by, cell) if level == "cell" else []
     drawn = clustered_by(ratings, [*names(by), *named], cluster, whole="item")
-    of_systems = level == "system" and cluster in ("auto", False)  # what items share does not matter to Fisher's z
-    alone = pairs == "each" and (drawn.column == "item" or of_systems)
-    interval = ("fisher" if alone else "t") if interval is None else interval
+    of_systems = level == "system" and cluster in ("auto", False)  # clusters of items do not matter to Fisher's z
+    independent = pairs == "each" and (drawn.column == "item" or of_systems)
+    interval = ("fisher" if independent else "t") if interval is None else interval
     choose(interval, ("fisher", "t"), "interval")
-    if interval == "fisher" and not alone:
+    if interval == "fisher" and not independent:
         raise DesignError(
-            "Fisher's z is of one pair of judges and of independent points: pairs share their items, and points of one "
-            "cluster depend. Use pairs='each', or interval='t'; with cluster= the latter."
+            "interval='fisher' is for one pair of judges and independent points: pairs share their items, and points "
+            "of one cluster are dependent. Use pairs='each', or interval='t'; with cluster= the latter."
         )
     plan = plan_of(drawn.column, n_resamples, seed, conf_level)
     table, groups = rated(ratings, by, named, drawn.column)
@@ -508,7 +505,7 @@ def correlation(
 
 
 def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
-    """Repeated-measures correlations of each pair of judges, subject: the item."""
+    """Repeated-measures correlation of each pair of judges over the responses to each item."""
     drawn = clustered_by(ratings, names(by), cluster, whole="item")
     table, groups = rated(ratings, by)
     refuse_empty(table)
@@ -522,9 +519,9 @@ def _repeated(ratings: Any, unit: Unit, by: By, cluster: Cluster, conf_level: fl
             cells = correlation_cells(r, df + 2, "pearson", confidence(conf_level))
             cells["method"] = f"{version()}, {FISHER} ({df:,} df)" if cells["method"] else ""
             why = "" if not np.isnan(r) else NO_DATA if not both.any() else TOO_FEW if df < 1 else CONSTANT
-            doubt = flags(drawn.flag, NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])
-            names_of_row = {**block.key, "judge": judge, "other": other, "term": "r_within", "unit": unit}
-            rows.append({**names_of_row, **cells, "n": int(both.sum()), "flag": doubt})
+            flag = flags(drawn.flag, NOT_INDEPENDENT if drawn.column != "item" else "", why, cells["flag"])
+            labels = {**block.key, "judge": judge, "other": other, "term": "r_within", "unit": unit}
+            rows.append({**labels, **cells, "n": int(both.sum()), "flag": flag})
     return estimates(rows, [*groups, "judge", "other"], ["p_value", "unit"], sort=False)
 
 
@@ -554,37 +551,34 @@ def _rows(
     rows: list[dict[str, Any]] = []
     for k, label in enumerate(labels):
         key = {**block.key, **label}
-        missing = block.n_missing if over_systems else _missing(block, k)
+        rated_here = ~np.isnan(block.scores[k])
+        in_row = int((rated_here.any(axis=0)[None, :] & ~rated_here).sum())
+        missing = block.n_missing if over_systems else in_row
         if pairs == "each":
             for p, (judge, other) in enumerate(block.pairs):
                 n, mine = int(common[k, p]), {**key, "judge": judge, "other": other}
-                doubt = flags(NO_DATA if not n else "", SMALL_N if 0 < n < 30 else "")
+                size = NO_DATA if not n else SMALL_N if n < 30 else ""
                 cells = (
                     correlation_cells(float(r[k, p]), n, method, plan.conf_level)
                     if draws is None
                     else from_draws(float(r[k, p]), draws[:, k, p], block.n_units, plan, CORRELATION)
                 )
                 why = (CONSTANT if n > 1 else TOO_FEW) if n and np.isnan(r[k, p]) else ""
-                gone = MISSING.of(missing * over_systems, what="score(s)")
-                rows.append({**mine, **cells, "n": n, "flag": flags(doubt, why, gone, cells["flag"])})
+                lacking = MISSING.of(missing * over_systems, what="score(s)")
+                rows.append({**mine, **cells, "n": n, "flag": flags(size, why, lacking, cells["flag"])})
         elif draws is not None:
             value = float(mean_defined(r[k]))
             cells = from_draws(value, mean_defined(draws[:, k]), block.n_units, plan, CORRELATION)
             size = NO_DATA if not points[k] else SMALL_N if points[k] < 30 else ""
-            doubt = flags(pair_flags(r[k], common[k], missing), size, cells["flag"])
-            rows.append({**key, **cells, "n": int(points[k]), "flag": doubt})
+            flag = flags(pair_flags(r[k], common[k], missing), size, cells["flag"])
+            rows.append({**key, **cells, "n": int(points[k]), "flag": flag})
     return rows + (_over_cells(block, r, draws, method, pairs, plan) if level == "cell" else [])
-
-
-def _missing(block: Block, row: int) -> int:
-    known = ~np.isnan(block.scores[row])
-    return int((known.any(axis=0)[None, :] & ~known).sum())
 
 
 def _over_cells(
     block: Block, r: Floats, draws: Floats | None, method: Method, pairs: Pairs, plan: Bootstrap
 ) -> list[dict[str, Any]]:
-    """Mean and sd over the cells, of the mean of the pairs or of each pair."""
+    """Mean and sd over cells, of the mean over pairs or of each pair."""
     if draws is None:
         (draws,) = resampled(block, plan, lambda weights: pair_correlations(block, method, weights))
     blank = {c: ("" if block.rows[c].dtype.kind not in "iuf" else math.nan) for c in block.rows.columns}
@@ -599,16 +593,19 @@ def _over_cells(
         without = EXCLUDED.of(len(value) - n, what="cell(s) without a correlation")
         for term, function, limits in (("mean", mean_defined, CORRELATION), ("sd", sd_defined, (0.0, math.inf))):
             cells = from_draws(float(function(value)), function(many), block.n_units, plan, limits)
-            doubt = flags(without, cells["flag"])
-            rows.append({**block.key, **blank, **label, "term": term, **cells, "n": n, "flag": doubt})
+            flag = flags(without, cells["flag"])
+            rows.append({**block.key, **blank, **label, "term": term, **cells, "n": n, "flag": flag})
     return rows
 
 
+# ---- Agreement on systems, items and scores side by side: :func:`agreement_levels` -----------------------------------
+
+
 @Measure(
-    "Do they agree on systems, on items, on the score itself?", "agreement", "R",
+    "Do the judges agree on systems, on items, on the scores themselves?", "agreement", "R",
     "t, one bootstrap of items for all levels and gaps", "consensus_illusion, Sec 3.2", plot="agreement_levels",
     frames=("ratings",), needs=(few_systems, pairs_of_judges),
-    caption="The same scores at three levels: order of the systems, items within a system, and the score itself.",
+    caption="Agreement at three levels: order of the systems, items within a system, and the scores themselves.",
     terms=(
         Term("rho_system", "order of systems: mean Spearman ρ"),
         Term("r_sample", "items: mean Pearson r"),
@@ -640,8 +637,8 @@ def agreement_levels(
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cell : str or sequence of str
-        Columns that make a cell with the system (``condition``, ``temperature``): r and ICC are taken in each cell, ρ
-        in each setting, and then averaged.
+        Columns that define a cell together with the system (``condition``, ``temperature``): r and ICC are computed in
+        each cell, ρ in each setting, and then averaged.
     unit : {'item', 'criterion'}
         Points of ``r_sample``. The subjects of the ICC are items.
     cluster, n_resamples, seed, conf_level
@@ -650,9 +647,9 @@ def agreement_levels(
     Returns
     -------
     pandas.DataFrame
-        Terms ``rho_system`` (Spearman over systems of the mean scores, mean of the pairs of judges), ``r_sample``
-        (Pearson over items in each cell, mean of the pairs, mean of the cells), ``icc`` (ICC(2,1) in each cell, mean of
-        the cells), ``gap_system_sample`` and ``gap_sample_icc``, and the column ``unit``. ``n`` counts systems for
+        Terms ``rho_system`` (Spearman over systems of the mean scores, mean over pairs of judges), ``r_sample``
+        (Pearson over items in each cell, mean over pairs, then cells), ``icc`` (ICC(2,1) in each cell, mean over
+        cells), ``gap_system_sample`` and ``gap_sample_icc``, and the column ``unit``. ``n`` counts systems for
         ``rho_system``, cells for the others.
 
     Raises
@@ -662,18 +659,18 @@ def agreement_levels(
 
     Notes
     -----
-    All intervals are of one bootstrap of items, so that the gaps are of paired draws. ICC(2,1) is of complete items and
-    never clipped. A rater with constant scores stays in the ICC. ``rho_system`` of few systems moves in steps, and
-    noise in the systems' means lowers it: the flag tells where that is much (docs/coverage.md).
+    All intervals come from one bootstrap of items, so that the draws of the gaps are paired. ICC(2,1) uses complete
+    items and is never clipped. A rater with constant scores stays in the ICC. With few systems ``rho_system`` is
+    discrete, and noise in the systems' means lowers it; large effects are flagged (docs/coverage.md).
 
     Source: consensus_illusion paper, Section 3.2 (0.989, 0.72 and 0.67).
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> rows = [{"judge": j, "system": s, "item": str(i), "score": q + e + lean + rng.normal()}
+    >>> rows = [{"judge": j, "system": s, "item": str(i), "score": q + e + shift + rng.normal()}
     ...         for s, q in zip("ABCD", range(4)) for i, e in enumerate(rng.normal(size=40))
-    ...         for j, lean in (("a", 0), ("b", 0), ("c", 1))]
+    ...         for j, shift in (("a", 0), ("b", 0), ("c", 1))]
     >>> agreement_levels(pd.DataFrame(rows), n_resamples=200)[["term", "estimate", "n"]].round(2)
                     term  estimate    n
     0         rho_system      1.00  4.0
@@ -706,9 +703,9 @@ def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap) -> list[dic
         lambda weights: row_icc(items, weights)[..., None],
     )
     points = [statistic(whole(items)) for statistic in statistics]
-    many = [_mean_of_means(values) for values in resampled(items, plan, *statistics)]
-    values = [(float(_mean_of_means(p)[0]), draws) for p, draws in zip(points, many, strict=True)]
-    doubts = [
+    many = [mean_defined(mean_defined(values)) for values in resampled(items, plan, *statistics)]  # over pairs, rows
+    values = [(float(mean_defined(mean_defined(p))[0]), draws) for p, draws in zip(points, many, strict=True)]
+    undefined = [
         UNDEFINED.of(int(np.isnan(p).sum()), what=what)
         for p, what in zip(points, ("pair(s)", "pair(s)", "ICC(s) of a cell"), strict=True)
     ]
@@ -721,17 +718,12 @@ def _levels(items: Block, units: Block, unit: Unit, plan: Bootstrap) -> list[dic
     rows = []
     for k, term in enumerate(terms):
         cells = from_draws(*values[k], items.n_units, plan, CORRELATION)
-        doubt = flags(doubts[k], missing, cells["flag"], FEW_SYSTEMS if not k and systems < 10 else "")
+        flag = flags(undefined[k], missing, cells["flag"], FEW_SYSTEMS if not k and systems < 10 else "")
         n = n_cells if k else systems
-        rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": doubt})
+        rows.append({"term": term, **cells, "n": n, "unit": unit if k == 1 else "item", "flag": flag})
     for k, term in ((0, "gap_system_sample"), (1, "gap_sample_icc")):
         gap, draws = values[k][0] - values[k + 1][0], values[k][1] - values[k + 1][1]
         empty = NO_DATA if math.isnan(gap) else ""
         cells = from_draws(gap, draws, items.n_units, plan, DIFFERENCE)
         rows.append({"term": term, **cells, "n": n_cells, "unit": unit, "flag": flags(empty, missing, cells["flag"])})
     return rows
-
-
-def _mean_of_means(values: Floats) -> Floats:
-    """Mean over rows of the means over pairs, (B,)."""
-    return mean_defined(mean_defined(values))

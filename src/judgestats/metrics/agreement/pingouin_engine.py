@@ -1,4 +1,4 @@
-"""What pingouin (extra ``pingouin``) computes: intraclass correlations as a second opinion, and repeated measures."""
+"""Computations by pingouin (extra ``pingouin``): intraclass and repeated-measures correlations."""
 
 from __future__ import annotations
 
@@ -13,23 +13,21 @@ from judgestats.errors import DesignError
 from judgestats.threads import Shared, warnings_ignored
 
 Floats = NDArray[np.float64]
-#: Largest design matrix (points x items) that is asked of pingouin, which has a dense column for each item.
+#: Largest design matrix (points x items): pingouin makes it dense.
 MOST_CELLS = 2**28
 
 
 def library() -> Any:
-    """pingouin, or an error that says how to install it."""
+    """pingouin, or an error with the command that installs it."""
     try:
         import pingouin
     except ImportError as error:
-        raise DesignError(
-            'pingouin is not installed, and this needs it. Do: pip install "judgestats[pingouin]"'
-        ) from error
+        raise DesignError('pingouin is not installed. Do: pip install "judgestats[pingouin]"') from error
     return pingouin
 
 
 def version() -> str:
-    """Name and version, for ``method``."""
+    """pingouin's name and version, for the column ``method``."""
     return f"pingouin {library().__version__}"
 
 
@@ -79,8 +77,8 @@ def repeated_measures(x: Floats, y: Floats, item: NDArray[np.int64]) -> tuple[fl
             return float("nan"), df
     if x.size * items.size > MOST_CELLS:
         raise DesignError(
-            f"pingouin has a column for each item: {x.size:,} points of {items.size:,} items do not fit into memory. "
-            "Take fewer items, or split them with by=."
+            f"pingouin needs a dense column for each item: {x.size:,} points of {items.size:,} items do not fit into "
+            "memory. Use fewer items, or split them with by=."
         )
     table = pd.DataFrame({"x": x, "y": y, "item": code})
     with _UNROUNDED.held(), warnings_ignored(), np.errstate(all="ignore"):

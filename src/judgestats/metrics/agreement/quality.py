@@ -1,4 +1,4 @@
-"""Do judges agree less on better systems, and do their means keep the order that is known?"""
+"""Agreement by quality of systems, and mean scores by tier: :func:`quality_agreement`, :func:`ordering_accuracy`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from judgestats.metrics.agreement.levels import (
     whole,
 )
 from judgestats.metrics.consensus.correlations import correlated
-from judgestats.metrics.measure_registry import Measure, Options, Term, values_of
+from judgestats.metrics.measure_registry import Measure, Term, values_of
 from judgestats.metrics.rates import Bootstrap
 from judgestats.metrics.references import labels
 from judgestats.results import EXCLUDED, LONE_UNIT, NO_DATA, OTHER_TIERS, UNDEFINED, estimates, flags
@@ -44,7 +44,8 @@ TIERS = ("Base", "Instruct", "Thinking")
 
 
 @Measure(
-    "Do they agree less on better systems?", "scores", "R, table", "Fisher over systems; over families: t, jackknife",
+    "Do the judges agree less on better systems?", "scores", "R, table",
+    "Fisher over systems; over families: t, jackknife",
     "consensus_illusion, Sec 3.1, Table 9", plot="quality_agreement", frames=("ratings",),
     needs=(values_of("system", 4),),
     terms=(
@@ -64,7 +65,7 @@ def quality_agreement(
     cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Correlate, over systems, the mean score with the agreement of the judges.
+    """Correlate the mean score with the agreement of the judges, over systems.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ def quality_agreement(
     score, agreement : str
         Columns of a table: mean score, and mean correlation of the judges.
     within : str, optional
-        Column (``tier``) in each value of which the correlation is taken as well.
+        Column (``tier``) for a correlation within each of its values as well.
     by : str or sequence of str
         Grouping columns.
     average_over : str or sequence of str
@@ -81,8 +82,8 @@ def quality_agreement(
     unit, method
         How ratings are correlated in each system, as in :func:`correlation`.
     cluster : "auto", str or False
-        Column that several systems lie in (a family), whose values are then resampled by nature. Without it systems
-        are independent: they share no column that ``"auto"`` knows.
+        Column of clusters of systems (a family). Otherwise systems are independent: ``"auto"`` finds no clusters of
+        systems.
     conf_level : float
         Coverage of the intervals.
 
@@ -90,19 +91,19 @@ def quality_agreement(
     -------
     pandas.DataFrame
         Term ``spearman``, with ``p_value`` from t on n - 2 and Fisher's interval over systems (Bonett and Wright 2000);
-        with `within` a row for all systems, whose label is empty, and one for each value. ``n`` counts systems.
+        with `within` a row for all systems, with an empty label, and one for each value. ``n`` counts systems.
 
     Raises
     ------
     DesignError
         For ratings of one judge.
     SchemaError
-        If a column is missing, holds text, or a system has two values of `within`.
+        If a column is missing or holds text, or a system has two values of `within`.
 
     Notes
     -----
-    Both sides of ratings are of the same scores, so a ceiling alone lowers r where means are high. Systems are taken as
-    independent, which kin of one family are not.
+    Mean and agreement come from the same scores, so a ceiling alone lowers r where means are high. Systems are treated
+    as independent; those of one family are not.
 
     Source: consensus_illusion paper, Section 3.1 and Table 9: ρ = -0.513, p = 0.003.
 
@@ -148,12 +149,12 @@ def quality_agreement(
 
 
 def _family(cluster: Cluster, present: list[str]) -> str:
-    """Column that systems lie in, empty for none."""
+    """Column of clusters of systems, empty for none."""
     columns = clusters(cluster)
     if not columns:
         return ""
     if len(columns) > 1 or columns[0] in ("judge", "item", "system"):
-        raise DesignError(f"cluster={cluster!r} must be one column that systems lie in: they are what is counted here.")
+        raise DesignError(f"cluster={cluster!r} must be one column with the same value for whole systems (a family).")
     return grouping(columns[0], present, "table")[0]
 
 
@@ -167,14 +168,14 @@ def _numbers(table: pd.DataFrame, column: str) -> Floats:
 
 
 def _refuse_repeats(table: pd.DataFrame, groups: Sequence[str]) -> None:
-    """Raise where a system is there more than once: systems are counted as independent."""
+    """Raise if a system has several rows: systems count as independent."""
     if "system" not in table.columns:
         return
     twice = table.duplicated(list(dict.fromkeys([*groups, "system"])))
     if twice.any():
         name = table.loc[twice, "system"].iloc[0]
         raise SchemaError(
-            f"System {name!r} is there more than once. Give it one row, or say in by= what tells them apart."
+            f"System {name!r} has several rows. Give it one row, or name the column that distinguishes them in by=."
         )
 
 
@@ -188,19 +189,19 @@ def _parts(table: pd.DataFrame, groups: Sequence[str]) -> list[tuple[dict[str, A
 def _over_systems(part: pd.DataFrame, conf_level: float, family: str) -> dict[str, Any]:
     kept = part.dropna(subset=["_score", "_r"])
     undefined = int(part["_undefined"].sum()) if "_undefined" in part else 0
-    lost = flags(
+    excluded = flags(
         EXCLUDED.of(len(part) - len(kept), what="system(s) without a value"),
         UNDEFINED.of(undefined, what="pair(s)"),
     )
     score, r = (kept[c].to_numpy(dtype=float) for c in ("_score", "_r"))
-    lies = (family, kept["_family"].to_numpy()) if family else None
-    return correlated(score, r, "spearman", conf_level, lost, lies)
+    clusters_of = (family, kept["_family"].to_numpy()) if family else None
+    return correlated(score, r, "spearman", conf_level, excluded, clusters_of)
 
 
 def _of_ratings(
     data: Any, by: By, within: str | None, family: str, unit: Unit, method: Method
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Mean score (of the judges' means) and mean correlation of each system."""
+    """Mean score (over the judges' means) and mean correlation of each system."""
     more = [c for c in dict.fromkeys(c for c in (within, family) if c) if c not in names(by)]
     grouping(more, nw.from_native(data).collect_schema().names(), "ratings")
     table, groups = rated(data, by, more)
@@ -220,7 +221,7 @@ def _of_ratings(
 
 
 def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
-    """The value of each system in a column, of which it has one."""
+    """System -> its one value in a column."""
     pairs = table[["system", column]].drop_duplicates()
     twice = pairs["system"].duplicated()
     if twice.any():
@@ -230,15 +231,16 @@ def _one_each(table: pd.DataFrame, column: str) -> dict[Any, Any]:
     return dict(zip(pairs["system"], pairs[column], strict=True))
 
 
-def _order_of_tiers(data: Any, _: Options) -> str:
-    found = labels(data, "tier")
-    return f"does not know which of the tiers {', '.join(found)} should be higher: name them from low to high in order="
-
-
 @Measure(
     "How often do mean scores follow the tiers of the systems?", "accuracy", "R, table",
     "bootstrap of systems within tiers, or of families", "consensus_illusion, Sec 3.2",
-    plot="forest, with by=\"judge\"", frames=("ratings",), needs=(values_of("tier"), _order_of_tiers),
+    plot="forest, with by=\"judge\"", frames=("ratings",),
+    needs=(
+        values_of("tier"),
+        lambda data, _: (
+            f"needs the order of the tiers {', '.join(labels(data, 'tier'))}: name them from low to high in order="
+        ),
+    ),
 )  # fmt: skip
 def ordering_accuracy(
     data: Any,
@@ -253,21 +255,21 @@ def ordering_accuracy(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Share of the pairs of systems of two tiers whose mean scores follow the order of the tiers.
+    """Share of pairs of systems from two tiers whose mean scores follow the order of the tiers.
 
     Parameters
     ----------
     data : frame
         Ratings with the column `tier`; or a table of one row per system with the columns `tier` and `score`.
     order : sequence of str
-        The tiers, worst first. Systems of other tiers are set aside and counted.
+        The tiers, worst first. Systems of other tiers are excluded and counted.
     tier, score : str
-        Columns.
+        Columns of the tier and of the mean score.
     by : str or sequence of str
         Grouping columns; ``judge`` for the order of each judge.
     cluster : "auto", str or False
-        Column that several systems lie in (a family), whose values are drawn. Without it systems are drawn, within
-        their tiers: they share no column that ``"auto"`` knows.
+        Column of clusters of systems (a family), which are drawn whole. Otherwise systems are drawn, within their
+        tiers: ``"auto"`` finds no clusters of systems.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     n_resamples, seed, conf_level
@@ -277,7 +279,7 @@ def ordering_accuracy(
     -------
     pandas.DataFrame
         Columns ``lower``, ``higher`` and those of every estimate, and ``correct``, a count. Term ``ordering_accuracy``:
-        a row for each two tiers, and one for all, whose labels are empty. ``n`` counts pairs of systems.
+        a row for each pair of tiers, and one for all, with empty labels. ``n`` counts pairs of systems.
 
     Raises
     ------
@@ -288,10 +290,10 @@ def ordering_accuracy(
 
     Notes
     -----
-    A tie is wrong. The share is a U-statistic: pairs share systems, so Wilson on pairs would be too narrow. The
-    percentile bootstrap draws the systems of each tier; where all pairs are right it gives no interval.
+    A tie is wrong. The share is a U-statistic: pairs share systems, so Wilson's interval would be too narrow. The
+    percentile bootstrap draws the systems of each tier; where all pairs are correct there is no interval.
 
-    Source: consensus_illusion paper, Section 3.2: 83.9 %, which is 281 of 335; the text does not define it.
+    Source: consensus_illusion paper, Section 3.2: 83.9 %, which is 281 of 335; the paper does not define it.
 
     Examples
     --------
@@ -307,7 +309,9 @@ def ordering_accuracy(
     data = as_runs(data, average_over, by)
     order = [str(t) for t in order] if isinstance(order, Sequence) else [str(order)]
     if len(set(order)) < len(order) or len(order) < 2:
-        raise DesignError(f"order= names tiers from the worst to the best, each once. Got: {', '.join(order)}.")
+        raise DesignError(
+            f"order= must name two or more tiers from the worst to the best, each once. Got: {', '.join(order)}."
+        )
     family = _family(cluster, list(nw.from_native(data).collect_schema().names()))
     table, groups = _tiered(data, tier, score, by, family)
     plan = Bootstrap("percentile", (family or "system",), None if family else tier, n_resamples, seed, conf_level)
@@ -322,8 +326,8 @@ def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.D
     present = list(frame.collect_schema().names())
     if tier not in present:
         raise SchemaError(
-            f"tier={tier!r} is not a column. Columns: {', '.join(present)}.{suggestion(tier, present)} It says which "
-            "tier a system is of."
+            f"tier={tier!r} is not a column. Columns: {', '.join(present)}.{suggestion(tier, present)} Name the column "
+            "with the tier of each system."
         )
     if score in present:
         groups = grouping(by, present, "table")
@@ -341,8 +345,8 @@ def _tiered(data: Any, tier: str, score: str, by: By, family: str) -> tuple[pd.D
     means = (
         scored.groupby([*keys, "item"], dropna=False)["mean"].mean().groupby(keys, dropna=False).mean().reset_index()
     )
-    wanted = [*groups, "system"]
-    table = means.groupby(list(dict.fromkeys(wanted)), dropna=False)["mean"].mean().rename("_score").reset_index()
+    each = list(dict.fromkeys([*groups, "system"]))
+    table = means.groupby(each, dropna=False)["mean"].mean().rename("_score").reset_index()
     if family:
         table = table.assign(_family=table["system"].map(_one_each(scored, family)))
     return table.assign(**{tier: table["system"].map(tiers)}), groups
@@ -354,7 +358,7 @@ def _ordered(
     place = part[tier].astype(str).map({t: i for i, t in enumerate(order)}).to_numpy(dtype=float)
     value = part["_score"].to_numpy(dtype=float)
     used = ~(np.isnan(place) | np.isnan(value))
-    lost = flags(
+    excluded = flags(
         OTHER_TIERS.of(int(np.isnan(place).sum())),
         EXCLUDED.of(int((np.isnan(value) & ~np.isnan(place)).sum()), what="system(s) without a score"),
     )
@@ -363,30 +367,32 @@ def _ordered(
     if np.unique(place).size < 2:
         if key:
             row = {"lower": "", "higher": "", "term": "ordering_accuracy", "estimate": math.nan, "n": 0, "correct": 0}
-            return [{**row, "flag": flags(NO_DATA, lost)}]
+            return [{**row, "flag": flags(NO_DATA, excluded)}]
         found = ", ".join(sorted(map(str, part[tier].unique())))
-        raise DesignError(f"Pairs of two tiers are needed. {tier!r} holds {found}; order= names {', '.join(order)}.")
+        raise DesignError(
+            f"Fewer than two of the tiers in order= occur. {tier!r} has {found}; order= has {', '.join(order)}."
+        )
     sort = np.lexsort([value, place])
     place, value = place[sort], value[sort]
     family = None if family is None else family[sort]
     across = place[:, None] < place[None, :]
-    right = across & (value[None, :] - value[:, None] > 1e-9)  # means of one value differ by rounding
+    right = across & (value[None, :] - value[:, None] > 1e-9)  # equal means may differ by rounding
     rng = generator(plan.seed, tuple(map(str, key.values())))
     if family is None:
         weights = multinomial_totals(np.ones(place.size), rng, plan.n_resamples, place)
     else:
         weights = multinomial_totals(np.ones(family.max() + 1), rng, plan.n_resamples)[:, family]
-    rows = [_ordering_row(right, across, weights, family, plan, lost, "", "")]
+    rows = [_ordering_row(right, across, weights, family, plan, excluded, "", "")]
     for i, lower in enumerate(order):
         for j in range(i + 1, len(order)):
             here = (place[:, None] == i) & (place[None, :] == j)
             if here.any():
-                rows.append(_ordering_row(right & here, here, weights, family, plan, lost, lower, order[j]))
+                rows.append(_ordering_row(right & here, here, weights, family, plan, excluded, lower, order[j]))
     return rows
 
 
 def _ordering_row(
-    right: Any, pairs: Any, weights: Floats, family: Any, plan: Bootstrap, lost: str, lower: str, higher: str
+    right: Any, pairs: Any, weights: Floats, family: Any, plan: Bootstrap, excluded: str, lower: str, higher: str
 ) -> dict[str, Any]:
     n, k = int(pairs.sum()), int(right.sum())
     hits, drawn_pairs = (((weights @ x.astype(float)) * weights).sum(axis=1) for x in (right, pairs))
@@ -397,4 +403,4 @@ def _ordering_row(
     cells_of = from_draws(k / n if n else math.nan, drawn, int(involved), plan, (0.0, 1.0))
     alone = LONE_UNIT if family is None and ((pairs.sum(axis=1) == n).any() or (pairs.sum(axis=0) == n).any()) else ""
     row = {"lower": lower, "higher": higher, "term": "ordering_accuracy", "correct": k, **cells_of, "n": n}
-    return {**row, "flag": flags(NO_DATA if not n else "", lost, alone, cells_of["flag"])}
+    return {**row, "flag": flags(NO_DATA if not n else "", excluded, alone, cells_of["flag"])}

@@ -1,4 +1,4 @@
-"""Agreement under two ways of judging, or along temperature: :func:`agreement_shift`, :func:`agreement_slope`."""
+"""Changes of agreement between conditions or with temperature: :func:`agreement_shift`, :func:`agreement_slope`."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ from judgestats.metrics.measure_registry import Measure, Options, Term, against_
 from judgestats.metrics.rates import Bootstrap
 from judgestats.results import (
     BEYOND_LIMIT,
+    COLUMNS,
     CONDITIONS_UNMOVED,
     CONSTANT_SHIFTS,
     EXCLUDED,
@@ -63,10 +64,10 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs
 
-# ---- Does agreement survive a change of how the judges judge? :func:`agreement_shift` --------------------------------
+# ---- Shifts of agreement between two conditions: :func:`agreement_shift` ---------------------------------------------
 
 _INTERVAL = ("std_error", "conf_low", "conf_high")
-#: Column that says whether a rating is of before (0) or after (1).
+#: Column with the side of a rating: before (0) or after (1).
 SIDE = "_side"
 
 
@@ -75,11 +76,11 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
 
 
 @Measure(
-    "How far does another way of judging move the agreement, and is the shift the same in all subgroups (`across=`)?",
+    "How far does another way of judging shift agreement, and is the shift the same in all subgroups (`across=`)?",
     "agreement", "R, table", "t, bootstrap, paired where items are shared; Cochran's Q",
     "consensus_illusion, Eq 1, Table 3, Sec 3.1, 3.3, 3.4", plot="agreement_shift",
     frames=("ratings",), needs=(control_of("condition"),), take=_from_baseline,
-    caption="Mean correlation of the judges before and after. A fall says that they shared what lies on the surface.",
+    caption="Mean correlation of the judges before and after. A fall suggests that they shared superficial criteria.",
     terms=(
         Term("shift", "shift of the mean correlation", neutral=0.0),
     ),
@@ -103,15 +104,15 @@ def agreement_shift(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """How far the mean correlation of the judges moves between two ways of judging (Δ_K of the paper).
+    """Shift of the mean correlation of the judges between two ways of judging (Δ_K of the paper).
 
     Parameters
     ----------
     before : frame
-        Ratings or means. With ``after=None``: a table of correlations already known, one row each, with the columns
-        ``before`` (or ``baseline``) and ``after`` (or ``merg``); its other columns are kept and nothing is resampled.
+        Ratings or means. With ``after=None``: a table of known correlations, one per row, with the columns ``before``
+        (or ``baseline``) and ``after`` (or ``merg``); its other columns are kept and nothing is resampled.
     after : frame or (str, str)
-        Ratings under the other way; or two values of the column `condition` of `before`, the earlier first.
+        Ratings in the other condition; or two values of the column `condition` of `before`, the earlier first.
     condition : str
         Column of the two values.
     by : str or sequence of str
@@ -119,36 +120,37 @@ def agreement_shift(
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cell : str or sequence of str
-        Columns that make a cell with the system; correlations are taken in each cell, matched, and averaged.
+        Columns that define a cell together with the system; correlations are computed in each cell, matched, and
+        averaged.
     across : str or sequence of str
         Compare the shift between subgroups: columns whose combinations are the subgroups (``domain``, ``system``,
         ``language``), or ``"pair"``, the pairs of judges.
     pairs : {'mean', 'each'}
-        The plain mean of the pairs of judges, or a row for each pair.
+        The mean over pairs of judges, or a row for each pair.
     relative : bool
-        Give the shift as a share of the agreement before, with an interval: term ``relative_shift``.
+        Give the shift as a share of the agreement before: term ``relative_shift``.
     unit, method
         As in :func:`correlation`.
     flag_at : float
-        A shift farther from 0 than this is flagged; 0.15 in the paper's Section 4.
+        Larger absolute shifts are flagged; 0.15 in the paper's Section 4.
     cluster, n_resamples, seed, conf_level
-        What is drawn (``item``, or what items are nested in), how often, and the coverage.
+        Bootstrap unit (as in :func:`correlation`), number of resamples, seed and coverage.
 
     Returns
     -------
     pandas.DataFrame
         The `by` columns (``judge``, ``other``), the columns of every estimate, ``before``, ``after``, ``relative`` (100
-        times the shift over ``before``; NaN unless that is positive), ``correlations`` (how many cells x pairs are
-        averaged) and ``unit``. Term ``shift``, in correlation units. ``n`` counts the units drawn, items as a rule.
+        times the shift over ``before``; NaN unless that is positive), ``correlations`` (number of cells x pairs
+        averaged) and ``unit``. Term ``shift``, in correlation units. ``n`` counts the bootstrap units, usually items.
 
         With `relative`, the term is ``relative_shift``, (r̄_after - r̄_before) / r̄_before: NaN where r̄_before is not
-        positive, without an interval where that of r̄_before reaches 0.
+        positive, without an interval where the interval of r̄_before includes 0.
 
         With `across`, the `by` columns, ``subgroup``, ``other``, the columns of every estimate, ``df`` and ``p_value``.
         Terms: ``shift`` of each subgroup; ``difference``, the shift of ``subgroup`` minus that of ``other``;
         ``interaction``, the difference of differences where `across` names two columns of two values;
         ``heterogeneity``, Cochran's Q, with df and p from chi-square; ``i_squared``, the share of Q beyond its df.
-        ``n`` counts the units drawn, for the last two the subgroups.
+        ``n`` counts the bootstrap units, for the last two terms the subgroups.
 
     Raises
     ------
@@ -160,21 +162,21 @@ def agreement_shift(
 
     Notes
     -----
-    Only correlations defined on both sides are averaged, so that the shift is not one of composition; how many are not
-    is flagged. Where both sides share items the items are drawn once for both (paired); an item of one side alone
-    counts there, and is flagged. Without a common item each side is drawn by itself; ``method`` says which.
+    Only correlations defined on both sides are averaged, so that the shift is not one of composition; the flag counts
+    the others. Where both sides share items, the items are drawn once for both (paired); an item on one side only
+    counts there, and is flagged. Without a common item the sides are drawn independently; see ``method``.
 
     A mean of subgroups is not the pooled value: r is not linear in the items.
 
-    Relative shifts are descriptive, as correlations do not add up to a total. When `after` is agreement without a
-    shared rubric and `before` with it, minus the relative shift is the paper's share of the agreement that the rubric
+    Relative shifts are descriptive, because correlations do not add up to a total. If `before` is agreement with a
+    shared rubric and `after` without it, minus the relative shift is the paper's share of the agreement that the rubric
     explains.
 
-    Q is the Wald statistic of equal shifts, with the covariance of the bootstrap draws. Where subgroups share no unit
-    (domains of items) they are drawn apart, and Q is Cochran's own, with inverse variances for weights. Where they do
-    (pairs of judges, systems, temperatures) they are drawn together, the covariance is used, and a flag says so.
-    P-values take the covariance as known; those of differences match their intervals and are not adjusted for their
-    number.
+    Q is the Wald statistic of equal shifts, with the covariance of the bootstrap draws. Subgroups without a common unit
+    (domains of items) are drawn independently, and Q is Cochran's, with inverse variances as weights. Subgroups that
+    share units (pairs of judges, systems, temperatures) are drawn together, and Q uses their covariance, with a flag.
+    P-values treat the covariance as known; those of differences match their intervals and are not adjusted for
+    multiple comparisons.
 
     Source: consensus_illusion paper, Equation 1, Table 3 and Section 4; relative shift: Section 3.3, (0.6225 - 0.239) /
     0.6225; subgroups: Sections 3.1 and 3.4 (it prints p < 0.01 and p < 0.05 without a statistic).
@@ -205,29 +207,38 @@ def agreement_shift(
     choose(unit, UNITS, "unit")
     choose(pairs, PAIRS, "pairs")
     if not flag_at >= 0:
-        raise DesignError(f"flag_at={flag_at} is not a distance from 0. The paper's is 0.15.")
+        raise DesignError(f"flag_at={flag_at} must be 0 or more, e.g. 0.15 as in the paper.")
     split = names(across)
     if split and (after is None or pairs == "each" or relative):
         raise DesignError(
-            "across= compares subgroups of ratings of two conditions. It needs after=, and goes with neither "
-            "pairs='each' (across='pair' compares the pairs) nor relative=True."
+            "across= compares subgroups of ratings in two conditions. It needs after=, and excludes pairs='each' "
+            "(across='pair' compares the pairs) and relative=True."
         )
     if after is None:
-        return _of_values(before, by, flag_at, relative)
+        table, labels = known_correlations(before, by)
+        rows: list[dict[str, Any]] = []
+        for record in table.to_dict("records"):
+            moved = _moved(record["before"], record["after"], flag_at, relative)
+            empty = NO_DATA if math.isnan(record["after"] - record["before"]) else ""
+            rows.append({**{c: record[c] for c in labels}, **moved, "flag": flags(empty, moved["flag"])})
+        return estimates(rows, labels, ["before", "after", "relative"], sort=False)
     columns = [] if split == [PAIR] else split
     data = two_sides(before, after, condition, by, [*names(cell), *columns], cluster, unit, average_over)
     plan = plan_of(data.cluster, n_resamples, seed, conf_level)
-    rows: list[dict[str, Any]] = []
+    rows = []
     if split:
         for block in data.blocks:
-            both = matched(_apart(block, columns), method, plan)
-            told = flags(both.told(plan.cluster[0]), data.told)
-            rows += [{**row, "flag": flags(row["flag"], told)} for row in _compared(both, columns, plan)]
+            subgroup = _subgroup_of_units(block, columns) if columns else None
+            if subgroup is not None:  # no unit is in two subgroups
+                block = replace(block, strata=subgroup * 2 + (0 if block.strata is None else block.strata))
+            both = matched(block, method, plan)
+            flag = flags(both.exclusions(plan.cluster[0]), data.flag)
+            rows += [{**row, "flag": flags(row["flag"], flag)} for row in _compared(both, columns, plan)]
         return estimates(rows, [*data.groups, "subgroup", "other"], ["df", "p_value"], sort=False)
     for block in data.blocks:
         rows += _shift_rows(matched(block, method, plan), pairs, flag_at, plan, relative)
     for row in rows:
-        row |= {"unit": unit, "flag": flags(row["flag"], data.told)}
+        row |= {"unit": unit, "flag": flags(row["flag"], data.flag)}
     columns = [*data.groups, *(["judge", "other"] if pairs == "each" else [])]
     extra = ["before", "after", "relative", "correlations", "unit"]
     return estimates(rows, columns, extra)
@@ -235,45 +246,49 @@ def agreement_shift(
 
 @dataclass(frozen=True)
 class TwoSides:
-    """Blocks with a row for each cell and side, the names of their groups, what is flagged, and what is drawn."""
+    """Blocks with a row for each cell and side, the grouping columns, a flag, and the bootstrap unit."""
 
     blocks: list[Block]
     groups: list[str]
-    told: str
+    flag: str
     cluster: str
 
 
 def two_sides(
     before: Any, after: Any, condition: str, by: By, cell: By, cluster: Cluster, unit: Unit, average_over: By
 ) -> TwoSides:
-    """Both sides in one table, and in blocks."""
+    """Blocks of both sides; sides without a common unit are drawn independently."""
     if isinstance(after, str):
         raise DesignError(f"after={after!r} is one value. Give two of {condition!r}, the earlier first, or ratings.")
     if isinstance(after, tuple | list):
         before, after = _of_condition(before, after, condition)
-    wanted = [c for c in names(by) if c != condition]
-    more = [c for c in dict.fromkeys(names(cell)) if c not in (*wanted, "system")]
+    split = [c for c in names(by) if c != condition]
+    more = [c for c in dict.fromkeys(names(cell)) if c not in (*split, "system")]
     known = nw.from_native(after).collect_schema().names()
-    drawn = clustered_by(before, [*wanted, *more], cluster, whole="item")
+    drawn = clustered_by(before, [*split, *more], cluster, whole="item")
     if cluster == "auto" and drawn.column not in known:
         drawn = drawn._replace(column="item")
     tables = []
     for side, frame in enumerate((before, after)):
         present = nw.from_native(frame).collect_schema().names()
         grouping(more, present, "ratings")
-        runs = as_runs(frame, [c for c in names(average_over) if c != condition], [*wanted, *more])
-        table, groups = rated(runs, wanted, more, drawn.column)
+        runs = as_runs(frame, [c for c in names(average_over) if c != condition], [*split, *more])
+        table, groups = rated(runs, split, more, drawn.column)
         tables.append(table.assign(**{SIDE: side}))
     table = pd.concat(tables, ignore_index=True)
     refuse_empty(table)
     named = [c for c in names(cell) if c not in (*groups, "system")]
-    made = [_drawn_apart(b) for b in blocks(table, groups, [*named, SIDE], unit, drawn.column)]
-    return TwoSides(made, groups, drawn.flag, drawn.column)
+    found = blocks(table, groups, [*named, SIDE], unit, drawn.column)
+    for i, block in enumerate(found):
+        present = _units_of_sides(block)
+        if not (present[0] & present[1]).any():
+            found[i] = replace(block, strata=present[1].astype(np.int64))
+    return TwoSides(found, groups, drawn.flag, drawn.column)
 
 
 def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, Any]:
     if len(pair) != 2:
-        raise DesignError(f"after= takes two values of {condition!r}, got {len(pair)}: {', '.join(map(str, pair))}.")
+        raise DesignError(f"after= needs two values of {condition!r}, got {len(pair)}: {', '.join(map(str, pair))}.")
     frame = nw.from_native(data)
     grouping(condition, frame.collect_schema().names(), "ratings")
     if isinstance(frame, nw.LazyFrame):
@@ -287,34 +302,30 @@ def _of_condition(data: Any, pair: Sequence[str], condition: str) -> tuple[Any, 
     return one, two
 
 
-def _drawn_apart(block: Block) -> Block:
-    """Draw each side by itself where the sides have no unit in common."""
-    present = _units_of_sides(block)
-    if (present[0] & present[1]).any():
-        return block
-    return replace(block, strata=present[1].astype(np.int64))
+def _units_of_sides(block: Block) -> NDArray[np.bool_]:
+    """Whether each unit occurs on each side, (2, O)."""
+    return _units_of(block, block.rows[SIDE].to_numpy(), 2)
 
 
-def _units_of_sides(block: Block) -> Any:
-    """Which units occur on each side, (2, O)."""
-    side = block.rows[SIDE].to_numpy()
+def _units_of(block: Block, code: NDArray[Any], size: int) -> NDArray[np.bool_]:
+    """Whether each unit occurs in the rows with each of `size` codes, (size, O)."""
     points: Any = (~np.isnan(block.scores)).any(axis=1)
-    present = np.zeros((2, block.n_units), dtype=bool)
-    for s in (0, 1):
-        present[s, block.owner[points[side == s].any(axis=0)]] = True
+    present = np.zeros((size, block.n_units), dtype=bool)
+    for g in range(size):
+        present[g, block.owner[points[code == g].any(axis=0)]] = True
     return present
 
 
 @dataclass(frozen=True)
 class Matched:
-    """Correlations of the cells that both sides have.
+    """Correlations of the cells that occur on both sides.
 
     `r` (2, C, P): before and after; NaN on both sides where one is undefined.
-    `draws` (B, 2, C, P).
+    `draws` (B, 2, C, P): the same in each resample.
     `cells`: labels of the C cells.
-    `alone`: correlations (cells x pairs) defined on one side only.
-    `undefined` (P,): correlations set aside, of each pair.
-    `one_sided`: units that occur on one side only.
+    `undefined` (P,): number of correlations excluded, per pair.
+    `paired`: whether some unit occurs on both sides.
+    `one_sided`: number of units on one side only.
     """
 
     block: Block
@@ -325,8 +336,8 @@ class Matched:
     paired: bool
     one_sided: int
 
-    def told(self, unit: str, pairs: slice = slice(None)) -> str:
-        """Flags for what the correlations of these pairs leave out."""
+    def exclusions(self, unit: str, pairs: slice = slice(None)) -> str:
+        """Flags for what the correlations of these pairs exclude."""
         return flags(
             EXCLUDED.of(int(self.undefined[pairs].sum()), what="correlation(s)"),
             ONE_SIDED.of(self.one_sided, what=f"{unit}(s)"),
@@ -334,7 +345,7 @@ class Matched:
 
 
 def matched(block: Block, method: Method, plan: Bootstrap) -> Matched:
-    """Correlate both sides of a block, in the data and in the same resamples."""
+    """Correlations of both sides of a block, in the data and in common resamples."""
     labels = [c for c in block.rows.columns if c != SIDE]
     numbered = block.rows.assign(_row=np.arange(len(block.rows)))
     wide = numbered.pivot(index=labels, columns=SIDE, values="_row").reindex(columns=[0, 1]).dropna().astype(int)
@@ -373,21 +384,16 @@ def _shift_rows(data: Matched, pairs: Pairs, flag_at: float, plan: Bootstrap, re
             shift = float(value[1] - value[0])
             cells = from_draws(shift, draws[:, 1] - draws[:, 0], data.block.n_units, plan, DIFFERENCE)
         used = int((~np.isnan(data.r[0][:, p])).sum())
-        row = {**data.block.key, **label, **moved, **cells}
-        doubt = flags(
-            NO_DATA if not used else "",
-            moved["flag"],
-            data.told(plan.cluster[0], p),
-            SMALL_N if data.block.n_units < 30 else "",
-            cells["flag"],
-        )
-        row |= {"n": data.block.n_units, "correlations": used, "method": words(data.paired, plan), "flag": doubt}
-        rows.append(row)
+        size = SMALL_N if data.block.n_units < 30 else ""
+        excluded = data.exclusions(plan.cluster[0], p)
+        flag = flags(NO_DATA if not used else "", moved["flag"], excluded, size, cells["flag"])
+        row = {**data.block.key, **label, **moved, **cells, "n": data.block.n_units, "correlations": used}
+        rows.append({**row, "method": words(data.paired, plan), "flag": flag})
     return rows
 
 
 def _relative_cells(value: Floats, draws: Floats, n_units: int, plan: Bootstrap) -> dict[str, Any]:
-    """The shift over the agreement before: no interval where the interval of that agreement reaches 0."""
+    """Shift divided by the agreement before; no interval where the interval of that agreement includes 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         cells = from_draws(float(value[1] / value[0] - 1), draws[:, 1] / draws[:, 0] - 1, n_units, plan)
     if not value[0] > 0:
@@ -398,29 +404,29 @@ def _relative_cells(value: Floats, draws: Floats, n_units: int, plan: Bootstrap)
 
 
 def _moved(before: float, after: float, flag_at: float, relative: bool) -> dict[str, Any]:
-    """The cells of a shift that need no resamples."""
+    """Cells of a shift that need no resamples."""
     shift = float(after - before)
     positive = before > 0
     beyond = BEYOND_LIMIT.of(abs(shift) > flag_at and not relative, at=f"{flag_at:g}")
-    doubt = NOT_POSITIVE if not positive and not math.isnan(before) else ""
+    undefined = NOT_POSITIVE if not positive and not math.isnan(before) else ""
     return {
         "term": "relative_shift" if relative else "shift",
         "estimate": shift if not relative else shift / float(before) if positive else math.nan,
         "before": float(before),
         "after": float(after),
         "relative": 100 * shift / float(before) if positive else math.nan,
-        "flag": flags(beyond, doubt),
+        "flag": flags(beyond, undefined),
     }
 
 
-#: What a table of known correlations may call its two columns.
+#: Accepted names of the two columns of a table of known correlations.
 NAMES = {"before": ("before", "baseline", "base"), "after": ("after", "merg")}
 
 
 def known_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]]:
-    """A table of known correlations with the columns ``before`` and ``after``, and its other columns.
+    """A table of known correlations with the columns ``before`` and ``after``, and the names of its other columns.
 
-    Raises SchemaError if a column is missing, or holds no numbers.
+    Raises SchemaError if a column is missing or not numeric.
     """
     frame = nw.from_native(table).lazy().collect(backend="pandas").to_native()
     found = {new: next((c for c in old if c in frame.columns), None) for new, old in NAMES.items()}
@@ -438,43 +444,20 @@ def known_correlations(table: Any, by: By = ()) -> tuple[pd.DataFrame, list[str]
     if np.isinf(frame[["before", "after"]].to_numpy(dtype=float)).any():
         raise SchemaError("A correlation is infinite in some rows. Use an empty cell for no value.")
     grouping(by, frame.columns, "table")
-    own = {"before", "after", "relative", "correlations", "delta", "term", "estimate", "std_error", "conf_low"}
-    own |= {"conf_high", "n", "method", "flag", "unit"}
-    return frame, [c for c in frame.columns if c not in own]
+    of_results = {"before", "after", "relative", "correlations", "delta", "unit", *COLUMNS}
+    return frame, [c for c in frame.columns if c not in of_results]
 
 
-def _of_values(table: Any, by: By, flag_at: float, relative: bool) -> pd.DataFrame:
-    frame, labels = known_correlations(table, by)
-    rows = []
-    for record in frame.to_dict("records"):
-        moved = _moved(record["before"], record["after"], flag_at, relative)
-        doubt = NO_DATA if math.isnan(record["after"] - record["before"]) else ""
-        rows.append({**{c: record[c] for c in labels}, **moved, "flag": flags(doubt, moved["flag"])})
-    return estimates(rows, labels, ["before", "after", "relative"], sort=False)
+# ---- Heterogeneity of the shift between subgroups --------------------------------------------------------------------
 
-
-# ---- Does the shift differ between subgroups? ------------------------------------------------------------------------
-
-#: As a value of ``across``: the subgroups are the pairs of judges.
+#: Value of ``across`` for the pairs of judges as subgroups.
 PAIR = "pair"
 
 
-def _apart(block: Block, split: list[str]) -> Block:
-    """Draw the subgroups apart where no unit is in two of them."""
-    if not split:
-        return block
-    owner = _subgroup_of_units(block, split)
-    if owner is None:
-        return block
-    return replace(block, strata=owner * 2 + (0 if block.strata is None else block.strata))
-
-
 def _subgroup_of_units(block: Block, split: list[str]) -> Ints | None:
-    row, labels = codes(block.rows, split)
-    points: Any = (~np.isnan(block.scores)).any(axis=1)
-    present = np.zeros((len(labels), block.n_units), dtype=bool)
-    for g in range(len(labels)):
-        present[g, block.owner[points[row == g].any(axis=0)]] = True
+    """Subgroup of each unit; None if a unit is in two subgroups."""
+    code, labels = codes(block.rows, split)
+    present = _units_of(block, code, len(labels))
     return None if (present.sum(axis=0) > 1).any() else present.argmax(axis=0).astype(np.int64)
 
 
@@ -497,7 +480,7 @@ def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str
     label, shift, draws = _subgroups(data, split)
     if len(label) < 2 and not data.block.key:
         raise DesignError(
-            f"Subgroups are compared, and across= gives {len(label)}. Name a column with several values under both "
+            f"across= gives {len(label)} subgroup(s), and needs two. Name a column with several values in both "
             "conditions."
         )
     shared = not split or _subgroup_of_units(data.block, split) is None
@@ -508,63 +491,51 @@ def _compared(data: Matched, split: list[str], plan: Bootstrap) -> list[dict[str
         cells = from_draws(float(value), drawn, data.block.n_units, plan)
         if term != "shift":
             more["p_value"] = _p_value(cells, data.block.n_units, plan.conf_level)
-        doubt = flags(NO_DATA if math.isnan(value) else "", cells["flag"])
+        flag = flags(NO_DATA if math.isnan(value) else "", cells["flag"])
         base = {**data.block.key, "subgroup": "", "other": "", "term": term, **cells, **more}
-        rows.append({**base, "n": data.block.n_units, "method": words(data.paired, plan), "flag": doubt})
+        rows.append({**base, "n": data.block.n_units, "method": words(data.paired, plan), "flag": flag})
 
     for g, name in enumerate(text):
         add("shift", shift[g], draws[:, g], subgroup=name)
     for g in range(len(text)):
         for h in range(g + 1, len(text)):
             add("difference", shift[g] - shift[h], draws[:, g] - draws[:, h], subgroup=text[g], other=text[h])
-    if _two_by_two(label):
+    if len(label) == 4 and len(label[0]) == 2 and all(len({t[i] for t in label}) == 2 for i in (0, 1)):
         sign = np.array([1.0, -1.0, -1.0, 1.0])
         add("interaction", float(shift @ sign), draws @ sign)
     return [*rows, *_homogeneity(data.block.key, shift, draws, shared, data.block.n_units)]
 
 
 def _p_value(cells: dict[str, Any], n_units: int, conf_level: float) -> float:
-    """P-value that goes with Student's interval: below 1 - conf_level where it leaves 0 out."""
+    """P-value that matches Student's interval: below 1 - conf_level where the interval excludes 0."""
     near = cells["conf_low"] if cells["estimate"] > 0 else -cells["conf_high"]
     t = near / cells["std_error"] + float(stdtrit(n_units - 1, (1 + conf_level) / 2))
     return float(2 * stdtr(n_units - 1, -max(t, 0.0))) if cells["std_error"] > 0 else math.nan
 
 
-def _two_by_two(label: list[tuple[str, ...]]) -> bool:
-    return len(label) == 4 and len(label[0]) == 2 and all(len({t[i] for t in label}) == 2 for i in (0, 1))
-
-
 def _homogeneity(key: dict[str, Any], shift: Floats, draws: Floats, shared: bool, n_units: int) -> list[dict[str, Any]]:
-    """Cochran's Q, with the covariance of subgroups that share units."""
+    """Cochran's Q and I², with the covariance of subgroups that share units."""
     known = ~np.isnan(shift)
     shift, draws = shift[known], draws[:, known]
     draws = draws[~np.isnan(draws).any(axis=1)]
-    lost = EXCLUDED.of(int((~known).sum()), what="subgroup(s) without a shift")
+    excluded = EXCLUDED.of(int((~known).sum()), what="subgroup(s) without a shift")
     few = FEW_CLUSTERS if n_units < 10 else ""
     g = shift.size
-    covariance = np.cov(draws, rowvar=False) * n_units / max(n_units - 1, 1)  # that of a sample, as standard errors are
+    covariance = np.cov(draws, rowvar=False) * n_units / max(n_units - 1, 1)  # n - 1 as in the standard errors
     q = cochran_q(shift, covariance, shared) if g > 1 and len(draws) > g else math.nan
-    doubt = flags(lost, SUBGROUPS_OVERLAP if shared else "", few, NO_DATA if math.isnan(q) else "")
-    row = {**key, "subgroup": "", "other": "", "n": g, "flag": doubt}
-    known_q = not math.isnan(q)
-    p = float(chdtrc(g - 1, q)) if known_q else math.nan
-    share = max(0.0, (q - (g - 1)) / q) if known_q and q > 0 else 0.0 if known_q else math.nan
-    test = {
-        **row,
-        "term": "heterogeneity",
-        "estimate": q,
-        "df": g - 1 if g > 1 else math.nan,
-        "p_value": p,
-        "method": "chi-square p",
-    }
-    return [test, {**row, "term": "i_squared", "estimate": share}]
+    flag = flags(excluded, SUBGROUPS_OVERLAP if shared else "", few, NO_DATA if math.isnan(q) else "")
+    row = {**key, "subgroup": "", "other": "", "n": g, "flag": flag}
+    p = math.nan if math.isnan(q) else float(chdtrc(g - 1, q))
+    share = math.nan if math.isnan(q) else max(0.0, (q - (g - 1)) / q) if q > 0 else 0.0
+    test = {"term": "heterogeneity", "estimate": q, "df": g - 1 if g > 1 else math.nan, "p_value": p}
+    return [{**row, **test, "method": "chi-square p"}, {**row, "term": "i_squared", "estimate": share}]
 
 
 def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
     """Wald statistic of equal values; Cochran's Q where they are independent.
 
-    `value` (G,). `covariance` (G, G). `shared`: whether the values are dependent; else only the variances are used.
-    Returns NaN where the covariance of the differences is singular.
+    `value` (G,). `covariance` (G, G), whose diagonal alone is used unless the values are dependent (`shared`). Returns
+    NaN if the covariance of the differences is singular.
 
     >>> round(cochran_q(np.array([0.22, 0.27, -0.06]), np.diag([0.01, 0.01, 0.01])), 2)
     6.33
@@ -578,11 +549,11 @@ def cochran_q(value: Floats, covariance: Floats, shared: bool = False) -> float:
     return float(away @ np.linalg.solve(inside, away))
 
 
-# ---- Does agreement change with temperature? -------------------------------------------------------------------------
+# ---- Slope of agreement over temperature: :func:`agreement_slope` ----------------------------------------------------
 
 
 @Measure(
-    "Does temperature cost agreement?", "agreement", "R", "t, bootstrap of items", "consensus_illusion, App D",
+    "Does agreement fall with temperature?", "agreement", "R", "t, bootstrap of items", "consensus_illusion, App D",
     frames=("ratings",), needs=(values_of("temperature", 3),),
     terms=(
         Term("slope", "slope of the mean correlation", neutral=0.0),
@@ -609,7 +580,7 @@ def agreement_slope(
     ratings : frame
         Ratings or means with the column `over`.
     over : str
-        A number: ``temperature``.
+        A numeric column.
     by, cell, unit, method, cluster, n_resamples, seed, conf_level
         As in :func:`agreement_shift`.
     average_over : str or sequence of str
@@ -624,13 +595,13 @@ def agreement_slope(
     Raises
     ------
     DesignError
-        If `over` has fewer than two values (in one of several groups: NaN, flagged), or text.
+        If `over` is text or has fewer than two values (in one of several groups: NaN, flagged).
     SchemaError
         If a column is missing.
 
     Notes
     -----
-    The bootstrap draws items, the same for all temperatures: the points of the line are dependent, and an OLS standard
+    The bootstrap draws the same items for all temperatures: the points of the line are dependent, and an OLS standard
     error would be wrong.
 
     Source: consensus_illusion paper, Appendix D ("temperature invariance").
@@ -657,8 +628,9 @@ def agreement_slope(
     try:
         table[over] = pd.to_numeric(table[over]).astype(float)
     except (ValueError, TypeError):
-        cure = "a slope needs numbers. Use agreement_shift for two conditions."
-        raise DesignError(f"{over!r} holds text: {cure}") from None
+        raise DesignError(
+            f"{over!r} holds text, and a slope needs numbers. Use agreement_shift for two conditions."
+        ) from None
     named = [c for c in dict.fromkeys([over, *names(cell)]) if c not in groups and c != "system"]
     rows = [_slope(b, over, method, plan) for b in blocks(table, groups, named, unit, drawn.column)]
     for row in rows:
@@ -670,12 +642,12 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str
     code, labels = codes(block.rows, [over])
     x = labels[over].to_numpy(dtype=float)
     if np.unique(x[~np.isnan(x)]).size < 2 and not block.key:
-        raise DesignError(f"A slope over {over!r} needs two values, got {x.size}.")
+        raise DesignError(f"A slope over {over!r} needs two values, got {x.size}. Use another column in over=.")
     each = mean_defined(pair_correlations(block, method, whole(block)))
     (drawn,) = resampled(block, plan, lambda weights: mean_defined(pair_correlations(block, method, weights)))
     level, many = (np.stack([mean_defined(r[:, code == g]) for g in range(x.size)], axis=-1) for r in (each, drawn))
     used = ~(np.isnan(level[0]) | np.isnan(x))
-    lost = flags(
+    excluded = flags(
         EXCLUDED.of(int((~used).sum()), what=f"{over}(s) without a correlation"),
         UNDEFINED.of(int(np.isnan(pair_correlations(block, method, whole(block))).sum()), what="pair(s)"),
         MISSING.of(block.n_missing, what="score(s)"),
@@ -683,20 +655,20 @@ def _slope(block: Block, over: str, method: Method, plan: Bootstrap) -> dict[str
     away = x[used] - x[used].mean() if used.any() else x[used]
     row: dict[str, Any] = {**block.key, "term": "slope", "n": int(used.sum())}
     if used.sum() < 2:
-        return {**row, "estimate": math.nan, "flag": flags(lost, NO_DATA)}
+        return {**row, "estimate": math.nan, "flag": flags(excluded, NO_DATA)}
     weight = away / (away @ away)
     cells = from_draws(float(level[0, used] @ weight), many[:, used] @ weight, block.n_units, plan)
-    return {**row, **cells, "flag": flags(lost, cells["flag"])}
+    return {**row, **cells, "flag": flags(excluded, cells["flag"])}
 
 
-# ---- Tests of shifts over conditions, where the correlations themselves are all there is: :func:`shift_tests`
+# ---- Tests of shifts over conditions, from the correlations alone: :func:`shift_tests` -------------------------------
 
-#: What a difference of means is divided by.
+#: Standardizer of Cohen's d.
 D = Literal["pooled", "average", "paired"]
 VARIANTS: tuple[D, ...] = ("pooled", "average", "paired")
 Means = Literal["refuse", "drop"]
 Alternative = Literal["two-sided", "less", "greater"]
-#: What a label of a row of means begins with.
+#: First words of the label of a row of means.
 _MEAN_WORDS = ("mean", "average", "avg", "overall", "grand mean")
 #: Columns that may mark the rows of means.
 _KINDS = ("is_mean", "kind")
@@ -722,8 +694,8 @@ def shift_tests(
     Parameters
     ----------
     table : frame
-        One row per condition: ``before`` and ``after`` (or ``baseline`` and ``merg``), and columns that name it; the
-        result of :func:`agreement_shift`, say.
+        One row per condition: ``before`` and ``after`` (or ``baseline`` and ``merg``), and columns that name it, as in
+        the result of :func:`agreement_shift`.
     by : str or sequence of str
         Grouping columns: one set of tests each.
     d : {'pooled', 'average', 'paired'}
@@ -731,11 +703,11 @@ def shift_tests(
     ddof : int
         Divisor n - ddof of the variances in it.
     alternative : {'two-sided', 'less', 'greater'}
-        Of both tests; ``less``: agreement falls.
+        Alternative hypothesis of both tests; ``less``: agreement falls.
     n_tests : int, optional
-        Number of tests for Bonferroni; by default the number of groups. Give it where more were planned.
+        Number of tests for Bonferroni; by default the number of groups. Give it if more were planned.
     means : {'refuse', 'drop'}
-        What is done with conditions that are the mean of others. They are no further evidence.
+        Treatment of conditions that are means of others, which are no further evidence.
     conf_level : float
         Coverage of the intervals.
 
@@ -755,10 +727,10 @@ def shift_tests(
 
     Notes
     -----
-    A row is a mean where a column ``is_mean`` says so; without one, where a label begins with "mean" or "average", or
-    where both its numbers are the mean of all other rows, or of those that share one of its labels, within what their
-    printed decimals allow. Conditions of the same items and judges are not independent even so: the tests take them
-    as such.
+    A row is a mean if a column ``is_mean`` is true. Without that column, a row is a mean if a label begins with "mean"
+    or "average", or if both its numbers are the means of all other rows, or of those that share one of its labels,
+    within the rounding of the printed decimals. The tests treat conditions as independent, although conditions with
+    common items and judges are not.
 
     Source: consensus_illusion paper, Section 2.1 (paired t, Bonferroni, Cohen's d), Table 3 ("10/10 conditions").
 
@@ -777,8 +749,8 @@ def shift_tests(
     confidence(conf_level)
     data, labels = known_correlations(table, by)
     groups = grouping(by, data.columns, "table") if names(by) else []
-    chosen = _without_means(data, labels, means)
-    parts = list(chosen[0].groupby(groups, dropna=False, sort=True)) if groups else [((), chosen[0])]
+    kept, n_means = _without_means(data, labels, means)
+    parts = list(kept.groupby(groups, dropna=False, sort=True)) if groups else [((), kept)]
     planned = len(parts) if n_tests is None else n_tests
     if not isinstance(planned, int | np.integer):
         raise DesignError(
@@ -787,55 +759,54 @@ def shift_tests(
     if planned < len(parts):
         raise DesignError(
             f"n_tests={n_tests} is fewer than the {len(parts)} tests made. Give the number planned, or leave n_tests= "
-            f"out."
+            "out."
         )
     rows = []
     for key, part in parts:
         absent = int(part["before"].isna().sum() + part["after"].isna().sum())
-        told = flags(
-            MISSING.of(absent, what="value(s)"),
-            EXCLUDED.of(chosen[1], what="mean(s) of others"),
-        )
-        kept = part.dropna(subset=["before", "after"])
-        x, y = (kept[c].to_numpy(dtype=float) for c in ("before", "after"))
-        for row in (_paired_t(x, y, alternative, planned, conf_level), _d_row(x, y, d, ddof), _sign(x, y, alternative)):
-            if row["term"] == "share_negative" and row["n"]:
-                low, high = wilson(row["hits"], row["n"], conf_level)
-                row |= {"conf_low": float(low), "conf_high": float(high)}
-            size = NO_DATA if not len(kept) else SMALL_N if len(kept) < 30 else ""
-            rows.append({**dict(zip(groups, key, strict=True)), **row, "flag": flags(told, size, row.get("flag"))})
+        part = part.dropna(subset=["before", "after"])
+        x, y = (part[c].to_numpy(dtype=float) for c in ("before", "after"))
+        divisor = f"n - {ddof}" if ddof else "n"
+        effect = {"term": "cohen_d", "estimate": cohen_d(x, y, d=d, ddof=ddof), "n": x.size}
+        effect["method"] = f"Cohen's d ({d}, divisor {divisor})"
+        size = NO_DATA if not len(part) else SMALL_N if len(part) < 30 else ""
+        excluded = flags(MISSING.of(absent, what="value(s)"), EXCLUDED.of(n_means, what="mean(s) of others"), size)
+        for row in (_paired_t(x, y, alternative, planned, conf_level), effect, _sign(x, y, alternative, conf_level)):
+            rows.append({**dict(zip(groups, key, strict=True)), **row, "flag": flags(excluded, row.get("flag"))})
     return estimates(rows, groups, ["statistic", "df", "p_value", "p_adjusted"])
 
 
 def _without_means(data: pd.DataFrame, labels: list[str], means: Means) -> tuple[pd.DataFrame, int]:
+    """The rows that are not means of others, and the number of means."""
     marked = mean_rows(data, labels)
     if marked.any() and means == "refuse":
         shown = "; ".join(
             ", ".join(f"{c}={r[c]}" for c in labels) or f"row {i}" for i, r in data[marked].head(3).iterrows()
         )
         raise DesignError(
-            f"{int(marked.sum())} of {len(data)} conditions are means of others ({shown}): they are no further "
-            "evidence, and must not be counted. Leave them out, or use means='drop'. If they are not, say so in a "
-            "column 'is_mean'."
+            f"{int(marked.sum())} of {len(data)} conditions are means of others ({shown}), which are no further "
+            "evidence. Leave them out, or use means='drop'. If they are not means, add a column 'is_mean'."
         )
     return data[~marked], int(marked.sum())
 
 
 def mean_rows(data: pd.DataFrame, labels: list[str]) -> NDArray[np.bool_]:
-    """Mark the rows that are means of other rows, by a column, by a label, or by their numbers.
+    """Whether each row (N,) is a mean of other rows, by a column, by a label, or by its numbers.
 
-    `data`: with ``before`` and ``after``. `labels`: its other columns. Returns (N,).
+    `data`: with ``before`` and ``after``. `labels`: its other columns.
     """
     if "is_mean" in labels:
-        told: NDArray[np.bool_] = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
-        return told
+        given: NDArray[np.bool_] = data["is_mean"].astype(str).str.lower().isin(("true", "1", "1.0", "yes")).to_numpy()
+        return given
     marked = np.zeros(len(data), dtype=bool)
     for column in labels:
         if data[column].dtype.kind not in "iufb":
             text = data[column].astype(str).str.strip().str.lower()
             marked |= text.str.startswith(_MEAN_WORDS).to_numpy()
     values = data[["before", "after"]].to_numpy(dtype=float)
-    slack = 10.0 ** -_decimals(values)  # half a unit for the row, half for its parts
+    finite = values[np.isfinite(values)]
+    decimals = next((k for k in range(13) if np.allclose(finite, finite.round(k), rtol=0, atol=1e-12)), 12)
+    slack = 10.0**-decimals  # half a unit for the row, half for its parts
     sets = [np.ones(len(data), dtype=bool)]
     for column in (c for c in labels if c not in _KINDS):
         same = data[column].astype(str).to_numpy()
@@ -847,12 +818,6 @@ def mean_rows(data: pd.DataFrame, labels: list[str]) -> NDArray[np.bool_]:
             if others.sum() >= 2 and (abs(values[others].mean(axis=0) - values[i]) <= slack + 1e-12).all():
                 marked[i] = True
     return marked
-
-
-def _decimals(values: Floats) -> int:
-    """Decimals of printed numbers: the fewest that hold them all, at most 12."""
-    known = values[np.isfinite(values)]
-    return next((k for k in range(13) if np.allclose(known, known.round(k), rtol=0, atol=1e-12)), 12)
 
 
 def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level: float) -> dict[str, Any]:
@@ -877,33 +842,29 @@ def _paired_t(x: Floats, y: Floats, alternative: Alternative, m: int, conf_level
     }
 
 
-def _d_row(x: Floats, y: Floats, d: D, ddof: int) -> dict[str, Any]:
-    name = f"Cohen's d ({d}, divisor n - {ddof})" if ddof else f"Cohen's d ({d}, divisor n)"
-    return {"term": "cohen_d", "estimate": cohen_d(x, y, d=d, ddof=ddof), "n": x.size, "method": name}
-
-
-def _sign(x: Floats, y: Floats, alternative: Alternative) -> dict[str, Any]:
+def _sign(x: Floats, y: Floats, alternative: Alternative, conf_level: float) -> dict[str, Any]:
     moved = (y - x)[np.abs(y - x) > 1e-12]
     n, k = moved.size, int((moved < 0).sum())
-    still = CONDITIONS_UNMOVED.of(x.size - n)
-    row: dict[str, Any] = {"term": "share_negative", "estimate": k / n if n else math.nan, "n": n, "hits": k}
-    return {**row, "flag": still, "p_value": sign_p(k, n, alternative), "method": "Wilson; exact sign test"}
+    row: dict[str, Any] = {"term": "share_negative", "estimate": k / n if n else math.nan, "n": n}
+    if n:
+        low, high = wilson(k, n, conf_level)
+        row |= {"conf_low": float(low), "conf_high": float(high)}
+    row |= {"p_value": sign_p(k, n, alternative), "method": "Wilson; exact sign test"}
+    return {**row, "flag": CONDITIONS_UNMOVED.of(x.size - n)}
 
 
 def sign_p(k: int, n: int, alternative: Alternative = "two-sided") -> float:
-    """P-value of the exact sign test.
+    """P-value of the exact sign test of `k` negative shifts among `n` that are not 0; NaN for n = 0.
 
-    `k`, `n`: negative shifts, among those that are not 0. `alternative`: ``less``: shifts are negative. Returns NaN for
-    n = 0. All of n in one direction: 2**-n one-sided, twice that two-sided.
+    `alternative`: ``less``: shifts are negative.
 
     >>> sign_p(10, 10, "less"), sign_p(6, 6, "less"), sign_p(6, 6)
     (0.0009765625, 0.015625, 0.03125)
     """
     if not n:
         return math.nan
-    many = float(bdtr(n - k, n, 0.5))  # P(at least k)
-    few = float(bdtr(k, n, 0.5))
-    return {"less": many, "greater": few, "two-sided": min(1.0, 2 * min(many, few))}[alternative]
+    at_least, at_most = float(bdtr(n - k, n, 0.5)), float(bdtr(k, n, 0.5))
+    return {"less": at_least, "greater": at_most, "two-sided": min(1.0, 2 * min(at_least, at_most))}[alternative]
 
 
 def cohen_d(before: ArrayLike, after: ArrayLike, *, d: D = "pooled", ddof: int = 1) -> float:
@@ -912,7 +873,7 @@ def cohen_d(before: ArrayLike, after: ArrayLike, *, d: D = "pooled", ddof: int =
     Parameters
     ----------
     before, after : array_like
-        Values; of one length for ``paired``.
+        Values; of equal length for ``paired``.
     d : {'pooled', 'average', 'paired'}
         Divided by the pooled sd (variances weighted by n - ddof), the root of the mean variance, or the sd of the
         paired differences.
@@ -927,11 +888,11 @@ def cohen_d(before: ArrayLike, after: ArrayLike, *, d: D = "pooled", ddof: int =
     Raises
     ------
     DesignError
-        For ``paired`` samples of two lengths.
+        For ``paired`` samples of different lengths.
 
     Notes
     -----
-    The variants differ much: for paired data, ``paired`` is ``average`` divided by about √(2(1 - r)).
+    The variants differ considerably: for paired data, ``paired`` is ``average`` divided by about √(2(1 - r)).
 
     Source: consensus_illusion paper, Sections 2.1 and 3.2; it prints d without a formula.
 

@@ -1,4 +1,4 @@
-"""The datasheet of a judge: every measure its data support, in one table; two of them side by side; a sketch in words.
+"""The datasheet of a judge: all measures its data support, in one table; comparison of two; a profile in words.
 
 May import what ``metrics`` may, the measures included.
 """

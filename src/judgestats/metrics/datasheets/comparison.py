@@ -1,4 +1,4 @@
-"""Two datasheets, row by row: the difference of each proportion, paired where the stimuli are shared."""
+"""Comparison of two datasheets: the difference of each proportion, paired where stimuli are shared."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from judgestats.schema.columns import kind_of
 from judgestats.schema.counting import units
 from judgestats.schema.pairing import UNIT_COLUMNS
 
-#: What two judges or prompts need not share for a stimulus to be the same.
+#: Columns in which one stimulus may differ between judges or prompts.
 _MAY_DIFFER = ("prompt", "strategy", "scheme", "temperature")
 _STIMULUS = ["item", "first", "second", *(c for c in UNIT_COLUMNS if c not in _MAY_DIFFER)]
 _PROPORTIONS = "Wilson|Goodman"
 _CLUSTERED = ("Wilson, clustered", "Goodman, 4 classes, clustered")
 _ESTIMATE = ["estimate", "std_error", "conf_low", "conf_high", "n", "method", "flag"]
-#: In place of a judge's name, where each side has one judge.
+#: Any judge, if each side has one judge.
 _ANY = object()
 _Row = dict[str, Any]
 _Marker = Callable[[pd.DataFrame], Marks]
@@ -46,46 +46,43 @@ _Marker = Callable[[pd.DataFrame], Marks]
 def compare_datasheets(
     first: Any, second: Any, *, cluster: Literal["auto", False] = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
-    """Two datasheets row by row: judges, prompts or versions.
+    """Compare two datasheets row by row: judges, prompts or versions.
 
     Parameters
     ----------
     first, second : frame
-        Preferences (then stimuli that both judged are paired), or results of :func:`datasheet` (then the two are
-        independent samples). One judge is compared with the other where each side has one, and judges of the same name
-        where there are several.
+        Preferences (stimuli that both judged are paired), or results of :func:`datasheet` (independent samples). If
+        each side has one judge, the two are compared; otherwise judges of the same name.
     cluster : {'auto', False}
-        Whether intervals allow for what calls are seen to share (the item, say; ``method`` names it), or take all calls
-        as independent.
+        Whether intervals use the clusters that calls share (the item, say; ``method`` names it), or treat all calls as
+        independent.
     conf_level : float
-        Coverage of the intervals. Clustered intervals of a datasheet that is given keep the level they were made at.
+        Coverage of the intervals. Clustered intervals of a given datasheet keep the level they were computed at.
 
     Returns
     -------
     pandas.DataFrame
-        ``judge`` where there are several, ``section``, ``detail``, ``first`` and ``second`` (the two estimates), and
-        the columns of every estimate, for ``second - first`` of each proportion that both datasheets have, with the
-        flags of both. A judge whom only one side has keeps its rows, with no difference, last and flagged ``judge on
-        one side only``.
+        ``judge`` if there are several, ``section``, ``detail``, ``first`` and ``second`` (the two estimates), and the
+        columns of every estimate, for ``second - first`` of each proportion in both datasheets, with the flags of both.
+        Rows of a judge on one side only come last, without a difference, flagged ``judge on one side only``.
 
     Raises
     ------
     SchemaError
         If a side is neither preferences nor a datasheet.
     DesignError
-        If the two have no row or, where there are several, no judge in common; or if a side has several rows for the
-        same proportion, as with several prompts.
+        If the two have no row or, with several judges, no judge in common; or if a side has several rows for the same
+        proportion, as with several prompts.
 
     Notes
     -----
-    Paired where both sides are frames that name the same stimuli, once each: Newcombe's paired interval on the stimuli
-    where both count, which are ``n`` (calls, or pairs for a measure of pairs). ``first`` and ``second`` are then of all
-    stimuli of their side, and the flag says ``k of m stimuli shared`` where that is more (m counts those of either).
-    Where the stimuli share something, the paired interval is Tango's of the n that the clusters are worth. Where a
-    stimulus is repeated within a side (``not paired: repeated stimuli``) or shared stimuli have different
-    counts (``not paired: different counts``), and for a rate whose denominator depends on the answers (accuracy among
-    non-ties), the two are independent samples: Newcombe's interval; or, where a side has a clustered interval, MOVER
-    (square-and-add) from that and Wilson's of the other.
+    Paired if both sides are frames with the same stimuli, once each: Newcombe's paired interval on the ``n`` stimuli
+    that count on both sides (calls, or pairs for a measure of pairs). ``first`` and ``second`` use all stimuli of their
+    side; if those are more, the flag is ``k of m stimuli shared`` (m counts the stimuli of either side). With clusters,
+    the paired interval is Tango's at the effective n. If a stimulus is repeated within a side (``not paired: repeated
+    stimuli``), if shared stimuli have different counts (``not paired: different counts``), and for a rate whose
+    denominator depends on the answers (accuracy among non-ties), the samples are independent: Newcombe's interval; or,
+    if a side has a clustered interval, MOVER (square-and-add) with that and the Wilson interval of the other side.
 
     References
     ----------
@@ -105,10 +102,17 @@ def compare_datasheets(
     """
     (sheet_1, calls_1), (sheet_2, calls_2) = (_as_sheet(data, cluster, conf_level) for data in (first, second))
     one_judge = all(s["judge"].nunique(dropna=False) == 1 for s in (sheet_1, sheet_2))
-    if not one_judge:
-        _require_shared_judge(sheet_1, sheet_2)
+    if not one_judge and not sheet_1["judge"].isin(sheet_2["judge"]).any():
+        names = [", ".join(sorted({str(j) for j in s["judge"]})) or "none" for s in (sheet_1, sheet_2)]
+        raise DesignError(
+            f"The two datasheets share no judge. The first has: {names[0]}. The second has: {names[1]}. Judges are "
+            "compared by name; to compare two of different names, filter each side to one."
+        )
     keys = [*([] if one_judge else ["judge"]), "section", "detail", "term"]
-    both = _joined(sheet_1, sheet_2, keys)
+    columns = [*keys, *_ESTIMATE]
+    both = sheet_1[columns].merge(sheet_2[columns], on=keys, suffixes=("_1", "_2"), sort=False, validate="one_to_one")
+    if both.empty:
+        raise DesignError("The two datasheets have no proportion in common. Compare data of the same design.")
     joint = _Joint(calls_1, calls_2, cluster == "auto")
     rows = [{**r, **_compared(r, joint, conf_level)} for r in both.to_dict("records")]
     if not one_judge:
@@ -117,28 +121,26 @@ def compare_datasheets(
     return estimates(rows, before, sort=False)
 
 
-# ---------------------------------------------------------------- sheets
+# ---- Sheets ----------------------------------------------------------------------------------------------------------
 
 
 def _as_sheet(data: Any, cluster: Cluster, conf_level: float) -> tuple[pd.DataFrame, Any]:
-    """The proportions of a datasheet, and the calls behind it where they are given."""
+    """The proportions of a datasheet, and its calls if they are given."""
     columns = list(nw.from_native(data).collect_schema().names())
     if {"section", "term", "estimate", "n"} <= set(columns):
         return _proportions(nw.from_native(data).lazy().collect(backend="pandas").to_native()), None
     if kind_of(columns) != "preferences":
         raise SchemaError(
-            "compare_datasheets takes preferences frames or datasheets; for ratings compare score_matrix()."
+            "compare_datasheets needs preferences or datasheets. For ratings compare the results of score_matrix()."
         )
     sheet = datasheet(data, cluster=cluster, n_resamples=200, conf_level=conf_level)
     if several := [way for way in WAYS if way in sheet.columns]:
-        raise DesignError(
-            f"One side has several values of {several[0]!r}. Compare one with another: filter each side to one."
-        )
+        raise DesignError(f"One side has several values of {several[0]!r}. Filter each side to one value.")
     return _proportions(sheet), data
 
 
 def _proportions(sheet: pd.DataFrame) -> pd.DataFrame:
-    """Rows that are proportions; what a file leaves empty is text again."""
+    """Rows that are proportions, with empty text for missing text, as after reading a file."""
     sheet = sheet.reindex(columns=list(dict.fromkeys([*sheet.columns, "judge", "detail", *_ESTIMATE])))
     text = {c: sheet[c].astype(object).where(sheet[c].notna(), "") for c in ("section", "detail", "method", "flag")}
     sheet = sheet.assign(**text, judge=sheet["judge"].astype(object))
@@ -148,31 +150,13 @@ def _proportions(sheet: pd.DataFrame) -> pd.DataFrame:
         row = sheet[again].iloc[0]
         raise DesignError(
             f"One side has several rows for {row['term']!r} of judge {row['judge']!r} in section {row['section']!r}, "
-            "as with several prompts, or with by=. Compare one with another: filter each side to one."
+            "as with several prompts, or with by=. Filter each side to one."
         )
     return sheet
 
 
-def _require_shared_judge(one: pd.DataFrame, two: pd.DataFrame) -> None:
-    if one["judge"].isin(two["judge"]).any():
-        return
-    names = [", ".join(sorted({str(j) for j in s["judge"]})) or "none" for s in (one, two)]
-    raise DesignError(
-        f"The two datasheets share no judge. The first has: {names[0]}. The second has: {names[1]}. Judges are "
-        "compared by name; to compare two of different names, filter each side to one."
-    )
-
-
-def _joined(one: pd.DataFrame, two: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    columns = [*keys, *_ESTIMATE]
-    both = one[columns].merge(two[columns], on=keys, suffixes=("_1", "_2"), sort=False, validate="one_to_one")
-    if both.empty:
-        raise DesignError("The two datasheets have no proportion in common: compare data of the same design.")
-    return both
-
-
 def _alone(sheet: pd.DataFrame, other: pd.DataFrame, side: str) -> list[_Row]:
-    """Rows of the judges whom the other side lacks."""
+    """Rows of the judges that the other side lacks."""
     alone = sheet[~sheet["judge"].isin(other["judge"])]
     return [
         {
@@ -180,27 +164,27 @@ def _alone(sheet: pd.DataFrame, other: pd.DataFrame, side: str) -> list[_Row]:
             side: r["estimate"],
             "estimate": math.nan,
             "n": 0.0,
-            "flag": flags(*_told(r["flag"]), ONE_SIDE),
+            "flag": flags(*_flags_but_size(r["flag"]), ONE_SIDE),
         }
         for r in alone.to_dict("records")
     ]
 
 
-# ---------------------------------------------------------------- differences
+# ---- Differences -----------------------------------------------------------------------------------------------------
 
 
 def _compared(record: _Row, joint: _Joint, conf_level: float) -> _Row:
-    """Both estimates and second minus first, with the doubts about each and about the pairing."""
-    row, doubt = joint.difference(record, conf_level)
+    """Both estimates and second minus first, with the flags of both and of the pairing."""
+    row, pairing = joint.difference(record, conf_level)
     if row is None:
         row = _independent(record, conf_level)
-    told = [*_told(record["flag_1"]), *_told(record["flag_2"])]
+    notes = [*_flags_but_size(record["flag_1"]), *_flags_but_size(record["flag_2"])]
     both = {"first": record["estimate_1"], "second": record["estimate_2"]}
-    return {**both, **row, "flag": flags(*told, doubt, size_flag(row["n"]))}
+    return {**both, **row, "flag": flags(*notes, pairing, size_flag(row["n"]))}
 
 
-def _told(flag: str) -> list[str]:
-    """Flags of a row, but for those of its size."""
+def _flags_but_size(flag: str) -> list[str]:
+    """Flags of a row except those of its sample size."""
     return [f for f in flag.split("; ") if f not in (SMALL_N, NO_DATA)]
 
 
@@ -209,11 +193,11 @@ def _independent(record: _Row, conf_level: float) -> _Row:
     row = independent_difference(p2 * n2, n2, p1 * n1, n1, conf_level)
     if not row["n"] or not any(record[m].startswith(_CLUSTERED) for m in ("method_1", "method_2")):
         return row
-    return interval_difference(*(_own_interval(record, side, conf_level) for side in "21"))
+    return interval_difference(*(_side_interval(record, side, conf_level) for side in "21"))
 
 
-def _own_interval(record: _Row, side: str, conf_level: float) -> _Row:
-    """Cells of one side: its clustered ones, or Wilson's (Goodman's are of four at once)."""
+def _side_interval(record: _Row, side: str, conf_level: float) -> _Row:
+    """Estimate and interval of one side: the given one if clustered, else Wilson's (Goodman's are simultaneous)."""
     cells = {c: float(record[f"{c}_{side}"]) for c in ("estimate", "std_error", "conf_low", "conf_high", "n")}
     if record[f"method_{side}"].startswith(_CLUSTERED):
         return cells
@@ -232,7 +216,7 @@ class _Joint:
         self._matched = cache(self._match)
 
     def difference(self, record: _Row, conf_level: float) -> tuple[_Row | None, str]:
-        """Paired difference of a row and what is to be said of it; None where it cannot be paired."""
+        """Paired difference of a row, None if it cannot be paired, and a flag."""
         section, detail = record["section"], record["detail"]
         spec = _SPECS.get(f"gold {record['term']}" if section == "gold" else record["term"])
         if spec is None or any(s is None for s in self._sides) or section not in spec[0]:
@@ -263,18 +247,18 @@ class _Joint:
 
 
 def _rows_of(table: pd.DataFrame, condition: str | None, detail: str, judge: Any) -> pd.DataFrame:
-    """Units behind one row of a datasheet: of its judge, and of the condition that its detail names."""
+    """Units of one row of a datasheet: those of its judge and of the condition in `detail`."""
     if judge is not _ANY:
         table = table[table["judge"].isna() if pd.isna(judge) else table["judge"] == judge]
     if condition is None or condition not in table.columns or detail == "all":
         return table
-    told = "Δ = {:g}" if condition == "delta" else "{}"
-    names = {v: told.format(v) for v in table[condition].dropna().unique()}
+    label = "Δ = {:g}" if condition == "delta" else "{}"
+    names = {v: label.format(v) for v in table[condition].dropna().unique()}
     named = table[condition].astype(object).map(names).astype(object)
     return table[named.where(named.notna(), "") == detail]
 
 
-# ---------------------------------------------------------------- what a unit is to a term
+# ---- Hits and trials of each term ------------------------------------------------------------------------------------
 
 
 def _preference(table: pd.DataFrame) -> Marks:
@@ -283,7 +267,7 @@ def _preference(table: pd.DataFrame) -> Marks:
 
 
 def _choice(*answers: str) -> _Marker:
-    """A share of all calls."""
+    """Share of all calls."""
 
     def marks(table: pd.DataFrame) -> Marks:
         return np.isin(table["choice"].to_numpy(dtype=object), answers), np.ones(len(table), dtype=bool)
@@ -292,7 +276,7 @@ def _choice(*answers: str) -> _Marker:
 
 
 def _outcome(answer: str, *, of_all: bool = False) -> _Marker:
-    """A share of the valid calls, or of all."""
+    """Share of the valid calls, or of all."""
 
     def marks(table: pd.DataFrame) -> Marks:
         outcome = table["outcome"].to_numpy(dtype=object)
@@ -302,7 +286,7 @@ def _outcome(answer: str, *, of_all: bool = False) -> _Marker:
 
 
 def _pair(rule: Callable[[NDArray[Any], NDArray[Any]], Any]) -> _Marker:
-    """A share of the pairs with two valid answers; two columns of hits are the two calls of a pair."""
+    """Share of the pairs with two valid answers; a hit matrix of two columns is for the two calls of a pair."""
 
     def marks(table: pd.DataFrame) -> Marks:
         one, two = (table[c].to_numpy(dtype=object) for c in ("forward", "reverse"))
@@ -328,9 +312,9 @@ _call_ties = _pair(lambda one, two: np.column_stack([one == "tie", two == "tie"]
 _call_preferences = _pair(lambda one, two: np.column_stack([one != "tie", two != "tie"]))
 
 _EQUALS, _ANSWERED = ("Δ0", "Δ0, different subset"), ("slots", "answers")
-# A rate among non-ties has another denominator on each side: it is compared as two independent samples.
-#: Term (after ``gold`` where it is of that section) -> sections it is paired in, measure whose units are matched, how a
-#: unit is marked, and the column that the detail names. The trials are those of the section's own rows.
+# A rate among non-ties has a different denominator on each side, so its samples are independent.
+#: Term (prefixed with ``gold`` in that section) -> sections in which it is paired, measure whose units are matched,
+#: hits and trials of its units, and the column that ``detail`` refers to.
 _SPECS: dict[str, tuple[tuple[str, ...], str, _Marker, str | None]] = {
     "dark_current": (("dark current",), "dark_current", _preference, "vacuum_kind"),
     "raw_false_preference": (_EQUALS, "delta0", _call_preferences, None),

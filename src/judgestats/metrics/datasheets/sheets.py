@@ -1,4 +1,4 @@
-"""The datasheet of a judge: every measure its data support, in one table; and two of them side by side."""
+"""The datasheet of a judge, and a profile from it: :func:`datasheet` and :func:`profile`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By, answer_column, grouping, kind_of
 from judgestats.schema.splitting import KEYS, splits_of
 
-# ---- A sketch of a judge in a few words, by rules whose thresholds are arguments. A description, not a test ----------
+# ---- Profile of a judge by rules whose thresholds are arguments: a description, not a test ---------------------------
 
 
 def profile(
@@ -57,25 +57,26 @@ def profile(
 ) -> pd.DataFrame:
     """Describe each judge by its dark current and its Δ0 mechanisms.
 
-    The dark_current paper prints such sketches without thresholds; these rules give its three labels from its numbers.
+    The dark_current paper prints such profiles without thresholds; these rules reproduce its three labels from its
+    numbers.
 
     Parameters
     ----------
     estimates : pandas.DataFrame
         Rows of :func:`dark_current` and :func:`delta0`, stacked, or a :func:`datasheet`.
     dark : float
-        Dark current up to which a judge is called vacuum-clean.
+        Largest dark current of a clean judge.
     high : float
-        Raw false preference from which it is called high.
+        Smallest raw false preference that counts as high.
     dominant : float
-        Share of the committing pairs from which one-sided ones, or of the two-order ones from which one mechanism,
-        name the whole.
+        Smallest dominant share: of one-sided pairs among those with a preference, or of one mechanism among pairs with
+        preferences in both orders.
 
     Returns
     -------
     pandas.DataFrame
-        ``judge`` (and ``prompt``, where the rows have it), ``profile`` and ``because``: the numbers behind it. A judge
-        without both measurements is ``not determined``.
+        ``judge`` (and ``prompt``, where the rows have it), ``profile`` and ``because``: its numbers. A judge without
+        both measurements is ``not determined``.
 
     Examples
     --------
@@ -121,17 +122,17 @@ def _sketch(dc: float, raw: float, stable: float, positional: float, dark: float
     return f"{'Class A-delta0' if clean else 'Class B'} / {mechanism}"
 
 
-# ---- Rows of a ratings datasheet that are about the scores themselves: mean, gaps, spread over repeats ---------------
+# ---- Rows of a ratings datasheet on the scores themselves: mean, missing scores, spread over repeats -----------------
 
 
 def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
     """Mean score, missing share and spread over repeats of each judge.
 
-    `data`: ratings. `groups`: ``judge`` and the further grouping columns. `options`: how the data are measured. Returns
-    ``mean_score``: criteria are averaged within an item, items within a system, and systems weigh alike, so that it is
-    the mean of the judge's row of :func:`judgestats.score_matrix`; its interval clusters by item. ``missing``: share of
-    the scores asked for that are not there. ``run_sd``: root mean square of the standard deviations over ``replicate``
-    (or of those given with means); without repeats NaN, flagged ``single run``.
+    `groups`: ``judge`` and the further grouping columns. Terms: ``mean_score``, averaged over criteria within items,
+    items within systems and systems with equal weights, which is the mean of the judge's row of
+    :func:`judgestats.score_matrix`; its interval is clustered by item. ``missing``: share of scores that are missing.
+    ``run_sd``: root mean square of the standard deviations over ``replicate`` (or of those given with means); without
+    repeats NaN, flagged ``single run``.
     """
     by = [g for g in groups if g != "judge"]
     present = nw.from_native(data).collect_schema().names()
@@ -146,9 +147,14 @@ def score_rows(data: Any, groups: list[str], options: Options) -> pd.DataFrame:
         here = table[codes.code == g]
         averaged = SEVERAL_AVERAGED if not numbered and (here["runs"] > 1).any() else ""
         rows.append({**key, **_mean_score(here, float(means["estimate"].iloc[g]), options.conf_level, averaged)})
-        rows += [{**key, **row} for row in _missing(here, options.conf_level)]
+        counts = pd.DataFrame({"n": [float(here["runs"].sum()), float(here["n_missing"].sum())], "all": ""})
+        (row,) = rates(counts, ["all"], "missing", np.array([False, True]), conf_level=options.conf_level)
+        rows.append({**key, **row})
     for g, key in enumerate(spread[groups].iloc[of_spread.first].to_dict("records")):
-        rows.append({**key, **_run_sd(spread.loc[of_spread.code == g, "sd"].dropna())})
+        sd = spread.loc[of_spread.code == g, "sd"].dropna()
+        value = float(np.sqrt((sd**2).mean())) if len(sd) else math.nan
+        row = {"term": "run_sd", "estimate": value, "n": len(sd), "method": "root mean square"}
+        rows.append({**key, **row, "flag": "" if len(sd) else SINGLE_RUN})
     return estimates(rows, groups)
 
 
@@ -178,26 +184,13 @@ def _mean_score(here: pd.DataFrame, value: float, conf_level: float, averaged: s
     }
 
 
-def _missing(here: pd.DataFrame, conf_level: float) -> list[dict[str, Any]]:
-    gone = float(here["n_missing"].sum())
-    asked = pd.DataFrame({"n": [float(here["runs"].sum()), gone], "gone": [False, True], "all": ""})
-    rows = rates(asked, ["all"], "missing", asked["gone"], conf_level=conf_level)
-    return [{k: v for k, v in row.items() if k != "all"} for row in rows]
-
-
-def _run_sd(spread: pd.Series[Any]) -> dict[str, Any]:
-    value = float(np.sqrt((spread**2).mean())) if len(spread) else math.nan
-    flag = "" if len(spread) else SINGLE_RUN
-    return {"term": "run_sd", "estimate": value, "n": len(spread), "method": "root mean square", "flag": flag}
-
-
-# ---- The datasheet of a judge: every measure its data support, in one table; and two of them side by side ------------
+# ---- The datasheet of a judge: all measures its data support, in one table -------------------------------------------
 
 #: Columns of a datasheet between the grouping columns and the estimate's, and after them.
 BEFORE, AFTER = ("section", "detail"), ("symbol", "level", "denominator", "bad_direction", "meaning")
-#: Ways of asking, each of whose values is an instrument of its own; with more values than MOST_ARMS they are pooled.
+#: Conditions whose values are separate instruments; with more values than MOST_ARMS they are pooled.
 WAYS, MOST_ARMS = ("prompt", "strategy", "probe"), 12
-#: Renames of terms that mean something else in a datasheet than in their own measure.
+#: New names of terms that have another meaning elsewhere in a datasheet.
 _GOLD_TERMS = {"tie": "gold_tie", "wrong": "gold_wrong"}
 
 
@@ -220,24 +213,22 @@ def datasheet(
     ----------
     data : frame
         Preferences or ratings. Preferences with a column ``stimulus`` get the dark_current paper's datasheet; without
-        it, swap consistency, slot lean, ties, invalid and repeat rates, and accuracy where there is gold.
+        it, swap consistency, position bias, tie, invalid and repeat rates, and accuracy if there is a gold column.
     by : str or sequence of str
-        Further grouping columns. ``prompt``, ``strategy`` and ``probe`` of preferences always are where they have
-        several values (up to 12): another way of asking is another instrument; pooling the two describes neither. In
-        ratings so is every column that splits them: rows equal in judge, system, item, criterion and replicate differ
-        in it.
+        Further grouping columns. ``prompt``, ``strategy`` and ``probe`` of preferences are always among them if they
+        have several values (up to 12): each is a separate instrument, and pooling would describe none. So is every
+        column that splits ratings: rows equal in judge, system, item, criterion and replicate differ in it.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Cluster column; ``"auto"`` uses the column that calls share (``item``, say), which ``method`` names. False
+        treats calls as independent, with a flag where they are not.
     identity : dict, optional
-        For ratings: which system is which judge.
+        For ratings: system -> judge.
     humans : str, sequence of str, or mapping, optional
-        Judges that are people: names, or ``{column: value}``. They get no datasheet; ratings are held against theirs.
+        Judges that are people: names, or ``{column: value}``. They get no datasheet; ratings are compared with theirs.
     gold : str, optional
-        Where right answers come from: a column, a judge (who is then not measured), or a candidate.
+        Source of the correct answers: a column, a judge (who is then not measured), or a candidate.
     baseline : str or mapping, optional
-        The control condition, or ``{column: value}``. Without it no shift between prompts is computed: they stand side
-        by side.
+        The control condition, or ``{column: value}``. Without it no shift between prompts is computed.
     n_resamples, seed : int
         For the bootstrap intervals.
     conf_level : float
@@ -247,9 +238,9 @@ def datasheet(
     -------
     pandas.DataFrame
         ``judge``, the `by` columns, ``section``, ``detail`` (step, kind of vacuum, system), the columns of every
-        estimate, then ``symbol``, ``level``, ``denominator``, ``bad_direction``, ``meaning``. A section whose data are
-        not there is absent: :func:`judgestats.available_measures` says why. A judge that shares no item with another
-        one is flagged in every row: their numbers are about different items.
+        estimate, then ``symbol``, ``level``, ``denominator``, ``bad_direction``, ``meaning``. Sections without
+        data are absent: see :func:`judgestats.available_measures` for the reasons. A judge that shares no item with
+        some other judge is flagged in every row, because their numbers are about different items.
 
     Raises
     ------
@@ -283,12 +274,12 @@ def datasheet(
 
 
 def sheet_of(data: Any, options: Options) -> pd.DataFrame:
-    """Datasheet of the judges of a data set without the people, who are among the options."""
+    """Datasheet of the judges in a data set without people, whose answers are in the options."""
     present = column_names(data)
     asked = list(dict.fromkeys(["judge", *options.by]))
     ratings = kind_of(present) == "ratings"
     if ratings:
-        options = replace(options, cluster="auto")  # without a cluster, deviations of single runs have no interval
+        options = replace(options, cluster="auto")  # deviations of single runs have no interval without a cluster
         further = [s.column for s in splits_of(data, [*KEYS, *asked])]
     else:
         further = [way for way in WAYS if way in present and 1 < len(labels(data, way)) <= MOST_ARMS]
@@ -299,16 +290,16 @@ def sheet_of(data: Any, options: Options) -> pd.DataFrame:
         parts = chain(parts, _criterion_sections(data, options))
     sheet = stacked(parts, groups)
     if sheet.empty:
-        raise DesignError("There is nothing to measure: the frame has no rows.")
+        raise DesignError("There is nothing to measure: the frame has no rows. Give preferences or ratings.")
     alone = judges_apart(data)
     if alone:
-        told = sheet["judge"].isin(alone)
-        sheet["flag"] = [flags(f, NOTHING_IN_COMMON if t else "") for f, t in zip(sheet["flag"], told, strict=True)]
+        rows = sheet["judge"].isin(alone)
+        sheet.loc[rows, "flag"] = [flags(f, NOTHING_IN_COMMON) for f in sheet.loc[rows, "flag"]]
     return sheet
 
 
 def stacked(parts: Iterable[tuple[str, pd.DataFrame]], groups: list[str]) -> pd.DataFrame:
-    """Results of measures, each with the section that it belongs to, as one datasheet sorted by `groups`."""
+    """One datasheet, sorted by `groups`, from (section, result of a measure) pairs."""
     sheets = [_labelled(section, table, groups) for section, table in parts if len(table)]
     columns = [*groups, *BEFORE, *COLUMNS, *AFTER]
     if not sheets:
@@ -317,10 +308,11 @@ def stacked(parts: Iterable[tuple[str, pd.DataFrame]], groups: list[str]) -> pd.
 
 
 def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Sections of a datasheet of preferences that the design supports; `available_measures` tells why another is
-    absent."""
+    """Sections of a datasheet of preferences that the design supports."""
     take = partial(_if_possible, data, options)
-    yield "validity", _failed_gates(options.call(validity_gates, data))
+    gates = options.call(validity_gates, data)
+    failed = gates.loc[gates["estimate"] < 1, "term"].unique()  # a gate that all passed may never have been checked
+    yield "validity", gates[gates["term"].isin([*failed, "valid"])]
     if "stimulus" in present:
         yield from take("dark current", dark_current)
         yield from take("Δ0", delta0)
@@ -343,7 +335,7 @@ def _sections(data: Any, present: list[str], options: Options) -> Iterator[tuple
 
 
 def judges_apart(data: Any) -> set[Any]:
-    """Judges that share no item with some other judge, so that the two stand side by side without being comparable."""
+    """Judges that share no item with some other judge, so that the two are not comparable."""
     frame = nw.from_native(data)
     if not {"judge", "item"} <= set(frame.collect_schema().names()):
         return set()
@@ -353,12 +345,6 @@ def judges_apart(data: Any) -> set[Any]:
     there = csr_array((np.ones(len(seen)), (judge, item)))
     shared = (there @ there.T).toarray() > 0
     return {name for name, row in zip(names, shared, strict=True) if not row.all()}
-
-
-def _failed_gates(gates: pd.DataFrame) -> pd.DataFrame:
-    """Only the gates that some call failed: one that all passed may never have been checked."""
-    failed = gates.loc[gates["estimate"] < 1, "term"].unique()
-    return gates[gates["term"].isin([*failed, "valid"])]
 
 
 def _criterion_sections(data: Any, options: Options) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -383,8 +369,8 @@ def _ratings_sections(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     scores = score_rows(data, groups, options)
     if answer_column(present) == "correct":
-        right = options.call(accuracy, data).query("term == 'accuracy'")
-        yield "verdicts", right if "gold" in present else right.assign(term="right")
+        correct = options.call(accuracy, data).query("term == 'accuracy'")
+        yield "verdicts", correct if "gold" in present else correct.assign(term="right")
         scores = scores[scores["term"] != "mean_score"]
     yield "scores", scores
     if len(labels(data, "judge")) > 1 or options.people is not None:
@@ -398,7 +384,7 @@ def _ratings_sections(
 
 
 def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
-    """Section, detail and glossary beside each row."""
+    """Add section, detail and glossary to each row."""
     conditions = [c for c in ("vacuum_kind", "stimulus", "delta", "system") if c in table.columns and c not in groups]
     # pandas 3.0 has no rows of no columns
     rows = table[conditions].to_dict("records") if conditions else [{}] * len(table)
@@ -415,9 +401,9 @@ def _labelled(section: str, table: pd.DataFrame, groups: list[str]) -> pd.DataFr
 
 
 def _detail(row: dict[str, Any]) -> str:
-    told = []
+    parts = []
     for name, value in row.items():
         if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
             continue
-        told.append(f"Δ = {value:g}" if name == "delta" else "Δ0" if value == "same_subset" else str(value))
-    return ", ".join(t for t in told if t != "ladder" or len(told) == 1)
+        parts.append(f"Δ = {value:g}" if name == "delta" else "Δ0" if value == "same_subset" else str(value))
+    return ", ".join(p for p in parts if p != "ladder" or len(parts) == 1)

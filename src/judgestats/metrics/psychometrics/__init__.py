@@ -1,4 +1,4 @@
-"""The judge as an instrument: dark current, Δ0 decomposition, sensitivity, threshold, criterion (dark_current paper).
+"""Psychometrics of a judge: dark current, Δ0 decomposition, sensitivity, threshold, criterion (dark_current paper).
 
 May import what ``metrics`` may.
 """

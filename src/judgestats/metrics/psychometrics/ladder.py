@@ -1,4 +1,4 @@
-"""The controlled quality ladder: sensitivity per step, and d'."""
+"""The quality ladder: sensitivity per step, and d'."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ _SIGNAL_TERMS = ("d_prime", "slot_criterion")
 
 
 @Measure(
-    "How often is a known difference found, step by step?", "accuracy", "P, counts", "Wilson, clustered",
+    "How often is a known difference detected, step by step?", "accuracy", "P, counts", "Wilson, clustered",
     "dark_current, Eqs 8, 9, 12", plot="psychometric_curves", frames=("preferences",), sheet=("ladder",),
     terms=(
         Term("target_sensitivity", "", "call", "ladder calls of this step", "lower",
              "The judge picks the better candidate; a tie is a miss.", symbol="P_correct"),
         Term("non_tie_accuracy", "accuracy among non-ties", "call", "ladder calls of this step that are not ties",
-             "lower", "When the judge commits, it picks the better candidate.", symbol="P_correct|non-tie"),
+             "lower", "Without a tie, the judge picks the better candidate.", symbol="P_correct|non-tie"),
         Term("wrong_choice_rate", "wrong choices", "call", "ladder calls of this step", "higher",
              "The judge picks the worse candidate."),
         Term("miss_by_tie", "", "call", "ladder calls of this step", "higher when the signal should be detected",
-             "There is a better candidate and the judge calls a tie.", symbol="MBT"),
+             "One candidate is better and the judge calls a tie.", symbol="MBT"),
     ),
 )  # fmt: skip
 def target_sensitivity(
     calls: Any, *, by: By = (), cluster: Cluster = "auto", invalid: Invalid = "drop", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
-    """Correct choices on the quality ladder, step by step (dark_current paper, Eqs. 8, 9 and 12).
+    """Correct choices per step of the quality ladder (dark_current paper, Eqs. 8, 9 and 12).
 
     Parameters
     ----------
     calls : frame
-        Preferences with ``stimulus`` (the rows that are ``ladder`` count), ``delta`` and ``better``; or a tally:
+        Preferences with ``stimulus`` (only ``ladder`` rows count), ``delta`` and ``better``; or a tally:
         ``judge, delta, outcome, n`` with outcomes ``correct``, ``wrong``, ``tie``.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Cluster column; ``"auto"`` uses the column that calls share (``task``, say), which ``method`` names. False
+        treats calls as independent, with a flag where they are not.
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is.
+        How invalid calls count.
     conf_level : float
         Coverage of the intervals.
 
@@ -61,8 +61,8 @@ def target_sensitivity(
     -------
     pandas.DataFrame
         Per judge and ``delta``: ``target_sensitivity`` (all calls; a tie is not correct), ``non_tie_accuracy`` (NaN
-        where all are ties), ``wrong_choice_rate`` and ``miss_by_tie`` (the tie rate where a target exists). ``n`` is
-        calls.
+        where all are ties), ``wrong_choice_rate`` and ``miss_by_tie`` (the tie rate where one candidate is better).
+        ``n`` counts calls.
 
     Examples
     --------
@@ -89,13 +89,13 @@ def target_sensitivity(
 
 
 @Measure(
-    "How far apart are signal and no signal, whatever the slot criterion?", "accuracy", "P, counts",
+    "How well are signal and no signal separated, at any slot criterion?", "accuracy", "P, counts",
     "normal, variance of Gourevitch and Galanter", "Hautus 1995", plot="forest", frames=("preferences",), sheet=("d'",),
     terms=(
         Term("d_prime", "sensitivity d′", "call", "ladder calls of this step", "lower",
-             "How far apart signal and no signal are for the judge.", symbol="d'"),
+             "How well the judge separates signal from no signal.", symbol="d'"),
         Term("slot_criterion", "", "call", "ladder calls of this step", "far from 0",
-             "Lean towards the first slot (negative) or the second.", symbol="c", neutral=0.0),
+             "Preference for the first slot (negative) or the second.", symbol="c", neutral=0.0),
     ),
 )  # fmt: skip
 def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL) -> pd.DataFrame:
@@ -104,12 +104,9 @@ def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: f
     Parameters
     ----------
     calls : frame
-        As for :func:`target_sensitivity`; or a tally: ``judge, delta, target_slot, choice, n``.
-    by : str or sequence of str
-        Further grouping columns.
-    cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        As in :func:`target_sensitivity`; or a tally: ``judge, delta, target_slot, choice, n``.
+    by, cluster
+        As in :func:`target_sensitivity`.
     conf_level : float
         Coverage of the interval (Gourevitch and Galanter's variance; clustered: times the design effect, with t on the
         clusters minus 1).
@@ -117,10 +114,10 @@ def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: f
     Returns
     -------
     pandas.DataFrame
-        Per judge and ``delta``: ``d_prime = z(H) - z(F)`` and ``slot_criterion = -(z(H) + z(F)) / 2`` (negative: leans
-        to the first slot), where H is the rate of choosing the first slot when the target is there, F when it is in the
-        second, each as (hits + 0.5) / (n + 1), a tie counting half to each side. Flag ``ceiling`` where no call is
-        wrong or a tie: d' then depends on n alone (20 of 20 gives 3.3812) and has no interval.
+        Per judge and ``delta``: ``d_prime = z(H) - z(F)`` and ``slot_criterion = -(z(H) + z(F)) / 2`` (negative:
+        preference for the first slot), where H is the rate of choosing the first slot when the target is there, F when
+        it is in the second, each as (hits + 0.5) / (n + 1), a tie counting half to each side. Flag ``ceiling`` where
+        all calls are correct: d' then depends on n alone (20 of 20 gives 3.3812) and has no interval.
 
     Raises
     ------
@@ -165,8 +162,8 @@ def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: f
 def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level: float) -> list[dict[str, Any]]:
     method, small = "log-linear, Gourevitch-Galanter", SMALL_N if n1 + n2 < 30 else ""
     if not n1 or not n2:
-        doubt = flags(ONE_POSITION if n1 + n2 else NO_DATA, small)
-        return [{"term": t, "estimate": math.nan, "n": n1 + n2, "method": method, "flag": doubt} for t in _SIGNAL_TERMS]
+        flag = flags(ONE_POSITION if n1 + n2 else NO_DATA, small)
+        return [{"term": t, "estimate": math.nan, "n": n1 + n2, "method": method, "flag": flag} for t in _SIGNAL_TERMS]
     h, f = (hits + 0.5) / (n1 + 1), (alarms + 0.5) / (n2 + 1)
     zh, zf = float(ndtri(h)), float(ndtri(f))
     ceiling = hits == n1 and alarms == 0
@@ -175,39 +172,30 @@ def _detectability(hits: float, n1: float, alarms: float, n2: float, conf_level:
     rows = []
     for term, value, scale in zip(_SIGNAL_TERMS, (zh - zf, -(zh + zf) / 2), (1.0, 0.5), strict=True):
         error = math.nan if ceiling else scale * math.sqrt(variance)
-        rows.append(
-            {
-                "term": term,
-                "estimate": value,
-                "std_error": error,
-                "conf_low": value - z * error,
-                "conf_high": value + z * error,
-                "n": n1 + n2,
-                "method": method,
-                "flag": flags(CEILING if ceiling else "", small),
-            }
-        )
+        row = {"term": term, "estimate": value, "std_error": error, "n": n1 + n2, "method": method}
+        row |= {"conf_low": value - z * error, "conf_high": value + z * error}
+        rows.append({**row, "flag": flags(CEILING if ceiling else "", small)})
     return rows
 
 
 def _clustered(
     rows: list[dict[str, Any]], sides: list[tuple[Any, Any]], unit: Any, column: str, conf_level: float
 ) -> list[dict[str, Any]]:
-    """The rows with errors times the root of the design effect: the variance between clusters over that of calls."""
-    independent, pulls = 0.0, []
+    """Rows with standard errors times the root of the design effect (variance over clusters over that of calls)."""
+    independent, influences = 0.0, []
     there = np.zeros(unit.size, dtype=bool)
     for weight, hit in sides:
         total = weight.sum()
         share = weight @ hit / total
         density = _density(float(ndtri((weight @ hit + 0.5) / (total + 1))))
         independent += share * (1 - share) / (total * density**2)
-        pulls.append(weight * (hit - share) / (total * density))
+        influences.append(weight * (hit - share) / (total * density))
         there |= weight > 0
     clusters = np.unique(unit[there]).size
     result = []
     for row, sign in zip(rows, (-1.0, 1.0), strict=True):  # d' is a difference, the criterion a sum
         row = {**row, "method": f"{row['method']}, clustered by {column} (G = {clusters})"}
-        sums = np.bincount(unit, pulls[0] + sign * pulls[1])
+        sums = np.bincount(unit, influences[0] + sign * influences[1])
         error = row["std_error"]
         if clusters < 2:
             error = math.nan
@@ -226,5 +214,5 @@ def _density(z: float) -> float:
 
 
 def settled(outcome: pd.Series[Any], invalid: Invalid) -> pd.Series[Any]:
-    """Outcomes with the invalid ones counted as asked for."""
+    """Outcomes, with invalid ones counted as `invalid`."""
     return outcome if invalid == "drop" else outcome.replace({"invalid": invalid})

@@ -1,4 +1,4 @@
-"""Where a prompt puts the border between tie and preference, and what moving it costs."""
+"""Effects of a prompt on the tie criterion, and its costs: :func:`criterion_shift`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from judgestats.schema.columns import PREFERENCES, required
 from judgestats.schema.counting import tally, units
 
 _KEYS = ["judge", "stimulus", "delta"]
-#: What names a call, but for the prompt.
+#: Columns that identify a call, except the prompt.
 _CALL = [c.name for c in PREFERENCES if c.key and c.name != "prompt"]
 _Key = tuple[Any, ...]
 _Row = dict[str, Any]
@@ -43,7 +43,7 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
 
 
 @Measure(
-    "Does a prompt move the tie rate, and what is saved and lost?", "strategies", "P, counts",
+    "Does a prompt shift the tie rate, and what is saved and lost?", "strategies", "P, counts",
     "Newcombe, paired or not; the price: Fieller", "dark_current, Eq 11", plot="operating_point",
     frames=("preferences",), needs=(control_of("prompt"),), take=_from_baseline, sheet=("criterion",),
     terms=(
@@ -52,31 +52,31 @@ def _from_baseline(data: Any, options: Options) -> pd.DataFrame:
         Term("criterion_strict", "tie rate, other prompt", "condition", "calls of this condition",
              "no universal direction", "Tie rate under the other prompt.", symbol="C_J(strict)"),
         Term("criterion_shift", "shift of the tie rate", "condition", "calls of this condition",
-             "no universal direction", "How far the prompt moves the tie rate.", symbol="ΔC", neutral=0.0),
+             "no universal direction", "How far the prompt shifts the tie rate.", symbol="ΔC", neutral=0.0),
         Term("false_preference_saved", "", "condition", "calls of this condition", "lower",
              "False preferences that the prompt turns into ties.", neutral=0.0),
         Term("target_signal_lost", "", "condition", "calls of this condition", "higher",
-             "Right answers that the prompt costs.", neutral=0.0),
+             "Correct answers that the prompt costs.", neutral=0.0),
         Term("saved_per_lost", "saved per signal lost", "condition", "calls of this step", "lower",
-             "False preferences saved for each right answer lost."),
+             "False preferences saved for each correct answer lost."),
     ),
 )  # fmt: skip
 def criterion_shift(
     calls: Any, baseline: str, prompt: str, *, cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
-    """How a prompt moves the tie rate, and what that saves and loses (dark_current paper, Eq. 11).
+    """Shift of the tie rate by a prompt, with false preferences saved and signal lost (dark_current paper, Eq. 11).
 
     Parameters
     ----------
     calls : frame
         Preferences with ``prompt`` and ``stimulus`` (and ``delta``, ``better`` on the ladder); or a tally: ``judge,
         prompt, stimulus, outcome, n`` (and ``delta``), outcomes ``correct``, ``wrong``, ``preference`` (no candidate is
-        better), ``tie``, ``invalid`` (set aside).
+        better), ``tie``, ``invalid`` (excluded).
     baseline, prompt : str
         The two values of ``prompt`` compared.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Cluster column; ``"auto"`` uses the column that calls share (``task``, say), which ``method`` names. False
+        treats calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -84,10 +84,10 @@ def criterion_shift(
     -------
     pandas.DataFrame
         Per judge, ``stimulus`` and ``delta`` (NaN where there is no step) that both prompts judged:
-        ``criterion_base`` and ``criterion_strict`` (tie rates) and ``criterion_shift``, their difference. Beside it
+        ``criterion_base`` and ``criterion_strict`` (tie rates) and ``criterion_shift``, their difference. Also
         ``target_signal_lost`` on the ladder and wherever a candidate is better, ``false_preference_saved`` on every
         other stimulus; and per step of the ladder ``saved_per_lost``: the false preferences saved on ``same_subset``
-        (its step missing, or 0) per target signal lost there; NaN where nothing was lost.
+        (its step missing, or 0) per target signal lost at the step; NaN where none was lost.
 
     Raises
     ------
@@ -96,17 +96,16 @@ def criterion_shift(
 
     Notes
     -----
-    A difference is paired on the calls that both prompts judged, where the data name them: Newcombe's paired interval,
-    ``n`` is the calls shared, and the flag says ``k of m stimuli shared`` where either prompt judged others too (m is
-    the calls that either judged). Where a call occurs twice under one prompt (``not paired: repeated stimuli``), where
-    shared calls carry different counts ``n`` (``not paired: different counts``), and in a tally, it is that of two
-    independent samples. Its ``n`` is then the smaller of the two. Clustered, the paired interval is Tango's of the n
-    that the clusters are worth, and that of two samples is MOVER, from the clustered Wilson intervals of both.
+    A difference is paired on the calls that both prompts judged, if the data identify them: Newcombe's paired interval
+    with the shared calls as ``n``, flagged ``k of m stimuli shared`` if either prompt judged others too (m counts the
+    calls that either judged). If a call occurs twice under one prompt (``not paired: repeated stimuli``), if shared
+    calls have different counts ``n`` (``not paired: different counts``), and in a tally, the samples are independent,
+    and ``n`` is the smaller of the two. With clusters, the paired interval is Tango's at the effective n, and that of
+    two samples is MOVER, from both clustered Wilson intervals.
 
-    The interval of ``saved_per_lost`` is Fieller's, of two differences on different stimuli, with the variance that
-    each has as a paired or an independent difference. It is NaN, flagged
-    ``interval of the denominator includes 0``, where it is
-    unbounded, and flagged ``no variation`` where it would have no width.
+    The interval of ``saved_per_lost`` is Fieller's, of two differences on different stimuli with their own variances.
+    It is NaN, flagged ``interval of the denominator includes 0``, where it is unbounded, and NaN, flagged ``no
+    variation``, where it would have no width.
 
     Examples
     --------
@@ -134,7 +133,7 @@ def criterion_shift(
     return estimates(rows, _KEYS)
 
 
-# ---------------------------------------------------------------- two proportions
+# ---- The calls of a cell under two prompts ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -142,10 +141,10 @@ class _Cell:
     """A judge, stimulus and step under the two prompts, base first.
 
     `named`: the key columns.
-    `counts` (2,): tallies.
-    `calls`: the calls, where they are named.
-    `dependent`: flag of intervals that take the calls as independent.
-    `column`: what the calls are clustered by.
+    `counts`: the two tallies.
+    `calls`: the matched calls, if the data identify them.
+    `dependent`: flag of intervals that treat dependent calls as independent.
+    `column`: cluster column.
     """
 
     named: dict[str, Any]
@@ -156,15 +155,20 @@ class _Cell:
 
     def share(self, side: int, outcome: str) -> tuple[float, float]:
         """Hits and trials of one side."""
-        n, said = self.counts[side]["n"], self.counts[side]["outcome"]
-        return float(n[said == outcome].sum()), float(n[said != "invalid"].sum())
+        n, outcomes = self.counts[side]["n"], self.counts[side]["outcome"]
+        return float(n[outcomes == outcome].sum()), float(n[outcomes != "invalid"].sum())
 
 
 def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _Cell]:
     """Cells that both prompts judged."""
     table = tally(calls, "criterion_shift", cluster=cluster)
     column, dependent = column_of(table), dependence(table)
-    _require_prompts(table, base, strict)
+    prompts = sorted(str(p) for p in table["prompt"].dropna().unique())
+    for name in (base, strict):
+        if not (table["prompt"] == name).any():
+            raise DesignError(
+                f"prompt {name!r} does not occur. Prompts: {', '.join(prompts)}.{suggestion(name, prompts)}"
+            )
     counts = _by_cell(table, base, strict)
     named = set(required("preferences")) <= set(nw.from_native(calls).collect_schema().names())
     kept = [column] if column is not None and column != "pair" else []
@@ -177,17 +181,8 @@ def _cells(calls: Any, base: str, strict: str, cluster: Cluster) -> dict[_Key, _
     return cells
 
 
-def _require_prompts(table: pd.DataFrame, base: str, strict: str) -> None:
-    prompts = sorted(str(p) for p in table["prompt"].dropna().unique())
-    for name in (base, strict):
-        if not (table["prompt"] == name).any():
-            raise DesignError(
-                f"prompt {name!r} does not occur. Prompts: {', '.join(prompts)}.{suggestion(name, prompts)}"
-            )
-
-
 def _by_cell(table: pd.DataFrame, base: str, strict: str) -> dict[_Key, tuple[pd.DataFrame, pd.DataFrame]]:
-    """Rows of both prompts, by judge, stimulus and step; a missing value in a key is None, and equals itself."""
+    """Rows of both prompts by judge, stimulus and step, with None for a missing value in a key."""
     if "delta" not in table.columns:
         table = table.assign(delta=math.nan)
     codes = codes_of(table, _KEYS)
@@ -202,7 +197,7 @@ def _by_cell(table: pd.DataFrame, base: str, strict: str) -> dict[_Key, tuple[pd
     return cells
 
 
-# ---------------------------------------------------------------- rows
+# ---- Rows ------------------------------------------------------------------------------------------------------------
 
 
 def _levels(cell: _Cell, conf_level: float) -> list[_Row]:
@@ -215,7 +210,7 @@ def _levels(cell: _Cell, conf_level: float) -> list[_Row]:
 
 
 def _signal(cell: _Cell, conf_level: float) -> _Row:
-    """What the strict prompt loses where a candidate is better, and saves where none is."""
+    """Signal lost by the strict prompt if a candidate is better, otherwise false preferences saved."""
     outcomes = {o for side in cell.counts for o in side["outcome"]}
     if str(cell.named["stimulus"]) != "ladder" and not outcomes & {"correct", "wrong"}:
         return _difference(cell, "false_preference_saved", "preference", conf_level, loss=True)
@@ -225,53 +220,51 @@ def _signal(cell: _Cell, conf_level: float) -> _Row:
 
 
 def _difference(cell: _Cell, term: str, outcome: str, conf_level: float, *, loss: bool = False) -> _Row:
-    """Share of an outcome under the strict prompt minus that under the base; the other way round for a loss."""
-    row, doubt = None, ""
+    """Share of an outcome under the strict prompt minus that under the base prompt; reversed for a loss."""
+    row, flag = None, ""
     if cell.calls is not None:
         sides = cell.calls if loss else cell.calls.swapped()
         one, two = (_marks(side, outcome) for side in sides.units)
-        row, doubt = paired_difference(sides, one, two, conf_level, cell.column)
+        row, flag = paired_difference(sides, one, two, conf_level, cell.column)
     if row is None and cell.column is not None:
         sides_of = [_rate(cell, side, outcome, conf_level) for side in (0, 1)]
         row = interval_difference(*(sides_of if loss else sides_of[::-1]))
-        doubt = flags(doubt, *(r["flag"] for r in sides_of))
+        flag = flags(flag, *(r["flag"] for r in sides_of))
     elif row is None:
         before, after = (cell.share(side, outcome) for side in (0, 1))
         row = independent_difference(*(before + after if loss else after + before), conf_level)
-    return {"term": term, **row, "flag": flags(cell.dependent, doubt, size_flag(row["n"]))}
+    return {"term": term, **row, "flag": flags(cell.dependent, flag, size_flag(row["n"]))}
 
 
 def _rate(cell: _Cell, side: int, outcome: str, conf_level: float) -> _Row:
-    """Share of an outcome under one prompt with its clustered interval; without a flag of its size."""
+    """Share of an outcome under one prompt with its clustered interval, without flags of the sample size."""
     table = cell.counts[side]
-    said = table["outcome"]
-    row = rates(table, ["prompt"], "", said == outcome, said != "invalid", conf_level=conf_level, cluster=cell.column)[
-        0
-    ]
+    hit, valid = table["outcome"] == outcome, table["outcome"] != "invalid"
+    (row,) = rates(table, ["prompt"], "", hit, valid, conf_level=conf_level, cluster=cell.column)
     return {**row, "flag": flags(*(f for f in row["flag"].split("; ") if f not in (SMALL_N, NO_DATA)))}
 
 
 def _marks(calls: pd.DataFrame, outcome: str) -> Marks:
-    said = calls["outcome"].to_numpy(dtype=object)
-    return said == outcome, said != "invalid"
+    outcomes = calls["outcome"].to_numpy(dtype=object)
+    return outcomes == outcome, outcomes != "invalid"
 
 
 def _price(saved: Mapping[str, Any], lost: Mapping[str, Any], conf_level: float) -> _Row:
     """False preferences saved per target signal lost."""
     n = min(saved["n"], lost["n"])
-    doubts = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (SMALL_N, NO_DATA)]
+    notes = [f for r in (saved, lost) for f in r["flag"].split("; ") if f not in (SMALL_N, NO_DATA)]
     row: _Row = {"term": "saved_per_lost", "estimate": math.nan, "n": n, "method": "Fieller"}
     if math.isnan(saved["estimate"] + lost["estimate"]):
-        return {**row, "flag": flags(*doubts, NO_DATA)}
+        return {**row, "flag": flags(*notes, NO_DATA)}
     if lost["estimate"] == 0:
-        return {**row, "flag": flags(*doubts, ZERO_BASE, NO_DATA)}
-    low, high, doubt = _fieller(saved, lost, normal_quantile(conf_level))
+        return {**row, "flag": flags(*notes, ZERO_BASE, NO_DATA)}
+    low, high, unbounded = _fieller(saved, lost, normal_quantile(conf_level))
     row.update(estimate=saved["estimate"] / lost["estimate"], conf_low=low, conf_high=high)
-    return {**row, "flag": flags(*doubts, doubt, size_flag(n))}
+    return {**row, "flag": flags(*notes, unbounded, size_flag(n))}
 
 
 def _fieller(top: Mapping[str, Any], bottom: Mapping[str, Any], q: float) -> tuple[float, float, str]:
-    """Fieller's interval of a ratio of independent estimates, and why it has none."""
+    """Fieller's interval of a ratio of independent estimates, and a flag if there is none."""
     x, y = top["estimate"], bottom["estimate"]
     g = y**2 - (q * bottom["std_error"]) ** 2
     if not g > 0:

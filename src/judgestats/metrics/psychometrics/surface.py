@@ -1,4 +1,4 @@
-"""Same quality, other surface: the direction-stability decomposition, and what filler is worth to a judge."""
+"""Effects of surface at equal quality: :func:`delta0` and :func:`filler_preference`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import choose
@@ -41,7 +40,7 @@ _ORDER = (
 
 
 @Measure(
-    "What is false preference between equals made of?", "psychometrics", "P, counts",
+    "What are the components of false preference between equals?", "psychometrics", "P, counts",
     "Goodman, simultaneous, clustered; Wilson, clustered", "dark_current, Eqs 2 to 7",
     plot="decomposition, stable_positional", frames=("preferences",),
     nothing="every pair was judged in one order only: run each pair in both orders", sheet=("Δ0",),
@@ -52,14 +51,14 @@ _ORDER = (
         Term("tie_rate", "tie rate on equals", "call", "both-order calls on equal pairs", "no universal direction",
              "The judge calls equal candidates equal.", symbol="C_J"),
         Term("stable_cross_sensitivity", "stable cross-sensitivity", "pair", "equal pairs, both orders valid",
-             "construct-dependent", "The judge picks the same content in both orders: it responds to surface.",
+             "construct-dependent", "The judge picks the same content in both orders: it responds to surface features.",
              symbol="SCS"),
         Term("positional_false_preference", "", "pair", "equal pairs, both orders valid", "higher",
-             "The judge picks the same slot in both orders: the preference is the position's.", symbol="PFP"),
+             "The judge picks the same slot in both orders: it responds to position.", symbol="PFP"),
         Term("one_sided_commit", "one-sided commit", "pair", "equal pairs, both orders valid", "higher",
-             "The judge commits in one order and calls a tie in the other.", symbol="OSC"),
+             "The judge prefers one candidate in one order and calls a tie in the other.", symbol="OSC"),
         Term("other_conflict", "", "pair", "equal pairs, both orders valid", "higher",
-             "What the named classes leave over.", symbol="Other"),
+             "False preference outside the named classes.", symbol="Other"),
         Term("no_preference", "", "pair", "equal pairs, both orders valid", "construct-dependent",
              "The judge calls a tie in both orders.", symbol="NP"),
     ),
@@ -79,35 +78,34 @@ def delta0(
     ----------
     calls : frame
         Preferences with a column ``stimulus`` and both orders of each pair; or a tally: ``judge, forward, reverse, n``,
-        each answer ``first``, ``second`` or ``tie`` *by slot*, ``forward`` being one order and ``reverse`` the other.
+        each answer ``first``, ``second`` or ``tie`` *by slot*, ``forward`` in one order and ``reverse`` in the other.
     by : str or sequence of str
         Further grouping columns.
     stimulus : {'same_subset', 'different_subset'}
-        Which equal-quality pairs; the two are never pooled.
+        Type of equal-quality pairs; the two are never pooled.
     cluster : "auto", str or False
-        What pairs share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
-        a column; False takes all pairs as independent, and is flagged where they are not. Where pairs share nothing,
-        the two calls of a pair are still clustered by it.
+        Cluster column; ``"auto"`` uses the column that pairs share (``task``, say), which ``method`` names. False
+        treats pairs as independent, with a flag where they are not. Without clusters of pairs, the two calls of a pair
+        are still clustered.
     simultaneous : bool
-        Goodman's intervals for the four classes together (clustered: Wilson's clustered ones at the level of
-        Goodman's); False gives Wilson's for each alone.
+        Goodman's simultaneous intervals for the four classes (clustered: clustered Wilson intervals at Goodman's
+        level); False gives a Wilson interval for each class.
     conf_level : float
-        Coverage of the intervals, of the set of four where they are simultaneous.
+        Coverage of the intervals, jointly for the four classes if they are simultaneous.
 
     Returns
     -------
     pandas.DataFrame
         Per judge: ``raw_false_preference`` and ``tie_rate`` (``n`` is calls), and over pairs
         ``stable_cross_sensitivity``, ``positional_false_preference``, ``one_sided_commit``, ``other_conflict``,
-        ``no_preference``, with the column ``n_dropped``: pairs without two valid orders, which leave every rate alike.
-        So ``raw = stable + positional + one_sided / 2 + other`` holds exactly and ``other_conflict`` is a structural
-        zero.
-        An abstention is a tie.
+        ``no_preference``, with the column ``n_dropped``: pairs without two valid orders, which are excluded from every
+        rate. So ``raw = stable + positional + one_sided / 2 + other`` holds exactly, and ``other_conflict`` is a
+        structural zero. An abstention is a tie.
 
     Raises
     ------
     DesignError
-        If the frame does not say which stimuli are meant, does not know the order, or repeats a call.
+        If the stimuli or the order of the candidates are not given, or a call is repeated.
 
     Examples
     --------
@@ -128,10 +126,16 @@ def delta0(
     table = tally(calls, "delta0", by, cluster=cluster, stimulus=stimulus)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
-    pair_class = _pair_class(table)
+    slots = {a: i for i, a in enumerate(SLOT_ANSWERS)}
+    patterns = np.zeros((len(table), 5, 5))
+    forward, reverse = (table[c].map(slots).to_numpy(int) for c in ("forward", "reverse"))
+    patterns[np.arange(len(table)), forward, reverse] = 1
+    pair_class = decompose(patterns).classes.argmax(axis=1)
     kept = pair_class != DROPPED
     commits = (table["forward"] != "tie").astype(float) + (table["reverse"] != "tie").astype(float)
-    classes = _classes(table, groups, pair_class)
+    codes = codes_of(table, groups)
+    counts = np.bincount(codes.code * 5 + pair_class, weights=table["n"].to_numpy(float), minlength=codes.size * 5)
+    classes = counts.astype(float).reshape(-1, 5)  # pairs of each class, a row per group
     terms = {
         "raw_false_preference": rates(
             table, groups, "raw_false_preference", commits / 2, kept, calls_per_count=2, **options
@@ -140,30 +144,22 @@ def delta0(
         **{t: rates(table, groups, t, pair_class == c, kept, **options) for t, c in CLASS_TERMS.items()},
     }
     if simultaneous and options["cluster"] is None:
-        _make_simultaneous(terms, classes, conf_level)
+        for g, of_classes in enumerate(classes[:, :DROPPED]):
+            if of_classes.sum():
+                low, high = goodman(of_classes, conf_level)
+                for t, c in CLASS_TERMS.items():
+                    terms[t][g].update(conf_low=low[c], conf_high=high[c], method="Goodman, 4 classes")
     elif simultaneous:  # Goodman's are Wilson's at level 1 - α/4
         options["conf_level"] = 1 - (1 - conf_level) / len(CLASS_TERMS)
         for t, c in CLASS_TERMS.items():
             joint = rates(table, groups, t, pair_class == c, kept, **options)
             terms[t] = [{**r, "method": r["method"].replace("Wilson", "Goodman, 4 classes")} for r in joint]
-    terms["other_conflict"] = [_by_structure(row) for row in terms["no_preference"]]
+    no_interval = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
+    zero = {**no_interval, "term": "other_conflict", "estimate": 0.0, "method": "identity", "flag": BY_STRUCTURE}
+    empty = {**zero, "estimate": math.nan, "flag": NO_DATA}
+    terms["other_conflict"] = [{**row, **(zero if row["n"] > 0 else empty)} for row in terms["no_preference"]]
     rows = [{**row, "n_dropped": classes[g, DROPPED]} for t in _ORDER for g, row in enumerate(terms[t])]
     return estimates(rows, groups, extra=["n_dropped"])
-
-
-def _by_structure(row: dict[str, Any]) -> dict[str, Any]:
-    """Row of other_conflict: 0 where there is a pair, without an interval."""
-    known = row["n"] > 0
-    return {
-        **row,
-        "term": "other_conflict",
-        "estimate": 0.0 if known else math.nan,
-        "std_error": math.nan,
-        "conf_low": math.nan,
-        "conf_high": math.nan,
-        "method": "identity",
-        "flag": BY_STRUCTURE if known else NO_DATA,
-    }
 
 
 @Measure(
@@ -171,7 +167,7 @@ def _by_structure(row: dict[str, Any]) -> dict[str, Any]:
     "dark_current", plot="forest", frames=("preferences",), sheet=("filler",),
     terms=(
         Term("filler_preference", "", "call", "filler calls", "far from 0",
-             "The judge rewards (above 0) or punishes (below 0) words that say nothing.", neutral=0.0),
+             "The judge rewards (above 0) or punishes (below 0) uninformative text.", neutral=0.0),
     ),
 )  # fmt: skip
 def filler_preference(
@@ -182,20 +178,20 @@ def filler_preference(
     Parameters
     ----------
     calls : frame
-        Preferences with ``stimulus`` (the rows that are ``filler`` count) and ``target``, the candidate with the
-        filler; or a tally: ``judge, outcome, n`` with outcomes ``filler``, ``clean``, ``tie``.
+        Preferences with ``stimulus`` (only ``filler`` rows count) and ``target``, the candidate with the filler; or
+        a tally: ``judge, outcome, n`` with outcomes ``filler``, ``clean``, ``tie``.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Cluster column; ``"auto"`` uses the column that calls share (``task``, say), which ``method`` names. False
+        treats calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the interval (Newcombe's, for the difference of two shares of one sample).
 
     Returns
     -------
     pandas.DataFrame
-        Term ``filler_preference`` per judge, in [-1, 1]; a tie counts in the denominator and on neither side.
+        Term ``filler_preference`` per judge, in [-1, 1]; a tie counts in the denominator only.
 
     Examples
     --------
@@ -211,28 +207,3 @@ def filler_preference(
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     filler, clean = outcome == "filler", outcome == "clean"
     return estimates(leans(table, groups, "filler_preference", filler, clean, outcome != "invalid", **options), groups)
-
-
-def _pair_class(table: pd.DataFrame) -> Any:
-    """Class of each pattern, from the kernel."""
-    position = {a: i for i, a in enumerate(SLOT_ANSWERS)}
-    counts = np.zeros((len(table), 5, 5))
-    one, two = table["forward"].map(position).to_numpy(int), table["reverse"].map(position).to_numpy(int)
-    counts[np.arange(len(table)), one, two] = 1
-    return decompose(counts).classes.argmax(axis=1)
-
-
-def _classes(table: pd.DataFrame, groups: list[str], pair_class: Any) -> NDArray[np.float64]:
-    """Pairs of each class, a row a group."""
-    codes = codes_of(table, groups)
-    counts = np.bincount(codes.code * 5 + pair_class, weights=table["n"].to_numpy(float), minlength=codes.size * 5)
-    return counts.astype(float).reshape(-1, 5)
-
-
-def _make_simultaneous(terms: dict[str, list[dict[str, Any]]], classes: NDArray[np.float64], conf_level: float) -> None:
-    for g, counts in enumerate(classes[:, :DROPPED]):
-        if not counts.sum():
-            continue
-        low, high = goodman(counts, conf_level)
-        for term, column in CLASS_TERMS.items():
-            terms[term][g].update(conf_low=low[column], conf_high=high[column], method="Goodman, 4 classes")

@@ -1,4 +1,4 @@
-"""How large a difference must be for the judge to find it: an isotonic fit of the ladder, and where it crosses."""
+"""Detection threshold of a judge, from an isotonic fit of the quality ladder: :func:`detection_threshold`."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ Interpolation = Literal["linear", "step"]
 
 
 def cluster_of_steps(_: Any, options: Options) -> dict[str, Any]:
-    """The cluster argument of a threshold, which knows no "auto"."""
+    """The cluster argument of :func:`detection_threshold`, which has no ``"auto"``."""
     return {} if options.cluster == "auto" else {"cluster": options.cluster or None}
 
 
 @Measure(
-    "How large must a difference be to be found?", "accuracy", "P, counts",
+    "How large must a difference be to be detected?", "accuracy", "P, counts",
     "bootstrap, expanded percentile; ends may be censored; none on an incomplete ladder", "dark_current, Eq 10",
     plot="forest", frames=("preferences",), arguments=cluster_of_steps, sheet=("threshold",),
     terms=(
         Term("detection_threshold", "", "ladder fit", "ladder calls", "higher",
-             "The smallest difference that the judge finds in three of four calls.", symbol="Δ75*"),
+             "The smallest difference that the judge detects in three of four calls.", symbol="Δ75*"),
     ),
 )  # fmt: skip
 def detection_threshold(
@@ -65,25 +65,25 @@ def detection_threshold(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Smallest step of the ladder at which an isotonic fit of the sensitivity reaches a level (Eq. 10).
+    """Smallest step of the ladder at which an isotonic fit of the sensitivity reaches a level (dark_current, Eq. 10).
 
     Parameters
     ----------
     calls : frame
-        As for :func:`target_sensitivity`.
+        As in :func:`target_sensitivity`.
     by : str or sequence of str
         Further grouping columns.
     performance : float
-        The sensitivity to be reached.
+        Sensitivity at the threshold.
     steps : sequence of float, optional
         The steps of the ladder, two or more numbers above 0. By default 1, 2, ... up to the largest step at which the
         judge was asked.
     interpolation : {'linear', 'step'}
-        Between the steps: the fitted curve is joined by lines, or the first step that reaches the level counts.
+        Linear interpolation of the fit between steps, or the first step that reaches the level.
     cluster : str or None
-        Column that is resampled as a whole; where the data do not have it, calls are resampled as independent.
+        Column whose levels are resampled whole; calls are independent if the data do not have it.
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is.
+        How invalid calls count.
     n_resamples : int
         Bootstrap resamples.
     seed : int or numpy.random.Generator
@@ -94,7 +94,7 @@ def detection_threshold(
     Returns
     -------
     pandas.DataFrame
-        Term ``detection_threshold`` per judge; ``n`` is calls. Reached at the first step: that step, flagged
+        Term ``detection_threshold`` per judge; ``n`` counts calls. Reached at the first step: that step, flagged
         ``left-censored`` (read: at most). Never reached: NaN, flagged ``right-censored``. A censored *end* of the
         interval is ``-inf`` (at most the first step) or ``inf`` (above the last). NaN, flagged ``incomplete ladder``,
         where a step was not asked, or one was asked that `steps` does not name.
@@ -108,11 +108,11 @@ def detection_threshold(
     -----
     The interval is the expanded percentile interval of the bootstrap (Hesterberg 2015), which widens the percentile
     interval as Student's t widens the normal one; simulated, it covers .93 to .97 from 15 tasks on, where the plain
-    percentile interval falls to .92 and BCa is no better. The sensitivity between two steps is unknown without calls
-    there: on steps 1 and 5 alone a straight line would decide the answer, and none is given.
-    A resample that lacks the first step and reaches the level at the first one it has counts as reaching it there: it
-    says nothing about the steps below. Where every resample gives the same threshold there is no interval, and the row
-    is flagged ``resamples agree``. Calls without a step, or at step 0, are left out and counted in the flag.
+    percentile interval falls to .92 and BCa is no better. Sensitivity between two steps is unknown without calls there:
+    with steps 1 and 5 only, the straight line between them would determine the answer, and no threshold is given.
+    A resample that lacks the first step and reaches the level at its own first step counts as reaching it there. Where
+    every resample gives the same threshold there is no interval, and the row is flagged ``resamples agree``. Calls
+    without a step, or at step 0, are excluded and counted in the flag.
 
     Examples
     --------
@@ -144,14 +144,14 @@ def detection_threshold(
 
 
 def _named(steps: Sequence[float]) -> NDArray[np.float64]:
-    """The steps that were named, in order."""
+    """The named steps, in order."""
     try:
         given = np.atleast_1d(np.asarray(steps, dtype=float))
     except (TypeError, ValueError):
         given = np.empty(0)
     found = np.unique(given)
     if given.ndim != 1 or found.size < 2 or found.size != given.size or not (np.isfinite(found) & (found > 0)).all():
-        raise DesignError(f"steps={steps!r} is no ladder. Give two or more different numbers above 0, such as (1, 5).")
+        raise DesignError(f"steps={steps!r} is not a ladder. Give two or more different numbers above 0, e.g. (1, 5).")
     return found
 
 
@@ -167,15 +167,14 @@ def _row(
 ) -> dict[str, Any]:
     valid = calls[(calls["outcome"] != "invalid") & (calls["n"] > 0)]
     on_ladder = valid["delta"].astype(float) > 0
-    left_out = float(valid.loc[~on_ladder, "n"].sum())
-    apart = EXCLUDED.of(left_out, what="call(s) without a step")
+    excluded = EXCLUDED.of(float(valid.loc[~on_ladder, "n"].sum()), what="call(s) without a step")
     valid = valid[on_ladder]
     steps = np.unique(valid["delta"].to_numpy(dtype=float))
     n = float(valid["n"].sum())
     if steps.size < 2:
-        return {"estimate": math.nan, "n": n, "flag": flags(ONE_STEP if steps.size else NO_DATA, apart)}
+        return {"estimate": math.nan, "n": n, "flag": flags(ONE_STEP if steps.size else NO_DATA, excluded)}
     if lacking := incomplete_ladder(steps, named):
-        return {"estimate": math.nan, "n": n, "flag": flags(lacking, apart, SMALL_N if n < 30 else "")}
+        return {"estimate": math.nan, "n": n, "flag": flags(lacking, excluded, SMALL_N if n < 30 else "")}
     counts, clusters = _step_counts(valid, steps, cluster)
     value = _crossing_of(steps, counts.sum(axis=0), level, interpolation)
     draws_of = _resampled(counts, cluster, n_resamples, rng)
@@ -191,7 +190,7 @@ def _row(
         "conf_high": math.nan if agree else high,
         "n": n,
         "method": f"isotonic; expanded percentile bootstrap {by}",
-        "flag": flags(censor, agree, few, apart, SMALL_N if n < 30 else ""),
+        "flag": flags(censor, agree, few, excluded, SMALL_N if n < 30 else ""),
     }
 
 
@@ -211,7 +210,7 @@ def _resampled(
 def _step_counts(
     calls: pd.DataFrame, steps: NDArray[np.float64], cluster: str | None
 ) -> tuple[NDArray[np.float64], int]:
-    """Correct and other calls per step, a row a cluster."""
+    """Correct and other calls per step, a row per cluster, and the number of clusters."""
     group = codes_of(calls, [cluster] if cluster else [])
     step = np.searchsorted(steps, calls["delta"].to_numpy(dtype=float))
     column = np.where(calls["outcome"] == "correct", step, step + steps.size)
@@ -238,11 +237,9 @@ def crossing(
     level: float,
     interpolation: Interpolation = "linear",
 ) -> float:
-    """Where the isotonic fit of `p`, weighted by `n`, reaches `level`.
+    """Step at which the isotonic fit of `p`, weighted by `n`, reaches `level`; -inf if the first does, inf if none.
 
-    `steps`, `p`, `n` (L,): steps in increasing order, the share correct and the calls of each. `level`: level to be
-    reached. `interpolation`: how the fit runs between steps. Returns ``-inf`` if the first step reaches it already,
-    ``inf`` if none does.
+    `steps`, `p`, `n` (L,): steps in increasing order, the share correct and the number of calls of each.
 
     >>> value = crossing(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.7, 0.8]), np.array([10.0, 10.0, 10.0]), 0.75)
     >>> print(f"{value:.6f}")

@@ -1,4 +1,4 @@
-"""What a judge answers when there is nothing to judge, and whether its answers are answers."""
+"""Preferences between identical candidates, and valid answers: :func:`dark_current` and :func:`validity_gates`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgestats.schema.counting import clustered, tally
 from judgestats.schema.declared_counts import counted
 from judgestats.schema.patterns import Invalid
 
-#: Gates in the order a call meets them, and the statuses that fail each.
+#: Gates in their order -> statuses of the calls that fail them.
 GATES = {
     "answered": ("error", "refused", "missing partner"),
     "parse": ("parse",),
@@ -29,11 +29,11 @@ GATES = {
 
 
 @Measure(
-    "Does the judge prefer where there is nothing to prefer?", "psychometrics", "P, counts", "Wilson, clustered",
-    "dark_current, Eq 1", plot="metrology_map", frames=("preferences",), sheet=("dark current",),
+    "Does the judge state a preference between identical candidates?", "psychometrics", "P, counts",
+    "Wilson, clustered", "dark_current, Eq 1", plot="metrology_map", frames=("preferences",), sheet=("dark current",),
     terms=(
         Term("dark_current", "", "call", "vacuum calls", "higher",
-             "The judge prefers one of two candidates that do not differ at all.", symbol="DC"),
+             "The judge prefers one of two identical candidates.", symbol="DC"),
     ),
 )  # fmt: skip
 def dark_current(
@@ -44,32 +44,32 @@ def dark_current(
     invalid: Invalid = "drop",
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """False preference where there is nothing to prefer (dark_current paper, Eq. 1).
+    """Rate of preferences between candidates that do not differ (dark_current paper, Eq. 1).
 
     Parameters
     ----------
     calls : frame
-        Preferences with a column ``stimulus``; the rows that are ``vacuum`` count. Or a tally: ``judge, choice, n``.
+        Preferences with a column ``stimulus`` (only ``vacuum`` rows count); or a tally: ``judge, choice, n``.
     by : str or sequence of str
-        Further grouping columns; ``vacuum_kind`` is always one where it is there.
+        Further grouping columns; ``vacuum_kind`` always is one if it is in the data.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Cluster column; ``"auto"`` uses the column that calls share (``task``, say), which ``method`` names. False
+        treats calls as independent, with a flag where they are not.
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is: set aside, a false preference, or no preference.
+        How invalid calls count: not at all, as a false preference, or as no preference.
     conf_level : float
         Coverage of the intervals.
 
     Returns
     -------
     pandas.DataFrame
-        Term ``dark_current`` per judge, pooled and, where ``vacuum_kind`` is known, by kind (``vacuum_kind`` is
-        ``all`` in the pooled rows). ``n`` is calls. A tie and a valid abstention are no preference.
+        Term ``dark_current`` per judge, pooled and, if ``vacuum_kind`` is known, by kind (``vacuum_kind`` is ``all`` in
+        the pooled rows). ``n`` counts calls. A tie and a valid abstention are no preference.
 
     Raises
     ------
     DesignError
-        If no row is a vacuum stimulus, or the frame does not say which are.
+        If no row is a vacuum stimulus, or ``stimulus`` is missing.
 
     Examples
     --------
@@ -111,17 +111,17 @@ def dark_current(
 def validity_gates(
     calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: float = CONF_LEVEL
 ) -> pd.DataFrame:
-    """Share of calls that pass each validity gate, of those that reach it (dark_current paper, Section 3.2).
+    """Share of calls that pass each validity gate, among those that reach it (dark_current paper, Section 3.2).
 
     Parameters
     ----------
     calls : frame
-        Preferences. Without a column ``status`` an invalid choice counts as one that was not parsed.
+        Preferences. Without a column ``status`` an invalid choice counts as not parsed.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Cluster column; ``"auto"`` uses the column that calls share (``item``, say), which ``method`` names. False
+        treats calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -129,7 +129,7 @@ def validity_gates(
     -------
     pandas.DataFrame
         Terms ``answered`` (no error, no refusal), ``parse``, ``schema``, ``semantic``, ``hidden_metadata``, each among
-        the calls that passed the gates before it, and ``valid``: all of them, among all calls.
+        the calls that passed the earlier gates, and ``valid``: all gates, among all calls.
 
     Examples
     --------
@@ -150,8 +150,8 @@ def validity_gates(
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
     status = nw.when(nw.col("choice").cast(nw.String) == "invalid").then(nw.lit("parse")).otherwise(nw.lit("ok"))
     if "status" in present:
-        said = nw.col("status").cast(nw.String)
-        status = nw.when(said.is_null() | said.is_in(["ok", ""])).then(status).otherwise(said)
+        given = nw.col("status").cast(nw.String)
+        status = nw.when(given.is_null() | given.is_in(["ok", ""])).then(status).otherwise(given)
     weight = counted(data, groups)
     data, kept, noted = clustered(data, groups, cluster)
     count = nw.len() if weight is None else nw.col(weight).sum()
