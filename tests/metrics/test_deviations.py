@@ -548,7 +548,7 @@ def test_by_judge_or_system_changes_nothing_and_judges_are_no_clusters():
     table = complete(np.random.default_rng(0))
     same(consensus_deviation(table, by=["judge", "system"]), consensus_deviation(table))
     same(score_matrix(table, by="judge"), score_matrix(table))
-    with pytest.raises(DesignError, match="cluster='judge' must be one column that things judged lie in"):
+    with pytest.raises(DesignError, match="cluster='judge' must be one column that groups responses"):
         consensus_deviation(table, cluster="judge")
 
 
