@@ -316,7 +316,7 @@ def test_identity_and_family():
         ({"identity": {"one": "a", "two": "a"}}, ["'one', 'two' are all mapped to 'a'"]),
         (
             {"identity": {"one": "a", "three": "zed"}},
-            ["'three' is no system", "'three' is mapped to 'zed', which is no judge"],
+            ["'three' is not a system", "'three' is mapped to 'zed', which is not a judge"],
         ),
         ({"family": {"a": "F", "one": "F"}}, ["'b' has no family", "'two' has no family", "'x' has no family"]),
     ],
