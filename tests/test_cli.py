@@ -312,7 +312,7 @@ def scores(tmp_path):
         ("x=g,x=h", "--identity gives 'x' twice: x=g and x=h"),
         ("x=g,y=g", "'x', 'y' are all mapped to 'g'"),
         ("q=g", "'q' is not a system. Systems: x, y, z. Judges: g, h."),
-        ("x=q", "'x' is mapped to 'q', which is no judge"),
+        ("x=q", "'x' is mapped to 'q', which is not a judge"),
     ],
 )
 def test_identity_is_checked(scores, tmp_path, identity, told):
