@@ -605,7 +605,7 @@ def test_a_budget_below_the_baseline_is_flagged():
     ],
 )
 def test_budget_and_costs_are_numbers_from_0(options, named):
-    with pytest.raises(DesignError, match=f"{named} is no amount. Allowed: numbers from 0"):
+    with pytest.raises(DesignError, match=f"{named} is not an amount. Allowed: numbers from 0"):
         recommend(crossed("S8", [200, 20, 80, 100]), **options)
 
 
