@@ -311,8 +311,8 @@ def scores(tmp_path):
         ("x", "--identity 'x' has no '='. Write SYSTEM=JUDGE"),
         ("x=g,x=h", "--identity gives 'x' twice: x=g and x=h"),
         ("x=g,y=g", "'x', 'y' are all mapped to 'g'"),
-        ("q=g", "'q' is no system. Systems: x, y, z. Judges: g, h."),
-        ("x=q", "'x' is mapped to 'q', which is no judge"),
+        ("q=g", "'q' is not a system. Systems: x, y, z. Judges: g, h."),
+        ("x=q", "'x' is mapped to 'q', which is not a judge"),
     ],
 )
 def test_identity_is_checked(scores, tmp_path, identity, told):
@@ -328,7 +328,7 @@ def test_identity_of_a_single_judge_and_of_pairs_is_checked(scores, canonical, t
     out = str(tmp_path / "o.html")
     result = run.invoke(app, ["report", str(scores), "--out", out, "--identity", "q=g"])
     assert result.exit_code == 2
-    assert "'q' is no system" in plain(result)
+    assert "'q' is not a system" in plain(result)
     result = run.invoke(app, ["report", str(canonical), "--out", out, "--identity", "x=g"])
     assert result.exit_code == 2
     assert "these are pairwise verdicts" in plain(result)

@@ -56,7 +56,7 @@ ALLOWED = {
     "design": 3,
     "ingest": 23,
     "kernels": 10,
-    "metrics": 90,
+    "metrics": 0,
     "models": 111,
     "published": 9,
     "reporting": 45,

@@ -355,7 +355,7 @@ def outcome_of(choice: str, first: str) -> float:
 @pytest.mark.parametrize(
     ("change", "options", "error", "message"),
     [
-        ({}, {"target": "first", "attribute": "length"}, DesignError, "target= and attribute= both say"),
+        ({}, {"target": "first", "attribute": "length"}, DesignError, "target= and attribute= both define"),
         ({}, {"value": "markdown"}, DesignError, "attribute= is not given"),
         ({}, {"attribute": "lenght"}, SchemaError, r"Did you mean 'length'\?"),
         ({}, {"attribute": "format"}, DesignError, "is not a number"),
@@ -385,7 +385,7 @@ def test_refusals_of_tables_and_comparisons():
         bias_score(calls.drop(columns="target"))
     with pytest.raises(DesignError, match="bias_score needs item, first, second, choice"):
         bias_score(pd.DataFrame({"judge": ["g"], "verdict": ["x"]}))
-    with pytest.raises(DesignError, match="this is a tally"):
+    with pytest.raises(DesignError, match="a tally has outcomes already"):
         bias_score(counts, attribute="length")
     with pytest.raises(DesignError, match="needs the slot in which the target stood"):
         bias_score(counts, average="position")
@@ -407,7 +407,7 @@ def test_refusals_of_tables_and_comparisons():
         verbosity_bias(calls)
     with pytest.raises(DesignError, match="margin=2 is not between 0 and 1"):
         verbosity_bias(calls, margin=2)
-    with pytest.raises(DesignError, match="out of place"):
+    with pytest.raises(DesignError, match="out of range"):
         verbosity_bias(calls, chance=0.9)
 
 
@@ -523,11 +523,11 @@ def test_a_coverage_outside_0_and_1_is_refused(level: float) -> None:
             "'judge' is miss",
         ),
         (lambda: best_of_accuracy(scored_responses().drop(columns="item")), "neither canonical frame"),
-        (lambda: best_of_accuracy(scored_responses(), by="system"), "'system' is what"),
+        (lambda: best_of_accuracy(scored_responses(), by="system"), "cannot contain 'system'"),
         (lambda: best_of_accuracy(scored_responses().assign(replicate=0), runs="a"), "runs='a'"),
         (lambda: score_error(scored_responses().drop(columns="item"), "right"), "neither canonical frame"),
-        (lambda: score_error(scored_responses().assign(right="good"), "right"), "'right' is no number: 'good'"),
-        (lambda: score_error(scored_responses(), "right", cluster=["item", "system"]), "one column"),
+        (lambda: score_error(scored_responses().assign(right="good"), "right"), "'right' is not a number: 'good'"),
+        (lambda: score_error(scored_responses(), "right", cluster=["item", "system"]), "names several columns"),
         (lambda: calibrate(scored_responses(), folds="a"), "folds='a'"),
         (lambda: calibrate(scored_responses(), folds=2.5), "folds=2.5"),
         (lambda: composite(scored_responses().assign(score="good")), "'score' is not a number: 'good'"),

@@ -387,7 +387,7 @@ def test_identity_finds_the_own_system():
     pd.testing.assert_frame_equal(calibrate(renamed, identity=identity), calibrate(table))
     without = calibrate(renamed)
     assert (without["n"] == 120).all()
-    with pytest.raises(SchemaError, match="'model Z' is no system"):
+    with pytest.raises(SchemaError, match="'model Z' is not a system"):
         calibrate(renamed, identity={"model Z": "a"})
 
 
@@ -398,8 +398,8 @@ def test_identity_finds_the_own_system():
         ({"output": "frame"}, "output='frame' is not known"),
         ({"own": "drop"}, "own='drop' is not known"),
         ({"reference": "people"}, "reference='people' is not known"),
-        ({"folds": 1}, "folds=1 holds nothing out"),
-        ({"by": "system"}, "one map for all systems"),
+        ({"folds": 1}, "folds=1 is not a number of folds"),
+        ({"by": "system"}, "one calibration for all systems"),
     ],
 )
 def test_options_that_cannot_be(options, message):

@@ -153,7 +153,7 @@ def test_against_a_panel_of_people():
     assert lacking["n"].tolist() == [3, 3]
     assert lacking["flag"]["a"].startswith("1 unmatched excluded")
     renamed = table.assign(system=table["system"].str.upper())
-    with pytest.raises(DesignError, match="ranks none of the systems"):
+    with pytest.raises(DesignError, match="has none of the systems"):
         rank_correlation(ours, renamed)
     upper = {s: s.upper() for s in "uvwx"}
     mapped = rank_correlation(ours, renamed, method="spearman", identity=upper).set_index("judge")
@@ -171,7 +171,7 @@ def test_between_conditions_the_systems_are_matched_by_identity():
     assert apart["flag"].str.startswith("8 unmatched").all()
     with pytest.raises(DesignError, match=r"'condition' has no 'open'\. It has: hidden, named"):
         rank_correlation(both, ("named", "open"))
-    with pytest.raises(SchemaError, match="several systems are 'u'"):
+    with pytest.raises(SchemaError, match="maps several systems to 'u'"):
         rank_correlation(both, ("named", "hidden"), identity={"U": "u", "V": "u"})
     with pytest.raises(DesignError, match="two conditions, got 1"):
         rank_correlation(both, ("named",))
@@ -215,9 +215,9 @@ def test_truth_that_cannot_be_used():
     calls = pd.DataFrame({"judge": "g", "item": list("stuv"), "score": [1.0, 2, 3, 4]})
     with pytest.raises(SchemaError, match="needs item and value"):
         rank_correlation(calls, truth=TRUTH[["item"]])
-    with pytest.raises(SchemaError, match="two things of one item"):
+    with pytest.raises(SchemaError, match="two values for one item"):
         rank_correlation(calls, truth=pd.concat([TRUTH, TRUTH.assign(value=0.0)]))
-    with pytest.raises(DesignError, match="knows none of the items"):
+    with pytest.raises(DesignError, match="has none of the items"):
         rank_correlation(calls, truth=TRUTH.assign(item=TRUTH["item"].str.upper()))
     with pytest.raises(DesignError, match="not both"):
         rank_correlation(calls, TRUTH, truth=TRUTH)

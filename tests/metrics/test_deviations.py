@@ -316,7 +316,7 @@ def test_identity_and_family():
         ({"identity": {"one": "a", "two": "a"}}, ["'one', 'two' are all mapped to 'a'"]),
         (
             {"identity": {"one": "a", "three": "zed"}},
-            ["'three' is no system", "'three' is mapped to 'zed', which is no judge"],
+            ["'three' is not a system", "'three' is mapped to 'zed', which is not a judge"],
         ),
         ({"family": {"a": "F", "one": "F"}}, ["'b' has no family", "'two' has no family", "'x' has no family"]),
     ],
@@ -548,7 +548,7 @@ def test_by_judge_or_system_changes_nothing_and_judges_are_no_clusters():
     table = complete(np.random.default_rng(0))
     same(consensus_deviation(table, by=["judge", "system"]), consensus_deviation(table))
     same(score_matrix(table, by="judge"), score_matrix(table))
-    with pytest.raises(DesignError, match="cluster='judge' must be one column that things judged lie in"):
+    with pytest.raises(DesignError, match="cluster='judge' must be one column that groups responses"):
         consensus_deviation(table, cluster="judge")
 
 

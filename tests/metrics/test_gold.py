@@ -110,7 +110,7 @@ def test_what_is_missing_is_told():
     assert got["flag"].str.contains("3 without gold excluded; 1 without a score excluded").all()
     lost = pd.concat([table, scored().assign(judge="h", score=np.nan)])
     assert terms(score_error(lost), "h")["estimate"].isna().all()
-    with pytest.raises(DesignError, match="no thing rated has one"):
+    with pytest.raises(DesignError, match="no response has one"):
         score_error(table.assign(gold=np.nan))
     with pytest.raises(SchemaError, match="There is no column 'truth'"):
         score_error(table, "truth")
@@ -191,7 +191,7 @@ def test_the_first_runs_are_the_first_there_are():
     )
     with pytest.raises(DesignError, match="runs=0"):
         best_of_accuracy(table, right="r0", runs=0)
-    with pytest.raises(DesignError, match="'replicate', and there is none"):
+    with pytest.raises(DesignError, match="'replicate', which is missing"):
         best_of_accuracy(table.drop(columns="replicate"), right="r0", runs=1)
 
 
@@ -256,13 +256,13 @@ def test_best_of_intervals():
 
 def test_best_of_refusals():
     table = responses(3)
-    with pytest.raises(DesignError, match="needs to know the right response"):
+    with pytest.raises(DesignError, match="needs the right response"):
         best_of_accuracy(table)
-    with pytest.raises(DesignError, match=r"right='r9' is no system. Systems: r0, r1, r2, r3"):
+    with pytest.raises(DesignError, match=r"right='r9' is not a system. Systems: r0, r1, r2, r3"):
         best_of_accuracy(table, right="r9")
     with pytest.raises(DesignError, match=r"several criteria \(c, d\)"):
         best_of_accuracy(pd.concat([table.assign(criterion=c) for c in "cd"]), right="r0")
-    with pytest.raises(DesignError, match="Are two items called the same"):
+    with pytest.raises(DesignError, match="Do two items have the same id"):
         best_of_accuracy(pd.concat([table, table]), right="r0")
     with pytest.raises(DesignError, match="ties='wrong' is not known"):
         best_of_accuracy(table, right="r0", ties="wrong")

@@ -503,7 +503,7 @@ def test_forced_choices_are_flagged():
 
 def test_what_a_preference_rate_refuses():
     calls = calls_among_three()
-    with pytest.raises(DesignError, match=r"of='xx' is no candidate\. There are: x, y, z\."):
+    with pytest.raises(DesignError, match=r"of='xx' is not a candidate\. Candidates: x, y, z\."):
         preference_rate(calls, of="xx")
     with pytest.raises(DesignError, match="there is no such column"):
         preference_rate(calls.drop(columns="strength"), graded=True)

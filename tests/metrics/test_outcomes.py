@@ -620,7 +620,7 @@ def test_what_cannot_be_asked_is_refused(change, message):
 
 def test_counts_need_a_side_and_two_candidates():
     counts = margins([3, 4, 5], [5, 4, 3])
-    with pytest.raises(DesignError, match="Counts do not tell"):
+    with pytest.raises(DesignError, match="is not known from counts"):
         anchoring(counts)
     with pytest.raises(DesignError, match=r"3 candidates \(llm, lm, ml\)"):
         anchoring(counts, favoured="lm")
@@ -722,7 +722,7 @@ def test_candidates_with_numbers_for_names():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"second": "a"}, r"Both candidates are called 'a' in 80 rows"),
+        ({"second": "a"}, r"Both candidates have the id 'a' in 80 rows"),
         ({"second": None}, r"'first' or 'second' is missing in 80 rows"),
         ({"probe": [None, *["blind"] * 39, *["truth"] * 40]}, r"'probe' is missing in 1 rows"),
         ({"n_identical": -1}, "'n_identical' is a count"),

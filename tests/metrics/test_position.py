@@ -239,11 +239,11 @@ def test_repeats_do_not_cross_orders_or_conditions():
 
 def test_repeats_that_cannot_be_told():
     calls = repeats(["first", "first"])
-    with pytest.raises(DesignError, match=r"no column says which do. Number them in 'replicate'"):
+    with pytest.raises(DesignError, match=r"no column identifies them. Number them in 'replicate'"):
         consistency(calls.drop(columns="replicate"), over="replicate")
     with pytest.raises(DesignError, match=r"2 calls repeat a call with the same replicate number"):
         consistency(pd.concat([calls, calls]), over="replicate")
-    with pytest.raises(DesignError, match=r"needs item, first, second, choice.*says nothing of repeats"):
+    with pytest.raises(DesignError, match=r"needs item, first, second, choice.*has no repeats"):
         consistency(pd.DataFrame({"judge": ["g"], "forward": ["tie"], "reverse": ["tie"], "n": [1]}), over="replicate")
     with pytest.raises(SchemaError, match=r"'choice' has 'A'"):
         consistency(calls.assign(choice="A"), over="replicate")

@@ -285,7 +285,7 @@ def test_a_stratum_of_one_is_flagged():
 
 def test_clusters_that_cross_the_strata_are_refused():
     table = clustered().assign(topic=lambda t: np.where(t["hit"], "a", "b"))
-    with pytest.raises(DesignError, match=r"'item' is not within 'topic': one item lies in several"):
+    with pytest.raises(DesignError, match=r"'item' is not nested in 'topic': one item lies in several"):
         interval_of(table, Bootstrap(cluster=("item",), strata="topic"))
 
 

@@ -473,10 +473,10 @@ def test_explanations_set_aside_are_counted_for_every_term():
     ("options", "message"),
     [
         ({"favoured_text": ""}, "is empty"),
-        ({"favoured_text": None}, "is no description"),
-        ({"favoured_text": {"truth": 3}}, "is no description"),
+        ({"favoured_text": None}, "is not a description"),
+        ({"favoured_text": {"truth": 3}}, "is not a description"),
         ({"embed": lambda texts: ["x" for _ in texts]}, "no array of numbers"),
-        ({"embed": {"minilm": "all-MiniLM"}}, "no function of texts"),
+        ({"embed": {"minilm": "all-MiniLM"}}, "that is not a function"),
     ],
 )
 def test_texts_that_cannot_be_embedded_are_refused(options, message):

@@ -47,12 +47,12 @@ def test_people_are_left_out_of_what_is_measured():
     [
         ({"humans": "Anne"}, "humans= names 'Anne', who is not a judge.*Did you mean 'Ann'"),
         ({"humans": ["g", "h", "Ann", "Bob"]}, "names every judge"),
-        ({"humans": {"kin": "person"}}, "no column.*Did you mean 'kind'"),
-        ({"humans": {"kind": "robot"}}, "fits no row.*model, person"),
+        ({"humans": {"kin": "person"}}, "no such column.*Did you mean 'kind'"),
+        ({"humans": {"kind": "robot"}}, "matches no row.*model, person"),
         ({"gold": "winer"}, "neither a column .* nor a judge .* nor a candidate"),
-        ({"gold": "kind"}, "holds 'model' where the candidates are 'x' and 'y'"),
-        ({"baseline": "B0"}, "baseline='B0' is no condition"),
-        ({"baseline": {"strategy": "B0"}}, "no column of conditions"),
+        ({"gold": "kind"}, "contains 'model' where the candidates are 'x' and 'y'"),
+        ({"baseline": "B0"}, "baseline='B0' is not a condition"),
+        ({"baseline": {"strategy": "B0"}}, "not a column of conditions"),
     ],
 )
 def test_a_name_that_does_not_occur_is_refused_at_once(options, message):

@@ -262,7 +262,7 @@ def test_invalid_blind_answers_are_counted_for_each_scheme():
 
 
 def test_a_scheme_is_not_compared_with_itself():
-    with pytest.raises(DesignError, match="does not differ from itself"):
+    with pytest.raises(DesignError, match="Give two schemes"):
         protocol_difference(probed_calls(schemes=SCHEMES), favoured="a", reference="PBP")
 
 

@@ -50,9 +50,7 @@ def test_counts_are_whole():
 
 def test_a_term_has_the_words_of_its_record_or_its_name_with_spaces():
     assert (
-        formatting.in_words("position_bias")
-        == "lean to the first slot"
-        == formatting.in_words("position_bias", "position_bias")
+        formatting.in_words("position_bias") == "position bias" == formatting.in_words("position_bias", "position_bias")
     )
     assert formatting.in_words("both_orders") == "both orders"
     assert formatting.in_words("shift", "calibrate") != formatting.in_words("shift")

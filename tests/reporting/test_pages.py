@@ -349,7 +349,7 @@ def test_people_are_never_called_harsh(tmp_path):
     assert "Deviation from people" in page
     assert "Deviation from peers" not in page
     together = page.partition("What would bring the judges together?")[2].partition("Against the truth")[0]
-    assert "from people, where they are the reference" in together
+    assert "or from people, if they are the reference" in together
     assert not re.search(r"\ba\b constant added", together)
 
 

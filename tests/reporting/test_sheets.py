@@ -78,7 +78,7 @@ def test_a_caption_makes_a_centred_table_environment():
         r"\toprule",
         r"judge & measure & estimate & interval & n \\",
         r"\midrule",
-        r"a\_b & lean to the first slot & $-$0.500 & --- & 60 \\",
+        r"a\_b & position bias & $-$0.500 & --- & 60 \\",
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",

@@ -1,4 +1,4 @@
-"""What the ratings of a table share: the column that intervals over items are clustered by."""
+"""The column by which intervals of ratings are clustered."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from judgestats.errors import DesignError
 from judgestats.results import NOT_INDEPENDENT
 from judgestats.schema.clustering import CANDIDATES, Cluster, auto_cluster, clusters
 
-#: What a score is about.
-THINGS = ("system", "item", "criterion")
+#: Columns that identify a rated response.
+RATED = ("system", "item", "criterion")
 
 
 class Clustered(NamedTuple):
-    """How an interval over things rated is clustered.
+    """Cluster column of an interval over rated responses.
 
-    `column`: empty for things taken as independent.
-    `flag`: where they are taken so and share something.
+    `column`: empty if responses are treated as independent.
+    `flag`: set where they are treated so and are not.
     """
 
     column: str
@@ -27,34 +27,33 @@ class Clustered(NamedTuple):
 
 
 def clustered_by(
-    ratings: Any, groups: Iterable[str], cluster: Cluster, things: Sequence[str] = THINGS, *, whole: str = ""
+    ratings: Any, groups: Iterable[str], cluster: Cluster, units: Sequence[str] = RATED, *, whole: str = ""
 ) -> Clustered:
-    """Say what an interval of ratings is clustered by.
+    """The column by which an interval of ratings is clustered.
 
-    `ratings`: in any engine. `groups`: columns of one estimate. `cluster`: as the measure got it. `things`: columns
-    that name what the measure counts: whatever else differs is averaged. `whole`: column whose levels the measure keeps
-    together in any case (``item``), for False as well. Raises DesignError if `cluster` names more than one column, or
-    the judges.
+    `groups`: columns of one estimate. `cluster`: the measure's argument. `units`: columns that identify what the
+    measure counts; it averages over all others. `whole`: column whose levels the measure always keeps together
+    (``item``). Raises DesignError if `cluster` names more than one column, or the judges.
     """
     columns = clusters(cluster)
     if columns:
         if len(columns) > 1 or columns[0] == "judge":
-            raise DesignError(f"cluster={cluster!r} must be one column that things judged lie in (item, say).")
+            raise DesignError(f"cluster={cluster!r} must be one column that groups responses (item, say).")
         return Clustered(columns[0], "")
     data = nw.from_native(ratings)
     present = data.collect_schema().names()
-    apart = [c for c in dict.fromkeys(groups) if c in present]
-    candidates = [c for c in CANDIDATES if c in present and c not in apart]
-    keys = list(dict.fromkeys([*apart, *(c for c in things if c in present), *candidates]))
+    groups = [c for c in dict.fromkeys(groups) if c in present]
+    candidates = [c for c in CANDIDATES if c in present and c not in groups]
+    named = list(dict.fromkeys([*groups, *(c for c in units if c in present)]))
+    keys = list(dict.fromkeys([*named, *candidates]))
     if not candidates:
         return Clustered(whole, "")
     shown = nw.from_native(data.lazy().select(*keys).unique().collect(backend="pandas").to_native(), eager_only=True)
-    named = [c for c in dict.fromkeys([*apart, *things]) if c in present]
-    found = auto_cluster(shown, apart, "item", len(shown.select(*named).unique()) if named else 1).column
+    found = auto_cluster(shown, groups, "item", len(shown.select(*named).unique()) if named else 1).column
     if found and "item" in present and found != "item":
-        within = list(dict.fromkeys([*apart, "item"]))
+        within = list(dict.fromkeys([*groups, "item"]))
         if len(shown.select(*within, found).unique()) > len(shown.select(*within).unique()):
-            found = whole  # it cuts through items
+            found = whole  # items are not nested in it
     if columns is None:
         return Clustered(found or whole, "")
     return Clustered(whole, NOT_INDEPENDENT if found not in ("", whole) else "")

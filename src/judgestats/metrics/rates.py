@@ -1,9 +1,9 @@
-"""Proportions of a tally and their differences, with analytic and bootstrap intervals: the rows of most measures."""
+"""Proportions of a tally and their differences, with analytic and bootstrap intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -63,21 +63,23 @@ from judgestats.schema.clustering import (
 from judgestats.schema.coding import Coded, codes_of, column_codes, combine
 from judgestats.schema.columns import By, names
 
-# ---- The difference of two proportions, paired where both sides name the same units, else as independent samples
+# ---- Difference of two proportions, of the same units (paired) or of independent samples -----------------------------
 
 #: Hits and trials of the units of a side.
 Marks = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 _Row = dict[str, Any]
-#: In place of a column: each unit, a pair, is a cluster of its two calls.
+Floats = NDArray[np.float64]
+_NO_INTERVAL = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
+#: In place of a cluster column: each pair is a cluster of its two calls.
 _UNIT = "\0unit"
 
 
 @dataclass(frozen=True)
 class Sides:
-    """Units of two sides, and which of them are the same.
+    """Units of two sides, and the units they share.
 
-    `units` (2,): a row a call or a pair, with the columns that name it and its count ``n``, as from ``units()``.
-    `shared` (2,): rows of the units that both sides name, in the same order; None where a side names one twice.
+    `units` (2,): one row per call or pair, with the columns that identify it and its count ``n``, as from ``units()``.
+    `shared` (2,): rows of the shared units, in the same order; None if a unit occurs twice on a side.
     """
 
     units: tuple[pd.DataFrame, pd.DataFrame]
@@ -89,11 +91,7 @@ class Sides:
 
 
 def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> Sides:
-    """Match the units of two sides one to one.
-
-    `one`, `two`: units of the sides. `keys`: columns that name a unit, those that both sides have; a missing value
-    equals itself.
-    """
+    """Match the units of two sides one to one by `keys`, as far as both have them; missing values are equal."""
     keys = [k for k in keys if k in one.columns and k in two.columns]
     code = codes_of(pd.DataFrame({k: _stacked(one[k], two[k]) for k in keys}), keys).code
     left, right = code[: len(one)], code[len(one) :]
@@ -105,18 +103,18 @@ def matched_sides(one: pd.DataFrame, two: pd.DataFrame, keys: Sequence[str]) -> 
 def paired_difference(
     sides: Sides, one: Marks, two: Marks, conf_level: float = CONF_LEVEL, cluster: str | Literal["auto"] | None = None
 ) -> tuple[_Row | None, str]:
-    """Proportion of one side minus that of the other on the units that both name.
+    """Proportion of one side minus proportion of the other on their shared units.
 
     `sides`: the units. `one`, `two` (2,): hits and trials of the units of each side, (N,), or (N, 2) where a unit is a
-    pair and its two calls count. `conf_level`: coverage of Newcombe's paired interval. `cluster`: column that units
-    share: Tango's interval of the n that its levels are worth. ``"auto"``: the column that the units are seen to share,
-    and the pair where a unit is its two calls. Returns `row`: cells of an estimate; None where the sides cannot be
-    paired. `flag`: why they cannot, or ``k of m stimuli shared`` where a side has units that the other lacks.
+    pair and its two calls count. `cluster`: column that units share: Tango's interval with the effective n of its
+    levels in place of Newcombe's paired one. ``"auto"``: a column detected in the data, and the pair where a unit is
+    its two calls. Returns cells of an estimate, None where the sides cannot be paired; and a flag: why they cannot, or
+    how many units they share.
     """
     if sides.shared is None:
         return None, REPEATED
     (hit_1, trial_1, n_1), (hit_2, trial_2, n_2) = (
-        _weighed(table, *marks) for table, marks in zip(sides.units, (one, two), strict=True)
+        _weighted(table, *marks) for table, marks in zip(sides.units, (one, two), strict=True)
     )
     rows_1, rows_2 = sides.shared
     both = trial_1[rows_1] & trial_2[rows_2]
@@ -128,17 +126,19 @@ def paired_difference(
     judged = n_1[trial_1].sum() + n_2[trial_2].sum() - n.sum()
     left_out = "" if judged == n.sum() else STIMULI_SHARED.of(n.sum(), total=f"{judged:,.0f}")
     first, second = hit_1[rows_1][both], hit_2[rows_2][both]
-    row = _paired(first, second, n, conf_level)
+    cells = (first & second, first & ~second, ~first & second, ~first & ~second)
+    a, b, c, d = (float(n[x].sum()) for x in cells)
+    row = paired_cells(a, b, c, d, conf_level)
     unit = np.broadcast_to(rows_1[:, None], both.shape)[both]
-    there, place = np.unique(unit, return_inverse=True)
-    table = sides.units[0].iloc[there].reset_index(drop=True)
-    column = _shared_by(table, float(n.sum()), both.shape[1] == 2) if cluster == "auto" else cluster
+    shared, place = np.unique(unit, return_inverse=True)
+    table = sides.units[0].iloc[shared].reset_index(drop=True)
+    column = _detected_cluster(table, float(n.sum()), both.shape[1] == 2) if cluster == "auto" else cluster
     if column is None:
         return row, left_out
     code = place if column == _UNIT else cluster_codes(table, column)[place]
     marks = (first & ~second, ~first & second, np.ones_like(first))
-    hit, miss, every = (np.bincount(code, n * x).astype(np.float64) for x in marks)
-    found = clustered_tango(hit, miss, every, conf_level)
+    gains, losses, size = (np.bincount(code, n * x).astype(np.float64) for x in marks)
+    found = clustered_tango(gains, losses, size, conf_level)
     name = "pair" if column == _UNIT else column
     return {
         **row,
@@ -149,19 +149,15 @@ def paired_difference(
     }, flags(few_clusters(found.clusters), left_out)
 
 
-def _shared_by(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
-    """Column that the units of a comparison are seen to share."""
+def _detected_cluster(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
+    """The column that the units of a comparison share."""
     kept = [c for c in (*CANDIDATES, "first", "second") if c in table]
     found = auto_cluster(nw.from_native(table[kept], eager_only=True), [], "item", counted / (2 if of_calls else 1))
     return found.column or (_UNIT if of_calls else None)
 
 
 def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
-    """Estimate of one side minus that of the other, from the intervals of both (square-and-add).
-
-    `one`, `two`: cells of two estimates: ``estimate``, ``std_error``, ``conf_low``, ``conf_high``, ``n``. Returns cells
-    of an estimate, ``n`` the smaller sample.
-    """
+    """Difference of two estimates, from the intervals of both (square-and-add); ``n`` is the smaller sample."""
     value = one["estimate"] - two["estimate"]
     return {
         "estimate": value,
@@ -174,10 +170,9 @@ def interval_difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> _Row:
 
 
 def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_level: float = CONF_LEVEL) -> _Row:
-    """Proportion k1/n1 minus k2/n2 of two independent samples.
+    """Proportion k1/n1 minus k2/n2 of two independent samples, with Newcombe's interval; NaN if a sample is empty.
 
-    `k1`, `n1`, `k2`, `n2`: hits and trials. `conf_level`: coverage of Newcombe's interval. Returns cells of an
-    estimate, ``n`` the smaller sample; NaN where a sample is empty.
+    ``n`` is the smaller sample.
     """
     if not (n1 > 0 and n2 > 0):
         return {"estimate": math.nan, "n": 0.0}
@@ -194,15 +189,14 @@ def independent_difference(k1: float, n1: float, k2: float, n2: float, conf_leve
 
 
 def size_flag(n: float) -> str:
-    """Flag of a small sample, or of none."""
+    """Flag of a small or empty sample."""
     return NO_DATA if not n > 0 else SMALL_N if n < 30 else ""
 
 
 def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CONF_LEVEL) -> _Row:
-    """Difference (b - c)/n of two paired proportions, from the counts of the pairs.
+    """Difference (b - c)/n of two paired proportions, with Newcombe's paired interval.
 
-    `a`, `b`, `c`, `d`: pairs that are hits on both sides, on the first only, on the second only, on neither; one at
-    least. `conf_level`: coverage of Newcombe's paired interval. Returns cells of an estimate.
+    `a`, `b`, `c`, `d`: pairs that are hits on both sides, on the first only, on the second only, on neither.
     """
     total = a + b + c + d
     low, high = newcombe_paired(a, b, c, d, conf_level)
@@ -217,16 +211,11 @@ def paired_cells(a: float, b: float, c: float, d: float, conf_level: float = CON
 
 
 def paired_error(b: float, c: float, total: float) -> float:
-    """Standard error of a paired difference with b and c discordant pairs of so many."""
+    """Standard error of a paired difference with b and c discordant pairs of `total`."""
     return math.sqrt(max(b + c - (b - c) ** 2 / total, 0.0)) / total
 
 
-def _paired(one: NDArray[np.bool_], two: NDArray[np.bool_], n: NDArray[np.float64], conf_level: float) -> _Row:
-    a, b, c, d = (float(n[x].sum()) for x in (one & two, one & ~two, ~one & two, ~one & ~two))
-    return paired_cells(a, b, c, d, conf_level)
-
-
-def _weighed(
+def _weighted(
     table: pd.DataFrame, hit: NDArray[np.bool_], trial: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
     """Hits, trials and counts of the units, (N, 1), or (N, 2) for the calls of pairs."""
@@ -236,15 +225,14 @@ def _weighed(
 
 
 def _stacked(one: pd.Series[Any], two: pd.Series[Any]) -> pd.Series[Any]:
-    """Both columns in one; columns of different types, as where one side is empty, meet as objects."""
+    """Both columns in one; columns of different types (one side may be empty) become objects."""
     sides = [one, two] if one.dtype == two.dtype else [one.astype(object), two.astype(object)]
     return pd.concat(sides, ignore_index=True)
 
 
-# ---- Bootstrap intervals of any statistic of counts: what is drawn, and the cells of an estimate that come of it
+# ---- Bootstrap intervals of any statistic of counts ------------------------------------------------------------------
 
-Floats = NDArray[np.float64]
-#: How the interval of a rate comes about.
+#: Method of the interval of a rate.
 Interval = Literal["wilson", "percentile", "bca"]
 INTERVALS: tuple[Interval, ...] = ("wilson", "percentile", "bca")
 #: Draws held in memory at a time.
@@ -255,10 +243,10 @@ Statistic = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """What is drawn, how often, and how an interval is read off the draws.
+    """Options of a bootstrap.
 
     `cluster`: columns whose levels are drawn: none for independent calls, one, or two crossed factors (conservative).
-    `strata`: column within whose levels is drawn.
+    `strata`: column within whose levels the bootstrap draws.
     """
 
     method: Literal["t", "percentile", "bca"] = "percentile"
@@ -283,11 +271,11 @@ class Bootstrap:
             raise DesignError(f"n_resamples={self.n_resamples!r} is not a number of resamples. Use 2000, say.")
         whole = isinstance(self.seed, int | np.integer) and self.seed >= 0
         if not (whole or self.seed is None or isinstance(self.seed, np.random.Generator)):
-            raise DesignError(f"seed={self.seed!r} is no seed. Allowed: 0 and above, a numpy Generator, or None.")
+            raise DesignError(f"seed={self.seed!r} is not a seed. Allowed: 0 and above, a numpy Generator, or None.")
 
     @property
     def columns(self) -> list[str]:
-        """Columns that a tally must keep for it."""
+        """Columns that a tally must keep."""
         return [*self.cluster, *([self.strata] if self.strata else [])]
 
     @property
@@ -308,10 +296,7 @@ def planned(
     seed: int | np.random.Generator | None,
     conf_level: float,
 ) -> Bootstrap | None:
-    """Turn the arguments of a measure into a :class:`Bootstrap`, None for Wilson.
-
-    Raises DesignError if they do not go together.
-    """
+    """The :class:`Bootstrap` of a measure's arguments, None for Wilson; DesignError if they do not go together."""
     choose(interval, INTERVALS, "interval")
     confidence(conf_level)
     clusters = tuple(names(cluster)) if cluster is not None else ()
@@ -332,7 +317,7 @@ def interval_of(
     seed: int | np.random.Generator | None,
     conf_level: float,
 ) -> dict[str, Any]:
-    """Keywords of :func:`judgestats.metrics.rates.rates` for a tally that says what it is to be clustered by."""
+    """Keywords of :func:`rates` for a tally that carries its cluster columns."""
     plan = planned(interval, columns_of(table), strata, n_resamples, seed, conf_level)
     cluster = column_of(table) if plan is None else None
     return {"conf_level": conf_level, "cluster": cluster, "bootstrap": plan}
@@ -343,38 +328,29 @@ def resampled(
 ) -> dict[str, Any]:
     """Bootstrap a statistic of total counts.
 
-    `table`: rows of a tally, of one group: ``n`` and the columns that the plan names. `counts` (R, P): what each row of
-    it adds to the totals (``n`` times what one of its calls is). `statistic`: values of many totals at once: (B, P) to
-    (B,). `plan`: what is drawn. `key`: what names the group: its draws do not depend on other groups. Returns
-    ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an estimate. NaN, flagged, where there is one
-    unit, or where all resamples agree: an interval of zero width is never returned. The standard error is NaN where a
-    resample is infinite (censored). Resamples so biased that a percentile or BCa interval would not hold the estimate
-    give Student's interval, as ``method`` says.
+    `table`: rows of one group of a tally: ``n`` and the columns of the plan. `counts` (R, P): contribution of each row
+    to the totals. `statistic`: values of many totals at once: (B, P) to (B,). `key`: identifies the group, whose draws
+    do not depend on other groups. Returns ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag`` of an
+    estimate: NaN with a flag for a single unit, or where all resamples agree, so that no interval has zero width. The
+    standard error is NaN where a resample is infinite (censored). See :func:`read_off` for biased resamples.
 
-    A row that adds nothing to any total (a call that is no trial) is not drawn, and a cluster of such rows is none.
+    Rows that contribute nothing (calls that are not trials) are not drawn, nor are clusters of such rows.
     """
     adds = (counts != 0).any(axis=1)
     table, counts = table[adds], counts[adds]
-    cells: dict[str, Any] = {
-        "std_error": math.nan,
-        "conf_low": math.nan,
-        "conf_high": math.nan,
-        "method": plan.words,
-        "flag": "",
-    }
+    cells: dict[str, Any] = {**_NO_INTERVAL, "method": plan.words, "flag": ""}
     if not adds.any():
         return {**cells, "flag": NO_DATA}
     rng = generator(plan.seed, tuple(map(str, key.values())))
     value = statistic(counts.sum(axis=0)[None, :])[0]
-    units, draws, influence, weight, alone = _drawn(table, counts, statistic, plan, rng)
+    units, draws, influence, weight, lone = _drawn(table, counts, statistic, plan, rng)
     if units < 2 or np.isnan(value):
         return {**cells, "flag": ONE_UNIT if units < 2 else ""}
-    lost = int(np.isnan(draws).sum())
-    doubt = flags(LONE_UNIT if alone else "", UNDEFINED.of(lost, what="resample(s)"))
+    undefined = UNDEFINED.of(int(np.isnan(draws).sum()), what="resample(s)")
     found = read_off(value, draws, units, plan, influence=influence, weight=weight)
     narrow = plan.method != "t" and not math.isnan(found["conf_low"])
     few = few_clusters(units, drawn=narrow) if plan.cluster else ""
-    return {**cells, **found, "flag": flags(few, doubt, found["flag"])}
+    return {**cells, **found, "flag": flags(few, LONE_UNIT if lone else "", undefined, found["flag"])}
 
 
 def read_off(
@@ -387,16 +363,15 @@ def read_off(
     influence: Floats | None = None,
     weight: Floats | None = None,
 ) -> dict[str, Any]:
-    """Standard error and interval that draws give, as the plan wants it read off.
+    """Standard error and interval from the draws, by the method of the plan.
 
-    `value`: the estimate. `draws` (B,): that of each resample. `units`: how many were drawn. `limits` (float, float):
-    values that the estimate cannot pass; of Student's interval. `influence`, `weight` (G,): as :func:`bca_interval`
-    takes them. Returns ``std_error``, ``conf_low``, ``conf_high``, ``method`` and ``flag``. The interval holds the
-    estimate and has a width, or is NaN and flagged: resamples so biased that a percentile or BCa interval lies to one
-    side of the estimate give Student's.
+    `value`: the estimate. `draws` (B,): its resampled values. `units`: number of units drawn. `limits`: range of the
+    estimate, for Student's interval. `influence`, `weight` (G,): as in :func:`bca_interval`. Returns ``std_error``,
+    ``conf_low``, ``conf_high``, ``method`` and ``flag``. The interval contains the estimate and has positive width, or
+    is NaN with a flag; where a biased percentile or BCa interval would exclude the estimate, Student's replaces it, as
+    ``method`` states.
     """
-    none: dict[str, Any] = dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
-    none |= {"method": plan.words, "flag": ""}
+    none: dict[str, Any] = {**_NO_INTERVAL, "method": plan.words, "flag": ""}
     kept = draws[~np.isnan(draws)]
     rounding = 1e-12 * (max(1.0, abs(value)) if np.isfinite(value) else 1.0)
     if not kept.size or not float(kept.max()) - float(kept.min()) > rounding:
@@ -418,7 +393,7 @@ def read_off(
 
 
 def ratio(totals: Floats) -> Floats:
-    """First of two totals over the second, (B, 2) to (B,): the statistic of a rate, or of a mean."""
+    """First total over the second, (B, 2) to (B,): the statistic of a rate or mean."""
     with np.errstate(divide="ignore", invalid="ignore"):
         result: Floats = np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], np.nan)
     return result
@@ -427,18 +402,18 @@ def ratio(totals: Floats) -> Floats:
 def _drawn(
     table: pd.DataFrame, counts: Floats, statistic: Statistic, plan: Bootstrap, rng: np.random.Generator
 ) -> tuple[int, Floats, Floats, Floats, bool]:
-    """Units (of the factor with fewest), draws, influence and number of each unit, and whether a stratum has one."""
+    """Number of units (of the smaller factor), draws, influence and weight of each unit; if a stratum has one unit."""
     none = np.empty(0)
     if len(plan.cluster) == 2:
         one, two = (codes_of(table, [c]) for c in plan.cluster)
         cell = codes_of(table, list(plan.cluster))
-        added = _added(counts, cell.code, cell.size)
+        added = _sums(counts, cell.code, cell.size)
         rows, columns = one.code[cell.first], two.code[cell.first]
         totals = two_way_totals(rows, columns, added, rng, plan.n_resamples)
         return min(one.size, two.size), statistic(totals), none, none, False
     if plan.cluster:
         unit = codes_of(table, list(plan.cluster))
-        added = _added(counts, unit.code, unit.size)
+        added = _sums(counts, unit.code, unit.size)
         strata = _strata(table, plan.strata, unit.code, unit.first, plan.cluster[0])
         totals = cluster_totals(added, rng, plan.n_resamples, strata)
         weight = np.ones(unit.size)
@@ -452,11 +427,11 @@ def _drawn(
         totals = np.vstack([multinomial_totals(n, rng, size, strata) @ added for size in sizes])
         weight = n
     influence = _influence(counts.sum(axis=0), added, statistic, weight, strata) if plan.method == "bca" else none
-    alone = strata is not None and bool((np.bincount(strata, weights=weight) == 1).any())
-    return int(weight.sum()), statistic(totals), influence, weight, alone
+    lone = strata is not None and bool((np.bincount(strata, weights=weight) == 1).any())
+    return int(weight.sum()), statistic(totals), influence, weight, lone
 
 
-def _added(counts: Floats, code: NDArray[Any], size: int) -> Floats:
+def _sums(counts: Floats, code: NDArray[Any], size: int) -> Floats:
     return np.column_stack([np.bincount(code, weights=c, minlength=size) for c in counts.T])
 
 
@@ -468,7 +443,7 @@ def _strata(
     stratum = codes_of(table, [strata]).code
     if (stratum != stratum[first][code]).any():
         raise DesignError(
-            f"{cluster!r} is not within {strata!r}: one {cluster} lies in several. Take a cluster that is nested in "
+            f"{cluster!r} is not nested in {strata!r}: one {cluster} lies in several. Use a cluster that is nested in "
             "the strata, or leave strata= out."
         )
     result: NDArray[Any] = stratum[first]
@@ -478,7 +453,7 @@ def _strata(
 def _influence(
     total: Floats, added: Floats, statistic: Statistic, weight: Floats, strata: NDArray[Any] | None
 ) -> Floats:
-    """Jackknife influence of one unit of each kind, as :func:`bca_interval` takes it: 0 on average in each stratum."""
+    """Jackknife influence of each unit for :func:`bca_interval`, with mean 0 in each stratum."""
     without = statistic(total[None, :] - added)
     known = np.where(np.isfinite(without), weight, 0.0)
     without = np.where(known > 0, without, 0.0)
@@ -489,7 +464,24 @@ def _influence(
     return np.where(known > 0, influence, 0.0)
 
 
-# ---- A proportion per group of a tally, with its interval and its doubts: the row that most measures return ----------
+# ---- A proportion per group of a tally, with its interval and flags --------------------------------------------------
+
+
+def each_group(table: pd.DataFrame, groups: Sequence[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Key and rows of each group; one group if `groups` is empty."""
+    codes = codes_of(table, list(groups))
+    for g, at in enumerate(codes.first):
+        yield {name: table[name].iloc[at] for name in groups}, table[codes.code == g]
+
+
+def hits_and_trials(
+    outcome: NDArray[Any], hit: str, ties: str, invalid: str
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Value of each outcome (1 for `hit`, 1/2 for a tie under ``ties="half"``, else 0), and whether it counts."""
+    no_answer = outcome == "invalid"
+    tie = (outcome == "tie") | (no_answer & (invalid == "tie"))
+    trial = ~((no_answer & (invalid == "drop")) | (tie & (ties == "drop")))
+    return (outcome == hit) + tie * (0.5 if ties == "half" else 0.0), trial
 
 
 def rates(
@@ -506,16 +498,14 @@ def rates(
     flag: str = "",
     **columns: Any,
 ) -> list[dict[str, Any]]:
-    """Share of trials that are hits, in each group.
+    """Share of trials that are hits, in each group: rows for :func:`judgestats.results.estimates`.
 
-    `table`: a tally: pattern columns and ``n``, and the cluster column if there is to be a clustered interval.
-    `groups`: one estimate for each combination of these columns. `term`: name of the estimate. `hit`, `trial`: for each
-    row of the tally, the share of its calls that are hits, and that are trials (booleans, or 0, 1/2, 1). `cluster`:
-    Wilson with an effective n, and t on G - 1, in place of Wilson on calls. `calls_per_count`: how many calls one count
-    stands for: 2 for a rate over the calls of pairs. `bootstrap`: a bootstrap interval in place of Wilson's; of
-    independent calls and by percentile in closed form. Where all calls are hits, or none, Wilson's stays, clustered
-    where the bootstrap has one cluster. `flag`: put into every row. `**columns`: further cells of every row. Returns
-    rows for :func:`judgestats.results.estimates`. A group without trials is NaN with the flag ``no data``.
+    `table`: a tally, with the cluster column if there is one. `hit`, `trial`: for each row of the tally, the share of
+    its calls that are hits, and that are trials (booleans, or 0, 1/2, 1). `cluster`: Wilson with an effective n, and t
+    on G - 1, in place of Wilson on calls. `calls_per_count`: calls per count: 2 for a rate over the calls of pairs.
+    `bootstrap`: a bootstrap interval in place of Wilson's (in closed form for percentiles of independent calls); if all
+    calls are hits, or none, Wilson's remains, clustered where the bootstrap has one cluster. `flag`, `**columns`:
+    further cells of every row. A group without trials is NaN with the flag ``no data``.
     """
     if cluster is None and bootstrap is not None and len(bootstrap.cluster) == 1:
         cluster = bootstrap.cluster[0]
@@ -526,8 +516,8 @@ def rates(
     k = np.bincount(codes.code, weights=hits, minlength=codes.size)
     total = np.bincount(codes.code, weights=trials, minlength=codes.size)
     keys = table[list(groups)].iloc[codes.first].to_dict("records")
-    crossed = bootstrap is not None and len(bootstrap.cluster) == 2  # a Wilson interval that stays knows neither
-    of_pairs = calls_per_count > 1 and cluster is None  # a count is a pair: its calls are together, come what may
+    crossed = bootstrap is not None and len(bootstrap.cluster) == 2  # a Wilson interval then ignores both clusters
+    of_pairs = calls_per_count > 1 and cluster is None  # a count is a pair: its calls stay together
     together = of_pairs and independent(table)
     dependent = flags(NOT_INDEPENDENT if (of_pairs and not together) or crossed else "", dependence(table))
     low, high = wilson(k, total, conf_level)
@@ -548,8 +538,8 @@ def rates(
             "flag": flags(flag, dependent, size_flag(total[g])),
         }
         if (cluster is not None or together) and total[g]:
-            told = flags(flag, dependence(table))
-            row.update(_clustered(table, codes.code == g, hits, trials, cluster, unit, conf_level, told, total[g]))
+            flagged = flags(flag, dependence(table))
+            row.update(_clustered(table, codes.code == g, hits, trials, cluster, unit, conf_level, flagged, total[g]))
         if bootstrap is not None and 0 < k[g] < total[g]:
             clustered = flags(flag, dependence(table) if bootstrap.cluster else dependent)
             row.update(_resampled(table, codes.code == g, hits, trials, bootstrap, key))
@@ -569,7 +559,7 @@ def _clustered(
     flag: str,
     total: float,
 ) -> dict[str, Any]:
-    """Interval by cluster; without one each count of the table is a cluster, a pair."""
+    """Clustered interval; without a cluster column each count is a cluster, a pair."""
     if unit is None:
         pairs = table["n"].to_numpy(dtype=float)[mask]
         times = np.where(pairs > 0, pairs, 1.0)
@@ -602,14 +592,14 @@ def _resampled(
     return resampled(table[mask], np.column_stack([k, n]), ratio, plan, key)
 
 
-# ---- One share of a sample minus another share of the same sample: a lean, a signed bias -----------------------------
+# ---- Difference of two shares of one sample: a signed bias -----------------------------------------------------------
 
 _METHOD = "Newcombe, two shares of one sample"
 #: Method of :func:`clustered_difference`.
 CLUSTERED = "Tango, two shares of one sample"
 
 
-def leans(
+def share_differences(
     table: pd.DataFrame,
     groups: Sequence[str],
     term: str,
@@ -625,16 +615,10 @@ def leans(
 ) -> list[dict[str, Any]]:
     """Share of `one` minus share of `other` among the trials, in each group.
 
-    `table`: a tally: pattern columns and ``n``, and the cluster column if there is to be a clustered interval.
-    `groups`: one estimate for each combination of these columns. `term`: name of the estimate. `one`, `other`, `trial`:
-    for each row of the tally, whether its calls are the one, the other, and count at all. The rest are ties. `cluster`:
-    tango's interval of the n that the clusters are worth, with t on G - 1. `bootstrap`: a bootstrap interval in place
-    of Newcombe's. Where all calls answer alike, Newcombe's stays. `flag`: put into every row. `**columns`: further
-    cells of every row. Returns rows for :func:`judgestats.results.estimates`; n and flags are those of the share of
-    `one`.
-
-    The interval is Newcombe's for the difference of two shares of one sample, built of Wilson's for each: it stays in
-    [-1, 1] and never has zero width. So does Tango's, which a clustered one is.
+    As :func:`rates`, with `one`, `other` and `trial` as masks of the rows of the tally; other trials are ties. The
+    interval is Newcombe's for the difference of two shares of one sample, composed of Wilson's for each; with `cluster`
+    Tango's with the effective n of the clusters and t on G - 1. Both stay in [-1, 1] and have positive width. If all
+    calls have the same answer Newcombe's replaces the bootstrap's. n and flags are those of the share of `one`.
     """
     shape = len(table)
     trial = np.broadcast_to(np.asarray(trial, dtype=bool), shape)
@@ -656,16 +640,16 @@ def leans(
             row["method"] = row["method"].replace("Wilson", CLUSTERED)
         if bootstrap is not None and (counts.sum(axis=0) > 0).sum() > 1:
             key = {name: row[name] for name in groups}
-            drawn = resampled(table[here], counts, _lean_of, bootstrap, key)
-            told = [f for f in row["flag"].split("; ") if f != NOT_INDEPENDENT or not bootstrap.cluster]
-            row.update(drawn, flag=flags(*told, drawn["flag"]))
+            drawn = resampled(table[here], counts, _share_difference, bootstrap, key)
+            kept = [f for f in row["flag"].split("; ") if f != NOT_INDEPENDENT or not bootstrap.cluster]
+            row.update(drawn, flag=flags(*kept, drawn["flag"]))
         elif bootstrap is not None and len(bootstrap.cluster) == 2:
             row["flag"] = flags(NOT_INDEPENDENT, row["flag"])
     return rows
 
 
-def _lean_of(totals: Floats) -> Floats:
-    """(B, 3) counts to (B,) leans."""
+def _share_difference(totals: Floats) -> Floats:
+    """Share of the first class minus share of the second, (B, 3) counts to (B,)."""
     n = totals.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         result: Floats = np.where(n > 0, (totals[:, 0] - totals[:, 1]) / n, np.nan)
@@ -676,13 +660,7 @@ def difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]
     """Share of the first class minus share of the second, of a multinomial sample of three."""
     total = counts.sum()
     if not total > 0:
-        return {
-            "estimate": math.nan,
-            "std_error": math.nan,
-            "conf_low": math.nan,
-            "conf_high": math.nan,
-            "method": _METHOD,
-        }
+        return {"estimate": math.nan, **_NO_INTERVAL, "method": _METHOD}
     low, high = newcombe_paired(0.0, counts[0], counts[1], counts[2], conf_level)
     return {
         "estimate": (counts[0] - counts[1]) / total,
@@ -694,39 +672,38 @@ def difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]
 
 
 def spread(counts: Floats) -> float:
-    """Variance of one call's lean: p1 + p2 - (p1 - p2)**2."""
+    """Variance of one call, 1 for the first class, -1 for the second, 0 else: p1 + p2 - (p1 - p2)**2."""
     p1, p2, _ = counts / counts.sum()
     return max(float(p1 + p2 - (p1 - p2) ** 2), 0.0)
 
 
 def clustered_difference(counts: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
-    """The same from (G, 3) counts, by cluster.
+    """The same from (G, 3) counts of G clusters.
 
-    Tango's interval of the n that the clusters are worth, with t on G - 1, what cancels within a cluster counting on
-    neither side: two orders of a pair with the same verdict lean to no slot, and without a cluster that leans the
+    Tango's interval with the effective n of the clusters and t on G - 1. Answers that cancel within a cluster count as
+    no difference: two orders of a pair with the same verdict show no position bias, and if all clusters are so the
     interval is that of no discordant pair.
     """
     counts = counts[counts.sum(axis=1) > 0]
     clusters, total, sums = len(counts), counts.sum(), counts.sum(axis=0)
-    lean = (sums[0] - sums[1]) / total
+    value = (sums[0] - sums[1]) / total
     if clusters < 2:
-        return {"estimate": lean, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
+        return {"estimate": value, **_NO_INTERVAL}
     size, net = counts.sum(axis=1), counts[:, 0] - counts[:, 1]
-    variance = float(((net - lean * size) ** 2).sum())
-    if variance / total**2 <= ROUNDING and 0 < abs(lean) < 1:  # all lean alike: what may hide is one that does not
-        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(lean))
-        low, high = max(lean - unlike, -1.0), min(lean + unlike, 1.0)
-        return {"estimate": lean, "std_error": 0.0, "conf_low": low, "conf_high": high}
+    variance = float(((net - value * size) ** 2).sum())
+    if variance / total**2 <= ROUNDING and 0 < abs(value) < 1:  # all clusters alike: allow for one unlike them
+        unlike = float(wilson(0, clusters, conf_level, df=clusters - 1)[1]) * (1 + abs(value))
+        low, high = max(value - unlike, -1.0), min(value + unlike, 1.0)
+        return {"estimate": value, "std_error": 0.0, "conf_low": low, "conf_high": high}
     found = clustered_tango(np.maximum(net, 0.0), np.maximum(-net, 0.0), size, conf_level)
-    return {"estimate": lean, "std_error": found.std_error, "conf_low": found.low, "conf_high": found.high}
+    return {"estimate": value, "std_error": found.std_error, "conf_low": found.low, "conf_high": found.high}
 
 
 def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
-    """Weighted sum of the leans of independent cells.
+    """Weighted sum of the differences of independent cells.
 
-    `counts` (K, 3): one, other and tie of each cell. `weight` (K,): what each cell counts for. Returns cells of an
-    estimate. The standard error is that of the cells; the interval is composed of their Newcombe intervals
-    (square-and-add), and equals Newcombe's for one cell. NaN where a cell is empty.
+    `counts` (K, 3): one, other and tie of each cell. `weight` (K,). The interval combines the Newcombe intervals of the
+    cells (square-and-add), and equals Newcombe's for one cell. NaN where a cell is empty.
 
     Zou, G. Y., Donner, A. (2008). Statistics in Medicine 27, 1693-1702 (MOVER).
     """
@@ -745,21 +722,21 @@ def cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) ->
 
 
 def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF_LEVEL) -> dict[str, Any]:
-    """Weighted sum of the leans of cells that share clusters.
+    """Weighted sum of the differences of cells that share clusters.
 
-    `counts` (G, K, 3): one, other and tie of each cluster in each cell. `weight` (K,): what each cell counts for.
-    Returns as :func:`cell_mean`, whose interval is stretched by the root of the design effect (the linearised variance
-    between clusters over that of independent calls) and by t on G - 1 over the normal quantile.
+    `counts` (G, K, 3): one, other and tie of each cluster in each cell. `weight` (K,). As :func:`cell_mean`, with the
+    interval widened by the root of the design effect (linearised variance between clusters over that of independent
+    calls) and by t on G - 1 over the normal quantile.
     """
     result = cell_mean(counts.sum(axis=0), weight, conf_level)
     n = counts.sum(axis=2)
     clusters = int((n.sum(axis=1) > 0).sum())
     if clusters < 2 or math.isnan(result["estimate"]):
-        return {**result, "std_error": math.nan, "conf_low": math.nan, "conf_high": math.nan}
+        return {**result, **_NO_INTERVAL}
     total = n.sum(axis=0)
-    lean = (counts[:, :, 0] - counts[:, :, 1]).sum(axis=0) / total
-    pull = ((counts[:, :, 0] - counts[:, :, 1] - lean * n) * (weight / total)).sum(axis=1)
-    variance = clusters / (clusters - 1) * float((pull**2).sum())
+    net = counts[:, :, 0] - counts[:, :, 1]
+    influence = ((net - net.sum(axis=0) / total * n) * (weight / total)).sum(axis=1)
+    variance = clusters / (clusters - 1) * float((influence**2).sum())
     variance = 0.0 if variance <= ROUNDING else variance
     independent = result["std_error"] ** 2
     if variance == 0 and independent > 0:
@@ -780,10 +757,7 @@ def clustered_cell_mean(counts: Floats, weight: Floats, conf_level: float = CONF
 
 
 def folded(row: dict[str, Any], term: str) -> dict[str, Any]:
-    """Absolute value of a signed estimate, its interval that of the signed one, folded at 0.
-
-    The standard error stays that of the signed quantity.
-    """
+    """Absolute value of a signed estimate, with the interval folded at 0 and the standard error of the signed one."""
     low, high = row["conf_low"], row["conf_high"]
     ends = sorted((abs(low), abs(high)))
     inside = low <= 0 <= high

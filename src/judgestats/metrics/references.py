@@ -1,7 +1,6 @@
-"""What verdicts are held against: people (``humans=``), right answers (``gold=``), control conditions (``baseline=``).
+"""The arguments ``humans=`` (people), ``gold=`` (right answers) and ``baseline=`` (control conditions).
 
-One place resolves these arguments for the datasheet, the page, :func:`judgestats.available_measures` and the command
-line.
+They are resolved here for the datasheet, the page, :func:`judgestats.available_measures` and the command line.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from judgestats.schema.raters import ABOUT
 Humans = str | Sequence[str] | Mapping[str, str]
 #: Control conditions: a value of one of :data:`CONTROLLED`, or ``{column: value}``.
 Baseline = str | Mapping[str, str]
-#: Columns of which one value may be the control condition.
+#: Columns that may contain a control condition.
 CONTROLLED = ("strategy", "prompt", "probe", "scheme", "condition")
-#: Values that name a control condition by themselves.
+#: Values that are recognised as control conditions.
 NAMED = ("baseline", "blind")
 #: Names listed in a message.
 _MOST = 12
@@ -32,10 +31,10 @@ _MOST = 12
 
 @dataclass(frozen=True)
 class References:
-    """What the verdicts of a data set are held against.
+    """Data split by the arguments ``humans``, ``gold`` and ``baseline``.
 
-    `models`: rows of the judges that are measured: people, and a rater taken as gold, left out.
-    `people`: rows of the people; none where `humans` names nobody.
+    `models`: rows of the judges to be measured, without people and without a rater that serves as gold.
+    `people`: rows of the people.
     `humans`: names of the people.
     `baseline`: column -> its control condition.
     """
@@ -49,13 +48,13 @@ class References:
 def references(
     data: Any, humans: Humans | None = None, gold: str | None = None, baseline: Baseline | None = None
 ) -> References:
-    """Resolve ``humans=``, ``gold=`` and ``baseline=`` against the data, and refuse at once what is not there.
+    """Resolve ``humans=``, ``gold=`` and ``baseline=`` for the data.
 
-    `data`: preferences or ratings. `humans`: judges that are people, or ``{column: value}`` that tells them from
-    models. `gold`: where right answers come from: a column; a judge, whose answers are then taken as right and who is
-    measured no more; or (preferences) a candidate, which is then right wherever it was shown. `baseline`: the control
-    condition: a value of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or ``{column: value}``.
-    Raises DesignError if a name does not occur, or may mean two things.
+    `data`: preferences or ratings. `humans`: judges that are people, or ``{column: value}`` that identifies them.
+    `gold`: source of the right answers: a column; a judge, whose answers then count as right and who is not measured;
+    or (preferences) a candidate, which is then right wherever it was shown. `baseline`: the control condition: a value
+    of ``strategy``, ``prompt``, ``probe``, ``scheme`` or ``condition``, or ``{column: value}``. Raises DesignError if a
+    name does not occur or is ambiguous.
     """
     table = nw.from_native(data).lazy().collect(backend="pandas").to_native()
     table = with_gold(table, gold)
@@ -63,8 +62,7 @@ def references(
     is_person = table["judge"].astype(str).isin(names).to_numpy()
     if names and is_person.all():
         raise DesignError(
-            f"humans= names every judge of the data ({_listed(names)}): there is no judge left to measure. Name the "
-            "people only.",
+            f"humans= names every judge of the data ({_listed(names)}), so no judge remains. Name the people only.",
             advice=_HUMANS,
         )
     models = table[~is_person] if names else table
@@ -93,35 +91,35 @@ def people_of(table: pd.DataFrame, humans: Humans | None) -> list[str]:
         ((column, value),) = humans.items()
         if column not in table.columns:
             raise DesignError(
-                f"humans={{{column!r}: ...}} is no column. Columns: {_listed(table.columns)}."
+                f"humans={{{column!r}: ...}}: there is no such column. Columns: {_listed(table.columns)}."
                 f"{suggestion(column, map(str, table.columns))}"
             )
         marked = table[column].astype(str) == str(value)
         found = sorted(judges[marked].unique())
         if not found:
             values = sorted(table[column].astype(str).unique())
-            raise DesignError(f"humans={{{column!r}: {value!r}}} fits no row. {column!r} has: {_listed(values)}.")
+            raise DesignError(f"humans={{{column!r}: {value!r}}} matches no row. {column!r} has: {_listed(values)}.")
         both = sorted(set(found) & set(judges[~marked]))
         if both:
             raise DesignError(
                 f"humans={{{column!r}: {value!r}}}: {both[0]!r} is a person in some rows and not in others."
             )
         return found
-    wanted = [humans] if isinstance(humans, str) else list(map(str, humans))
-    for name in wanted:
+    people = [humans] if isinstance(humans, str) else list(map(str, humans))
+    for name in people:
         if name not in known:
             raise DesignError(
                 f"humans= names {name!r}, who is not a judge. Judges: {_listed(known)}.{suggestion(name, known)}",
                 advice=_HUMANS,
             )
-    return sorted(dict.fromkeys(wanted))
+    return sorted(dict.fromkeys(people))
 
 
 def with_gold(table: pd.DataFrame, gold: str | None) -> pd.DataFrame:
-    """Data with a column ``gold`` made of what `gold` names; as they are where it names nothing."""
+    """Data with a column ``gold`` from the column, judge or candidate that `gold` names; unchanged if it is None."""
     if gold is None or gold == "gold":
         if gold == "gold" and "gold" not in table.columns:
-            raise DesignError(f"gold='gold' is no column. Columns: {_listed(table.columns)}.")
+            raise DesignError(f"gold='gold': there is no such column. Columns: {_listed(table.columns)}.")
         return table
     preferences = kind_of(table.columns) == "preferences"
     shown = pd.unique(pd.concat([table["first"], table["second"]]).astype(str)) if preferences else []
@@ -143,39 +141,36 @@ def with_gold(table: pd.DataFrame, gold: str | None) -> pd.DataFrame:
             f"{' nor a candidate' if preferences else ''}.{near}"
         )
     if found == ["a column"]:
-        return _gold_of_column(table, gold, preferences)
+        if preferences:
+            return table.assign(gold=_known_answers(table, gold))
+        numbers = pd.to_numeric(table[gold], errors="coerce")
+        if (wrong := numbers.isna() & table[gold].notna()).any():
+            first = table.loc[wrong, gold].iloc[0]
+            raise DesignError(f"gold={gold!r} contains {first!r}, which is not a score. Name a column of numbers.")
+        return table.assign(gold=numbers)
     if found == ["a candidate"]:
         right = (table["first"].astype(str) == gold) | (table["second"].astype(str) == gold)
         return table.assign(gold=pd.Series(gold, index=table.index, dtype=object).where(right, None))
     return _gold_of_judge(table, gold, preferences)
 
 
-def _gold_of_column(table: pd.DataFrame, column: str, preferences: bool) -> pd.DataFrame:
-    """A column of right answers: candidates, slots or ``tie``; or right scores."""
-    values = table[column]
-    if not preferences:
-        numbers = pd.to_numeric(values, errors="coerce")
-        if (numbers.isna() & values.notna()).any():
-            raise DesignError(
-                f"gold={column!r} holds {values[numbers.isna() & values.notna()].iloc[0]!r}, which is no score. Name a "
-                "column of numbers."
-            )
-        return table.assign(gold=numbers)
-    known = slots_to_candidates(table, values)
+def _known_answers(table: pd.DataFrame, column: str) -> pd.Series[Any]:
+    """A column of right answers (candidates, slots or ``tie``) as candidates or ``tie``."""
+    known = slots_to_candidates(table, table[column])
     wrong = known.notna() & ~(
         known.eq("tie") | known.eq(table["first"].astype(str)) | known.eq(table["second"].astype(str))
     )
     if wrong.any():
         row = table[wrong].iloc[0]
         raise DesignError(
-            f"gold={column!r} holds {known[wrong].iloc[0]!r} where the candidates are {row['first']!r} and "
+            f"gold={column!r} contains {known[wrong].iloc[0]!r} where the candidates are {row['first']!r} and "
             f"{row['second']!r} ({int(wrong.sum()):,} rows). Allowed: one of the two, first, second, tie, or nothing."
         )
-    return table.assign(gold=known)
+    return known
 
 
 def slots_to_candidates(table: pd.DataFrame, values: pd.Series[Any]) -> pd.Series[Any]:
-    """Right answers by slot (``first``, ``second``) as the candidates shown there; other answers as they are.
+    """Right answers by slot (``first``, ``second``) as the candidates shown there; other answers unchanged.
 
     >>> calls = pd.DataFrame({"first": ["x", "y"], "second": ["y", "x"]})
     >>> slots_to_candidates(calls, pd.Series(["first", "x"])).tolist()
@@ -190,11 +185,11 @@ def slots_to_candidates(table: pd.DataFrame, values: pd.Series[Any]) -> pd.Serie
 
 
 def _gold_of_judge(table: pd.DataFrame, judge: str, preferences: bool) -> pd.DataFrame:
-    """Answers of one rater as the right ones for the others, who are matched to them by what was judged."""
+    """Data of the other judges, with the answers of one rater to the same item or pair as ``gold``."""
     is_gold = (table["judge"].astype(str) == judge).to_numpy()
     others, right = table[~is_gold], table[is_gold]
     if others.empty:
-        raise DesignError(f"gold={judge!r} is the only judge: there is nobody to hold against it.")
+        raise DesignError(f"gold={judge!r} is the only judge, so there is no judge to measure.")
     if not preferences:
         keys = [c for c in ABOUT["ratings"] if c in table.columns]
         score = "score" if "score" in table.columns else "mean"
@@ -212,7 +207,7 @@ def _gold_of_judge(table: pd.DataFrame, judge: str, preferences: bool) -> pd.Dat
     )
     named = _pairs(right).assign(gold=winner)
     named = named[named["gold"] != ""].groupby(["item", "_low", "_high"], dropna=False, sort=False)["gold"]
-    settled = named.agg(lambda v: v.iloc[0] if v.nunique() == 1 else "tie")  # two orders that differ: no preference
+    settled = named.agg(lambda v: v.iloc[0] if v.nunique() == 1 else "tie")  # two orders that differ: a tie
     keyed = _pairs(others).merge(settled.reset_index(), on=["item", "_low", "_high"], how="left")
     return others.assign(gold=keyed["gold"].astype(object).where(keyed["gold"].notna(), None).to_numpy())
 
@@ -224,7 +219,7 @@ def _pairs(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
-    """The control condition of each column that has one: named by `baseline`, or by the data (``baseline``, ``blind``).
+    """Control condition of each column that has one: from `baseline`, or recognised (``baseline``, ``blind``).
 
     >>> frame = pd.DataFrame({"prompt": ["strict", "tie_allowed"], "strategy": ["baseline", "swap"]})
     >>> controls(frame, "tie_allowed"), controls(frame, None)
@@ -233,17 +228,17 @@ def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
     values = {c: sorted(table[c].dropna().astype(str).unique()) for c in CONTROLLED if c in table.columns}
     found: dict[str, str] = {}
     for column, known in values.items():
-        own = [v for v in known if v.strip().lower() in NAMED]
-        if len(own) == 1 and len(known) > 1:
-            found[column] = own[0]
+        recognised = [v for v in known if v.strip().lower() in NAMED]
+        if len(recognised) == 1 and len(known) > 1:
+            found[column] = recognised[0]
     if baseline is None:
         return found
     if isinstance(baseline, Mapping):
         for column, value in baseline.items():
             if column not in values:
                 raise DesignError(
-                    f"baseline={{{column!r}: ...}} is no column of conditions. Allowed: "
-                    f"{_listed(values) or 'there is none'}."
+                    f"baseline={{{column!r}: ...}} is not a column of conditions. Allowed: "
+                    f"{_listed(values) or 'none is present'}."
                 )
             if str(value) not in values[column]:
                 raise DesignError(
@@ -257,18 +252,18 @@ def controls(table: pd.DataFrame, baseline: Baseline | None) -> dict[str, str]:
             "; ".join(f"{c}: {_listed(v)}" for c, v in values.items())
             or f"there is no column {' or '.join(CONTROLLED)}"
         )
-        told = (
-            f"is in {' and '.join(where)}. Say which: baseline={{{where[0]!r}: {baseline!r}}}"
+        problem = (
+            f"is in {' and '.join(where)}. Name the column: baseline={{{where[0]!r}: {baseline!r}}}"
             if where
-            else "is no condition"
+            else "is not a condition"
         )
-        everything = [v for known in values.values() for v in known]
-        raise DesignError(f"baseline={baseline!r} {told}. Conditions are {listed}.{suggestion(baseline, everything)}")
+        near = suggestion(baseline, [v for known in values.values() for v in known])
+        raise DesignError(f"baseline={baseline!r} {problem}. Conditions: {listed}.{near}")
     return found | {where[0]: baseline}
 
 
 def labels(data: Any, column: str) -> list[str]:
-    """Values of a column as text, sorted; none where there is no such column."""
+    """Values of a column as text, sorted; empty if there is no such column."""
     frame = nw.from_native(data)
     if column not in frame.collect_schema().names():
         return []
@@ -277,7 +272,7 @@ def labels(data: Any, column: str) -> list[str]:
 
 
 def controls_of(data: Any) -> dict[str, str]:
-    """Control conditions that the data name themselves (``baseline``, ``blind``), of a frame of any kind."""
+    """Control conditions recognised in a frame (``baseline``, ``blind``)."""
     columns: dict[str, pd.Series[Any]] = {c: pd.Series(v, dtype=object) for c in CONTROLLED if (v := labels(data, c))}
     return controls(pd.DataFrame(columns), None)
 

@@ -292,7 +292,7 @@ def to_latex(sheet: pd.DataFrame, *, decimals: int = 3, caption: str | None = No
     --------
     >>> row = pd.DataFrame({"judge": ["a_b"], "term": ["position_bias"], "estimate": [-0.5], "n": [60.0]})
     >>> print(to_latex(row).splitlines()[4])
-    a\_b & lean to the first slot & $-$0.500 & --- & 60 \\
+    a\_b & position bias & $-$0.500 & --- & 60 \\
     """
     table = _filled(printed(sheet, decimals=decimals)).map(_latex_cell)
     first = table.columns[0]

@@ -1,4 +1,4 @@
-"""Which way does a judge lean, how steady is it, and how often is it right? (debiasing paper)
+"""Position and other biases, consistency, accuracy, and strategies to reduce bias (debiasing paper).
 
 May import what ``metrics`` may.
 """

@@ -1,4 +1,4 @@
-"""How much smaller, or larger, is a bias under another strategy?"""
+"""Change of a bias under another strategy: :func:`bias_change`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from judgestats.metrics.rates import (
     Interval,
     clustered_difference,
     difference,
+    each_group,
     folded,
     planned,
     resampled,
@@ -50,7 +51,7 @@ from judgestats.schema.patterns import InvalidDirection
 
 # ---- Pairs of a judge under a strategy and under the baseline, as counts ---------------------------------------------
 
-#: Column of the samples within which a bootstrap draws.
+#: Column of strata: the samples within which a bootstrap draws.
 STRATUM = "_sample"
 _CODE = {"target": 0, "other": 1, "tie": 2}
 
@@ -59,13 +60,13 @@ _CODE = {"target": 0, "other": 1, "tie": 2}
 class Sample:
     """Pairs of one judge under one strategy and under the baseline.
 
-    `key`: what names it.
+    `key`: judge, strategy and other grouping columns.
     `table`: rows that count, with ``n`` and the columns of the bootstrap.
-    `counts` (R, P): what each row adds: the nine joint answers of a pair, or three of the baseline and three of the
-    strategy.
-    `left_out`: pairs without a valid answer under one of the two; of independent samples the calls without one.
-    `dependent`: flag of an interval that takes the pairs as independent.
-    `clusters`: what they are clustered by.
+    `counts` (R, P): contribution of each row to the nine joint answers of pairs, or to three answers under the baseline
+    and three under the strategy.
+    `left_out`: pairs without a valid answer under both; of independent samples the calls without one.
+    `dependent`: flag of an interval that treats dependent pairs as independent.
+    `clusters`: cluster columns.
     """
 
     key: dict[str, Any]
@@ -77,9 +78,8 @@ class Sample:
 
     @property
     def drawn(self) -> pd.DataFrame:
-        """The table with the sample of each row, within which a bootstrap draws."""
-        apart = self.table["strategy"].astype(str) if self.counts.shape[1] == 6 else ""
-        return self.table.assign(**{STRATUM: apart})
+        """The table with a column of strata: independent samples are drawn separately."""
+        return self.table.assign(**{STRATUM: self.table["strategy"].astype(str) if self.counts.shape[1] == 6 else ""})
 
     @property
     def n(self) -> float:
@@ -91,41 +91,42 @@ class Sample:
 def samples_of(
     calls: Any, measure: str, baseline: str, by: By, invalid: str, cluster: Cluster
 ) -> tuple[list[Sample], list[str]]:
-    """Count the pairs, or the calls, and return the samples and the grouping columns."""
-    keep = [*names(by), *(["strategy"] if measure == "bias_score" else [])]
-    if measure == "bias_change":
-        table = tally(calls, measure, keep, cluster=cluster, baseline=baseline)
+    """Samples of pairs or of independent calls, and the grouping columns."""
+    paired = measure == "bias_change"
+    if paired:
+        table = tally(calls, measure, names(by), cluster=cluster, baseline=baseline)
     else:
-        table = tally(calls, measure, keep, cluster=cluster)
+        table = tally(calls, measure, [*names(by), "strategy"], cluster=cluster)
     groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
     if invalid == "tie":
         answers = [c for c in ("baseline", "outcome") if c in table]
-        shared = dict(table.attrs)
+        attributes = dict(table.attrs)
         table = table.assign(**{c: table[c].replace({"invalid": "tie"}) for c in answers})
-        table.attrs = shared
-    found = _paired(table, groups) if measure == "bias_change" else _independent(table, groups, baseline)
-    return list(found), groups
+        table.attrs = attributes
+    return list(_paired(table, groups) if paired else _independent(table, groups, baseline)), groups
 
 
 def _paired(table: pd.DataFrame, groups: list[str]) -> Iterator[Sample]:
-    told = dependence(table), columns_of(table)
-    for key, here in _each(table, [*groups, "strategy"]):
+    """Samples of pairs with answers under both."""
+    clustering = dependence(table), columns_of(table)
+    for key, here in each_group(table, [*groups, "strategy"]):
         one, two = (here[c].map(_CODE).to_numpy(dtype=float) for c in ("baseline", "outcome"))
         kept = ~np.isnan(one) & ~np.isnan(two)
         counts = np.zeros((int(kept.sum()), 9))
         counts[np.arange(len(counts)), (3 * one + two)[kept].astype(int)] = here["n"].to_numpy(dtype=float)[kept]
-        yield Sample(key, here[kept], counts, float(here["n"][~kept].sum()), *told)
+        yield Sample(key, here[kept], counts, float(here["n"][~kept].sum()), *clustering)
 
 
 def _independent(table: pd.DataFrame, groups: list[str], baseline: str) -> Iterator[Sample]:
+    """Samples of calls, independent between strategies."""
     if table["strategy"].isna().any():
         raise SchemaError("'strategy' is missing in some rows. Name it, or drop these rows.")
     found = sorted(table["strategy"].astype(str).unique())
     if baseline not in found or len(found) < 2:
         what = f"baseline={baseline!r} is not in 'strategy'" if baseline not in found else "'strategy' has one value"
         raise DesignError(f"{what}. It has: {', '.join(found)}.{suggestion(baseline, found)}")
-    told = dependence(table), columns_of(table)
-    for key, here in _each(table, groups):
+    clustering = dependence(table), columns_of(table)
+    for key, here in each_group(table, groups):
         strategy = here["strategy"].astype(str)
         for name in found:
             if name == baseline:
@@ -137,13 +138,7 @@ def _independent(table: pd.DataFrame, groups: list[str], baseline: str) -> Itera
             column = both["outcome"].map(_CODE).to_numpy(dtype=int) + 3 * (both["strategy"].astype(str) == name)
             counts = np.zeros((len(both), 6))
             counts[np.arange(len(both)), column] = both["n"].to_numpy(dtype=float)
-            yield Sample({**key, "strategy": name}, both, counts, left_out, *told)
-
-
-def _each(table: pd.DataFrame, groups: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    codes = codes_of(table, groups)
-    for g, at in enumerate(codes.first):
-        yield {name: table[name].iloc[at] for name in groups}, table[codes.code == g]
+            yield Sample({**key, "strategy": name}, both, counts, left_out, *clustering)
 
 
 # ---- How much smaller, or larger, is a bias under another strategy? --------------------------------------------------
@@ -156,12 +151,12 @@ _MEANS = {"change": "mean_signed_change", "magnitude_change": "mean_change"}
     "Does a strategy change a bias, signed and in size?", "strategies", "P, counts", "MOVER of Newcombe's; bootstrap",
     "debiasing, Fig 2", plot="bias_map", frames=("preferences",), needs=(control_of("strategy"),),
     arguments=lambda _, options: {"baseline": options.baseline["strategy"]},
-    caption="Change of the size of each bias; blue is less bias. Sizes are biased upwards where there is none.",
+    caption="Change of the absolute bias; blue is less bias. Absolute values are biased upwards near 0.",
     table=( "change", "magnitude_change", "mean_change", ),
     terms=(
         Term("change", "change of the signed bias", neutral=0.0),
-        Term("magnitude_change", "change of its size", neutral=0.0),
-        Term("mean_change", "change of its size, mean of the judges", neutral=0.0),
+        Term("magnitude_change", "change of the absolute bias", neutral=0.0),
+        Term("mean_change", "change of the absolute bias, mean of the judges", neutral=0.0),
     ),
 )  # fmt: skip
 def bias_change(
@@ -194,18 +189,18 @@ def bias_change(
     judges : sequence of str, optional
         Judges over whom the mean is taken; default: all.
     target, attribute, value, family
-        Who the target is, as for :func:`bias_score`.
+        The target, as for :func:`bias_score`.
     invalid : {'drop', 'tie'}
-        What an invalid call is: its pair is set aside, or no preference.
+        How an invalid call counts: excluded with its pair, or as no preference.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What pairs share: by default the column that they are seen to share, judges included (``item``: the same items
-        for all judges of a mean), which ``method`` names; or a column, for a bootstrap by percentile also two crossed
-        ones; False takes all pairs and judges as independent, and is flagged where they are not.
+        Column that pairs of one or several judges share (``item``: the same items for all judges of a mean), by which
+        the interval is clustered. ``"auto"`` detects it and names it in ``method``. Two crossed columns need
+        ``interval='percentile'``. False treats all pairs and judges as independent, with a flag where they are not.
     interval : {'wilson', 'percentile', 'bca'}
-        ``wilson`` composes the Newcombe intervals of both scores (MOVER), with their correlation over pairs, stretched
-        by the root of the design effect where pairs are clustered. Else a bootstrap of pairs, or of clusters.
+        ``wilson`` combines the Newcombe intervals of both scores (MOVER), with their correlation over pairs, widened by
+        the root of the design effect where pairs are clustered. Else a bootstrap of pairs, or of clusters.
     n_resamples, seed : int
         Of the bootstrap.
     conf_level : float
@@ -226,14 +221,13 @@ def bias_change(
 
     Notes
     -----
-    |b| is biased upwards near 0, under the baseline and under the strategy alike, so its change is pulled towards the
-    difference of two noises: it is flagged ``sign of the bias uncertain`` where an interval of a signed score holds 0,
-    and
-    ``sign changed`` where the two scores differ in sign. Read it with ``change``. In simulations the interval of
+    |b| is biased upwards near 0, under the baseline and the strategy alike, so its change may be mostly noise: it is
+    flagged ``sign of the bias uncertain`` where an interval of a signed score contains 0, and ``sign changed`` where
+    the two scores differ in sign. Read it with ``change``. In simulations the interval of
     ``change`` covered 0.95 to 0.99; that of ``magnitude_change`` 0.95 where both scores were away from 0, but 0.89
     where the baseline was exactly unbiased. The correlation is reduced by 2/n where it is positive (Newcombe's
-    correction, at even margins), so that no interval has zero width. A mean holds the judges fixed; unclustered it
-    takes them as independent, and is flagged.
+    correction, at even margins), so that no interval has zero width. A mean treats the judges as fixed; unclustered it
+    treats them as independent, with a flag.
 
     References
     ----------
@@ -252,13 +246,13 @@ def bias_change(
     4   NaN       S5         mean_change     -0.16    -0.339      0.032
     5   NaN       S5  mean_signed_change     -0.16    -0.339      0.032
     """
-    Settings(invalid)  # refuses what no invalid call can be
+    Settings(invalid)  # validates invalid=
     planned(interval, None, None, n_resamples, seed, conf_level)
     present = nw.from_native(calls).collect_schema().names()
     if "strategy" not in present:
         raise DesignError(f"There is no column 'strategy' to compare by. Columns: {', '.join(present)}.")
     if "strategy" in names(by):
-        raise DesignError("by='strategy' is what bias_change compares by: leave it out.")
+        raise DesignError("by='strategy' is not allowed, because bias_change compares strategies. Leave it out.")
     measure = "bias_score" if "outcome" in present and "baseline" not in present else "bias_change"
     found = targeted(calls, target=target, attribute=attribute, value=value, family=family, by=by, measure=measure)
     samples, groups = samples_of(found.calls, measure, baseline, by, invalid, cluster)
@@ -266,8 +260,11 @@ def bias_change(
     plan = planned(interval, clusters, None, n_resamples, seed, conf_level)
     settings = Settings(invalid, clusters, conf_level, clusters[0] if clusters and plan is None else None, plan)
     where = [*groups, "strategy"]
-    rows = found.aside.flagged([row for s in samples for row in _rows(s, settings)], groups)
-    rows += [row for these in _alike(_chosen(samples, judges), groups) for row in _means(these, settings)]
+    rows = found.excluded.flagged([row for s in samples for row in _rows(s, settings)], groups)
+    sets: dict[tuple[str, ...], list[Sample]] = {}  # samples that differ in their judge only
+    for s in _chosen(samples, judges):
+        sets.setdefault(tuple(str(s.key[g]) for g in where if g != "judge"), []).append(s)
+    rows += [row for these in sets.values() for row in _means(these, settings)]
     result = estimates(rows, where)
     return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
 
@@ -285,6 +282,7 @@ def _scores(totals: Floats) -> tuple[Floats, Floats]:
 
 
 def _difference(totals: Floats, term: str) -> Floats:
+    """(B, 9) or (B, 6) counts to (B,) values of the term."""
     one, two = _scores(totals)
     result: Floats = np.abs(two) - np.abs(one) if term == "magnitude_change" else two - one
     return result
@@ -327,8 +325,11 @@ def _composed(sample: Sample, settings: Settings) -> dict[str, dict[str, Any]]:
         a, b = (base, score) if term == "change" else (folded(base, ""), folded(score, ""))
         variance = a["std_error"] ** 2 + b["std_error"] ** 2 - 2 * r * a["std_error"] * b["std_error"]
         r = max(r - 2 / n, 0.0) if r > 0 else r
-        below = _arm(b["estimate"] - b["conf_low"], a["conf_high"] - a["estimate"], r)
-        above = _arm(b["conf_high"] - b["estimate"], a["estimate"] - a["conf_low"], r)
+        lengths = (
+            (b["estimate"] - b["conf_low"], a["conf_high"] - a["estimate"]),
+            (b["conf_high"] - b["estimate"], a["estimate"] - a["conf_low"]),
+        )
+        below, above = (math.sqrt(max(x * x + y * y - 2 * r * x * y, 0.0)) for x, y in lengths)
         value = b["estimate"] - a["estimate"]
         result[term] = {
             "estimate": value,
@@ -338,13 +339,13 @@ def _composed(sample: Sample, settings: Settings) -> dict[str, dict[str, Any]]:
             "method": method,
         }
         if clustered is not None:
-            result[term] |= clustered.stretched(result[term], clustered.pull(sample, term), variance, conf_level)
+            result[term] |= clustered.widened(result[term], clustered.influence(sample, term), variance, conf_level)
     return result
 
 
 @dataclass(frozen=True)
 class _Clusters:
-    """Clusters of the pairs of one sample, or of several side by side.
+    """Clusters of the pairs of one or several samples.
 
     `codes` (R,): cluster of each row of each sample.
     `size`: G.
@@ -363,31 +364,32 @@ class _Clusters:
         joint = sums.reshape(-1, 3, 3)
         return joint.sum(axis=2), joint.sum(axis=1)
 
-    def pull(self, sample: Sample, term: str) -> Floats:
-        """What each cluster adds to a change, (G,)."""
+    def influence(self, sample: Sample, term: str) -> Floats:
+        """Influence of each cluster on a change, (G,)."""
         sign = np.array([1.0, -1.0, 0.0])
-        pulls = []
+        influences = []
         for side in self.sides(sample):
             n = side.sum()
             mean = float((side @ sign).sum()) / n
             weight = (-1.0 if mean < 0 else 1.0) if term == "magnitude_change" else 1.0
-            pulls.append(weight * (side @ sign - mean * side.sum(axis=1)) / n)
-        result: Floats = pulls[1] - pulls[0]
+            influences.append(weight * (side @ sign - mean * side.sum(axis=1)) / n)
+        result: Floats = influences[1] - influences[0]
         return result
 
-    def stretched(self, row: Mapping[str, Any], pull: Floats, independent: float, conf_level: float) -> dict[str, Any]:
-        """Error and interval times the root of the design effect, with t on G - 1."""
+    def widened(
+        self, row: Mapping[str, Any], influence: Floats, independent: float, conf_level: float
+    ) -> dict[str, Any]:
+        """Clustered standard error, and the interval widened by the root of the design effect, with t on G - 1."""
         if self.size < 2:
             return dict.fromkeys(("std_error", "conf_low", "conf_high"), math.nan)
-        variance = self.size / (self.size - 1) * float((pull**2).sum())
+        variance = self.size / (self.size - 1) * float((influence**2).sum())
         effect = variance / independent if independent > ROUNDING and variance > ROUNDING else 1.0
         t = float(stdtrit(self.size - 1, 0.5 + conf_level / 2))
-        wider = math.sqrt(effect) * t / normal_quantile(conf_level)
-        value, reach = row["estimate"], 2.0
+        factor, value = math.sqrt(effect) * t / normal_quantile(conf_level), row["estimate"]
         return {
             "std_error": math.sqrt(variance),
-            "conf_low": max(value - wider * (value - row["conf_low"]), -reach),
-            "conf_high": min(value + wider * (row["conf_high"] - value), reach),
+            "conf_low": max(value - factor * (value - row["conf_low"]), -2.0),
+            "conf_high": min(value + factor * (row["conf_high"] - value), 2.0),
         }
 
 
@@ -398,11 +400,8 @@ def _clusters(samples: list[Sample], column: str) -> _Clusters:
     return _Clusters(samples, np.split(codes.code, ends), codes.size)
 
 
-def _arm(x: float, y: float, r: float) -> float:
-    return math.sqrt(max(x * x + y * y - 2 * r * x * y, 0.0))
-
-
 def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
+    """Rows of one sample."""
     terms = ("baseline_bias", "bias", *_TERMS)
     lacking = "pairs without an answer under both" if sample.counts.shape[1] == 9 else "calls without an answer"
     left_out = EXCLUDED.of(sample.left_out, what=lacking)
@@ -412,21 +411,18 @@ def _rows(sample: Sample, settings: Settings) -> list[dict[str, Any]]:
     cells = _composed(sample, settings)
     few = few_clusters(_clusters([sample], settings.cluster).size) if settings.cluster else ""
     common = flags(sample.dependent, few, left_out, SMALL_N if sample.n < 30 else "")
+    pair = (cells["baseline_bias"], cells["bias"])
+    changed = SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
+    uncertain = SIGN_UNCERTAIN if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else ""
     rows = []
     for term in terms:
         row = {**sample.key, "term": term, "n": sample.n, **cells[term], "flag": common}
         if term == "magnitude_change":
-            row["flag"] = flags(common, _doubt(cells))
+            row["flag"] = flags(common, changed, uncertain)
         if settings.bootstrap is not None and term in _TERMS:
             row = _drawn(row, sample.drawn, sample.counts, settings.bootstrap, term, 1, sample.key)
         rows.append(row)
     return rows
-
-
-def _doubt(cells: Mapping[str, Mapping[str, Any]]) -> str:
-    pair = (cells["baseline_bias"], cells["bias"])
-    changed = SIGN_CHANGED if pair[0]["estimate"] * pair[1]["estimate"] < 0 else ""
-    return flags(changed, SIGN_UNCERTAIN if any(c["conf_low"] <= 0 <= c["conf_high"] for c in pair) else "")
 
 
 def _drawn(
@@ -438,7 +434,7 @@ def _drawn(
     judges: int,
     key: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Put a bootstrap interval in place of the composed one; `counts` stand side by side for each judge."""
+    """Replace the interval by a bootstrap; `counts` has the columns of each judge side by side."""
     width = counts.shape[1] // judges
 
     def statistic(totals: Floats) -> Floats:
@@ -455,36 +451,29 @@ def _chosen(samples: list[Sample], judges: Sequence[str] | None) -> list[Sample]
     unknown = [j for j in names(judges or ()) if j not in known]
     if unknown:
         raise DesignError(
-            f"judges= names {unknown[0]!r}, who is not in the data. There are: {', '.join(known)}."
+            f"judges= names {unknown[0]!r}, who is not in the data. Judges: {', '.join(known)}."
             f"{suggestion(unknown[0], known)}"
         )
     return [s for s in samples if judges is None or str(s.key["judge"]) in names(judges)]
 
 
-def _alike(samples: list[Sample], groups: list[str]) -> Iterator[list[Sample]]:
-    """Samples that differ in their judge only."""
-    sets: dict[tuple[str, ...], list[Sample]] = {}
-    for s in samples:
-        sets.setdefault(tuple(str(s.key[g]) for g in [*groups, "strategy"] if g != "judge"), []).append(s)
-    yield from sets.values()
-
-
 def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
+    """Means over judges."""
     key = {**samples[0].key, "judge": None}
-    held = [s for s in samples if s.n > 0]
-    lacking = JUDGES_OF.of(len(held), total=len(samples)) if len(held) < len(samples) else ""
-    if not held:
+    filled = [s for s in samples if s.n > 0]
+    lacking = JUDGES_OF.of(len(filled), total=len(samples)) if len(filled) < len(samples) else ""
+    if not filled:
         return [{**key, "term": t, "estimate": math.nan, "n": 0.0, "flag": NO_DATA} for t in _MEANS.values()]
     plain = dataclasses.replace(settings, cluster=None)
-    cells = [_composed(s, plain) for s in held]
-    dependent = held[0].dependent
-    if len(held) > 1 and not settings.clusters:
+    cells = [_composed(s, plain) for s in filled]
+    dependent = filled[0].dependent
+    if len(filled) > 1 and not settings.clusters:
         dependent = flags(NOT_INDEPENDENT, dependent)
-    clustered = _clusters(held, settings.cluster) if settings.cluster is not None else None
+    clustered = _clusters(filled, settings.cluster) if settings.cluster is not None else None
     rows = []
     for term in reversed(_TERMS):
         parts = {c: np.array([x[term][c] for x in cells]) for c in ("estimate", "std_error", "conf_low", "conf_high")}
-        k, value = len(held), float(parts["estimate"].mean())
+        k, value = len(filled), float(parts["estimate"].mean())
         row = {
             **key,
             "term": _MEANS[term],
@@ -492,23 +481,23 @@ def _means(samples: list[Sample], settings: Settings) -> list[dict[str, Any]]:
             "std_error": float(np.sqrt((parts["std_error"] ** 2).sum())) / k,
             "conf_low": value - float(np.sqrt(((parts["estimate"] - parts["conf_low"]) ** 2).sum())) / k,
             "conf_high": value + float(np.sqrt(((parts["conf_high"] - parts["estimate"]) ** 2).sum())) / k,
-            "n": sum(s.n for s in held),
+            "n": sum(s.n for s in filled),
             "method": f"{cells[0][term]['method']}, mean of {k} judges",
             "flag": flags(lacking, dependent),
         }
         if clustered is not None:
-            pull = np.sum([clustered.pull(s, term) for s in held], axis=0) / k
-            row |= clustered.stretched(row, pull, row["std_error"] ** 2, settings.conf_level)
+            influence = np.sum([clustered.influence(s, term) for s in filled], axis=0) / k
+            row |= clustered.widened(row, influence, row["std_error"] ** 2, settings.conf_level)
             row["method"] += f", clustered by {settings.cluster} (G = {clustered.size})"
             row["flag"] = flags(row["flag"], few_clusters(clustered.size))
         if settings.bootstrap is not None:
-            row = _drawn(row, *_side_by_side(held), settings.bootstrap, term, k, {**key, "judge": ""})
+            row = _drawn(row, *_side_by_side(filled), settings.bootstrap, term, k, {**key, "judge": ""})
         rows.append(row)
     return rows
 
 
 def _side_by_side(samples: list[Sample]) -> tuple[pd.DataFrame, Floats]:
-    """All rows, each judge's counts in columns of its own."""
+    """All rows, with separate columns of counts for each judge."""
     tables = [s.drawn for s in samples]
     tables = [t.assign(**{STRATUM: f"{k} " + t[STRATUM]}) for k, t in enumerate(tables)]
     width = samples[0].counts.shape[1]

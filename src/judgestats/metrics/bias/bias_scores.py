@@ -1,10 +1,10 @@
-"""How far does a judge lean to the candidate that carries an attribute, and how far back does a strategy bring it?"""
+"""Signed bias of a judge towards the candidate with an attribute: :func:`bias_score`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Any, Literal, get_args
@@ -26,9 +26,9 @@ from judgestats.metrics.rates import (
     clustered_cell_mean,
     folded,
     interval_of,
-    leans,
     rates,
     resampled,
+    share_differences,
 )
 from judgestats.results import (
     CELLS_OF,
@@ -49,49 +49,49 @@ from judgestats.schema.declared_counts import counted
 from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import PATTERNS, InvalidDirection
 
-# ---- Which of the two candidates carries the attribute under test, and which calls say nothing about it --------------
+# ---- The target of each call: the candidate with the attribute under test; and calls without a target ----------------
 
 #: Column that says in which slot the target stood.
 TARGET_SLOT = "target_slot"
 _SLOTS = ("first", "second")
-#: What the second candidate is called where both have one id, so that a slot can be told.
+#: Name of the second candidate where both have the same id, so that the slots stay distinct.
 _TWIN = "(the same, second)"
 
 
 @dataclass(frozen=True)
-class Aside:
-    """Calls that have no target, per group.
+class ExcludedCalls:
+    """Number of calls excluded from each group, for the flags.
 
-    `table`: the grouping columns and ``_without``, their number.
-    `words`: what they are: ``calls of equal length``.
+    `table`: the grouping columns and ``_without``, the number of calls.
+    `what`: a description: ``calls of equal length``.
     """
 
-    table: pd.DataFrame
-    words: str
+    table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame({"judge": [], "_without": []}))
+    what: str = ""
 
     @classmethod
-    def of(cls, table: pd.DataFrame, mask: Any, groups: Sequence[str], words: str) -> Aside:
-        """Calls of a tally in the rows of a mask."""
-        return cls(table.loc[mask, list(groups)].assign(_without=table.loc[mask, "n"]), words)
+    def of(cls, table: pd.DataFrame, mask: Any, groups: Sequence[str], what: str) -> ExcludedCalls:
+        """Calls in the masked rows of a tally."""
+        return cls(table.loc[mask, list(groups)].assign(_without=table.loc[mask, "n"]), what)
 
     def flagged(self, rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
-        """Put the number of calls set aside into the flag of every row of its group."""
+        """Add the number of excluded calls to the flag of every row of its group."""
         known = [g for g in groups if g in self.table]
         if not len(self.table):
             return rows
         sums = self.table.groupby(known, dropna=False)["_without"].sum().reset_index()
-        told = {_key(key): n for *key, n in sums.itertuples(index=False)}
+        number = {_key(key): n for *key, n in sums.itertuples(index=False)}
         for row in rows:
-            n = told.get(_key([row[g] for g in known]), 0)
-            row["flag"] = flags(row["flag"], EXCLUDED.of(n, what=self.words))
+            n = number.get(_key([row[g] for g in known]), 0)
+            row["flag"] = flags(row["flag"], EXCLUDED.of(n, what=self.what))
         return rows
 
     def with_empty(self, table: pd.DataFrame, groups: Sequence[str]) -> pd.DataFrame:
-        """Keep a row, counting nothing, for a group none of whose calls has a target."""
+        """Add a row with count 0 for each group whose calls are all excluded."""
         groups = [g for g in groups if g in self.table]
-        there = {_key(key) for key in table[groups].drop_duplicates().itertuples(index=False)}
+        present = {_key(key) for key in table[groups].drop_duplicates().itertuples(index=False)}
         empty = self.table[groups].drop_duplicates()
-        empty = empty[[_key(key) not in there for key in empty.itertuples(index=False)]]
+        empty = empty[[_key(key) not in present for key in empty.itertuples(index=False)]]
         if not len(empty):
             return table
         rows = empty.assign(outcome="invalid", n=0.0)
@@ -104,22 +104,22 @@ class Aside:
 
 @dataclass(frozen=True)
 class Targeted:
-    """Calls with a target, and those without one.
+    """Calls that have a target, and the number of those that have none.
 
     `calls`: preferences with a column ``target``, or the tally that was given.
     """
 
     calls: Any
-    aside: Aside
+    excluded: ExcludedCalls
 
 
 @dataclass(frozen=True)
 class _Sides:
-    """Whether the first candidate, and the second, is the target; and what calls are of which neither is."""
+    """Expressions: the first candidate is the target, the second is; and a description of calls without a target."""
 
     first: Any
     second: Any
-    words: str
+    without: str
 
 
 def targeted(
@@ -132,29 +132,28 @@ def targeted(
     by: By = (),
     measure: str = "bias_score",
 ) -> Targeted:
-    """Say which candidate of each call is the target, and set aside the calls that have none.
+    """Determine the target of each call, and exclude calls without one.
 
-    `calls`: preferences, or a tally of `measure`, which is returned as it is. `target`: ``first`` or ``second``, that
-    slot; else the id of a candidate. None, with no other argument: column ``target``. `attribute`: the target has more
-    of it: columns ``<attribute>_first`` and ``<attribute>_second``. `value`: the target has this value of the
-    attribute, and the other has not. `family`: name -> family, of judges and (without columns ``family_first`` and
-    ``family_second``) of candidates: the target is of the judge's family, and the other is not. `by`: columns by which
-    the calls set aside are counted, besides ``judge`` and ``bias``. `measure`: whose tally is let through. Raises
-    DesignError if the arguments do not go together or no call has a target. Raises SchemaError if a column is missing,
-    or the target is neither candidate.
+    `calls`: preferences, or a tally of `measure`, which is returned unchanged. `target`, `attribute`, `value`,
+    `family`: as in :func:`bias_score`. `by`: columns by which excluded calls are counted, besides ``judge`` and
+    ``bias``. Raises DesignError if the arguments do not go together or no call has a target, SchemaError if a column
+    is missing or the target is neither candidate.
     """
     data = nw.from_native(calls)
     present = list(data.collect_schema().names())
     asked = {"target": target, "attribute": attribute, "family": family}
     asked = {name: v for name, v in asked.items() if v is not None}
-    _refuse_both(asked, value)
+    if len(asked) > 1:
+        raise DesignError(f"{' and '.join(f'{a}=' for a in asked)} both define the target. Give one of them.")
+    if value is not None and attribute is None:
+        raise DesignError(f"value={value!r} is a value of an attribute, and attribute= is not given. Name it.")
     if is_tally(present, PATTERNS[measure]):
         if asked:
             raise DesignError(
-                f"{next(iter(asked))}= says who the target of a call is, and this is a tally: its outcomes are "
-                "settled. Give the calls, or leave it out."
+                f"{next(iter(asked))}= defines the target of each call, but a tally has outcomes already. Give the "
+                "calls, or leave it out."
             )
-        return Targeted(calls, Aside(pd.DataFrame({"judge": [], "_without": []}), ""))
+        return Targeted(calls, ExcludedCalls())
     missing = [c for c in required("preferences") if c not in present]
     if missing:
         counts = ", ".join([*PATTERNS[measure].columns, "n"])
@@ -165,7 +164,16 @@ def targeted(
     groups = list(dict.fromkeys([*grouping(by, present), *(["bias"] if "bias" in present else []), "judge"]))
     counted(data, groups)
     data, sides = _sides(data, present, target, attribute, value, family)
-    return _split(data, sides, groups, measure)
+    known = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
+    has = (sides.first | sides.second).fill_null(False)
+    weight = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
+    without = data.filter(~has).lazy().group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
+    excluded = ExcludedCalls(without.to_native(), sides.without)
+    kept = data.with_columns(known.alias("target")).filter(has)
+    if len(excluded.table) and not _row_count(kept):
+        number = int(excluded.table["_without"].sum())
+        raise DesignError(f"{measure}: no call has a target ({number:,} {sides.without}).")
+    return Targeted(kept.to_native(), excluded)
 
 
 def with_slot(calls: Any) -> Any:
@@ -178,13 +186,6 @@ def with_slot(calls: Any) -> Any:
     in_first = _text("target") == _text("first")
     slot = nw.when(in_first).then(nw.lit("first")).otherwise(nw.lit("second"))
     return data.with_columns(slot.alias(TARGET_SLOT)).to_native()
-
-
-def _refuse_both(asked: Mapping[str, Any], value: str | None) -> None:
-    if len(asked) > 1:
-        raise DesignError(f"{' and '.join(f'{a}=' for a in asked)} both say who the target is. Give one of them.")
-    if value is not None and "attribute" not in asked:
-        raise DesignError(f"value={value!r} is a value of an attribute, and attribute= is not given. Name it.")
 
 
 def _sides(
@@ -208,7 +209,7 @@ def _sides(
         return data, _by_candidate(data, target)
     if "target" not in present:
         raise DesignError(
-            f"There is no column 'target' to say who the target of a call is. Columns: {', '.join(present)}. Give "
+            f"There is no column 'target' that names the target of each call. Columns: {', '.join(present)}. Give "
             "target= (a slot or a candidate), attribute= (and value=), or family=."
         )
     _refuse_strangers(data)
@@ -222,8 +223,8 @@ def _by_attribute(data: Any, present: list[str], attribute: str, value: str | No
     if missing:
         known = sorted({c.rsplit("_", 1)[0] for c in present if c.endswith(("_first", "_second"))})
         raise SchemaError(
-            f"attribute={attribute!r} needs the columns {' and '.join(columns)}; {', '.join(missing)} is not there. "
-            f"Attributes there are: {', '.join(known) or 'none'}.{suggestion(attribute, known)}"
+            f"attribute={attribute!r} needs the columns {' and '.join(columns)}; {', '.join(missing)} is missing. "
+            f"Attributes present: {', '.join(known) or 'none'}.{suggestion(attribute, known)}"
         )
     if value is not None:
         has = [(_text(c) == str(value)).fill_null(False) for c in columns]
@@ -235,7 +236,7 @@ def _by_attribute(data: Any, present: list[str], attribute: str, value: str | No
             f"attribute={attribute!r} is not a number, so neither candidate has more of it. Give value=, the value "
             "that the target has."
         )
-    one, two = (nw.col(c).cast(nw.Float64).fill_nan(None) for c in columns)  # NaN is above all in some engines
+    one, two = (nw.col(c).cast(nw.Float64).fill_nan(None) for c in columns)  # NaN is the largest value in some engines
     return _Sides((one > two).fill_null(False), (one < two).fill_null(False), f"calls of equal or unknown {attribute}")
 
 
@@ -247,19 +248,19 @@ def _by_family(data: Any, present: list[str], family: Mapping[str, str]) -> _Sid
             f"family= does not name the judge {unknown[0]!r}. It names: {', '.join(family)}."
             f"{suggestion(unknown[0], family)} Give a family to every judge."
         )
-    beside = all(f"family_{slot}" in present for slot in _SLOTS)
+    has_columns = all(f"family_{slot}" in present for slot in _SLOTS)
     if nameless := [j for j in judges if pd.isna(family[j])]:
         raise DesignError(f"family= gives the judge {nameless[0]!r} no family. Give a family to every judge.")
     family = {name: str(f) for name, f in family.items() if not pd.isna(f)}
-    nobody = _text("judge").is_null() & ~_text("judge").is_null()
-    own: dict[str, list[Any]] = {slot: [nobody] for slot in _SLOTS}
+    never = _text("judge").is_null() & ~_text("judge").is_null()
+    related: dict[str, list[Any]] = {slot: [never] for slot in _SLOTS}
     for name in sorted({family[j] for j in judges}):
-        members = [name] if beside else [c for c, f in family.items() if f == name]
-        asks = _text("judge").is_in([j for j in judges if family[j] == name])
+        members = [name] if has_columns else [c for c, f in family.items() if f == name]
+        by_member = _text("judge").is_in([j for j in judges if family[j] == name])
         for slot in _SLOTS:
-            shown = _text(f"family_{slot}" if beside else slot)
-            own[slot].append(asks & shown.is_in(members).fill_null(False))
-    first, second = (reduce(or_, own[slot]) for slot in _SLOTS)
+            shown = _text(f"family_{slot}" if has_columns else slot)
+            related[slot].append(by_member & shown.is_in(members).fill_null(False))
+    first, second = (reduce(or_, related[slot]) for slot in _SLOTS)
     return _Sides(first & ~second, second & ~first, "calls with both or neither of its family")
 
 
@@ -275,20 +276,8 @@ def _by_candidate(data: Any, target: str) -> _Sides:
     return _Sides(hits[0] & ~hits[1], hits[1] & ~hits[0], f"calls without {target}")
 
 
-def _split(data: Any, sides: _Sides, groups: list[str], measure: str) -> Targeted:
-    known = nw.when(sides.first).then(_text("first")).otherwise(nw.when(sides.second).then(_text("second")))
-    has = (sides.first | sides.second).fill_null(False)
-    weight = nw.col(COUNTS).sum() if COUNTS in data.collect_schema().names() else nw.len()
-    without = data.filter(~has).lazy().group_by(*groups).agg(weight.alias("_without")).collect(backend="pandas")
-    aside = without.to_native()
-    kept = data.with_columns(known.alias("target")).filter(has)
-    if len(aside) and not _row_count(kept):
-        raise DesignError(f"{measure}: no call has a target ({int(aside['_without'].sum()):,} {sides.words}).")
-    return Targeted(kept.to_native(), Aside(aside, sides.words))
-
-
 def _refuse_strangers(data: Any) -> None:
-    """The target must be one of the two that were shown, or missing."""
+    """Raise where the target is given and is neither candidate."""
     known = _text("target")
     stray = ~known.is_null() & (known != "") & (known != _text("first")) & (known != _text("second"))
     found = data.filter(stray).select("item", "first", "second", "target").lazy().collect(backend="pandas").to_native()
@@ -319,33 +308,30 @@ def _any(data: Any, mask: Any) -> bool:
 
 
 def _key(values: Sequence[Any]) -> tuple[Any, ...]:
-    """A group's values as a key: a missing value equals itself."""
+    """Key of a group; missing values are equal."""
     return tuple(None if pd.isna(v) else str(v) for v in values)
 
 
 def numeric_attributes(calls: Any) -> list[str]:
-    """Attributes of both candidates that are numbers: ``length`` for ``length_first`` and ``length_second``.
-
-    `calls`: preferences. Returns names, in alphabetical order.
-    """
+    """Attributes of both candidates that are numbers, sorted: ``length`` for ``length_first`` and ``length_second``."""
     schema = nw.from_native(calls).collect_schema()
     both = {c.removesuffix("_first") for c in schema} & {c.removesuffix("_second") for c in schema}
     return sorted(a for a in both if a and all(schema.get(f"{a}_{s}", nw.String()).is_numeric() for s in _SLOTS))
 
 
 def target_known(data: Any, _: Options) -> str:
-    """That there is a column ``target``, or an attribute of both candidates that is a number."""
-    known = "target" in column_names(data) or numeric_attributes(data)
-    wanted = "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
-    return "" if known else wanted
+    """Require a column ``target``, or an attribute of both candidates that is a number."""
+    if "target" in column_names(data) or numeric_attributes(data):
+        return ""
+    return "needs a column 'target', or an attribute of both candidates such as length_first, length_second"
 
 
 def of_attributes(data: Any, measure: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
-    """What `measure` gives for each attribute that is a number, which is named in ``bias``."""
+    """Results of `measure` for each numeric attribute, which the column ``bias`` names."""
     return pd.concat([measure(a).assign(bias=a) for a in numeric_attributes(data)], ignore_index=True)
 
 
-# ---- How far does a judge lean to the candidate that carries an attribute, and how far back does a strategy bring it?
+# ---- How much more often does a judge prefer the target than the other candidate? ------------------------------------
 
 
 def _each_attribute(data: Any, options: Options) -> pd.DataFrame:
@@ -358,11 +344,10 @@ def _each_attribute(data: Any, options: Options) -> pd.DataFrame:
     "How much more often is the target preferred than the other?", "bias", "P, counts",
     "Newcombe for two shares of one sample; clustered: Tango; bootstrap", "debiasing, Sec 3.5", plot="bias_scores",
     frames=("preferences",), needs=(target_known,), take=_each_attribute, table=( "bias", "magnitude", ),
-    caption="Share of calls for the target minus share against it; the line in the middle is no lean. Ties count in "
-    "n.",
+    caption="Share of calls for the target minus share against it; the middle line is no bias. n includes ties.",
     terms=(
         Term("bias", "bias, signed", neutral=0.0),
-        Term("magnitude", "size of the bias"),
+        Term("magnitude", "absolute bias"),
     ),
 )  # fmt: skip
 def bias_score(
@@ -388,37 +373,38 @@ def bias_score(
     ----------
     calls : frame
         Preferences; or a tally: ``judge, outcome, n`` with the outcomes ``target``, ``other``, ``tie``, ``invalid``,
-        and ``bias``, `over` and ``target_slot`` where they are asked for. Without further arguments the column
-        ``target`` names the candidate under test, and a column ``bias`` keeps several tests apart.
+        and ``bias``, `over` and ``target_slot`` where they are needed. Without further arguments the column
+        ``target`` names the candidate under test, and a column ``bias`` identifies several tests.
     target : str, optional
         ``first`` or ``second``: that slot (position bias; the order must be known). Any other text: that candidate,
-        whoever judges (a model preference; calls that do not show it are set aside).
+        for every judge (a model preference; calls that do not show it are excluded).
     attribute : str, optional
-        The target has more of it, by the columns ``<attribute>_first`` and ``<attribute>_second`` (``length``). Equal
-        or missing: set aside.
+        The target has more of it, by the columns ``<attribute>_first`` and ``<attribute>_second`` (``length``). Calls
+        with equal or missing values are excluded.
     value : str, optional
-        The target has this value of `attribute` (``attribute="format", value="markdown"``). Both or neither: set aside.
+        The target has this value of `attribute` (``attribute="format", value="markdown"``). Calls where both or neither
+        candidate has it are excluded.
     family : mapping of str to str, optional
         Self-preference: name -> family for every judge, and for the candidates, unless the columns ``family_first``
         and ``family_second`` give theirs. The target is of the judge's family and the other is not; calls with both
-        or neither are set aside. A judge none of whose calls has exactly one own side gets NaN: what it prefers among
-        strangers is a model preference (`target`), not self-preference.
+        or neither are excluded. A judge without a call in which exactly one candidate is of its family gets NaN: its
+        preferences among other families are model preferences (`target`), not self-preference.
     over : str, optional
-        A column (``topic``): a score for each of its values, and their plain mean as the term ``mean``. Calls where it
-        is missing are set aside.
+        A column (``topic``): a score for each of its values, and their unweighted mean as the term ``mean``. Calls
+        where it is missing are excluded.
     average : {'position'}, optional
-        Mean of the scores with the target in the first and in the second slot, each half counting the same.
+        Mean of the scores with the target in the first and in the second slot, with equal weights.
     invalid : {'drop', 'tie'}
-        What an invalid call is: set aside, or no preference. No call can be wrong here.
+        How an invalid call counts: excluded, or as no preference. No call can be wrong here.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
-        flagged where they are not.
+        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. Two crossed columns need ``interval='percentile'``. False treats all calls as independent, with a
+        flag where they are not.
     interval : {'wilson', 'percentile', 'bca'}
-        ``wilson``: Newcombe's interval of two shares of one sample, built of Wilson's, clustered by what calls share.
-        Else a bootstrap of calls, or of clusters.
+        ``wilson``: Newcombe's interval of two shares of one sample, composed of Wilson's; Tango's where clustered. Else
+        a bootstrap of calls, or of clusters.
     n_resamples, seed : int
         Of the bootstrap.
     conf_level : float
@@ -432,22 +418,21 @@ def bias_score(
         ``prefers_other`` and ``tie``, shares of the same calls that add up to 1; ``invalid``, a share of all calls.
         Ties and abstentions are in the denominator. With ``average="position"`` also ``target_first`` and
         ``target_second``, the two halves; ``n`` is then both halves together. With `over` also ``mean`` and
-        ``mean_magnitude`` (the absolute value of the mean), whose `over` is missing. Calls set aside are counted in
-        the flag.
+        ``mean_magnitude`` (the absolute value of the mean), whose `over` is missing. The flag counts excluded calls.
 
     Raises
     ------
     DesignError
-        If nothing says who the target is, no call has one, or an order is needed and not known.
+        If the target is not defined, no call has one, or the order is needed and not known.
     SchemaError
         If a column is missing or a target is neither candidate.
 
     Notes
     -----
-    |b| is biased upwards where b is near 0: read it with ``bias``. The interval of a mean over cells composes the
-    cells' own intervals (MOVER), so that cells at 1 or -1 do not make it too short; clustered it is stretched by
-    the design effect. If the halves are equal in size the position average is the pooled score; its interval treats
-    the halves as independent where no cluster says that they hold the same pairs.
+    |b| is biased upwards where b is near 0: read it with ``bias``. The interval of a mean over cells combines the
+    intervals of the cells (MOVER), so that cells at 1 or -1 do not make it too short; where clustered it is widened by
+    the design effect. If both halves have the same size the position average is the pooled score; without clusters its
+    interval treats the halves as independent, even if they hold the same pairs.
 
     Examples
     --------
@@ -469,24 +454,24 @@ def bias_score(
     settings = Settings(invalid, columns_of(table), **interval_of(table, interval, None, n_resamples, seed, conf_level))
     within = [*groups, over] if over else groups
     if over in groups:
-        raise DesignError(f"over={over!r} splits the result already: a mean is over another column (topic, say).")
+        raise DesignError(f"over={over!r} splits the result already. Average over another column (topic, say).")
     unplaced = table[over].isna().to_numpy() if over else np.zeros(len(table), dtype=bool)
-    lost = Aside.of(table, unplaced, groups, f"calls without {over}")
-    here = table[~unplaced]
-    here.attrs = table.attrs
-    rows = _score_rows(here, within, settings, average) if len(here) else []
-    rows = lost.flagged(found.aside.flagged(flag_forced(rows, calls, groups, ("tie",)), within), groups)
+    lost = ExcludedCalls.of(table, unplaced, groups, f"calls without {over}")
+    kept = table[~unplaced]
+    kept.attrs = table.attrs
+    rows = _score_rows(kept, within, settings, average) if len(kept) else []
+    rows = lost.flagged(found.excluded.flagged(flag_forced(rows, calls, groups, ("tie",)), within), groups)
     if over:
         split = [over, TARGET_SLOT] if average else [over]
         means = [{**row, over: None} for row in averaged(table, groups, split, "mean", settings)]
         means += [folded(row, "mean_magnitude") for row in means]
-        rows += lost.flagged(found.aside.flagged(means, groups), groups)
+        rows += lost.flagged(found.excluded.flagged(means, groups), groups)
     return estimates(rows, within)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a call without an answer is, and how an interval comes about."""
+    """How invalid calls count, and the method of the interval."""
 
     invalid: str
     clusters: tuple[str, ...] = ()
@@ -497,7 +482,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.invalid == "wrong":
             raise DesignError(
-                "invalid='wrong' has no meaning where no answer is right. Allowed: 'drop' (set aside), 'tie' (no "
+                "invalid='wrong' has no meaning where no answer is right. Allowed: 'drop' (excluded), 'tie' (no "
                 "preference)."
             )
         choose(self.invalid, get_args(InvalidDirection), "invalid")
@@ -508,37 +493,30 @@ class Settings:
         return {"conf_level": self.conf_level, "cluster": self.cluster, "bootstrap": self.bootstrap}
 
     def marks(self, table: pd.DataFrame) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which rows prefer the target, which the other, and which do neither and count."""
+        """Masks of the rows that prefer the target, that prefer the other, and that are ties."""
         outcome = table["outcome"].to_numpy(dtype=object)
-        tie = outcome == "tie"
-        if self.invalid == "tie":
-            tie |= outcome == "invalid"
+        tie = (outcome == "tie") | ((outcome == "invalid") & (self.invalid == "tie"))
         return outcome == "target", outcome == "other", tie
 
 
 def outcome_counts(
     found: Targeted, by: By, cluster: Cluster, over: str | None = None, average: str | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Count outcomes, ``invalid`` ones settled; and return the grouping columns."""
+    """Tally of outcomes, and its grouping columns."""
     calls, extra = found.calls, [over] if over else []
     if average:
-        calls = _slotted(calls)
         extra.append(TARGET_SLOT)
+        present = nw.from_native(calls).collect_schema().names()
+        if "choice" in present:
+            calls = with_slot(calls)
+        elif TARGET_SLOT not in present:
+            raise DesignError(
+                "average='position' needs the slot in which the target stood. Give the tally a column 'target_slot' "
+                "with first and second, or give the calls."
+            )
     table = tally(calls, "bias_score", [*names(by), *extra], cluster=cluster)
     groups = list(dict.fromkeys(["judge", *(["bias"] if "bias" in table else []), *names(by)]))
-    return found.aside.with_empty(table, groups), groups
-
-
-def _slotted(calls: Any) -> Any:
-    present = nw.from_native(calls).collect_schema().names()
-    if "choice" in present:
-        return with_slot(calls)
-    if TARGET_SLOT not in present:
-        raise DesignError(
-            "average='position' needs the slot in which the target stood. Give the tally a column 'target_slot' with "
-            "first and second, or give the calls."
-        )
-    return calls
+    return found.excluded.with_empty(table, groups), groups
 
 
 def _score_rows(
@@ -549,12 +527,13 @@ def _score_rows(
     if average:
         rows = averaged(table, groups, [TARGET_SLOT], "bias", settings)
     else:
-        rows = leans(table, groups, "bias", target, other, valid, **settings.options)
+        rows = share_differences(table, groups, "bias", target, other, valid, **settings.options)
     rows += [folded(row, "magnitude") for row in rows]
     if average:
         slot = table[TARGET_SLOT].to_numpy(dtype=object)
         for name in ("first", "second"):
-            rows += leans(table, groups, f"target_{name}", target, other, valid & (slot == name), **settings.options)
+            here = valid & (slot == name)
+            rows += share_differences(table, groups, f"target_{name}", target, other, here, **settings.options)
     for term, mark in (("prefers_target", target), ("prefers_other", other), ("tie", tie)):
         rows += rates(table, groups, term, mark, valid, **settings.options)
     return rows + rates(table, groups, "invalid", table["outcome"] == "invalid", **settings.options)
@@ -563,24 +542,24 @@ def _score_rows(
 def averaged(
     table: pd.DataFrame, groups: list[str], split: Sequence[str], term: str, settings: Settings
 ) -> list[dict[str, Any]]:
-    """Plain mean of the scores of the cells of `split`, in each group; a cell that is two slots is their mean."""
+    """Mean of the scores of the cells of `split`, in each group; the two slots of a cell have equal weights."""
     codes, alike = codes_of(table, groups), codes_of(table, [g for g in groups if g != "judge"]).code
     cell = codes_of(table, list(split)).code
-    there = (table["n"] > 0).to_numpy() & table[list(split)].notna().all(axis=1).to_numpy()
+    filled = (table["n"] > 0).to_numpy() & table[list(split)].notna().all(axis=1).to_numpy()
     rows = []
     for g, at in enumerate(codes.first):
         key = {name: table[name].iloc[at] for name in groups}
-        row = _mean_row(table[codes.code == g], split, settings, key, dependence(table))
-        has, of = (np.unique(cell[there & mask]).size for mask in (codes.code == g, alike == alike[at]))
-        fewer = CELLS_OF.of(has, total=of, what="cells") if has < of else ""
+        row = _mean_row(table[filled & (codes.code == g)], split, settings, key, dependence(table))
+        has, total = (np.unique(cell[filled & mask]).size for mask in (codes.code == g, alike == alike[at]))
+        fewer = CELLS_OF.of(has, total=total, what="cells") if has < total else ""
         rows.append({**key, "term": term, **row, "flag": flags(row["flag"], fewer)})
     return rows
 
 
 def _mean_row(
-    table: pd.DataFrame, split: Sequence[str], settings: Settings, key: Mapping[str, Any], doubt: str
+    table: pd.DataFrame, split: Sequence[str], settings: Settings, key: Mapping[str, Any], dependent: str
 ) -> dict[str, Any]:
-    table = table[(table["n"] > 0) & table[list(split)].notna().all(axis=1)]
+    """Mean of the cells of one group, with its interval."""
     marks = np.column_stack(settings.marks(table)) * table["n"].to_numpy(dtype=float)[:, None]
     total = float(marks.sum())
     cells = codes_of(table, list(split))
@@ -595,34 +574,30 @@ def _mean_row(
         why = EMPTY_CELL
     if why:
         return {**blank, "flag": why}
-    row = _mean_cells(table, counts, weight, settings)
-    if settings.bootstrap is not None and not math.isnan(row["estimate"]):
-        flat = counts.reshape(len(table), -1)
-        row.update(resampled(table, flat, lambda t: _mean_of(t, weight), settings.bootstrap, key))
-    return {**row, "n": total, "flag": flags(doubt, row.get("flag"), SMALL_N if total < 30 else "")}
-
-
-def _mean_cells(table: pd.DataFrame, counts: Floats, weight: Floats, settings: Settings) -> dict[str, Any]:
     if settings.cluster is None:
-        return cell_mean(counts.sum(axis=0), weight, settings.conf_level)
-    unit = codes_of(table, [settings.cluster])
-    sums = np.zeros((unit.size, *counts.shape[1:]))
-    np.add.at(sums, unit.code, counts)
-    clusters = int((sums.sum(axis=(1, 2)) > 0).sum())
-    row = clustered_cell_mean(sums, weight, settings.conf_level)
-    return {**row, "method": f"MOVER, clustered by {settings.cluster} (G = {clusters})", "flag": few_clusters(clusters)}
+        row = cell_mean(counts.sum(axis=0), weight, settings.conf_level)
+    else:
+        unit = codes_of(table, [settings.cluster])
+        sums = np.zeros((unit.size, *counts.shape[1:]))
+        np.add.at(sums, unit.code, counts)
+        clusters = int((sums.sum(axis=(1, 2)) > 0).sum())
+        method = f"MOVER, clustered by {settings.cluster} (G = {clusters})"
+        row = clustered_cell_mean(sums, weight, settings.conf_level)
+        row |= {"method": method, "flag": few_clusters(clusters)}
+    if settings.bootstrap is not None and not math.isnan(row["estimate"]):
 
+        def mean(totals: Floats) -> Floats:
+            cells = totals.reshape(len(totals), -1, 3)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                result: Floats = ((cells[:, :, 0] - cells[:, :, 1]) / cells.sum(axis=2)) @ weight
+            return result
 
-def _mean_of(totals: Floats, weight: Floats) -> Floats:
-    cells = totals.reshape(len(totals), -1, 3)
-    n = cells.sum(axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = ((cells[:, :, 0] - cells[:, :, 1]) / n) @ weight
-    return result
+        row.update(resampled(table, counts.reshape(len(table), -1), mean, settings.bootstrap, key))
+    return {**row, "n": total, "flag": flags(dependent, row.get("flag"), SMALL_N if total < 30 else "")}
 
 
 def _weights(cells: pd.DataFrame, split: Sequence[str]) -> tuple[NDArray[np.float64], str]:
-    """What each cell counts for; and why there is no mean: a position average needs the target in both slots."""
+    """Weights of the cells; and a flag where a position average lacks the target in one slot."""
     if TARGET_SLOT not in split:
         return np.full(len(cells), 1 / len(cells)), ""
     outer = [c for c in split if c != TARGET_SLOT]

@@ -1,4 +1,4 @@
-"""How often is a judge right, and how far off are its scores, where the right answer is known?"""
+"""Accuracy of verdicts and errors of scores where the right answer is known."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.kernels.chance import cohen_kappa, kappa_influence
 from judgestats.kernels.proportions import normal_quantile
-from judgestats.metrics.bias.bias_scores import Aside
+from judgestats.metrics.bias.bias_scores import ExcludedCalls
 from judgestats.metrics.measure_registry import Measure, Term, gold_column
-from judgestats.metrics.rates import Bootstrap, Interval, interval_of, rates, resampled
+from judgestats.metrics.rates import Bootstrap, Floats, Interval, hits_and_trials, interval_of, rates, resampled
 from judgestats.results import (
     CHANCE_IS_ONE,
     CONSTANT,
@@ -53,7 +53,7 @@ from judgestats.schema.splitting import CONDITIONS, as_runs, splits_of
 
 # ---- How often does the right response of several get the highest score? ---------------------------------------------
 
-#: Two mean scores are the same where they differ by no more than rounding.
+#: Relative difference up to which two mean scores are equal.
 _SAME = 1e-9
 
 
@@ -77,18 +77,18 @@ def best_of_accuracy(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Share of items whose right response alone has the highest score.
+    """Share of items whose right response is ranked strictly first.
 
     Parameters
     ----------
     ratings : frame
         Scores of several responses (``system``) to each ``item``; repeats are averaged.
     right : str, optional
-        The system that is right in every item. Without it the column `gold` tells.
+        The system that is right in every item; by default the column `gold` names it.
     gold : str
         Column that names the right system of each item.
     ties : {'exact', 'drop', 'half'}
-        What it is that the right response shares the highest score: wrong, set aside, or half right.
+        How a right response that shares the highest score counts: as wrong, excluded, or as half right.
     runs : int, optional
         Average only this many runs, the first by ``replicate``.
     by : str or sequence of str
@@ -96,23 +96,23 @@ def best_of_accuracy(
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cluster : "auto", str, two of them, or False
-        What items share: by default the prompt or task that they are seen to share, which ``method`` names; or a column
-        (``topic``), for a bootstrap by percentile also two crossed ones; False takes all items as independent, and is
-        flagged where they are not.
+        Column that items share, by which the interval is clustered. ``"auto"`` detects the prompt or task and names it
+        in ``method``. Two crossed columns need ``interval='percentile'``. False treats all items as independent, with a
+        flag where they are not.
     interval, strata, n_resamples, seed, conf_level
         As in :func:`gold_agreement`.
 
     Returns
     -------
     pandas.DataFrame
-        Per judge ``accuracy``, and ``tie`` and ``wrong``, shares of all items scored. An item is scored if all its
-        responses (those that any judge has a row for) have a score in some run, the right one is among them, and there
-        are two or more: the flag counts those that are not.
+        Per judge ``accuracy``, and ``tie`` and ``wrong``, shares of all items scored. An item is scored if it has two
+        or more responses, one of them right, and all its responses (those that any judge has a row for) have a score in
+        some run. The flag counts the other items.
 
     Raises
     ------
     DesignError
-        If it is not told which response is right, several criteria would be mixed, or two items have one id.
+        If the right response is not given, several criteria would be mixed, or two items have the same id.
     SchemaError
         If an item has several right responses.
 
@@ -134,22 +134,23 @@ def best_of_accuracy(
     asked = list(dict.fromkeys([*names(by), *(clusters(cluster) or ()), *names(strata)]))
     table = _first_runs(ratings, runs, [c for c in asked if c not in ("judge", "item")])
     kept, note = _shared(table, ["judge", *names(by)], cluster)
-    beside = [c for c in dict.fromkeys([*asked, *kept]) if c not in ("judge", "item")]
-    items = _items(as_runs(table, average_over, beside), right, gold, beside)
+    extra = [c for c in dict.fromkeys([*asked, *kept]) if c not in ("judge", "item")]
+    items = _items(as_runs(table, average_over, extra), right, gold, extra)
     groups = list(dict.fromkeys(["judge", *grouping(by, items.columns)]))
-    scored, left_out = _scored(items, groups)
+    scored, excluded = _scored(items, groups)
     tie, hit = scored["tie"].to_numpy(bool), scored["hit"].to_numpy(bool)
     scored.attrs[CLUSTERING] = note
     options = interval_of(scored, interval, strata, n_resamples, seed, conf_level)
     counted = scored["n"].to_numpy(float) > 0
-    rows = rates(scored, groups, "accuracy", hit + tie * (0.5 if ties == "half" else 0.0), _trial(tie, ties), **options)
+    half = tie * (0.5 if ties == "half" else 0.0)
+    rows = rates(scored, groups, "accuracy", hit + half, ~(tie & (ties == "drop")), **options)
     rows += rates(scored, groups, "tie", tie, counted, **options)
     rows += rates(scored, groups, "wrong", ~hit & ~tie, counted, **options)
-    return estimates(left_out.flagged(rows, groups), groups)
+    return estimates(excluded.flagged(rows, groups), groups)
 
 
 def _shared(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> tuple[list[str], dict[str, Any]]:
-    """What to cluster the items by, of the columns that each item has one value of, and the note that says so."""
+    """Columns to cluster items by, constant within each item, and the note on clustering for the tally."""
     columns, size = clusters(cluster), table["item"].nunique(dropna=False)
     whole = [c for c in ("prompt", "task") if c in table and len(table[["item", c]].drop_duplicates()) == size]
     items = table[list(dict.fromkeys([*groups, "item", *whole]))].drop_duplicates()
@@ -158,58 +159,54 @@ def _shared(table: pd.DataFrame, groups: list[str], cluster: Cluster) -> tuple[l
     return kept, noted(kept, found, groups, columns is None)
 
 
-def _trial(tie: NDArray[np.bool_], ties: str) -> NDArray[np.bool_]:
-    return ~tie if ties == "drop" else np.ones(tie.size, dtype=bool)
-
-
-def _first_runs(ratings: Any, runs: int | None, beside: list[str]) -> pd.DataFrame:
-    """Read the ratings, only the first runs of each response."""
+def _first_runs(ratings: Any, runs: int | None, extra: list[str]) -> pd.DataFrame:
+    """Read the first runs of each response."""
     table: pd.DataFrame = nw.from_native(ratings).lazy().collect(backend="pandas").to_native()
     if kind_of(table.columns) != "ratings":
         raise SchemaError(f"best_of_accuracy needs ratings of several systems. Columns: {', '.join(table.columns)}.")
-    grouping(beside, table.columns)
-    if "system" in beside:
-        raise DesignError("'system' is what best_of_accuracy chooses from: it cannot split the result.")
-    if "criterion" in table.columns and "criterion" not in beside and table["criterion"].nunique() > 1:
+    grouping(extra, table.columns)
+    if "system" in extra:
+        raise DesignError("best_of_accuracy compares the systems of an item, so by= cannot contain 'system'.")
+    if "criterion" in table.columns and "criterion" not in extra and table["criterion"].nunique() > 1:
         found = ", ".join(sorted(table["criterion"].astype(str).unique())[:5])
         raise DesignError(f"There are several criteria ({found}). Name by='criterion', or keep the rows of one.")
-    _refuse_twins(table, beside)
+    _refuse_duplicate_items(table, extra)
     if runs is None:
         return table
     if not isinstance(runs, int | np.integer) or runs < 1:
         raise DesignError(f"runs={runs!r} is not a number of runs. Use 1 for the first, None for all.")
     if "replicate" not in table.columns:
-        raise DesignError("runs= goes by the column 'replicate', and there is none.")
-    unit = ["judge", "item", "system", *(c for c in beside if c not in ("system", "replicate"))]
+        raise DesignError("runs= needs the column 'replicate', which is missing.")
+    unit = ["judge", "item", "system", *(c for c in extra if c not in ("system", "replicate"))]
     rank = table.groupby(unit, dropna=False)["replicate"].rank(method="dense")
     return table[rank <= runs]
 
 
-def _refuse_twins(table: pd.DataFrame, beside: list[str]) -> None:
-    """Raise where two scores of one response have one number: two items of the same name, most likely."""
-    told = ("judge", "item", "system", "replicate", "criterion", *CONDITIONS)
-    keys = [c for c in dict.fromkeys([*told, *beside]) if c in table.columns]
+def _refuse_duplicate_items(table: pd.DataFrame, extra: list[str]) -> None:
+    """Raise where two scores of a response have the same replicate: most likely two items have the same id."""
+    known = ("judge", "item", "system", "replicate", "criterion", *CONDITIONS)
+    keys = [c for c in dict.fromkeys([*known, *extra]) if c in table.columns]
     if "replicate" not in keys or codes_of(table, keys).size == len(table) or splits_of(table, keys):
         return
     again = table[table.duplicated(keys)].iloc[0]
     raise DesignError(
-        f"Two scores of one response have one 'replicate' (judge {again['judge']}, item {again['item']}, system "
-        f"{again['system']}, replicate {again['replicate']}). Are two items called the same? Give each its own id."
+        f"Two scores of a response have the same 'replicate' (judge {again['judge']}, item {again['item']}, system "
+        f"{again['system']}, replicate {again['replicate']}). Do two items have the same id? Give each its own."
     )
 
 
-def _items(table: pd.DataFrame, right: str | None, gold: str, beside: list[str]) -> pd.DataFrame:
-    """One row per response and judge: its mean score, and whether it is the right one."""
+def _items(table: pd.DataFrame, right: str | None, gold: str, extra: list[str]) -> pd.DataFrame:
+    """One row per response and judge: its mean score, and whether it is the right response."""
     if right is None and gold not in table.columns:
         raise DesignError(
-            f"best_of_accuracy needs to know the right response: there is no column {gold!r}. Give it, or right= where "
-            "one system is right in every item."
+            f"best_of_accuracy needs the right response, and there is no column {gold!r}. Give it, or right= where one "
+            "system is right in every item."
         )
-    means = cells(table, beside)
+    means = cells(table, extra)
     if right is not None:
         if not (means["system"].astype(str) == str(right)).any():
             raise DesignError(
-                f"right={right!r} is no system. Systems: {', '.join(sorted(set(means['system'].astype(str)))[:8])}."
+                f"right={right!r} is not a system. Systems: {', '.join(sorted(set(means['system'].astype(str)))[:8])}."
             )
         return means.assign(right=means["system"].astype(str) == str(right))
     known = table.loc[table[gold].notna(), ["item", gold]]
@@ -217,40 +214,38 @@ def _items(table: pd.DataFrame, right: str | None, gold: str, beside: list[str])
     twice = known["item"].duplicated()
     if twice.any():
         item = known.loc[twice, "item"].iloc[0]
-        told = ", ".join(known.loc[known["item"] == item, gold])
-        raise SchemaError(f"Item {item!r} has several right responses in {gold!r}: {told}.")
+        listed = ", ".join(known.loc[known["item"] == item, gold])
+        raise SchemaError(f"Item {item!r} has several right responses in {gold!r}: {listed}.")
     answer = as_text(means["item"]).map(dict(zip(known["item"], known[gold], strict=True)))
     return means.assign(right=(as_text(means["system"]) == answer).fillna(False).astype(bool))
 
 
-def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Aside]:
-    """One row per item and judge, with what became of it; and how many were set aside in each group."""
-    apart = [c for c in items.columns if c not in ("system", "mean", "sd", "runs", "n_missing", "right")]
-    codes = codes_of(items, apart)
+def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, ExcludedCalls]:
+    """One row per item and judge: hit, tie and whether it is scored; and the number of items not scored per group."""
+    keys = [c for c in items.columns if c not in ("system", "mean", "sd", "runs", "n_missing", "right")]
+    codes = codes_of(items, keys)
     code, _ = compact(codes.code, codes.size)
     mean, right = items["mean"].to_numpy(float), items["right"].to_numpy(bool)
     size = codes.size
-    asked = [c for c in apart if c not in ("judge", *CONDITIONS)]
-    thing, one = codes_of(items, asked), codes_of(items, [*asked, "system"])
-    responses = np.bincount(thing.code[one.first], minlength=thing.size)
-    told = np.bincount(code, right & ~np.isnan(mean), size) == 1
-    told &= np.bincount(code, ~np.isnan(mean), size) == responses[thing.code[codes.first]]
-    told &= np.bincount(code, minlength=size) > 1
-    own, best = np.full(size, np.nan), np.full(size, -np.inf)
-    own[code[right]] = mean[right]
+    asked = [c for c in keys if c not in ("judge", *CONDITIONS)]
+    item, response = codes_of(items, asked), codes_of(items, [*asked, "system"])
+    responses = np.bincount(item.code[response.first], minlength=item.size)
+    scored = np.bincount(code, right & ~np.isnan(mean), size) == 1
+    scored &= np.bincount(code, ~np.isnan(mean), size) == responses[item.code[codes.first]]
+    scored &= np.bincount(code, minlength=size) > 1
+    right_score, best_other = np.full(size, np.nan), np.full(size, -np.inf)
+    right_score[code[right]] = mean[right]
     others = ~right & ~np.isnan(mean)
-    np.maximum.at(best, code[others], mean[others])
+    np.maximum.at(best_other, code[others], mean[others])
     with np.errstate(invalid="ignore"):
-        gap = own - best
-        same = np.abs(gap) <= _SAME * np.maximum(1.0, np.abs(own))
-    table = items[apart].iloc[codes.first].reset_index(drop=True)
-    table = table.assign(hit=told & (gap > 0) & ~same, tie=told & same, n=told.astype(float))
-    return table, Aside(table.loc[~told, groups].assign(_without=1), "items not scored")
+        gap = right_score - best_other
+        same = np.abs(gap) <= _SAME * np.maximum(1.0, np.abs(right_score))
+    table = items[keys].iloc[codes.first].reset_index(drop=True)
+    table = table.assign(hit=scored & (gap > 0) & ~same, tie=scored & same, n=scored.astype(float))
+    return table, ExcludedCalls(table.loc[~scored, groups].assign(_without=1), "items not scored")
 
 
 # ---- How far from the right score is a judge's, and in which direction? ----------------------------------------------
-
-Floats = NDArray[np.float64]
 
 
 @Measure(
@@ -278,19 +273,19 @@ def score_error(
     Parameters
     ----------
     ratings : frame
-        Scores; the runs of a judge on one thing are averaged first.
+        Scores; the runs of a judge on one response are averaged first.
     gold : str or frame
         Column of `ratings` with the right score; or a frame with ``item`` (and ``system``, ``criterion``, those it has)
-        and the right ``score``, ``mean``, ``value`` or ``gold``. Several scores of one thing there, of several people
-        say, are averaged.
+        and the right ``score``, ``mean``, ``value`` or ``gold``. Several right scores of one response there (from
+        several people, say) are averaged.
     by : str or sequence of str
         Further grouping columns (``criterion``, for one result each).
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cluster : "auto", str or False
-        What the bootstrap draws, and the other intervals allow for: by default what the things rated are seen to share
-        (``item``, where several systems are rated on each); or a column of the ratings; False takes all things as
-        independent, and is flagged where they are not.
+        Column of `ratings` that responses share, by which all intervals are clustered. ``"auto"`` detects it (``item``,
+        where several systems are rated on each). False treats all responses as independent, with a flag where they are
+        not.
     n_resamples, seed
         Of the bootstrap.
     conf_level : float
@@ -299,21 +294,21 @@ def score_error(
     Returns
     -------
     pandas.DataFrame
-        Per judge ``rmse`` and ``mae`` (bootstrap of clusters, percentile), ``bias``, the mean of score minus gold (t on
+        Per judge ``rmse`` and ``mae`` (percentile bootstrap of clusters), ``bias``, the mean of score minus gold (t on
         the clusters minus 1), and ``pearson`` (Fisher's z; clustered, with the linearised variance and t). ``n`` is the
-        things that have both scores; the flag counts those that have not.
+        number of responses with both scores; the flag counts the others.
 
     Raises
     ------
     SchemaError
-        If a thing has several gold scores in a column, or a column is missing.
+        If a response has several gold scores in a column, or a column is missing.
     DesignError
-        If no thing has a gold score.
+        If no response has a gold score.
 
     Notes
     -----
-    RMSE and Pearson's correlation are LLM-Rubric's (Hashemi et al., ACL 2024); RMSE does not care about the direction
-    of the errors, the correlation not about scale and offset.
+    RMSE and Pearson's correlation are LLM-Rubric's (Hashemi et al., ACL 2024); RMSE ignores the direction of the
+    errors, the correlation ignores scale and offset.
 
     Examples
     --------
@@ -329,7 +324,7 @@ def score_error(
     ratings = as_runs(ratings, average_over, by)
     columns = clusters(cluster)
     if columns is not None and len(columns) > 1:
-        raise DesignError(f"cluster={cluster!r}: score_error takes the name of one column, item or topic, say.")
+        raise DesignError(f"cluster={cluster!r} names several columns. score_error allows one: item or topic, say.")
     present = nw.from_native(ratings).collect_schema().names()
     if kind_of(present) != "ratings":
         raise SchemaError(f"score_error needs ratings, with 'system' and a score. Columns: {', '.join(present)}.")
@@ -341,32 +336,31 @@ def score_error(
     means = cells(ratings, extra)
     matched = _matched(means, ratings, gold, extra)
     if not matched["_gold"].notna().any():
-        raise DesignError("score_error needs the right scores, and no thing rated has one.")
+        raise DesignError("score_error needs right scores, and no response has one.")
     plan = Bootstrap("percentile", columns, None, n_resamples, seed, conf_level)
     rows: list[dict[str, Any]] = []
+    dependent = NOT_INDEPENDENT if shared and not columns else ""
     for key, part in matched.groupby(groups, dropna=False, sort=True):
-        rows += _errors(
-            part, dict(zip(groups, key, strict=True)), plan, NOT_INDEPENDENT if shared and not columns else ""
-        )
+        rows += _errors(part, dict(zip(groups, key, strict=True)), plan, dependent)
     return estimates(rows, groups)
 
 
 def _sharing(ratings: Any, groups: list[str]) -> Sharing:
-    """What the things rated share."""
+    """The column that rated responses share."""
     data = nw.from_native(ratings)
     present = data.collect_schema().names()
     whole = [c for c in (*ABOUT, "prompt", "task") if c in present]
     table = data.lazy().select(*dict.fromkeys([*groups, *whole])).unique().collect(backend="pandas").to_native()
-    things = codes_of(table, list(dict.fromkeys([*groups, *(c for c in ABOUT if c in table)])))
+    responses = codes_of(table, list(dict.fromkeys([*groups, *(c for c in ABOUT if c in table)])))
     kept = [
         c for c in ("prompt", "task") if c in table and codes_of(table, ["item", c]).size == table["item"].nunique()
     ]
-    things_rated = table.iloc[things.first][list(dict.fromkeys([*groups, "item", *kept]))]
-    return auto_cluster(nw.from_native(things_rated, eager_only=True), groups, "item", things.size)
+    rated = table.iloc[responses.first][list(dict.fromkeys([*groups, "item", *kept]))]
+    return auto_cluster(nw.from_native(rated, eager_only=True), groups, "item", responses.size)
 
 
 def _matched(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> pd.DataFrame:
-    """Put the gold score of each thing beside its mean score."""
+    """Add the gold score of each response to its mean score."""
     if isinstance(gold, str):
         table = nw.from_native(ratings).lazy().collect(backend="pandas").to_native()
         if gold not in table.columns:
@@ -387,7 +381,7 @@ def _matched(means: pd.DataFrame, ratings: Any, gold: Any, extra: list[str]) -> 
     keys = list(dict.fromkeys(keys))
     number = pd.to_numeric(known[value], errors="coerce")
     if (text := number.isna() & known[value].notna()).any():
-        raise SchemaError(f"A right score in {value!r} is no number: {known.loc[text, value].iloc[0]!r}.")
+        raise SchemaError(f"A right score in {value!r} is not a number: {known.loc[text, value].iloc[0]!r}.")
     refuse_infinite(value, int(np.isinf(number.to_numpy(dtype=float, na_value=np.nan)).sum()))
     known = known.assign(_gold=number, **{k: _named(known[k]) for k in keys})
     known = known.dropna(subset=["_gold"]).groupby(keys, as_index=False, dropna=False)["_gold"].mean()
@@ -402,46 +396,38 @@ def _named(values: pd.Series[Any]) -> pd.Series[Any]:
 
 def _errors(part: pd.DataFrame, key: dict[str, Any], plan: Bootstrap, dependent: str) -> list[dict[str, Any]]:
     """Four rows of one group."""
-    have = part["mean"].notna() & part["_gold"].notna()
+    known = part["mean"].notna() & part["_gold"].notna()
     unscored, without = int(part["mean"].isna().sum()), int((part["_gold"].isna() & part["mean"].notna()).sum())
-    told = flags(EXCLUDED.of(without, what="without gold"), EXCLUDED.of(unscored, what="without a score"))
-    here = part[have].assign(n=1.0)
+    excluded = flags(EXCLUDED.of(without, what="without gold"), EXCLUDED.of(unscored, what="without a score"))
+    here = part[known].assign(n=1.0)
     score, right = here["mean"].to_numpy(float), here["_gold"].to_numpy(float)
     n = score.size
-    size = NO_DATA if n == 0 else SMALL_N if n < 30 else ""
     if n == 0:
-        empty = {"estimate": math.nan, "n": 0.0, "flag": flags(size, told)}
+        empty = {"estimate": math.nan, "n": 0.0, "flag": flags(NO_DATA, excluded)}
         return [{**key, "term": t, **empty} for t in ("rmse", "mae", "bias", "pearson")]
     error = score - right
     counts = np.column_stack([np.ones(n), error**2, np.abs(error)])
     unit = codes_of(here, list(plan.cluster)) if plan.cluster else Codes(np.arange(n), np.arange(n))
+    rmse = resampled(here, counts, lambda totals: np.sqrt(totals[:, 1] / totals[:, 0]), plan, key)
+    mae = resampled(here, counts, lambda totals: totals[:, 2] / totals[:, 0], plan, key)
     rows = [
-        {"term": "rmse", "estimate": math.sqrt(float((error**2).mean())), **resampled(here, counts, _rmse, plan, key)},
-        {"term": "mae", "estimate": float(np.abs(error).mean()), **resampled(here, counts, _mae, plan, key)},
-        {"term": "bias", **_bias(error, unit.code, unit.size, plan)},
+        {"term": "rmse", "estimate": math.sqrt(float((error**2).mean())), **rmse},
+        {"term": "mae", "estimate": float(np.abs(error).mean()), **mae},
+        {"term": "bias", **_mean_error(error, unit, plan)},
         {"term": "pearson", **_pearson(score, right, unit, plan)},
     ]
-    return [{**key, **row, "n": float(n), "flag": flags(row["flag"], dependent, size, told)} for row in rows]
+    small = SMALL_N if n < 30 else ""
+    return [{**key, **row, "n": float(n), "flag": flags(row["flag"], dependent, small, excluded)} for row in rows]
 
 
-def _rmse(totals: Floats) -> Floats:
-    result: Floats = np.sqrt(totals[:, 1] / totals[:, 0])
-    return result
-
-
-def _mae(totals: Floats) -> Floats:
-    result: Floats = totals[:, 2] / totals[:, 0]
-    return result
-
-
-def _bias(error: Floats, code: NDArray[Any], clusters: int, plan: Bootstrap) -> dict[str, Any]:
-    """Mean error; its standard error is the plain one where each cluster is one thing."""
-    mean = float(error.mean())
+def _mean_error(error: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
+    """Mean error with its clustered interval."""
+    mean, clusters = float(error.mean()), unit.size
     row: dict[str, Any] = {"estimate": mean, "method": f"t{_by(plan, clusters)}"}
     few = few_clusters(clusters)
     if clusters < 2:
         return {**row, "flag": few}
-    sums = np.bincount(code, error - mean, clusters)
+    sums = np.bincount(unit.code, error - mean, clusters)
     se = math.sqrt(clusters / (clusters - 1) * float((sums**2).sum())) / error.size
     if se <= 1e-12 * max(1.0, abs(mean)):
         return {**row, "flag": flags(few, ERRORS_ALIKE)}
@@ -454,6 +440,7 @@ def _by(plan: Bootstrap, clusters: int) -> str:
 
 
 def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict[str, Any]:
+    """Pearson's correlation with the interval of Fisher's z."""
     row: dict[str, Any] = {"estimate": math.nan, "method": "Pearson, Fisher z", "flag": ""}
     if np.ptp(score) == 0 or np.ptp(right) == 0:
         return {**row, "flag": CONSTANT}
@@ -479,10 +466,9 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict
 
 # ---- How often is a judge right, where the right answer is known? ----------------------------------------------------
 
-#: What a tie is where the gold is a candidate: wrong, set aside, or half right.
 #: Classes of an answer and of a gold label; an invalid call that counts as wrong is a class of its own.
 _CLASSES = ("first", "second", "tie", "invalid")
-_CURE = "Give the id of the right candidate, 'tie', or nothing."
+_ALLOWED = "Give the id of the right candidate, 'tie', or nothing."
 
 
 @Measure(
@@ -491,10 +477,10 @@ _CURE = "Give the id of the right candidate, 'tie', or nothing."
     frames=("preferences",), sheet=("gold",),
     terms=(
         Term("accuracy", "", "call", "valid calls with a gold answer", "lower", "The judge gives the gold answer."),
-        Term("gold_tie", "tie where there is a gold answer", "call", "calls with a gold answer", "higher",
-             "The judge calls a tie where there is a gold answer."),
+        Term("gold_tie", "tie where gold is a candidate", "call", "calls with a gold answer", "higher",
+             "The judge calls a tie where the gold answer is a candidate."),
         Term("gold_wrong", "wrong", "call", "calls with a gold answer", "higher",
-             "The judge gives another answer than the gold one."),
+             "The judge's answer is not the gold answer."),
     ),
 )  # fmt: skip
 def gold_agreement(
@@ -517,25 +503,25 @@ def gold_agreement(
     calls : frame
         Preferences with a column ``gold``: the right candidate, or ``tie``. Or a tally: ``judge, outcome, n`` with the
         outcomes ``correct``, ``wrong``, ``tie`` (no preference where the gold is a candidate) and ``invalid``.
-        Aggregated verdicts will do: no order is needed. A tally that is to have a kappa also tells the slots ``answer``
-        and ``gold_answer`` (``first``, ``second``, ``tie``; ``invalid``).
+        Aggregated verdicts will do: no order is needed. For kappa a tally also needs the slots ``answer`` and
+        ``gold_answer`` (``first``, ``second``, ``tie``; ``invalid``).
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is: set aside, a wrong answer, or a tie where the gold is a candidate.
+        How an invalid call counts: excluded, as wrong, or as a tie where the gold is a candidate.
     ties : {'exact', 'drop', 'half'}
-        What a tie is where the gold is a candidate: an error (debiasing paper, Section 3.5), set aside, or half right.
-        Where the gold is a tie, a tie is right and anything else is wrong.
+        How a tie counts where the gold is a candidate: as an error (debiasing paper, Section 3.5), excluded, or as half
+        right. Where the gold is a tie, a tie is right and anything else is wrong.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
-        flagged where they are not.
+        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. Two crossed columns need ``interval='percentile'``. False treats all calls as independent, with a
+        flag where they are not.
     interval : {'wilson', 'percentile', 'bca'}
-        Wilson's interval, or a bootstrap one of calls or clusters.
+        Wilson's interval, or a bootstrap of calls or clusters.
     strata : str, optional
         Column within whose levels the bootstrap draws.
     n_resamples, seed
-        Of the bootstrap. The percentile interval of a share of independent calls is in closed form and draws nothing.
+        Of the bootstrap. The percentile interval of a share of independent calls is computed in closed form.
     conf_level : float
         Coverage of the intervals.
 
@@ -543,11 +529,11 @@ def gold_agreement(
     -------
     pandas.DataFrame
         Per judge ``accuracy``, whose ``n`` is the calls scored under `invalid` and `ties`; and ``wrong``, ``tie`` and
-        ``invalid``, whose ``n`` is all calls with a gold label, and which with the share of correct calls add up to 1.
-        Calls without a gold label are set aside, and every row of their judge is flagged with their number.
+        ``invalid``, whose ``n`` is all calls with a gold label; with the share of correct calls they add up to 1. Calls
+        without a gold label are excluded, and a flag on every row of their judge counts them.
         Where the slots are known also ``kappa``: Cohen's, unweighted, of the answers and the gold as slots (first,
-        second, tie), on the calls scored. Its interval is that of the asymptotic standard error (clustered: a
-        linearised one and t), or the bootstrap's. NaN, flagged, where chance agreement is 1.
+        second, tie), on the calls scored. Its interval uses the asymptotic standard error (where clustered, the
+        linearised one with t), or the bootstrap. NaN with a flag where chance agreement is 1.
 
     Raises
     ------
@@ -559,7 +545,7 @@ def gold_agreement(
     Notes
     -----
     Accuracy: debiasing paper, Sections 3.1 and 3.5. Kappa: its Table 6; Cohen (1960); standard error of Fleiss, Cohen
-    and Everitt (1969). Kappa knows no half credit: ``ties='half'`` leaves it as ``'exact'`` has it. An invalid call
+    and Everitt (1969). Kappa has no half credit: with ``ties='half'`` it is that of ``'exact'``. An invalid call
     that is scored and never right (``invalid='wrong'``; ``'tie'`` where the gold is a tie) is a class of its own.
 
     Examples
@@ -578,26 +564,26 @@ def gold_agreement(
     """
     choose(invalid, get_args(Invalid), "invalid")
     choose(ties, get_args(Ties), "ties")
-    _refuse_own_names(by)
-    scored, aside = _labelled(calls, by)
+    taken = [name for name in names(by) if name in ("answer", "gold_answer")]
+    if taken:
+        raise DesignError(f"by={taken[0]!r} is a column that gold_agreement makes itself. Rename yours.")
+    scored, excluded = _labelled(calls, by)
     table = tally(scored, "gold_agreement", by, cluster=cluster, beside=names(strata))
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    table = aside.with_empty(table, groups)
+    table = excluded.with_empty(table, groups)
     outcome = table["outcome"].to_numpy(dtype=object)
-    as_tie = (outcome == "tie") | ((outcome == "invalid") & (invalid == "tie"))
-    trial = ~(((outcome == "invalid") & (invalid == "drop")) | (as_tie & (ties == "drop")))
-    hit = (outcome == "correct") + as_tie * (0.5 if ties == "half" else 0.0)
+    hit, trial = hits_and_trials(outcome, "correct", ties, invalid)
     options = interval_of(table, interval, strata, n_resamples, seed, conf_level)
     rows = rates(table, groups, "accuracy", hit, trial, **options)
     for term in ("wrong", "tie", "invalid"):
         rows += rates(table, groups, term, outcome == term, **options)
     if {"answer", "gold_answer"} <= set(table.columns):
         rows += _kappas(table, groups, trial, invalid, **options)
-    return estimates(aside.flagged(rows, groups), groups)
+    return estimates(excluded.flagged(rows, groups), groups)
 
 
 @Measure(
-    "How often is a verdict right, where each is right or wrong (or equals a gold)?", "accuracy",
+    "How often is a verdict right (correct, or equal to the gold)?", "accuracy",
     "R (`correct`), counts", "Wilson, clustered", "ours", plot="forest", frames=("ratings",), sheet=("verdicts",),
     terms=(
         Term("right", "right verdicts", "verdict", "valid verdicts", "no universal direction", "The verdict is right."),
@@ -611,21 +597,21 @@ def accuracy(
     cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Share of verdicts that are right, where each is right or wrong.
+    """Share of right verdicts, where each verdict is right or wrong.
 
     Parameters
     ----------
     ratings : frame
-        With ``judge`` and ``correct`` (booleans, 0 and 1, or words for yes and no; no cast is needed), or a score of 0
-        and 1. With a column ``gold`` a verdict, or a score of any scale, is right where it equals the gold. Or a tally:
-        ``judge, outcome, n`` with the outcomes ``correct``, ``wrong`` and ``invalid``.
+        With ``judge`` and ``correct`` (booleans, 0 and 1, or words for yes and no), or a score of 0 and 1. With a
+        column ``gold`` a verdict, or a score of any scale, is right where it equals the gold. Or a tally: ``judge,
+        outcome, n`` with the outcomes ``correct``, ``wrong`` and ``invalid``.
     invalid : {'drop', 'wrong'}
-        What a missing verdict is: set aside, or wrong.
+        How a missing verdict counts: excluded, or as wrong.
     by : str or sequence of str
-        Further grouping columns, ``system``, say.
+        Further grouping columns (``system``, say).
     cluster : "auto", str or False
-        What verdicts share: by default the column that they are seen to share (``item``, say), which ``method`` names;
-        or a column; False takes all verdicts as independent, and is flagged where they are not.
+        Column that verdicts share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names
+        it in ``method``. False treats all verdicts as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -633,8 +619,8 @@ def accuracy(
     -------
     pandas.DataFrame
         Per judge ``accuracy``, whose ``n`` is the verdicts scored under `invalid`; and ``wrong`` and ``invalid``, whose
-        ``n`` is all of them. Verdicts without a gold label are set aside, and every row of their judge is flagged with
-        their number.
+        ``n`` is all of them. Verdicts without a gold label are excluded, and a flag on every row of their judge counts
+        them.
 
     Raises
     ------
@@ -645,7 +631,7 @@ def accuracy(
 
     Notes
     -----
-    Wilson's interval. A verdict is about a response here; for verdicts between two candidates see
+    Wilson's interval. A verdict here is about one response; for verdicts between two candidates see
     :func:`gold_agreement`, and for agreement beyond chance :func:`judgestats.kappa` with ``reference="gold"``.
 
     Examples
@@ -660,23 +646,17 @@ def accuracy(
     2   invalid      0.20     0.036      0.624  5.0
     """
     choose(invalid, get_args(InvalidVerdict), "invalid")
-    verdicts, aside = _known(ratings, by)
+    verdicts, excluded = _known(ratings, by)
     table = tally(verdicts, "accuracy", by, cluster=cluster)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
-    table = aside.with_empty(table, groups)
+    table = excluded.with_empty(table, groups)
     outcome = table["outcome"].to_numpy(dtype=object)
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     trial = (outcome != "invalid") | (invalid == "wrong")
     rows = rates(table, groups, "accuracy", outcome == "correct", trial, **options)
     for term in ("wrong", "invalid"):
         rows += rates(table, groups, term, outcome == term, **options)
-    return estimates(aside.flagged(rows, groups), groups)
-
-
-def _refuse_own_names(by: By) -> None:
-    taken = [name for name in names(by) if name in ("answer", "gold_answer")]
-    if taken:
-        raise DesignError(f"by={taken[0]!r} is a column that gold_agreement makes itself. Rename yours.")
+    return estimates(excluded.flagged(rows, groups), groups)
 
 
 def _kappas(
@@ -689,13 +669,19 @@ def _kappas(
     cluster: str | None,
     bootstrap: Bootstrap | None,
 ) -> list[dict[str, Any]]:
-    """Rows of the term ``kappa``: answer by gold, as slots, on the calls scored."""
+    """Rows of the term ``kappa``: answers by gold, as slots, on the calls scored."""
     number = {"abstain": 2} | {name: i for i, name in enumerate(_CLASSES)}
     answer, gold = (
         table[c].map(number).fillna(-1).to_numpy(dtype=np.int64, copy=True) for c in ("answer", "gold_answer")
     )
     n = table["n"].to_numpy(dtype=float)
-    _refuse_unknown_slots(table, (answer < 0) | (gold < 0) | (gold == 3), n)
+    unknown = table[((answer < 0) | (gold < 0) | (gold == 3)) & (n > 0)]
+    if len(unknown):
+        got = ", ".join(f"{c}={unknown[c].iloc[0]!r}" for c in ("answer", "gold_answer"))
+        raise SchemaError(
+            f"A tally of gold_agreement has slots: {', '.join(_CLASSES)} in 'answer', {', '.join(_CLASSES[:3])} in "
+            f"'gold_answer'. Got {got}."
+        )
     answer[(answer == 3) & (gold != 2) & (invalid == "tie")] = 2  # never right, as for accuracy
     m = len(_CLASSES)
     cell = np.where((answer < 0) | (gold < 0), 0, answer * m + gold)
@@ -731,65 +717,53 @@ def _kappa(
     if math.isnan(kappa):
         return {**row, "flag": CHANCE_IS_ONE}
     if plan is not None:
-        return {**row, **resampled(table, counts, _kappa_of, plan, key)}
+
+        def statistic(totals: Floats) -> Floats:
+            return cohen_kappa(totals.reshape(len(totals), len(_CLASSES), -1)).estimate
+
+        return {**row, **resampled(table, counts, statistic, plan, key)}
     quantile, few = normal_quantile(conf_level), ""
     if cluster is not None:
         unit = codes_of(table, [cluster])
-        pull = counts.sum(axis=1) * kappa_influence(total).ravel()[cell]
-        sums = np.bincount(unit.code, weights=pull, minlength=unit.size)
+        influence = counts.sum(axis=1) * kappa_influence(total).ravel()[cell]
+        sums = np.bincount(unit.code, weights=influence, minlength=unit.size)
         row["method"] = f"linearised, clustered by {cluster} (G = {unit.size})"
         few = few_clusters(unit.size)
         if unit.size < 2:
             return {**row, "flag": few}
         error = math.sqrt(unit.size / (unit.size - 1) * float((sums**2).sum())) / row["n"]
         quantile = float(stdtrit(unit.size - 1, 0.5 + conf_level / 2))
-    if error < 1e-7:  # perfect agreement: the standard error knows no better
+    if error < 1e-7:  # perfect agreement
         return {**row, "flag": flags(few, NO_SPREAD)}
     low, high = max(kappa - quantile * error, -1.0), min(kappa + quantile * error, 1.0)
     return {**row, "std_error": error, "conf_low": low, "conf_high": high, "flag": few}
 
 
-def _kappa_of(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    return cohen_kappa(totals.reshape(len(totals), len(_CLASSES), -1)).estimate
-
-
-def _refuse_unknown_slots(table: pd.DataFrame, wrong: NDArray[np.bool_], n: NDArray[np.float64]) -> None:
-    bad = table[wrong & (n > 0)]
-    if len(bad):
-        got = ", ".join(f"{c}={bad[c].iloc[0]!r}" for c in ("answer", "gold_answer"))
-        raise SchemaError(
-            f"A tally of gold_agreement tells slots: {', '.join(_CLASSES)} in 'answer', {', '.join(_CLASSES[:3])} in "
-            f"'gold_answer'. Got {got}."
-        )
-
-
-def _labelled(calls: Any, by: By) -> tuple[Any, Aside]:
-    """Return the calls that have a gold label, and the number of those that have none, per group."""
+def _labelled(calls: Any, by: By) -> tuple[Any, ExcludedCalls]:
+    """Calls with a gold label, and the number of calls without one, per group."""
     data = nw.from_native(calls)
-    present = data.collect_schema().names()
-    none = Aside(pd.DataFrame({"judge": [], "_without": []}), "")
-    if not {"gold", *required("preferences")} <= set(present):
-        return calls, none  # a tally, or a table that tally() will refuse
+    if not {"gold", *required("preferences")} <= set(data.collect_schema().names()):
+        return calls, ExcludedCalls()  # a tally, or a table that tally() will refuse
     gold = nw.col("gold").cast(nw.String)
     unlabelled = gold.is_null() | (gold == "")
     _refuse_unknown_gold(data, gold, unlabelled)
     return _with_gold(data, unlabelled, by, "calls without gold", "gold_agreement")
 
 
-def _known(ratings: Any, by: By) -> tuple[Any, Aside]:
-    """Return the verdicts that have a gold label, or all where there is no gold; and the number of the others."""
+def _known(ratings: Any, by: By) -> tuple[Any, ExcludedCalls]:
+    """Verdicts with a gold label, or all if there is no gold column; and the number of the others."""
     data = nw.from_native(ratings)
     present = data.collect_schema().names()
     if not {"gold", "judge", answer_column(present)} <= set(present):
-        return ratings, Aside(pd.DataFrame({"judge": [], "_without": []}), "")
+        return ratings, ExcludedCalls()
     gold = nw.col("gold")
     dtype = data.collect_schema()["gold"]
     missing = gold.is_null() | (gold.is_nan() if dtype.is_float() else gold.cast(nw.String) == "")
     return _with_gold(data, missing, by, "verdicts without gold", "accuracy")
 
 
-def _with_gold(data: Any, unlabelled: Any, by: By, words: str, measure: str) -> tuple[Any, Aside]:
-    """Return the rows that have a gold label, and the number of those that have none, per group."""
+def _with_gold(data: Any, unlabelled: Any, by: By, what: str, measure: str) -> tuple[Any, ExcludedCalls]:
+    """Rows with a gold label, and the number of rows without one, per group."""
     present = data.collect_schema().names()
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
     name = counted(data, groups)
@@ -797,15 +771,15 @@ def _with_gold(data: Any, unlabelled: Any, by: By, words: str, measure: str) -> 
     without = data.filter(unlabelled).lazy().group_by(*groups).agg(weight.alias("_without"))
     counts = without.collect(backend="pandas").to_native()
     if not len(counts):
-        return data.to_native(), Aside(counts, "")
+        return data.to_native(), ExcludedCalls(counts)
     kept = data.filter(~unlabelled)
     if not kept.lazy().select(nw.len().alias("n")).collect(backend="pandas").to_native()["n"].iloc[0]:
         raise DesignError(f"{measure} needs the right answer, and 'gold' is empty in every row.")
-    return kept.to_native(), Aside(counts, words)
+    return kept.to_native(), ExcludedCalls(counts, what)
 
 
 def _refuse_unknown_gold(data: Any, gold: Any, unlabelled: Any) -> None:
-    """Raise where a gold label names nobody; rows are numbered where the frame has an order of rows."""
+    """Raise where a gold label is neither candidate nor ``tie``, with row numbers where the frame has an order."""
     shown = [nw.col(c).cast(nw.String) for c in ("first", "second")]
     wrong = ~unlabelled & (gold != shown[0]) & (gold != shown[1]) & (gold != "tie")
     eager = isinstance(data, nw.DataFrame)
@@ -817,15 +791,11 @@ def _refuse_unknown_gold(data: Any, gold: Any, unlabelled: Any) -> None:
         return
     rows = f" (rows {', '.join(f'{r:,}' for r in bad['_row'][:3])}{', ...' if len(bad) > 3 else ''})" if eager else ""
     one = bad.iloc[0]
+    numbers = tuple(int(r) for r in bad["_row"]) if eager else ()
+    fault = ("fault", "gold", "'gold' is neither candidate nor 'tie'", len(bad), numbers, str(one["gold"]), _ALLOWED)
+    faults = pd.DataFrame([fault], columns=list(CHECK_COLUMNS))
     raise SchemaError(
         f"'gold' is neither candidate nor 'tie' in {len(bad):,} row{'s' * (len(bad) != 1)}{rows}. The first: item "
-        f"{one['item']!r} shows {one['first']!r} and {one['second']!r}, and its gold is {one['gold']!r}. {_CURE}",
-        faults=_as_faults(bad),
+        f"{one['item']!r} shows {one['first']!r} and {one['second']!r}, and its gold is {one['gold']!r}. {_ALLOWED}",
+        faults=faults,
     )
-
-
-def _as_faults(bad: pd.DataFrame) -> pd.DataFrame:
-    rows = tuple(int(r) for r in bad["_row"]) if "_row" in bad else ()
-    what = "'gold' is neither candidate nor 'tie'"
-    cells = ("fault", "gold", what, len(bad), rows, str(bad["gold"].iloc[0]), _CURE)
-    return pd.DataFrame([cells], columns=list(CHECK_COLUMNS))

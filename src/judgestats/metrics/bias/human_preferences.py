@@ -1,4 +1,4 @@
-"""Which candidates win, with judges and with people: :func:`preference_rate` and :func:`preference_gap`."""
+"""Win rates, and preferences of judges compared with people: :func:`preference_rate`, :func:`preference_gap`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.errors import confidence as coverage
 from judgestats.kernels.proportions import clustered_wilson, wilson
-from judgestats.metrics.bias.bias_scores import Aside, of_attributes, target_known, targeted
+from judgestats.metrics.bias.bias_scores import of_attributes, target_known, targeted
 from judgestats.metrics.bias.position import flag_forced
 from judgestats.metrics.measure_registry import Measure, Options, Term, people_named, with_people
 from judgestats.metrics.rates import (
     Bootstrap,
     Floats,
     Interval,
+    each_group,
+    hits_and_trials,
     independent_difference,
     interval_of,
     rates,
@@ -31,6 +33,7 @@ from judgestats.metrics.rates import (
     resampled,
     size_flag,
 )
+from judgestats.metrics.references import labels
 from judgestats.results import (
     CONSTANT,
     EXCLUDED,
@@ -53,34 +56,34 @@ from judgestats.schema.pairing import candidates
 from judgestats.schema.patterns import Invalid, Ties
 from judgestats.schema.selection import between_two
 
-# ---- The people beside the judges: who of them gives no thought to it, and how far do they agree? --------------------
+# ---- Annotators: screening for constant answers, and agreement -------------------------------------------------------
 
-#: An annotator with fewer calls is not screened: a few equal answers are no pattern.
+#: Annotators with fewer calls are not screened: a few equal answers may be chance.
 LEAST = 10
 _ANSWERS = ("target", "other", "tie")
 
 
 def constant(table: pd.DataFrame) -> pd.Series[Any]:
-    """Calls of people who answer by slot alone, with one confidence.
+    """Calls of people whose answer by slot and whose confidence never vary.
 
     `table`: calls with ``_person``, ``outcome``, ``_choice`` (the answer by slot), ``_slot`` (of the target), ``_sure``
     and ``n``.
     """
     whose = table[table["_person"] & (table["outcome"] != "invalid")].groupby("judge", observed=True)
-    told = whose.agg(
+    varied = whose.agg(
         choices=("_choice", "nunique"), sure=("_sure", "nunique"), slots=("_slot", "nunique"), calls=("n", "sum")
     )
-    same = told[(told["choices"] == 1) & (told["sure"] == 1) & (told["slots"] == 2) & (told["calls"] >= LEAST)]
+    same = varied[(varied[["choices", "sure"]] == 1).all(axis=1) & (varied["slots"] == 2) & (varied["calls"] >= LEAST)]
     return table["_person"] & table["judge"].isin(same.index)
 
 
 def agreement(people: pd.DataFrame, conf_level: float = CONF_LEVEL) -> dict[str, dict[str, Any]]:
     """Raw agreement of every two annotators on the pairs that both judged, and kappa.
 
-    `people`: calls with ``judge``, ``_pair``, ``outcome`` and ``n``; several of one annotator on one pair count as one
-    call that is shared out between their answers. `conf_level`: coverage of the interval of the agreement. Returns
-    cells of ``annotator_agreement`` and ``annotator_kappa``; empty where no two judged the same pair. Kappa is Cohen's
-    for two annotators; for more, agreement and chance agreement are means over the twos (Conger).
+    `people`: calls with ``judge``, ``_pair``, ``outcome`` and ``n``; several calls of an annotator on one pair count as
+    one, divided between their answers. Returns cells of ``annotator_agreement`` and ``annotator_kappa``; empty if no
+    two annotators judged the same pair. Kappa is Cohen's for two annotators; for more, agreement and chance agreement
+    are means over all couples (Conger).
     """
     answers = people[people["outcome"].isin(_ANSWERS) & (people["n"] > 0)]
     pair, who = codes_of(answers, ["_pair"]), codes_of(answers, ["judge"])
@@ -90,11 +93,18 @@ def agreement(people: pd.DataFrame, conf_level: float = CONF_LEVEL) -> dict[str,
     place = answers["outcome"].map(_ANSWERS.index).to_numpy(dtype=int), pair.code, who.code
     np.add.at(given, place, answers["n"].to_numpy(dtype=float))
     given /= np.maximum(given.sum(axis=0), 1e-300)
-    agree, compared = _compared(given)
+    each, total = given.sum(axis=2), np.rint(given.sum(axis=(0, 2)))
+    agree = ((each**2 - (given**2).sum(axis=2)) / 2).sum(axis=0)  # couples of each pair that agree
+    compared = total * (total - 1) / 2
     k, n = float(agree.sum()), float(compared.sum())
     if not n:
         return {}
-    share, by_chance = k / n, _by_chance(given) / n
+    answered = given.sum(axis=0)
+    both = answered.T @ answered
+    margins = given.transpose(0, 2, 1) @ answered  # how often a gave this answer where b answered
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = (margins * margins.transpose(0, 2, 1)).sum(axis=0) / both
+    share, by_chance = k / n, float(np.triu(np.where(both > 0, expected, 0.0), 1).sum()) / n
     if who.size == 2:
         low, high = (float(x) for x in wilson(k, n, conf_level))
         error, method = math.sqrt(share * (1 - share) / n), "Wilson"
@@ -108,23 +118,6 @@ def agreement(people: pd.DataFrame, conf_level: float = CONF_LEVEL) -> dict[str,
         "annotator_agreement": {**span, "method": method, "flag": size_flag(n)},
         "annotator_kappa": {"estimate": kappa, "n": n, "method": named, "flag": NO_INTERVAL},
     }
-
-
-def _compared(given: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of each pair, the twos who agree, and all twos who answered; `given` is (answers, pairs, people)."""
-    each, all_ = given.sum(axis=2), np.rint(given.sum(axis=(0, 2)))
-    agree = ((each**2 - (given**2).sum(axis=2)) / 2).sum(axis=0)
-    return np.asarray(agree), np.asarray(all_ * (all_ - 1) / 2)
-
-
-def _by_chance(given: NDArray[np.float64]) -> float:
-    """Agreement expected of the margins of each two, on the pairs that both answered; summed over the twos."""
-    answered = given.sum(axis=0)
-    both = answered.T @ answered
-    margins = given.transpose(0, 2, 1) @ answered  # how often a gave this answer where b answered
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = (margins * margins.transpose(0, 2, 1)).sum(axis=0) / both
-    return float(np.triu(np.where(both > 0, expected, 0.0), 1).sum())
 
 
 # ---- Is it a bias, or do people share it? Preference of judges and of people for the same target ---------------------
@@ -166,24 +159,24 @@ def preference_gap(
     Parameters
     ----------
     calls : frame
-        Preferences of judges and people alike, the annotators being named in ``judge``, with a target as for
+        Preferences of judges and of people (annotators are named in ``judge`` too), with a target as for
         :func:`bias_score`. Or a tally: ``judge, outcome, n``.
     humans : sequence of str, or mapping
-        The annotators; or ``{column: value}``, which tells people from models (``{"rater_type": "human"}``).
+        The annotators; or ``{column: value}``, which identifies them (``{"rater_type": "human"}``).
     target, attribute, value
-        Who the target is, as for :func:`bias_score`.
+        The target, as for :func:`bias_score`.
     annotators : {'random', 'fixed'}
-        What the interval of a gap is about. ``random``: people at large, of whom these are a sample; calls are
-        clustered by pair and by annotator. ``fixed``: these annotators; clustered by pair.
+        Population of the interval of a gap. ``random``: people in general, of whom these are a sample; clustered by
+        pair and by annotator. ``fixed``: these annotators; clustered by pair.
     screen : bool
-        Leave out annotators who give one answer by slot throughout (at least 10 calls, the target in both slots), with
-        one confidence throughout. They are counted in the flag of ``humans`` and of every gap.
+        Exclude annotators whose answer by slot and whose confidence never vary (at least 10 calls, the target in both
+        slots). The flag of ``people`` and of every gap counts them.
     confidence : str, optional
-        Column of the annotators' confidence; default: ``strength`` or ``confidence`` where there is one.
+        Column of the annotators' confidence; by default ``strength`` or ``confidence``.
     ties : {'exact', 'drop', 'half'}
-        What a tie is: not a choice of the target (the paper), set aside, or half of one.
+        How a tie counts: as no choice of the target (the paper), excluded, or as half a choice.
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is: set aside, not a choice of the target, or a tie.
+        How an invalid call counts: excluded, as no choice of the target, or as a tie.
     by : str or sequence of str
         Further grouping columns.
     conf_level : float
@@ -192,23 +185,23 @@ def preference_gap(
     Returns
     -------
     pandas.DataFrame
-        With a column ``role``: ``person``, an annotator's ``rate``; ``humans`` (``judge`` missing), the pooled
+        With a column ``role``: ``person``, an annotator's ``rate``; ``people`` (``judge`` missing), the pooled
         ``rate``, and ``annotator_agreement`` and ``annotator_kappa`` where two people judged the same pairs; ``judge``,
-        its ``rate`` and its ``gap`` on the pairs that people judged too. ``n`` of a gap is the judge's calls. A
-        tally gives the rates and gaps only.
+        its ``rate`` and ``gap`` on the pairs that people judged too. ``n`` of a gap is the judge's calls. A tally gives
+        rates and gaps only.
 
     Raises
     ------
     DesignError
-        If nobody is a person, or nobody a judge.
+        If all calls are of people, or all of judges.
 
     Notes
     -----
-    The variance of a gap adds up, per pair, what the judge and the people add to it: what a pair does to both falls
-    out. With random annotators the spread between their sums comes on top, and what is counted twice comes off
-    (Cameron, Gelbach and Miller), and t has the degrees of freedom of the scarcer factor: two annotators say nearly
-    nothing about people at large. From counts, the two samples are taken as independent (Newcombe). Kappa of more than
-    two annotators takes agreement and chance agreement as means over all twos (Conger); it has no interval here.
+    The variance of a gap is clustered by pair, so that effects of a pair on judge and people cancel. With random
+    annotators the variance between annotators is added and that of the intersections subtracted (Cameron, Gelbach and
+    Miller), and t has the degrees of freedom of the smaller factor: two annotators say little about people in general.
+    From counts, the two samples are treated as independent (Newcombe). Kappa of more than two annotators uses agreement
+    and chance agreement averaged over all couples (Conger); it has no interval.
 
     References
     ----------
@@ -230,34 +223,35 @@ def preference_gap(
     choose(annotators, ("random", "fixed"), "annotators")
     choose(ties, get_args(Ties), "ties")
     choose(invalid, get_args(Invalid), "invalid")
-    marker = _marker(humans)
-    _there(calls, {"humans": marker, "confidence": names(confidence or ())})
+    if isinstance(humans, Mapping) and len(humans) != 1:
+        raise DesignError(f"humans= names {len(humans)} columns. Give one: {{'rater_type': 'human'}}.")
+    marker = list(humans) if isinstance(humans, Mapping) else []
+    present = nw.from_native(calls).collect_schema().names()
+    for argument, columns in (("humans", marker), ("confidence", names(confidence or ()))):
+        for name in columns:
+            if name not in present:
+                raise SchemaError(
+                    f"{argument}= names {name!r}, which is not a column. Columns: {', '.join(present)}."
+                    f"{suggestion(name, present)}"
+                )
     found = targeted(calls, target=target, attribute=attribute, value=value, by=[*names(by), *marker])
     table, groups = _table(found.calls, by, marker, confidence)
-    everyone = _everyone(calls)
-    table = table.assign(_person=_persons(table, humans, everyone))
-    hit, trial = _marks(table, ties, invalid)
+    table = table.assign(_person=_persons(table, humans, labels(calls, "judge")))
+    hit, trial = hits_and_trials(table["outcome"].to_numpy(dtype=object), "target", ties, invalid)
     table = table.assign(_hit=hit, _trial=trial * table["n"].to_numpy(dtype=float))
     same = constant(table) if screen and "item" in table else pd.Series(False, index=table.index)
-    kept, left_out = table[~same], table[same]
+    kept, screened = table[~same], table[same]
     rows: list[dict[str, Any]] = []
-    for key, here in _each(kept, groups):
-        mask = pd.Series(True, index=left_out.index)
+    for key, here in each_group(kept, groups):
+        mask = pd.Series(True, index=screened.index)
         for name, v in key.items():
-            mask &= left_out[name].isna() if pd.isna(v) else left_out[name] == v
-        screened = left_out.loc[mask, "judge"].nunique()
-        told = EXCLUDED.of(screened, what="constant annotator(s)")
-        rows += _Group(key, here, annotators, conf_level, told).rows()
-    order = [*groups, "role", "judge"]
-    result = estimates(_aside(rows, found.aside), order)
-    return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
-
-
-def _aside(rows: list[dict[str, Any]], aside: Aside) -> list[dict[str, Any]]:
+            mask &= screened[name].isna() if pd.isna(v) else screened[name] == v
+        flag = EXCLUDED.of(screened.loc[mask, "judge"].nunique(), what="constant annotator(s)")
+        rows += _Group(key, here, annotators, conf_level, flag).rows()
     named = [r for r in rows if r["judge"] is not None]
-    known = [c for c in aside.table.columns if c != "_without" and all(c in r for r in named)]
-    aside.flagged(named, known)
-    return rows
+    found.excluded.flagged(named, [c for c in found.excluded.table.columns if all(c in r for r in named)])
+    result = estimates(rows, [*groups, "role", "judge"])
+    return result.assign(judge=result["judge"].astype(object).where(result["judge"].notna(), np.nan))
 
 
 def _table(calls: Any, by: By, marker: list[str], confidence: str | None) -> tuple[pd.DataFrame, list[str]]:
@@ -287,33 +281,8 @@ def _table(calls: Any, by: By, marker: list[str], confidence: str | None) -> tup
     return table.assign(outcome=outcome, _pair=pair, _slot=slot, _choice=choice, _sure=sureness, n=n), groups
 
 
-def _marker(people: Sequence[str] | Mapping[str, str]) -> list[str]:
-    """The column that tells people from models, if that is how it is told."""
-    if not isinstance(people, Mapping):
-        return []
-    if len(people) != 1:
-        raise DesignError(f"humans= names {len(people)} columns. Give one: {{'rater_type': 'human'}}.")
-    return list(people)
-
-
-def _there(calls: Any, asked: Mapping[str, list[str]]) -> None:
-    present = nw.from_native(calls).collect_schema().names()
-    for argument, columns in asked.items():
-        for name in columns:
-            if name not in present:
-                raise SchemaError(
-                    f"{argument}= names {name!r}, which is not a column. Columns: {', '.join(present)}."
-                    f"{suggestion(name, present)}"
-                )
-
-
-def _everyone(calls: Any) -> list[str]:
-    """Judges and annotators of all calls, those without the target among them."""
-    found = nw.from_native(calls).lazy().select(nw.col("judge").cast(nw.String)).unique().collect(backend="pandas")
-    return sorted(v for v in found.to_native()["judge"] if isinstance(v, str))
-
-
 def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], known: Sequence[str]) -> NDArray[np.bool_]:
+    """Which calls are of people; `known` are the judges of all calls, with or without a target."""
     if table["judge"].isna().any():
         raise SchemaError("'judge' is missing in some rows. Name the judge or annotator, or drop these rows.")
     judges = table["judge"].astype(str)
@@ -327,36 +296,19 @@ def _persons(table: pd.DataFrame, people: Sequence[str] | Mapping[str, str], kno
         for name in names(people):
             if name not in known:
                 raise DesignError(
-                    f"humans= names {name!r}, who is not in 'judge'. There are: {', '.join(known)}."
+                    f"humans= names {name!r}, who is not in 'judge'. Judges: {', '.join(known)}."
                     f"{suggestion(name, known)}"
                 )
         person = judges.isin(names(people)).to_numpy()
     if not person.any() or person.all():
         who = "people" if person.any() else "judges"
-        raise DesignError(f"A gap is between judges and people, and all calls are of {who}. Check people=.")
+        raise DesignError(f"A gap is between judges and people, and all calls are of {who}. Check humans=.")
     return np.asarray(person, dtype=bool)
-
-
-def _marks(table: pd.DataFrame, ties: str, invalid: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Share of a call that is a choice of the target, and whether it counts."""
-    outcome = table["outcome"].to_numpy(dtype=object)
-    bad = outcome == "invalid"
-    tie = (outcome == "tie") | (bad & (invalid == "tie"))
-    trial = ~((bad & (invalid == "drop")) | (tie & (ties == "drop")))
-    hit = (outcome == "target") + tie * (0.5 if ties == "half" else 0.0)
-    return hit.astype(float), trial.astype(float)
-
-
-def _each(table: pd.DataFrame, groups: list[str]) -> list[tuple[dict[str, Any], pd.DataFrame]]:
-    if not groups:
-        return [({}, table)]
-    codes = codes_of(table, groups)
-    return [({c: table[c].iloc[at] for c in groups}, table[codes.code == g]) for g, at in enumerate(codes.first)]
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Calls of people and judges that are compared."""
+    """Calls of people and judges to be compared; `screened` is the flag of excluded annotators."""
 
     key: dict[str, Any]
     table: pd.DataFrame
@@ -369,8 +321,7 @@ class _Group:
         rows = [self._rate("person", who, here) for who, here in _by_judge(people)]
         rows.append(self._rate("people", None, people))
         if "_pair" in self.table:
-            told = agreement(people, self.conf_level)
-            rows += [self._row("people", None, term, **cells) for term, cells in told.items()]
+            rows += [self._row("people", None, term, **c) for term, c in agreement(people, self.conf_level).items()]
         for who, here in _by_judge(judges):
             rows += self._judge(who, here, people)
         return rows
@@ -388,35 +339,37 @@ class _Group:
         error = math.sqrt(p * (1 - p) / n) if n else math.nan
         span = {"estimate": p, "std_error": error, "conf_low": float(low), "conf_high": float(high), "n": n}
         shared = NOT_INDEPENDENT if "_pair" in table and n > table.loc[table["_trial"] > 0, "_pair"].nunique() else ""
-        doubt = flags(shared, size_flag(n), _unanswered(table))
-        return self._row(role, who, "rate", **span, method="Wilson", flag=doubt)
+        flag = flags(shared, size_flag(n), _invalid_excluded(table))
+        return self._row(role, who, "rate", **span, method="Wilson", flag=flag)
 
     def _judge(self, who: Any, judge: pd.DataFrame, people: pd.DataFrame) -> list[dict[str, Any]]:
         if "_pair" not in self.table:
             gap = independent_difference(*_totals(judge), *_totals(people), self.conf_level)
-            doubt = flags(size_flag(gap["n"]), _unanswered(judge))
-            return [self._rate("judge", who, judge), self._row("judge", who, "gap", **gap, flag=doubt)]
+            flag = flags(size_flag(gap["n"]), _invalid_excluded(judge))
+            return [self._rate("judge", who, judge), self._row("judge", who, "gap", **gap, flag=flag)]
         valid = [set(t.loc[t["_trial"] > 0, "_pair"]) for t in (judge, people)]
         both = valid[0] & valid[1]
-        told = "" if valid[0] == valid[1] else PAIRS_SHARED.of(len(both), total=f"{len(valid[0] | valid[1]):,}")
-        told = flags(told, _unanswered(judge))
+        shared = "" if valid[0] == valid[1] else PAIRS_SHARED.of(len(both), total=f"{len(valid[0] | valid[1]):,}")
+        flag = flags(shared, _invalid_excluded(judge))
         judge, people = (t[t["_pair"].isin(both)] for t in (judge, people))
         rate = self._rate("judge", who, judge)
         gap = self._gap(judge, people)
-        return [{**r, "flag": flags(r["flag"], told)} for r in (rate, self._row("judge", who, "gap", **gap))]
+        return [{**r, "flag": flags(r["flag"], flag)} for r in (rate, self._row("judge", who, "gap", **gap))]
 
     def _gap(self, judge: pd.DataFrame, people: pd.DataFrame) -> dict[str, Any]:
         (k1, n1), (k2, n2) = _totals(judge), _totals(people)
         if not (n1 and n2):
             return {"estimate": math.nan, "n": 0.0, "flag": NO_DATA}
         value = k1 / n1 - k2 / n2
-        pull = [(t["_hit"] - k / n) * t["_trial"] / n for t, k, n in ((judge, k1, n1), (people, k2, n2))]
+        of_judge, of_people = (
+            ((t["_hit"] - k / n) * t["_trial"] / n).to_numpy() for t, k, n in ((judge, k1, n1), (people, k2, n2))
+        )
         pairs = pd.concat([judge["_pair"], people["_pair"]])
-        variance, levels = _between(np.concatenate([pull[0], -pull[1]]), pairs)
+        variance, levels = _between(np.concatenate([of_judge, -of_people]), pairs)
         method, fewest = f"t, clustered by pair (G = {levels})", levels
         if self.annotators == "random":
-            among, persons = _between(-pull[1].to_numpy(), people["judge"])
-            cells, _ = _between(-pull[1].to_numpy(), people[["_pair", "judge"]], corrected=False)
+            among, persons = _between(-of_people, people["judge"])
+            cells, _ = _between(-of_people, people[["_pair", "judge"]], corrected=False)
             variance = max(variance + among - cells, variance)
             method, fewest = f"t, clustered by pair x annotator (G = {levels} x {persons})", min(levels, persons)
         few = few_clusters(fewest)
@@ -439,10 +392,9 @@ def _by_judge(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
     return [(who, here) for who, here in table.groupby("judge", observed=True, sort=True)]
 
 
-def _unanswered(table: pd.DataFrame) -> str:
-    """Flag of the invalid calls that are set aside."""
-    lost = float(table.loc[(table["outcome"] == "invalid") & (table["_trial"] == 0), "n"].sum())
-    return INVALID_EXCLUDED.of(lost)
+def _invalid_excluded(table: pd.DataFrame) -> str:
+    """Flag of the excluded invalid calls."""
+    return INVALID_EXCLUDED.of(float(table.loc[(table["outcome"] == "invalid") & (table["_trial"] == 0), "n"].sum()))
 
 
 def _totals(table: pd.DataFrame) -> tuple[float, float]:
@@ -450,11 +402,11 @@ def _totals(table: pd.DataFrame) -> tuple[float, float]:
     return float((table["_hit"] * table["_trial"]).sum()), float(table["_trial"].sum())
 
 
-def _between(pull: Any, unit: Any, *, corrected: bool = True) -> tuple[float, int]:
-    """Sum of squares of the sums of each unit, times G/(G - 1); and G."""
+def _between(influence: Any, unit: Any, *, corrected: bool = True) -> tuple[float, int]:
+    """Sum of squares of the sums of the G units, times G/(G - 1) if `corrected`; and G."""
     unit = unit.to_frame("unit") if isinstance(unit, pd.Series) else unit
     codes = codes_of(unit.reset_index(drop=True), list(unit.columns))
-    sums = np.bincount(codes.code, weights=pull, minlength=codes.size)
+    sums = np.bincount(codes.code, weights=influence, minlength=codes.size)
     scale = codes.size / (codes.size - 1) if corrected and codes.size > 1 else 1.0
     return scale * float((sums**2).sum()), codes.size
 
@@ -493,21 +445,21 @@ def preference_rate(
     of : str or sequence of str, optional
         These candidates only.
     ties : {'half', 'drop', 'exact'}
-        What a tie is: half a win, set aside, or not a win. An abstention is a tie.
+        How a tie counts: as half a win, excluded, or as no win. An abstention is a tie.
     graded : bool
-        Take the mean of ``strength`` (0 first to 1 second) in place of the choice, as AlpacaEval does; `ties` has then
-        nothing to say.
+        Average ``strength`` (0 first to 1 second) instead of the choices, as AlpacaEval does; `ties` then has no
+        effect.
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is: set aside, a win of neither candidate, or a tie (graded: 0.5). Graded, a call without
-        ``strength`` is invalid.
+        How an invalid call counts: excluded, as a win of neither candidate, or as a tie (graded: 0.5). If graded, a
+        call without ``strength`` is invalid.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
-        flagged where they are not.
+        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. Two crossed columns need ``interval='percentile'``. False treats all calls as independent, with a
+        flag where they are not.
     interval : {'wilson', 'percentile', 'bca'}
-        Wilson (clustered by what calls share), or a bootstrap of calls or clusters.
+        Wilson's interval, or a bootstrap of calls or clusters.
     n_resamples, seed : int
         Of the bootstrap.
     conf_level : float
@@ -527,10 +479,10 @@ def preference_rate(
 
     Notes
     -----
-    A win rate depends on whom a candidate met: compare candidates that met the same opponents. The standard error of
-    a graded rate is that of a mean, sd/sqrt(n) with ddof = 1 (AlpacaEval's), and its interval is Wilson's with the n
-    that gives this error, so that it stays in [0, 1]. With ``ties="half"`` Wilson's interval treats halves as if they
-    were whole: it is too wide rather than too short.
+    A win rate depends on the opponents: compare candidates that met the same ones. The standard error of a graded rate
+    is that of a mean, sd/sqrt(n) with ddof = 1 (AlpacaEval's), and its interval is Wilson's with the n that gives this
+    error, so that it stays in [0, 1]. With ``ties="half"`` Wilson's interval treats halves as whole wins and losses,
+    and is conservative.
 
     Examples
     --------
@@ -553,23 +505,21 @@ def preference_rate(
         kept, plan = list(columns_of(table)), options["bootstrap"]
         rows = _graded_rows(calls, of, groups, invalid, kept, conf_level, plan, dependence(table))
     else:
-        as_tie = (outcome == "tie") | ((outcome == "invalid") & (invalid == "tie"))
-        trial = ~(((outcome == "invalid") & (invalid == "drop")) | (as_tie & (ties == "drop")))
-        hit = (outcome == "win") + as_tie * (0.5 if ties == "half" else 0.0)
-        rows = rates(table, groups, "win_rate", hit, trial, **options)
+        rows = rates(table, groups, "win_rate", *hits_and_trials(outcome, "win", ties, invalid), **options)
     for term in ("win", "loss", "tie", "invalid"):
         rows += rates(table, groups, term, outcome == term, **options)
     return estimates(flag_forced(rows, calls, [g for g in groups if g != "candidate"], ("tie",)), groups)
 
 
 def _of(table: pd.DataFrame, of: str | Sequence[str] | None) -> pd.DataFrame:
+    """Rows of the candidates in `of`."""
     if of is None:
         return table
     known = sorted(table["candidate"].astype(str).unique())
     for name in names(of):
         if name not in known:
             shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
-            raise DesignError(f"of={name!r} is no candidate. There are: {shown}.{suggestion(name, known)}")
+            raise DesignError(f"of={name!r} is not a candidate. Candidates: {shown}.{suggestion(name, known)}")
     result = table[table["candidate"].astype(str).isin(names(of))].reset_index(drop=True)
     result.attrs = table.attrs
     return result
@@ -585,6 +535,7 @@ def _graded_rows(
     plan: Bootstrap | None,
     dependent: str,
 ) -> list[dict[str, Any]]:
+    """Win rates as means of ``strength``."""
     table = _of(_strengths(calls, groups, cluster), of)
     value = table["_value"].to_numpy(dtype=float)
     unknown = np.isnan(value)
@@ -607,12 +558,12 @@ def _graded_rows(
 
 
 def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFrame:
-    """Each call twice: how strongly it is for each of its candidates, NaN where that is not known."""
+    """Each call twice: its strength for each of its candidates, NaN where unknown."""
     data = nw.from_native(calls)
     present = data.collect_schema().names()
     if "strength" not in present or "first" not in present:
         raise DesignError(
-            f"graded=True takes the mean of 'strength' over calls, and there is no such column. Columns: "
+            f"graded=True averages 'strength' over calls, and there is no such column. Columns: "
             f"{', '.join(present)}. Give the calls with it, or leave graded= out."
         )
     if "pair" in cluster and "pair" not in present:
@@ -634,12 +585,13 @@ def _strengths(calls: Any, groups: list[str], cluster: list[str]) -> pd.DataFram
     n = call_counts(table[COUNTS]) if COUNTS in present else np.ones(len(table))
     sides = [table[keys].assign(candidate=table[s].astype(str), n=n) for s in ("first", "second")]
     whole = pd.concat(sides, ignore_index=True).assign(_value=np.concatenate([1 - strength, strength]))
-    # the same sums in any order of the rows
+    # sums do not depend on the order of rows
     order = np.lexsort((whole["_value"].to_numpy(), codes_of(whole, ["candidate"]).code))
     return whole.iloc[order].reset_index(drop=True)
 
 
 def _mean(table: pd.DataFrame, value: Floats, n: Floats, cluster: list[str], conf_level: float) -> dict[str, Any]:
+    """Mean strength with Wilson's interval."""
     total = float(n.sum())
     cells: dict[str, Any] = {"estimate": math.nan, "n": total, "method": "Wilson, of a mean", "flag": NO_DATA}
     if not total > 0:
@@ -657,7 +609,7 @@ def _mean(table: pd.DataFrame, value: Floats, n: Floats, cluster: list[str], con
         }
         return {**cells, "estimate": mean, "std_error": error, "conf_low": lowest, "conf_high": highest}
     variance = float((n * (value - mean) ** 2).sum()) / (total - 1) / total if total > 1 else math.nan
-    if mean not in (0.0, 1.0) and not variance > 0:  # the same strength throughout: its spread is not known
+    if mean not in (0.0, 1.0) and not variance > 0:  # equal strengths: no estimate of their spread
         return {**cells, "estimate": mean, "std_error": variance, "flag": flags(CONSTANT, small)}
     effective = total if mean in (0.0, 1.0) else mean * (1 - mean) / variance
     low, high = wilson(mean * effective, effective, conf_level)

@@ -1,4 +1,4 @@
-"""Position: which slot a judge favours, how often it ties, and whether it says the same in both orders."""
+"""Position bias, rates of ties and invalid answers, and consistency over orders and repeats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose
 from judgestats.metrics.measure_registry import Measure, Term, values_of
-from judgestats.metrics.rates import leans, rates
+from judgestats.metrics.rates import rates, share_differences
 from judgestats.results import FORCED_CHOICE, estimates, flags
 from judgestats.schema.clustering import CLUSTERING, Cluster, column_of
 from judgestats.schema.coding import codes_of, count
@@ -22,13 +22,13 @@ from judgestats.schema.counting import clustered, tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, refuse_unknown_order
 
-# ---- Who could not answer *tie*: a share of ties is then no finding --------------------------------------------------
+# ---- Forced choices: the judge could not answer *tie* ----------------------------------------------------------------
 
 
 def flag_forced(
     rows: list[dict[str, Any]], calls: Any, groups: Sequence[str], terms: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Flag the rows of `terms` in groups all of whose calls were forced choices (``ties_allowed`` False)."""
+    """Flag the rows of `terms` in groups where all calls were forced choices (``ties_allowed`` False)."""
     data = nw.from_native(calls)
     present = data.collect_schema().names()
     if "ties_allowed" not in present or not set(groups) <= set(present):
@@ -42,11 +42,11 @@ def flag_forced(
     return rows
 
 
-# ---- Does a judge say the same again: in the other order, or when asked once more? -----------------------------------
+# ---- Does a judge repeat its answer: in the other order, or when asked again? ----------------------------------------
 
-#: What a call answers, as columns of a table of counts; an abstention is a tie.
+#: Column of each answer in a table of counts; an abstention is a tie.
 _ANSWERS = {"first": 0, "second": 1, "tie": 2, "abstain": 2, "invalid": 3}
-#: What two calls are to each other, and how many valid answers that is.
+#: Relations of two repeated calls, with the number of valid answers.
 _RELATIONS = {"equal": 2, "different": 2, "one valid": 1, "none valid": 0}
 
 
@@ -73,7 +73,7 @@ _RELATIONS = {"equal": 2, "different": 2, "one valid": 1, "none valid": 0}
         Term("both_tie", "tie twice", "pair", "pairs", "no universal direction",
              "The judge calls a tie in both orders."),
         Term("one_sided", "tie in one order only", "pair", "pairs", "higher",
-             "The judge commits in one order and calls a tie in the other."),
+             "The judge picks a side in one order and calls a tie in the other."),
     ),
 )  # fmt: skip
 def consistency(
@@ -97,17 +97,17 @@ def consistency(
         Compare the two orders of a pair, or every two of the calls that repeat each other (same judge, item,
         candidates, order and conditions; only ``replicate`` differs).
     missing : {'drop', 'agrees', 'same'}
-        What a comparison is in which an answer is invalid or missing. ``drop``: set aside. ``agrees``: the same, if
-        there is one valid answer (the rule of the published position-bias logs). ``same``: no answer is an answer like
-        any other, so that two of them are the same and one is not.
+        How a comparison with an invalid or missing answer counts. ``drop``: excluded. ``agrees``: the same, if there
+        is one valid answer (the rule of the published position-bias logs). ``same``: a missing answer is a class of its
+        own, so that two missing answers are the same and a single one is not.
     unit : {'pair', 'call'}
-        ``call`` weighs a comparison by the calls that count in it: 2, or 1 where ``agrees`` lets one valid answer
-        stand alone. The published logs count so: 129 of 191.
+        ``call`` weights a comparison by its valid calls: 2, or 1 where ``agrees`` accepts a single valid answer. The
+        published logs count so: 129 of 191.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What pairs share: by default the column that they are seen to share, which ``method`` names; or a column; False
-        takes all pairs as independent, and is flagged where they are not. Comparisons of repeats share calls: by
+        Column that pairs share, by which the interval is clustered. ``"auto"`` detects it and names it in ``method``.
+        False treats all pairs as independent, with a flag where they are not. Comparisons of repeats share calls: by
         default they are clustered by the column that the calls share.
     conf_level : float
         Coverage of the intervals.
@@ -115,17 +115,17 @@ def consistency(
     Returns
     -------
     pandas.DataFrame
-        Per judge the term ``consistency`` (a tie equals a tie), and over orders what it leaves: ``first_twice`` and
-        ``second_twice`` (the same *slot* in both orders, whatever stands there), ``one_sided`` (a tie in one order,
-        a side in the other), and ``both_tie``, which is part of ``consistency``. All have the same ``n``:
-        ``consistency + first_twice + second_twice + one_sided`` is 1, but under ``missing='same'`` the pairs with one
-        answer are missing from the sum. None of these is called a false preference: nothing here says that the
-        candidates are equal. Where ties are not allowed, the terms of ties are flagged ``forced choice``.
+        Per judge the term ``consistency`` (a tie equals a tie), and over orders the other outcomes: ``first_twice`` and
+        ``second_twice`` (the same *slot* in both orders, whatever its candidate), ``one_sided`` (a tie in one order, a
+        side in the other), and ``both_tie``, which is part of ``consistency``. All have the same ``n``, and
+        ``consistency + first_twice + second_twice + one_sided`` is 1, except under ``missing='same'``, where pairs with
+        one answer are in none of them. These are not false preferences, because the candidates may differ in quality.
+        Where ties are not allowed, the terms of ties are flagged ``forced choice``.
 
     Raises
     ------
     DesignError
-        If the order is not known, a call is repeated in the same order, or nothing numbers the repeats.
+        If the order is not known, a call is repeated in the same order, or no column numbers the repeats.
 
     Notes
     -----
@@ -151,16 +151,21 @@ def consistency(
     choose(missing, ("drop", "agrees", "same"), "missing")
     choose(unit, ("pair", "call"), "unit")
     if over == "replicate":
-        return _of_repeats(calls, missing, unit, by, cluster, conf_level)
+        table, groups = _relations(calls, by, cluster)
+        answered = table["relation"].map(_RELATIONS).to_numpy(dtype=int)
+        trial, per_count = _trials(answered, missing, unit)
+        options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table), "calls_per_count": per_count}
+        agree = _agreeing(answered, (table["relation"] == "equal").to_numpy(), missing)
+        return estimates(rates(table, groups, "consistency", agree, trial, **options), groups)
     table = tally(calls, "consistency", by, cluster=cluster)
-    column = column_of(table)
     groups = list(dict.fromkeys(["judge", *grouping(by, table.columns)]))
     forward, reverse = (table[c].to_numpy(dtype=object) for c in ("forward", "reverse"))
     answered = 2 - np.isin(forward, ["invalid", "missing"]).astype(int) - np.isin(reverse, ["invalid", "missing"])
     ties = (forward == "tie").astype(int) + (reverse == "tie")
     alike = forward == reverse
     both = answered == 2
-    trial, calls_per_count = _trials(answered, missing, unit)
+    trial, per_count = _trials(answered, missing, unit)
+    options = {"conf_level": conf_level, "cluster": column_of(table), "calls_per_count": per_count}
     hits = {
         "consistency": _agreeing(answered, (ties == 2) | ((ties == 0) & ~alike), missing),
         "first_twice": both & alike & (forward == "first"),
@@ -170,14 +175,12 @@ def consistency(
     }
     rows = []
     for term, hit in hits.items():
-        rows += rates(
-            table, groups, term, hit, trial, conf_level=conf_level, cluster=column, calls_per_count=calls_per_count
-        )
+        rows += rates(table, groups, term, hit, trial, **options)
     return estimates(flag_forced(rows, calls, groups, ("both_tie", "one_sided")), groups)
 
 
 def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[NDArray[np.float64], int]:
-    """Weight of each comparison, as a share of the calls that one count stands for; and those calls."""
+    """Weight of each comparison, as a share of the calls per count; and the calls per count."""
     least = {"drop": 2, "agrees": 1, "same": 0}[missing]
     kept = (answered >= least).astype(float)
     if unit == "pair":
@@ -186,6 +189,7 @@ def _trials(answered: NDArray[Any], missing: str, unit: str) -> tuple[NDArray[np
 
 
 def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDArray[np.bool_]:
+    """Which comparisons count as the same answer."""
     agree = (answered == 2) & equal
     if missing == "agrees":
         agree |= answered == 1
@@ -194,29 +198,21 @@ def _agreeing(answered: NDArray[Any], equal: NDArray[Any], missing: str) -> NDAr
     return np.asarray(agree, dtype=bool)
 
 
-def _of_repeats(calls: Any, missing: str, unit: str, by: By, cluster: Cluster, conf_level: float) -> pd.DataFrame:
-    table, groups = _relations(calls, by, cluster)
-    answered = table["relation"].map(_RELATIONS).to_numpy(dtype=int)
-    trial, calls_per_count = _trials(answered, missing, unit)
-    agree = _agreeing(answered, (table["relation"] == "equal").to_numpy(), missing)
-    rows = rates(
-        table,
-        groups,
-        "consistency",
-        agree,
-        trial,
-        conf_level=conf_level,
-        cluster=column_of(table),
-        calls_per_count=calls_per_count,
-    )
-    return estimates(rows, groups)
-
-
 def _relations(calls: Any, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list[str]]:
-    """How many comparisons of repeats there are of each kind, per group and cluster."""
+    """Number of comparisons of repeats by relation, per group and cluster; and the grouping columns."""
     data = nw.from_native(calls)
     present = data.collect_schema().names()
-    _require_repeats(present)
+    lacking = [c for c in required("preferences") if c not in present]
+    if lacking:
+        raise DesignError(
+            f"consistency over='replicate' needs {', '.join(lacking)}. Columns: {', '.join(present)}. Give a "
+            "preferences frame; the tally of both orders has no repeats."
+        )
+    if not {"replicate", COUNTS, N} & {*present}:
+        raise DesignError(
+            "consistency over='replicate' compares repeated calls, and no column identifies them. Number them in "
+            "'replicate', or count identical answers: preferences(frame, counts=\"n\")."
+        )
     groups = list(dict.fromkeys(["judge", *grouping(by, present)]))
     counted(data, groups)
     data, kept, note = clustered(data, groups, cluster)
@@ -228,35 +224,16 @@ def _relations(calls: Any, by: By, cluster: Cluster) -> tuple[pd.DataFrame, list
     unit = list(dict.fromkeys(["item", "first", "second", *keys, *conditions]))
     numbers = [c for c in ("replicate", COUNTS) if c in present and c not in unit]
     table = data.lazy().select(*unit, "choice", *numbers).collect(backend="pandas").to_native()
-    _refuse_same_replicate(table, unit)
+    if "replicate" in table.columns and COUNTS not in table.columns:
+        again = len(table) - codes_of(table, [*unit, "replicate"]).size
+        if again:
+            raise DesignError(
+                f"{again:,} calls repeat a call with the same replicate number. Number repeats in 'replicate', or name "
+                "the column that distinguishes them in by=."
+            )
     compared = _compared(table, unit, keys)
     compared.attrs[CLUSTERING] = note
     return compared, groups
-
-
-def _require_repeats(present: Sequence[str]) -> None:
-    lacking = [c for c in required("preferences") if c not in present]
-    if lacking:
-        raise DesignError(
-            f"consistency over='replicate' needs {', '.join(lacking)}. Columns: {', '.join(present)}. Give a "
-            "preferences frame; the tally of both orders says nothing of repeats."
-        )
-    if not {"replicate", COUNTS, N} & {*present}:
-        raise DesignError(
-            "consistency over='replicate' compares calls that repeat each other, and no column says which do. Number "
-            "them in 'replicate', or count identical answers: preferences(frame, counts=\"n\")."
-        )
-
-
-def _refuse_same_replicate(table: pd.DataFrame, unit: list[str]) -> None:
-    if "replicate" not in table.columns or COUNTS in table.columns:
-        return
-    again = len(table) - codes_of(table, [*unit, "replicate"]).size
-    if again:
-        raise DesignError(
-            f"{again:,} calls repeat a call with the same replicate number. Number repeats in 'replicate', or name the "
-            "column that tells them apart in by=."
-        )
 
 
 def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataFrame:
@@ -282,12 +259,12 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataF
     return count(long, [*keys, "relation"], "n")
 
 
-# ---- Which slot does a judge favour, whatever stands in it? ----------------------------------------------------------
+# ---- Which position does a judge prefer? -----------------------------------------------------------------------------
 
 
 @Measure(
     "How often does each slot win, and how much more often the first?", "bias", "P, counts",
-    "Wilson; Newcombe for the lean, clustered: Tango", "ours", plot="answers", frames=("preferences",),
+    "Wilson; difference: Newcombe, clustered: Tango", "ours", plot="answers", frames=("preferences",),
     sheet=("slots",),
     terms=(
         Term("first", "first slot", "call", "calls", "no universal direction",
@@ -296,10 +273,10 @@ def _compared(table: pd.DataFrame, unit: list[str], keys: list[str]) -> pd.DataF
              "The judge picks the candidate shown second."),
         Term("tie", "", "call", "calls", "no universal direction", "The judge calls a tie."),
         Term("invalid", "", "call", "calls", "higher", "No verdict could be read."),
-        Term("position_bias", "lean to the first slot", "call", "valid calls", "far from 0",
-             "First minus second: above 0 the judge leans to the first slot.", neutral=0.0),
-        Term("first_share_nontie", "first slot among decided", "call", "valid calls that are not ties", "far from 0.5",
-             "The first slot's share of the decided calls.", neutral=0.5),
+        Term("position_bias", "position bias", "call", "valid calls", "far from 0",
+             "Share of first minus share of second: above 0 the judge prefers the first position.", neutral=0.0),
+        Term("first_share_nontie", "first slot among non-ties", "call", "valid calls that are not ties", "far from 0.5",
+             "Share of the first position among calls that are not ties.", neutral=0.5),
     ),
 )  # fmt: skip
 def position_bias(
@@ -314,8 +291,8 @@ def position_bias(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -324,22 +301,21 @@ def position_bias(
     pandas.DataFrame
         Per judge ``first``, ``second``, ``tie`` and ``invalid`` (shares of all calls; an abstention is a tie);
         ``position_bias``, the share of first minus the share of second among valid calls, in [-1, 1]; and
-        ``first_share_nontie``, the share of first among the calls that took a side. ``n`` is the calls in question.
+        ``first_share_nontie``, the share of first among calls that are not ties. ``n`` is the denominator.
         Where ties are not allowed, ``tie`` is flagged ``forced choice``.
 
     Raises
     ------
     DesignError
-        If the order shown is not known, or for the arguments of the model of position bias, which is
-        :func:`judgestats.models.position_bias_model`.
+        If the order shown is not known, or for arguments of :func:`judgestats.models.position_bias_model`.
 
     Notes
     -----
-    The interval of ``position_bias`` is Newcombe's for the difference of two shares of one sample, built of Wilson's
-    for each: it stays in [-1, 1] and never has zero width. Clustered it is Tango's (1998), of the n that the clusters
-    are worth: where both orders of a pair are there the pair is the unit, and a judge that is the same in both orders
-    of all 350 pairs gets 0 ± .011. Only pairs shown in both orders tell a lean apart from candidates
-    that happened to be better where they stood.
+    The interval of ``position_bias`` is Newcombe's for the difference of two shares of one sample, composed of Wilson's
+    for each: it stays in [-1, 1] and has positive width. Where clustered it is Tango's (1998) with the effective n of
+    the clusters: with both orders of each pair the pair is the unit, and a judge with the same verdict in both orders
+    of all 350 pairs gets 0 ± .011. Only pairs shown in both orders separate position bias from candidates that happened
+    to be better in their position.
 
     Examples
     --------
@@ -369,9 +345,9 @@ def position_bias(
     rows = []
     for term in ("first", "second", "tie", "invalid"):
         rows += rates(table, groups, term, choice == term, **options)
-    rows += leans(table, groups, "position_bias", choice == "first", choice == "second", choice != "invalid", **options)
-    sided = np.isin(choice, ["first", "second"])
-    rows += rates(table, groups, "first_share_nontie", choice == "first", sided, **options)
+    first, second = choice == "first", choice == "second"
+    rows += share_differences(table, groups, "position_bias", first, second, choice != "invalid", **options)
+    rows += rates(table, groups, "first_share_nontie", first, first | second, **options)
     return estimates(flag_forced(rows, calls, groups, ("tie",)), groups)
 
 
@@ -389,15 +365,15 @@ def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_lev
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
     Returns
     -------
     pandas.DataFrame
-        Per judge ``tie`` (abstentions among them) and ``invalid``, as shares of all calls.
+        Per judge ``tie`` (including abstentions) and ``invalid``, as shares of all calls.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which strategy makes a judge right more often, at what cost, and what a test would have missed."""
+"""Comparison of strategies: accuracy gains, cost, detectable effects and recommendation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, SchemaError, choose, confidence, suggestion
 from judgestats.kernels.proportions import clustered_tango, normal_quantile
 from judgestats.metrics.measure_registry import Measure, Term, control_of
-from judgestats.metrics.rates import paired_cells, paired_error, size_flag
+from judgestats.metrics.rates import hits_and_trials, paired_cells, paired_error, size_flag
 from judgestats.results import (
     BEYOND,
     COST_UNKNOWN,
@@ -45,11 +45,11 @@ from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.counting import is_tally, tally
 from judgestats.schema.patterns import PATTERNS, Invalid, TiesOfVerdicts
 
-# ---- Which configurations are worth their cost: those that no other beats in both cost and value ---------------------
+# ---- Pareto front of cost and value ----------------------------------------------------------------------------------
 
 #: Price of a million tokens in, and out.
 Price = tuple[float, float]
-#: What a configuration is called where its label is missing.
+#: Name of a configuration without a label.
 NAMELESS = "(none)"
 _TOKENS = ("input_tokens", "output_tokens")
 
@@ -71,37 +71,38 @@ def pareto_front(
     results : frame
         One row per configuration: its value, its cost, and the columns that name it.
     cost : str
-        Column of the cost, less being better: money, ``latency``, calls.
+        Column of the cost (money, ``latency``, calls); lower is better.
     value : str
-        Column of the value, more being better: accuracy, kappa.
+        Column of the value (accuracy, kappa); higher is better.
     prices : mapping of str to (float, float), optional
         Price of a million input and of a million output tokens, by judge. The cost is then made from the columns
         ``input_tokens`` and ``output_tokens``, and flagged as estimated. 0 is a price.
     label : str or sequence of str
-        Columns that name a configuration, those of them that there are.
+        Columns that identify a configuration; those not in the table are ignored.
     term : str, optional
-        Of estimates with several terms, the one that is compared.
+        The term to compare, of estimates with several.
     by : str or sequence of str
-        A front of its own for each combination of these columns.
+        A separate front for each combination of these columns.
 
     Returns
     -------
     pandas.DataFrame
-        The `by` columns and the labels, ``cost``, ``value``, ``on_front``, ``dominated_by`` (of the configurations on
-        the front that dominate it, the one with most value; empty on the front) and ``flag``, sorted. A configuration
-        without cost or value, or with an infinite one, is set aside: not on the front, flagged, and dominating nobody.
+        The `by` columns and the labels, ``cost``, ``value``, ``on_front``, ``dominated_by`` (the configuration
+        with the highest value among those on the front that dominate it; empty on the front) and ``flag``, sorted. A
+        configuration whose cost or value is missing or infinite is excluded: not on the front, flagged, and not
+        compared.
 
     Raises
     ------
     SchemaError
-        If a column is missing or holds text for a number, or a cost is negative.
+        If a column is missing or contains text for a number, or a cost is negative.
     DesignError
         If there are several terms and none is chosen, or a price is not two numbers.
 
     Notes
     -----
     Debiasing paper, Appendix H. One configuration dominates another if its cost is no higher and its value no lower,
-    and one of the two differs. Two that are equal in both do not dominate each other, and both stay.
+    and one of the two differs. Configurations equal in both do not dominate each other.
 
     Examples
     --------
@@ -119,14 +120,16 @@ def pareto_front(
     labels = [c for c in names(label) if c in table.columns and c not in groups]
     if not labels:
         raise SchemaError(
-            f"None of label= ({', '.join(names(label))}) is a column. Columns: {', '.join(table.columns)}."
+            f"No column of label= ({', '.join(names(label))}) is in the table. Columns: {', '.join(table.columns)}."
         )
     paid = costs(table, prices) if prices is not None else _number(table, cost, "cost")
     if (paid < 0).any():
         raise SchemaError(f"A cost is negative: {np.nanmin(paid):g}. Costs are 0 or more.")
     worth = _number(table, value, "value")
-    name = _joined(table, labels)
-    doubt = [
+    parts = table[labels].astype(object)
+    parts = parts.where(parts.notna(), NAMELESS)
+    name = np.array([" / ".join(map(str, row)) for row in parts.itertuples(index=False)], dtype=object)
+    cautions = [
         flags(
             NO_COST if np.isnan(x) else ESTIMATED_COST if prices is not None else "",
             NO_VALUE if np.isnan(v) else "",
@@ -134,7 +137,7 @@ def pareto_front(
         )
         for x, v in zip(paid, worth, strict=True)
     ]
-    result = table[[*groups, *labels]].assign(cost=paid, value=worth, on_front=False, dominated_by="", flag=doubt)
+    result = table[[*groups, *labels]].assign(cost=paid, value=worth, on_front=False, dominated_by="", flag=cautions)
     order = np.lexsort([name, paid, -worth])  # by value, then cost, then name
     code = codes_of(table, groups).code
     for g in np.unique(code):
@@ -146,18 +149,25 @@ def pareto_front(
 
 
 def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> NDArray[np.float64]:
-    """Cost of each row by its tokens.
+    """Cost of each row from its columns ``judge``, ``input_tokens`` and ``output_tokens``; NaN without a price.
 
-    `table`: columns ``judge``, ``input_tokens`` and ``output_tokens``. `prices` (float, float): price of a million
-    tokens in and out, by judge. Returns (N,): NaN for a judge without a price. Raises SchemaError if a column is
-    missing, or holds text for a number. Raises DesignError if a price is not two numbers.
+    Raises SchemaError if a column is missing or contains text, DesignError if a price is not two numbers.
 
     >>> costs(pd.DataFrame({"judge": ["g"], "input_tokens": [2e6], "output_tokens": [1e5]}), {"g": (0.5, 2.0)})
     array([1.2])
     """
     if "judge" not in table.columns:
-        raise SchemaError(f"prices= goes by judge, and there is no such column. Columns: {', '.join(table.columns)}.")
-    _refuse_prices(prices)
+        raise SchemaError(f"prices= needs the column 'judge', which is missing. Columns: {', '.join(table.columns)}.")
+    if not isinstance(prices, Mapping):
+        raise DesignError(f"prices={prices!r} is not a mapping. Give {{judge: (price in, price out)}}.")
+    given: Mapping[Any, Any] = prices
+    for judge, pair in given.items():
+        numbers = isinstance(pair, tuple | list) and len(pair) == 2
+        if not (numbers and all(isinstance(p, Real) and float(p) >= 0 for p in pair)):
+            raise DesignError(
+                f"prices= has {pair!r} for {judge!r}. Allowed: two numbers from 0, the price of a million tokens in "
+                "and out. Leave a judge without prices out."
+            )
     tokens = [_number(table, c, "tokens") for c in _TOKENS]
     unknown = (float("nan"), float("nan"))
     price = [np.array([prices.get(j, unknown)[side] for j in table["judge"]], dtype=float) for side in (0, 1)]
@@ -165,29 +175,11 @@ def costs(table: pd.DataFrame, prices: Mapping[str, Price]) -> NDArray[np.float6
     return result
 
 
-def _refuse_prices(prices: Any) -> None:
-    if not isinstance(prices, Mapping):
-        raise DesignError(f"prices={prices!r} is no mapping. Give {{judge: (price in, price out)}}.")
-    for judge, price in prices.items():
-        pair = isinstance(price, tuple | list) and len(price) == 2
-        if not (pair and all(isinstance(p, Real) and float(p) >= 0 for p in price)):
-            raise DesignError(
-                f"prices= has {price!r} for {judge!r}. Allowed: two numbers from 0, the price of a million tokens in "
-                "and out. Leave a judge without prices out."
-            )
-
-
-def _joined(table: pd.DataFrame, labels: list[str]) -> NDArray[Any]:
-    parts = table[labels].astype(object)
-    parts = parts.where(parts.notna(), NAMELESS)
-    return np.array([" / ".join(map(str, row)) for row in parts.itertuples(index=False)], dtype=object)
-
-
 def _front(paid: NDArray[np.float64], worth: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-    """Of points by falling value, then rising cost: whether none dominates it, and the best of those that do."""
+    """For points by falling value, then rising cost: is each on the front, and the best point that dominates it."""
     on = np.zeros(paid.size, dtype=bool)
     better = np.zeros(paid.size, dtype=np.intp)
-    front: list[int] = []  # by falling value, hence falling cost; equals once
+    front: list[int] = []  # by falling value and cost; equal points once
     for i in range(paid.size):
         last = front[-1] if front else None
         if last is None or paid[i] < paid[last]:
@@ -221,14 +213,14 @@ def _number(table: pd.DataFrame, column: str, what: str) -> NDArray[np.float64]:
     values = pd.to_numeric(table[column], errors="coerce")
     if (text := values.isna() & table[column].notna()).any():
         raise SchemaError(
-            f"{column!r} holds text where the {what} belongs: {table.loc[text, column].iloc[0]!r} in {text.sum():,} "
-            "rows. Give numbers, and an empty cell for none."
+            f"{column!r} contains text where the {what} belongs: {table.loc[text, column].iloc[0]!r} in "
+            f"{text.sum():,} rows. Give numbers, or empty cells."
         )
     numbers: NDArray[np.float64] = values.to_numpy(dtype=float, na_value=np.nan)
     return numbers
 
 
-# ---- What a comparison of two strategies can and cannot see, before it is made ---------------------------------------
+# ---- Minimum detectable effect of a planned comparison ---------------------------------------------------------------
 
 
 def minimum_detectable_effect(
@@ -239,27 +231,27 @@ def minimum_detectable_effect(
     alpha: float = 0.05,
     power: float = 0.8,
 ) -> pd.DataFrame:
-    """Smallest difference of two accuracies on the same items that McNemar's test is likely to see.
+    """Smallest difference of two accuracies on the same items that McNemar's test detects with given power.
 
     Parameters
     ----------
     n : int or array_like
         Number of items.
     discordance : float or array_like
-        Share of items that one condition gets right and the other wrong. Must be assumed, or taken from a pilot.
+        Share of items that one condition gets right and the other wrong, assumed or from a pilot.
     discordant : int or array_like
-        In its place: their number.
+        Number of these items, in place of their share.
     alpha : float
         Two-sided level of the test.
     power : float
-        Chance to see a difference of that size.
+        Probability of detecting a difference of that size.
 
     Returns
     -------
     pandas.DataFrame
         Term ``minimum_detectable_effect``, one row for each broadcast value of `n` and the discordance, with
-        ``discordance``, ``alpha`` and ``power``. NaN, flagged, where not even all discordant items falling to one side
-        would do.
+        ``discordance``, ``alpha`` and ``power``. NaN with a flag where even all discordant items on one side would not
+        suffice.
 
     Raises
     ------
@@ -291,7 +283,9 @@ def minimum_detectable_effect(
     if discordance is None:
         psi = psi / size
     if not ((psi > 0) & (psi <= 1)).all():
-        raise DesignError(f"A share of discordant items lies above 0 and up to 1. Got {psi.min():g} to {psi.max():g}.")
+        raise DesignError(
+            f"A share of discordant items must be above 0 and at most 1. Got {psi.min():g} to {psi.max():g}."
+        )
     if not (0 < alpha < 1 and 0 < power < 1):
         raise DesignError(f"alpha={alpha} and power={power} must lie between 0 and 1.")
     z1, z2 = float(ndtri(1 - alpha / 2)), float(ndtri(power))
@@ -314,11 +308,11 @@ def minimum_detectable_effect(
     return estimates(rows, extra=("discordance", "alpha", "power"))
 
 
-# ---- Does a strategy make a judge right more often than the baseline does, item by item? -----------------------------
+# ---- Is a judge more often right under a strategy than under the baseline, on the same pairs? ------------------------
 
 Method = Literal["corrected", "asymptotic", "exact", "mid-p"]
 METHODS: tuple[Method, ...] = ("corrected", "asymptotic", "exact", "mid-p")
-#: Corrections for several tests, as ``statsmodels.stats.multitest.multipletests`` calls them, and none.
+#: Corrections for several tests of ``statsmodels.stats.multitest.multipletests``, and none.
 ADJUSTMENTS = (
     "holm",
     "bonferroni",
@@ -332,7 +326,7 @@ ADJUSTMENTS = (
     "fdr_tsbky",
     "none",
 )
-#: Columns of the result after those of every estimate.
+#: Columns of the result after the standard ones.
 EXTRA = (
     "baseline",
     "baseline_only",
@@ -377,44 +371,42 @@ def compare_strategies(
     ----------
     calls : frame
         Preferences with the columns ``gold`` and ``strategy``, one verdict per pair and strategy (aggregated, say). Or
-        a tally: ``judge, strategy, baseline, outcome, n``, the last three being the outcome under the baseline, that
-        under the strategy (``correct``, ``wrong``, ``tie``, ``invalid``, ``missing``) and the number of pairs.
+        a tally: ``judge, strategy, baseline, outcome, n``, with the outcomes under the baseline and under the
+        strategy (``correct``, ``wrong``, ``tie``, ``invalid``, ``missing``) and the number of pairs.
     baseline : str or None
         The strategy that the others are compared with. None only for a tally, whose baseline need not be named.
     method : {'corrected', 'asymptotic', 'exact', 'mid-p'}
-        McNemar's test: chi-square with and without continuity correction, the exact binomial, or its mid-p. Clustered,
-        both chi-squares are the one without correction, of F on 1 and the clusters minus 1; the others count pairs one
-        by one, take them as independent, and are flagged where they are not.
+        McNemar's test: chi-square with and without continuity correction, the exact binomial, or its mid-p. With
+        clusters both chi-squares have no correction and refer to F on 1 and G - 1 degrees of freedom; the binomial
+        tests treat pairs as independent, with a flag where they are not.
     adjust : str
         Correction of the p-values over all rows of the result: ``'holm'``, any other method of statsmodels'
         ``multipletests``, or ``'none'``.
     n_tests : int, optional
-        How many tests were planned, where that is more than could be made. (A strategy that a judge never ran is
-        no test.)
+        Number of tests planned, if it exceeds the number made. (A strategy that a judge never ran is not a test.)
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is, as in :func:`gold_agreement`.
+        How an invalid call counts, as in :func:`gold_agreement`.
     ties : {'exact', 'drop'}
-        What a tie is where the gold is a candidate: an error, or set aside with its pair.
+        How a tie counts where the gold is a candidate: as an error, or excluded with its pair.
     pairs : int or str, optional
-        Number of pairs behind each row of a tally that holds the discordant pairs only, or its column that tells it.
+        For a tally of the discordant pairs only: the total number of pairs of each comparison, or its column.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What pairs share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column; False takes all pairs as independent, and is flagged where they are not.
+        Column that pairs share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all pairs as independent, with a flag where they are not.
     conf_level : float
-        Coverage of the interval; 1 minus it is the level at which a p-value survives.
+        Coverage of the interval; 1 minus it is the significance level of the tests.
 
     Returns
     -------
     pandas.DataFrame
         Per judge and strategy the term ``difference``, accuracy under the strategy minus under the baseline, with
-        Newcombe's paired interval; clustered, Tango's of the n that the clusters are worth, which leaves out 0 where
-        the p-value is below 1 - `conf_level`. Then ``baseline`` (its name), ``baseline_only`` and ``strategy_only``
+        Newcombe's paired interval; where clustered, Tango's with the effective n of the clusters, which excludes 0
+        where the p-value is below 1 - `conf_level`. Then ``baseline`` (its name), ``baseline_only``, ``strategy_only``
         (pairs right under that one alone), ``accuracy_baseline``, ``accuracy_strategy``, ``statistic`` (chi-square; for
         the exact tests the smaller of the two counts), ``p_value``, ``p_adjusted``, ``survives`` and ``adjustment``.
-        ``n`` is the
-        pairs scored under both; the flag counts those that were not.
+        ``n`` is the pairs scored under both; the flag counts the others.
 
     Raises
     ------
@@ -424,10 +416,10 @@ def compare_strategies(
     Notes
     -----
     Debiasing paper, Section 3.5 and Appendix D. No discordant pair: p is 1. The correction is
-    ``max(|b - c| - 1, 0)``. All rows of a call are one family of tests: call it once per family.
-    A half-right tie is neither right nor wrong, so McNemar has no ``ties='half'``.
-    A tally without concordant pairs that did not come from :func:`tally` is taken to leave them out: chi-square and p
-    need the discordant pairs only, the difference also their total, `pairs` (interval: Agresti and Min).
+    ``max(|b - c| - 1, 0)``. All rows of a result are one family of tests: call the function once per family.
+    A half-right tie is neither right nor wrong, so McNemar's test has no ``ties='half'``.
+    A tally without concordant pairs that is not from :func:`tally` is assumed to omit them: chi-square and p need the
+    discordant pairs only, the difference also the total, `pairs` (interval: Agresti and Min).
 
     Examples
     --------
@@ -439,48 +431,55 @@ def compare_strategies(
        estimate  conf_low  conf_high  statistic  p_adjusted
     0     0.115    0.0689     0.1604    22.0109      0.0001
     """
-    _check(method, adjust, invalid, ties, n_tests)
+    choose(method, METHODS, "method")
+    choose(adjust, ADJUSTMENTS, "adjust")
+    choose(invalid, get_args(Invalid), "invalid")
+    choose(ties, get_args(TiesOfVerdicts), "ties")
+    if n_tests is not None and not isinstance(n_tests, int | np.integer):
+        raise DesignError(f"n_tests={n_tests!r} is not a number of tests. Allowed: a whole number (20), or None.")
     confidence(conf_level)
     column = pairs if isinstance(pairs, str) else None
     kept = [*names(by), *([column] if column else [])]
     table = tally(calls, "compare_strategies", kept, cluster=cluster, baseline=baseline)
-    one_by_one = method in ("exact", "mid-p") and column_of(table) is not None
-    if one_by_one and cluster != "auto":
+    binomial = method in ("exact", "mid-p") and column_of(table) is not None
+    if binomial and cluster != "auto":
         raise DesignError(
-            f"method={method!r} counts pairs one by one and knows no clusters. Use method='asymptotic', or "
-            "cluster=False to take the pairs as independent."
+            f"method={method!r} does not allow for clusters. Use method='asymptotic', or cluster=False to treat the "
+            "pairs as independent."
         )
-    if one_by_one:
+    if binomial:
         table = tally(calls, "compare_strategies", kept, cluster=False, baseline=baseline)
     groups = list(dict.fromkeys([*grouping(by, table.columns), "judge", "strategy"]))
-    whole = not _from_elsewhere(calls)
-    counts, left, cells = _crossed(table, groups, invalid, ties)
+    # a tally that tally() did not make may omit concordant pairs
+    given = is_tally(nw.from_native(calls).collect_schema().names(), PATTERNS["compare_strategies"])
+    whole = not given or CLUSTERING in getattr(calls, "attrs", {})
+    counts, excluded, cells = _crossed(table, groups, invalid, ties)
     codes = codes_of(table, groups)
-    first, cluster_column, dependent = codes.first, column_of(table), dependence(table)
+    cluster_column, dependent = column_of(table), dependence(table)
     rows = []
     for i, (concordant, b, c, neither) in enumerate(counts):
-        key = table[groups].iloc[int(first[i])].to_dict()
+        key = table[groups].iloc[int(codes.first[i])].to_dict()
+        here = codes.code == i
         known = whole or concordant + neither > 0
-        total = math.nan if known else _total(table, groups, i, pairs)
+        total = math.nan if known else _total(table[here], pairs)
         known = known or (b + c == 0 and math.isnan(total))
         row = _difference(concordant, b, c, neither, conf_level) if known else _of_discordant(b, c, total, conf_level)
         few = FEW_DISCORDANT if method in ("corrected", "asymptotic") and 0 < b + c < 25 else ""
         if row["n"] != 0:
             row["statistic"], row["p_value"] = mcnemar_test(b, c, method)
         if cluster_column is not None and known and row["n"] > 0:
-            here = codes.code == i
             row |= _clustered(row, table[here], cells[:, here], cluster_column, conf_level)
-        row["flag"] = flags(row.get("flag", ""), few, dependent, left[i])
+        row["flag"] = flags(row.get("flag", ""), few, dependent, excluded[i])
         rows.append({**key, "term": "difference", "baseline_only": b, "strategy_only": c, **row})
     return _adjusted(estimates(rows, groups, EXTRA), baseline, adjust, n_tests, conf_level)
 
 
 def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[float, float]:
-    """McNemar's test of two discordant counts.
+    """McNemar's test of two discordant counts: statistic and p-value.
 
-    `b`, `c`: pairs that are right in one condition only. `method`: see :func:`compare_strategies`. Returns `statistic,
-    p_value`: p is 1 where b and c are 0; the statistic then is NaN for the chi-squares. Raises DesignError if the
-    method counts pairs one by one (exact, mid-p), and `b` or `c` is not whole.
+    `b`, `c`: pairs that are right in one condition only. `method`: see :func:`compare_strategies`. If b and c are 0, p
+    is 1 and the statistic of the chi-squares is NaN. Raises DesignError if a binomial method gets counts that are not
+    whole.
 
     McNemar, Q. (1947). Psychometrika 12, 153-157. Mid-p: Fagerland, M. W., Lydersen, S., Laake, P. (2013). BMC Medical
     Research Methodology 13, 91.
@@ -509,56 +508,38 @@ def mcnemar_test(b: float, c: float, method: Method = "corrected") -> tuple[floa
     return float(result.statistic), float(result.pvalue)
 
 
-def _check(method: str, adjust: str, invalid: str, ties: str, m: int | None) -> None:
-    choose(method, METHODS, "method")
-    choose(adjust, ADJUSTMENTS, "adjust")
-    choose(invalid, get_args(Invalid), "invalid")
-    choose(ties, get_args(TiesOfVerdicts), "ties")
-    if m is not None and not isinstance(m, int | np.integer):
-        raise DesignError(f"n_tests={m!r} is not a number of tests. Allowed: a whole number, 20 say, or None.")
-
-
-def _from_elsewhere(calls: Any) -> bool:
-    """Whether this is a tally that :func:`tally` did not make."""
-    columns = nw.from_native(calls).collect_schema().names()
-    return is_tally(columns, PATTERNS["compare_strategies"]) and CLUSTERING not in getattr(calls, "attrs", {})
-
-
 def _crossed(
     table: pd.DataFrame, groups: list[str], invalid: Invalid, ties: str
 ) -> tuple[NDArray[np.float64], list[str], NDArray[np.float64]]:
-    """Pairs right under both, the baseline only, the strategy only, neither; what is said of those set aside.
+    """Pairs of each group right under both, the baseline only, the strategy only, neither; flags of excluded pairs.
 
-    And of each row of the table its pairs right under the baseline only, under the strategy only, and all scored.
+    And for each row of the table: pairs right under the baseline only, under the strategy only, and all scored.
     """
     n = table["n"].to_numpy(dtype=float)
-    right, scored, absent = [], [], np.zeros(len(table), dtype=bool)
-    for side in ("baseline", "outcome"):
-        got = table[side].to_numpy(dtype=object)
-        as_tie = (got == "tie") | ((got == "invalid") & (invalid == "tie"))
-        absent |= got == "missing"
-        scored.append(~(((got == "invalid") & (invalid == "drop")) | (as_tie & (ties == "drop"))))
-        right.append(got == "correct")
+    sides = [table[side].to_numpy(dtype=object) for side in ("baseline", "outcome")]
+    right = [side == "correct" for side in sides]
+    absent = (sides[0] == "missing") | (sides[1] == "missing")
+    scored = [hits_and_trials(side, "correct", ties, invalid)[1] for side in sides]
     both = scored[0] & scored[1] & ~absent
     codes = codes_of(table, groups)
     cells = (right[0] & right[1], right[0] & ~right[1], ~right[0] & right[1], ~right[0] & ~right[1])
     counts = np.column_stack([np.bincount(codes.code, n * (both & c), codes.size) for c in cells]).astype(np.float64)
     without = np.bincount(codes.code, n * absent, codes.size)
     dropped = np.bincount(codes.code, n * (~both & ~absent), codes.size)
-    told = [
+    excluded = [
         flags(UNDER_ONE_ONLY.of(a), EXCLUDED.of(d, what="pairs not scored"))
         for a, d in zip(without, dropped, strict=True)
     ]
-    return counts, told, np.vstack([n * (both & cells[1]), n * (both & cells[2]), n * both])
+    return counts, excluded, np.vstack([n * (both & cells[1]), n * (both & cells[2]), n * both])
 
 
 def _clustered(
     row: dict[str, Any], table: pd.DataFrame, cells: NDArray[np.float64], column: str, conf_level: float
 ) -> dict[str, Any]:
-    """Interval and test of one comparison by cluster, from the pairs of each row right under one only, and all."""
+    """Clustered interval and test of one comparison, from the last result of :func:`_crossed`."""
     unit = codes_of(table, [column])
-    of = [np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells]
-    found = clustered_tango(of[1], of[0], of[2], conf_level)
+    losses, gains, size = (np.bincount(unit.code, x, unit.size).astype(np.float64) for x in cells)
+    found = clustered_tango(gains, losses, size, conf_level)
     return {
         "std_error": found.std_error,
         "conf_low": found.low,
@@ -570,14 +551,15 @@ def _clustered(
     }
 
 
-def _total(table: pd.DataFrame, groups: list[str], group: int, pairs: int | str | None) -> float:
-    """How many pairs there are behind the discordant ones."""
+def _total(table: pd.DataFrame, pairs: int | str | None) -> float:
+    """Total number of pairs of one comparison."""
     if not isinstance(pairs, str):
         return math.nan if pairs is None else float(pairs)
-    given = table.loc[codes_of(table, groups).code == group, pairs]
-    values = pd.to_numeric(given, errors="coerce").unique()
-    if (text := given[pd.to_numeric(given, errors="coerce").isna() & given.notna()]).size:
-        raise SchemaError(f"pairs={pairs!r} holds text where a number of pairs belongs: {text.iloc[0]!r}.")
+    numbers = pd.to_numeric(table[pairs], errors="coerce")
+    if (text := numbers.isna() & table[pairs].notna()).any():
+        first = table.loc[text, pairs].iloc[0]
+        raise SchemaError(f"pairs={pairs!r} contains text where a number of pairs belongs: {first!r}.")
+    values = numbers.unique()
     if len(values) != 1:
         raise DesignError(f"pairs={pairs!r} has several values in one comparison: {', '.join(map(str, values))}.")
     return float(values[0])
@@ -596,7 +578,7 @@ def _difference(a: float, b: float, c: float, d: float, conf_level: float) -> di
 
 
 def _of_discordant(b: float, c: float, total: float, conf_level: float) -> dict[str, Any]:
-    """The difference where it is not known how many of the other pairs were right."""
+    """The difference from the discordant pairs and the total."""
     if math.isnan(total):
         return {"n": math.nan, "flag": DISCORDANT_ONLY}
     if total < b + c:
@@ -618,26 +600,27 @@ def _of_discordant(b: float, c: float, total: float, conf_level: float) -> dict[
 def _adjusted(
     result: pd.DataFrame, baseline: str | None, adjust: str, m: int | None, conf_level: float
 ) -> pd.DataFrame:
-    """Put in the p-values corrected for all tests planned: by default for those that could be made."""
+    """Add the p-values corrected for all planned tests, by default all tests made."""
     p = result["p_value"].to_numpy(dtype=float)
     known = np.isfinite(p)
     made = int(known.sum())
     planned = made if m is None else m
     if planned < made:
-        raise DesignError(f"n_tests={m} tests were planned, and {made} could be made. Give at least {made}.")
+        raise DesignError(f"n_tests={m} is less than the {made} tests made. Give at least {made}.")
     adjusted = p.copy()
     if adjust != "none" and known.any():
         from statsmodels.stats.multitest import multipletests
 
         padded = np.concatenate([p[known], np.ones(planned - known.sum())])
         adjusted[known] = multipletests(padded, 1 - conf_level, adjust)[1][: known.sum()]
-    words = "unadjusted" if adjust == "none" else f"{adjust}, m = {planned}"
-    numbers = {c: pd.to_numeric(result[c]).astype(float) for c in EXTRA[1:7]}
+    adjustment = "unadjusted" if adjust == "none" else f"{adjust}, m = {planned}"
+    numbers: dict[str, Any] = {c: pd.to_numeric(result[c]).astype(float) for c in EXTRA[1:7]}
     survives = adjusted <= 1 - conf_level + 1e-12
-    return result.assign(baseline=baseline or "", **numbers, p_adjusted=adjusted, survives=survives, adjustment=words)
+    numbers |= {"p_adjusted": adjusted, "survives": survives, "adjustment": adjustment}
+    return result.assign(baseline=baseline or "", **numbers)
 
 
-# ---- Which strategy to use with a judge: the one that the data support within the budget, or none --------------------
+# ---- Recommendation of a strategy for each judge ---------------------------------------------------------------------
 
 #: Calls per verdict of the debiasing paper's strategies (Section 3.3).
 CALLS = {"B0": 1.0, "S4": 1.0, "S5": 1.0, "S1": 2.0, "S8": 2.0, "S2": 3.0}
@@ -653,48 +636,48 @@ def recommend(
     baseline: str = "B0",
     **options: Any,
 ) -> pd.DataFrame:
-    """Pick the strategy for each judge, and name the comparison that speaks for it.
+    """Recommend a strategy for each judge, with the comparison that supports it.
 
     Parameters
     ----------
     results : frame
-        The result of :func:`compare_strategies` (with ``by="task"`` where there are tasks; every ``by`` column of it
-        splits the advice); or calls or their tally, which are compared first.
+        The result of :func:`compare_strategies` (with ``by="task"`` where there are tasks; advice is given for each
+        combination of its ``by`` columns); or calls or their tally, which are compared first.
     task : str, optional
         Advise for this task only.
     judge : str, optional
         Advise for this judge only.
     budget : float, optional
-        Highest cost of a verdict, as a multiple of the baseline's; no limit by default. Below 1 the baseline itself is
-        above it: where nothing within it is supported, it stays, flagged.
+        Highest cost of a verdict, as a multiple of the baseline's; no limit by default. Below 1 even the baseline
+        exceeds it; it is then still the advice, with a flag, if no strategy within the budget is supported.
     cost : mapping of str to float, optional
         Cost of a verdict by strategy, in any unit; by default the calls per verdict of the debiasing paper's
-        strategies (B0, S4, S5 one, S1, S8 two, S2 three). A strategy that is not in it is passed over where there is a
-        budget, and flagged.
+        strategies (B0, S4, S5 one, S1, S8 two, S2 three). With a budget, strategies without a cost are
+        skipped, with a flag.
     baseline : str
-        The strategy to stay with where no other is supported.
+        The strategy to keep where no other is supported.
     **options
-        Given to :func:`compare_strategies`, for calls.
+        Passed to :func:`compare_strategies`, for calls.
 
     Returns
     -------
     pandas.DataFrame
-        The ``by`` columns of the comparisons, ``judge``, the columns of every estimate (that of the comparison behind
-        the advice; NaN without one), ``advice`` (a strategy), ``because``, ``p_adjusted`` and ``cost`` (as a multiple
-        of the baseline's). Of strategies whose gain survives the correction for all tests the one that gains most is
-        picked; of equal gains the cheapest, then the first by name, and the flag says so.
+        The ``by`` columns of the comparisons, ``judge``, the columns of every estimate (of the supporting comparison;
+        NaN without one), ``advice`` (a strategy), ``because``, ``p_adjusted`` and ``cost`` (as a multiple of the
+        baseline's). The advice is the strategy with the largest gain among those significant after correction for all
+        tests; of equal gains the cheapest, then the first by name, with a flag.
 
     Raises
     ------
     DesignError
-        If the task does not occur, the baseline is not that of the comparisons, or a budget or cost is no number from
-        0.
+        If the task does not occur, the baseline is not that of the comparisons, or a budget or cost is not a number
+        from 0.
 
     Notes
     -----
-    Debiasing paper, Algorithm 1, as a rule in place of its fixed answers: it has no opinion about a judge that the data
-    do not hold, and advises the baseline there. A gain that is not supported may still be real: see
-    :func:`minimum_detectable_effect`. The gain of a winner is flattered by the choice.
+    Debiasing paper, Algorithm 1, as a rule in place of its fixed answers: for a judge without data it advises the
+    baseline. A gain that is not supported may still be real: see :func:`minimum_detectable_effect`. The gain of the
+    selected strategy is biased upwards by the selection.
 
     Examples
     --------
@@ -712,20 +695,35 @@ def recommend(
         grouped = {"by": "task"} if "task" in table.columns else {}
         table = compare_strategies(results, baseline=baseline, **(grouped | options))
     elif options:
-        raise DesignError(f"{', '.join(options)} is for calls; these strategies have been compared already.")
-    _refuse_other_baseline(table, baseline)
+        raise DesignError(
+            f"{', '.join(options)}: allowed for calls only, and these strategies have been compared already."
+        )
+    compared = sorted(set(table.get("baseline", pd.Series(dtype=str)).astype(str)) - {"", baseline})
+    if compared:
+        raise DesignError(
+            f"The strategies were compared with {compared[0]!r}, not {baseline!r}. Give baseline={compared[0]!r}."
+        )
     costs = dict(CALLS if cost is None else cost)
-    _refuse_amounts(budget, costs)
+    amounts: dict[str, Any] = {f"cost of {s}": c for s, c in costs.items()}
+    for name, amount in {"budget": 0 if budget is None else budget, **amounts}.items():
+        if not (isinstance(amount, Real) and 0 <= float(amount) < math.inf):
+            raise DesignError(f"{name}={amount!r} is not an amount. Allowed: numbers from 0; budget=None for no limit.")
     columns = list(table.columns)
     split = [c for c in columns[: columns.index("term")] if c not in ("judge", "strategy")]
     groups = [*split, "judge"]
-    table = _of_task(table, task)
+    if task is not None:
+        found = sorted(table["task"].astype(str).unique()) if "task" in table.columns else []
+        if task not in found:
+            known = f"Tasks: {', '.join(found)}." if found else "There is no column 'task'."
+            raise DesignError(f"task={task!r} is not in the results. {known}{suggestion(task, found)}")
+        table = table[table["task"].astype(str) == task]
     parts = table[split].drop_duplicates().to_dict("records") if split else [{}]
     if judge is not None:
         table = table[table["judge"].astype(str) == judge]
+    table = table.sort_values([*groups, "strategy"], kind="stable")
     rows = [
         _advice(part, budget, costs, baseline) | dict(zip(groups, key, strict=True))
-        for key, part in _parts(table, groups)
+        for key, part in table.groupby(groups, sort=True, dropna=False)
     ]
     if judge is not None and not rows:
         absent = _stay(baseline, f"no comparison of {judge!r} in the data", NO_DATA) | {"judge": judge}
@@ -733,70 +731,43 @@ def recommend(
     return estimates(rows, groups, ("advice", "because", "p_adjusted", "cost"))
 
 
-def _parts(table: pd.DataFrame, groups: list[str]) -> Any:
-    return table.sort_values([*groups, "strategy"], kind="stable").groupby(groups, sort=True, dropna=False)
-
-
-def _refuse_other_baseline(table: pd.DataFrame, baseline: str) -> None:
-    found = sorted(set(table.get("baseline", pd.Series(dtype=str)).astype(str)) - {"", baseline})
-    if found:
-        raise DesignError(
-            f"The strategies were compared with {found[0]!r}, not {baseline!r}. Give baseline={found[0]!r}."
-        )
-
-
-def _refuse_amounts(budget: float | None, costs: Mapping[str, float]) -> None:
-    amounts: dict[str, Any] = {f"cost of {s}": c for s, c in costs.items()}
-    for name, amount in {"budget": 0 if budget is None else budget, **amounts}.items():
-        if not (isinstance(amount, Real) and 0 <= float(amount) < math.inf):
-            raise DesignError(f"{name}={amount!r} is no amount. Allowed: numbers from 0; no budget is budget=None.")
-
-
-def _of_task(table: pd.DataFrame, task: str | None) -> pd.DataFrame:
-    if task is None:
-        return table
-    found = sorted(table["task"].astype(str).unique()) if "task" in table.columns else []
-    if task not in found:
-        told = f"Tasks: {', '.join(found)}." if found else "There is no column 'task'."
-        raise DesignError(f"task={task!r} is not in the results. {told}{suggestion(task, found)}")
-    return table[table["task"].astype(str) == task]
-
-
 def _advice(part: pd.DataFrame, budget: float | None, costs: dict[str, float], baseline: str) -> dict[str, Any]:
-    """One row: the best supported strategy that can be paid, or the baseline."""
+    """One row: the best supported strategy within the budget, or the baseline."""
     unit = costs.get(baseline, math.nan)
     multiple = part["strategy"].map(lambda s: costs.get(s, math.nan) / unit if unit else math.nan).astype(float)
     part = part.assign(_cost=multiple)
     unknown = "" if budget is None else _named(COST_UNKNOWN, part[part["_cost"].isna()])
-    payable = part if budget is None else part[part["_cost"] <= budget + 1e-12]
-    gains = payable[payable["survives"].astype(bool) & (payable["estimate"] > 0)]
+    affordable = part if budget is None else part[part["_cost"] <= budget + 1e-12]
+    gains = affordable[affordable["survives"].astype(bool) & (affordable["estimate"] > 0)]
     if not len(gains):
         over = OVER_BUDGET if budget is not None and budget < 1 - 1e-12 else ""
-        return _stay(baseline, _nearest(payable, baseline), flags(NOT_SUPPORTED, over, unknown))
+        return _stay(baseline, _nearest(affordable, baseline), flags(NOT_SUPPORTED, over, unknown))
     top = gains[np.isclose(gains["estimate"], gains["estimate"].max(), rtol=0, atol=1e-12)]
     top = top.sort_values(["_cost", "strategy"], kind="stable", na_position="last")
     best = top.iloc[0]
     equal = _named(SAME_GAIN, top.iloc[1:])
     row = {c: best[c] for c in ("term", "estimate", "std_error", "conf_low", "conf_high", "n", "method")}
-    words = {"advice": best["strategy"], "because": _words(best, baseline), "p_adjusted": best["p_adjusted"]}
-    return {**row, **words, "cost": best["_cost"], "flag": flags(best["flag"], equal, unknown)}
+    advice = {"advice": best["strategy"], "because": _described(best, baseline), "p_adjusted": best["p_adjusted"]}
+    return {**row, **advice, "cost": best["_cost"], "flag": flags(best["flag"], equal, unknown)}
 
 
 def _stay(baseline: str, because: str, flag: str) -> dict[str, Any]:
+    """Advice to keep the baseline."""
     missing = {"estimate": math.nan, "n": math.nan, "p_adjusted": math.nan}
     return {"term": "difference", **missing, "advice": baseline, "because": because, "cost": 1.0, "flag": flag}
 
 
-def _nearest(payable: pd.DataFrame, baseline: str) -> str:
-    """Why the baseline stays: what came nearest."""
-    known = payable[payable["p_adjusted"].notna() & (payable["estimate"] > 0)]
+def _nearest(affordable: pd.DataFrame, baseline: str) -> str:
+    """Reason to keep the baseline: the comparison with the smallest p."""
+    known = affordable[affordable["p_adjusted"].notna() & (affordable["estimate"] > 0)]
     if not len(known):
         return "no comparison shows a gain"
     best = known.sort_values(["p_adjusted", "p_value", "strategy"], kind="stable").iloc[0]
-    return f"no comparison supports a gain; the nearest is {_words(best, baseline)}"
+    return f"no comparison supports a gain; the nearest is {_described(best, baseline)}"
 
 
-def _words(row: pd.Series[Any], baseline: str) -> str:
+def _described(row: pd.Series[Any], baseline: str) -> str:
+    """A comparison in words."""
     p, n = float(row["p_adjusted"]), float(row["n"])
     corrected = str(row.get("adjustment", "")).partition(",")[0]
     name = "" if corrected in ("", "unadjusted") else f"{corrected} "

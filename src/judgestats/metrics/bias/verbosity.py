@@ -1,4 +1,4 @@
-"""Does a judge like length, or completeness? Expansions and truncations read side by side."""
+"""Verbosity bias: does a judge prefer length, or completeness?"""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pandas as pd
 
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, confidence, suggestion
-from judgestats.metrics.bias.bias_scores import Aside, Settings, outcome_counts, targeted
+from judgestats.metrics.bias.bias_scores import ExcludedCalls, Settings, outcome_counts, targeted
 from judgestats.metrics.measure_registry import Measure
-from judgestats.metrics.rates import leans, rates
+from judgestats.metrics.rates import rates, share_differences
 from judgestats.results import estimates
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.columns import By
@@ -19,8 +19,9 @@ from judgestats.schema.patterns import InvalidDirection
 
 
 @Measure(
-    "Does the judge like length, or completeness?", "bias", "P, counts", "Newcombe and Wilson, Bonferroni for the two",
-    "debiasing, Sec 4.1.2 and App F; thresholds ours", plot="verbosity_bias",
+    "Does the judge prefer length, or completeness?", "bias", "P, counts",
+    "Newcombe and Wilson, Bonferroni for the two", "debiasing, Sec 4.1.2 and App F; thresholds ours",
+    plot="verbosity_bias",
 )  # fmt: skip
 def verbosity_bias(
     calls: Any,
@@ -36,30 +37,30 @@ def verbosity_bias(
     cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Expansion bias and truncation accuracy, and what they say together (debiasing paper, Section 4.1.2, Appendix F).
+    """Expansion bias and truncation accuracy, with a joint reading (debiasing paper, Section 4.1.2, Appendix F).
 
     Parameters
     ----------
     calls : frame
-        Preferences with ``bias``, which tells pairs whose longer response is padded from pairs whose shorter response
-        is cut off, and ``target``, the longer and the complete response. Or a tally: ``judge, bias, outcome, n``.
+        Preferences with ``bias``, the kind of pair (the longer response is padded, or the shorter one is cut off), and
+        ``target``, the longer or complete response. Or a tally: ``judge, bias, outcome, n``.
     expansion, truncation : str
-        Names of the two kinds in ``bias``; other kinds are left alone.
+        Names of the two kinds in ``bias``; other kinds are ignored.
     attribute : str, optional
         Take the target from ``<attribute>_first`` and ``<attribute>_second`` (``length``).
     margin : float
-        An expansion bias inside ±margin is as good as none.
+        An expansion bias within ±margin is negligible.
     chance : float
-        Truncation accuracy of a judge that sees no difference.
+        Truncation accuracy of a judge that guesses.
     recognised : float
         Truncation accuracy from which a judge recognises completeness; below it, it may be indifferent.
     invalid : {'drop', 'tie'}
-        What an invalid call is: set aside, or no preference (an error on truncation pairs).
+        How an invalid call counts: excluded, or as no preference (an error on truncation pairs).
     by : str or sequence of str
         Further grouping columns (``strategy``).
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Joint coverage: each of the two intervals is at 1 - (1 - conf_level)/2 (Bonferroni).
 
@@ -67,21 +68,21 @@ def verbosity_bias(
     -------
     pandas.DataFrame
         Per judge ``expansion_bias`` and ``truncation_accuracy`` (a tie is an error), each with columns ``reading`` and
-        ``point_reading``. ``reading`` needs both intervals to lie inside the region of a class, else it is
-        ``undecided``; ``point_reading`` asks the two estimates only.
+        ``point_reading``. ``reading`` is a class if both intervals lie inside its region, else ``undecided``;
+        ``point_reading`` uses the two estimates only.
 
     Raises
     ------
     DesignError
-        If one of the two kinds does not occur, or a threshold is out of place.
+        If one of the two kinds does not occur, or a threshold is out of range.
 
     Notes
     -----
-    The paper names the classes and reads the estimates by eye; the rules are ours. ``verbose``: expansion bias above 0
+    The paper names the classes and assigns them by eye; the rules are ours. ``verbose``: expansion bias above 0
     (for the estimate: above `margin`) and truncation accuracy above `chance`. ``quality-sensitive``: expansion bias
     below `margin`, truncation accuracy above `chance` (for the estimate: at least `recognised`). ``indifferent``:
     expansion bias within ±`margin` and truncation accuracy below `recognised`. An interval that lies in (0, margin)
-    is ``verbose``. With 50 and 25 pairs most intervals decide nothing.
+    is ``verbose``. With 50 and 25 pairs most readings are undecided.
 
     Examples
     --------
@@ -92,7 +93,12 @@ def verbosity_bias(
     0       expansion_bias       0.4     0.092      0.637  verbose
     1  truncation_accuracy       1.0     0.833      1.000  verbose
     """
-    _check(margin, chance, recognised)
+    if not 0 < margin < 1:
+        raise DesignError(f"margin={margin} is not between 0 and 1. It is a negligible bias; use 0.2, say.")
+    if not 0 < chance < recognised <= 1:
+        raise DesignError(
+            f"chance={chance} and recognised={recognised} are out of range. Allowed: 0 < chance < recognised <= 1."
+        )
     settings = Settings(invalid, conf_level=confidence(conf_level))
     data = _of_kinds(calls, expansion, truncation)
     found = targeted(data, attribute=attribute, by=by)
@@ -102,36 +108,28 @@ def verbosity_bias(
     valid = target | other | tie
     within = [g for g in groups if g != "bias"]
     options: dict[str, Any] = {"conf_level": 1 - (1 - conf_level) / 2, "cluster": column_of(table)}
-    rows = leans(table, within, "expansion_bias", target, other, valid & (kind == expansion), **options)
+    rows = share_differences(table, within, "expansion_bias", target, other, valid & (kind == expansion), **options)
     accuracy = rates(table, within, "truncation_accuracy", target, valid & (kind == truncation), **options)
     lost = (table["outcome"] == "invalid").to_numpy() & (invalid == "drop")
     for these, name in ((rows, expansion), (accuracy, truncation)):
-        Aside.of(table, lost & (kind == name), within, "invalid calls").flagged(these, within)
+        ExcludedCalls.of(table, lost & (kind == name), within, "invalid calls").flagged(these, within)
     pairs = []
     for one, two in zip(rows, accuracy, strict=True):
         limits = (margin, chance, recognised)
-        said = {"reading": _reading(one, two, *limits), "point_reading": _point_reading(one, two, *limits)}
-        pairs += [{**one, **said}, {**two, **said}]
+        readings = {"reading": _reading(one, two, *limits), "point_reading": _point_reading(one, two, *limits)}
+        pairs += [{**one, **readings}, {**two, **readings}]
     for row in pairs:
         row["method"] = f"{row['method']}; Bonferroni of 2" if row["method"] else ""
-    return estimates(found.aside.flagged(pairs, within), within, ["reading", "point_reading"])
-
-
-def _check(margin: float, chance: float, recognised: float) -> None:
-    if not 0 < margin < 1:
-        raise DesignError(f"margin={margin} is not between 0 and 1. It is a bias as good as none; use 0.2, say.")
-    if not 0 < chance < recognised <= 1:
-        raise DesignError(
-            f"chance={chance} and recognised={recognised} are out of place. Allowed: 0 < chance < recognised <= 1."
-        )
+    return estimates(found.excluded.flagged(pairs, within), within, ["reading", "point_reading"])
 
 
 def _of_kinds(calls: Any, expansion: str, truncation: str) -> Any:
+    """Calls of the two kinds of pairs."""
     data = nw.from_native(calls)
     present = data.collect_schema().names()
     if "bias" not in present:
         raise DesignError(
-            f"There is no column 'bias' to tell expansions from truncations. Columns: {', '.join(present)}."
+            f"There is no column 'bias' that identifies expansions and truncations. Columns: {', '.join(present)}."
         )
     kind = nw.col("bias").cast(nw.String)
     seen = data.lazy().select(kind.alias("_v")).unique().collect(backend="pandas").to_native()["_v"].dropna()

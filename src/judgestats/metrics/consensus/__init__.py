@@ -1,4 +1,4 @@
-"""How far is each judge from its peers, from people, from the truth?
+"""Deviations of judges from their peers, from people and from known values.
 
 May import what ``metrics`` may.
 """

@@ -1,4 +1,4 @@
-"""Does the lean towards oneself fade when the names are hidden: :func:`blinding_effect`."""
+"""Effect of hidden names on the deviation of judges on their own systems: :func:`blinding_effect`."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from judgestats.schema.splitting import as_runs
 Floats = NDArray[np.float64]
 
 
-def _of_names(data: Any, options: Options) -> pd.DataFrame:
+def _attenuations(data: Any, options: Options) -> pd.DataFrame:
     by = [c for c in options.by if c != "condition"]
     table = options.call(blinding_effect, data, identity=options.identity or None, by=by)
     return table[table["term"] == "attenuation"]
 
 
 @Measure(
-    "Does hiding the author shrink the deviation on oneself?", "consensus", "R",
+    "Does hiding the author shrink the deviation of judges on their own systems?", "consensus", "R",
     "Fieller, folded; the mean: delta method", "merchant_risk, Sec 4.3.2", plot="forest", frames=("ratings",),
-    needs=(values_of("condition"),), take=_of_names,
+    needs=(values_of("condition"),), take=_attenuations,
     terms=(
         Term("attenuation"),
     ),
@@ -67,7 +67,7 @@ def blinding_effect(
     per_criterion: bool = False,
     overall_criterion: str | None = "final",
 ) -> pd.DataFrame:
-    """Measure by how many percent the deviation on one's own system shrinks between two conditions.
+    """Percentage by which the deviation of a judge on its own system shrinks between two conditions.
 
     ``100 (|A| - |B|) / |A|``, with A and B the judge's self-excluding consensus deviation on its own system in the
     conditions `baseline` and `blinded`.
@@ -75,23 +75,22 @@ def blinding_effect(
     Parameters
     ----------
     ratings : frame
-        Ratings or means of both conditions in one frame, told apart by the column `condition`.
+        Ratings or means of both conditions in one frame, with the column `condition`.
     condition : str
-        That column.
+        Column of the conditions.
     baseline, blinded : str
-        Its values: with names shown, and with names hidden.
+        Its values with names shown and with names hidden.
     by : str or sequence of str
         Further columns that split the result.
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     identity : mapping of str to str, optional
-        System name -> judge name, for both conditions at once: ``{"Expert 1": "GPT-5.1"}``. It must be one-to-one
+        System name -> judge name, for both conditions: ``{"Expert 1": "GPT-5.1"}``. It must be one-to-one
         within each condition.
     family : mapping of str to str, optional
         As in :func:`consensus_deviation`.
     round_first : int, optional
-        Round A and B to this many decimals first, as the paper did: ordinary formatting of the double-precision
-        difference. The interval is that of the unrounded quantity.
+        Round A and B to this many decimals first, as the paper did. The interval is that of the unrounded quantity.
     conf_level : float
         Coverage of the intervals.
     cluster, per_criterion, overall_criterion
@@ -103,14 +102,13 @@ def blinding_effect(
         The `by` columns, ``judge`` and the columns of every estimate; per judge the terms ``attenuation`` and, signed,
         ``deviation_base`` and ``deviation_against``; and, with an empty judge, ``mean_attenuation`` over the judges
         that have one. ``n`` of an attenuation is its number of own systems, of the mean the number of judges. Flags:
-        ``sign changed`` (the ratio of magnitudes hides it), ``base is zero`` (NaN),
-        ``interval of the denominator includes 0`` (no
-        interval).
+        ``sign changed`` (the ratio of absolute values hides it), ``base is zero`` (NaN), ``interval of the denominator
+        includes 0`` (no interval).
 
     Raises
     ------
     SchemaError
-        If a column is missing, or `identity` or `family` cannot be right.
+        If a column is missing, or `identity` or `family` is not valid.
     DesignError
         If a condition has no rows.
 
@@ -118,7 +116,7 @@ def blinding_effect(
     -----
     The interval of an attenuation is Fieller's for the signed ratio B/A, folded at 0, from the covariance of A and B
     over items (or, for a single item, from the runs, which are independent between conditions). It is NaN where A
-    cannot be told from 0. That of the mean is by the delta method.
+    is not significantly different from 0. That of the mean is by the delta method.
 
     References
     ----------
@@ -142,7 +140,7 @@ def blinding_effect(
     by = list(dict.fromkeys(names(by)))
     column = None if cluster is False else clustered_by(ratings, [*by, condition], cluster, whole="item").column
     data = panel(ratings, [*by, condition], per_criterion=per_criterion, final=overall_criterion, cluster=column)
-    sure, own = Uncertainty(data), own_systems(data, identity, family)
+    uncertainty, own = Uncertainty(data), own_systems(data, identity, family)
     _, _, weights, _ = own_and_others(data, own)
     where = [data.group_labels(g) for g in range(data.n_groups)]
     shown = [c for c in data.by if c != condition]
@@ -151,32 +149,30 @@ def blinding_effect(
         listed = ", ".join(sorted(found))
         raise DesignError(f"{condition!r} has no {missing[0]!r}. It has: {listed}. Pass baseline= and blinded=.")
     rows: list[dict[str, Any]] = []
-    for key in _settings(where, shown):
-        sides = [_side(data, where, {**dict(zip(shown, key, strict=True)), condition: c}) for c in (baseline, blinded)]
-        rows += _setting(sure, weights, sides, dict(zip(shown, key, strict=True)), round_first, conf_level)
+    for values in dict.fromkeys(tuple(w[c] for c in shown) for w in where):
+        key = dict(zip(shown, values, strict=True))
+        sides = [_side(data, where, {**key, condition: c}) for c in (baseline, blinded)]
+        rows += _group_rows(uncertainty, weights, sides, key, round_first, conf_level)
     return estimates(rows, [*shown, "judge"], sort=False)
 
 
-def _settings(where: list[dict[str, Any]], shown: list[str]) -> list[tuple[Any, ...]]:
-    return list(dict.fromkeys(tuple(w[c] for c in shown) for w in where))
-
-
-def _side(data: Panel, where: list[dict[str, Any]], wanted: dict[str, Any]) -> NDArray[np.bool_]:
-    """Pairs of one condition of one setting."""
-    wanted = {k: str(v) for k, v in wanted.items()}
-    groups = [g for g, w in enumerate(where) if {k: str(v) for k, v in w.items()} == wanted]
+def _side(data: Panel, where: list[dict[str, Any]], key: dict[str, Any]) -> NDArray[np.bool_]:
+    """Pairs of the groups with these labels."""
+    key = {k: str(v) for k, v in key.items()}
+    groups = [g for g, w in enumerate(where) if {k: str(v) for k, v in w.items()} == key]
     return np.isin(data.pair_group, groups)
 
 
-def _setting(
-    sure: Uncertainty,
+def _group_rows(
+    uncertainty: Uncertainty,
     weights: Floats,
     sides: list[NDArray[np.bool_]],
     key: dict[str, Any],
     decimals: int | None,
     conf_level: float,
 ) -> list[dict[str, Any]]:
-    data = sure.data
+    """Rows of all judges of one group, and their mean."""
+    data = uncertainty.data
     rows: list[dict[str, Any]] = []
     slope, found, left_out, unbounded = np.zeros(data.n_pairs), [], 0, False
     for j in np.unique(data.pair_judge[sides[0] | sides[1]]):
@@ -185,21 +181,21 @@ def _setting(
         if not (both[0].any() and both[1].any()):
             rows.append({**row, "term": "attenuation", "estimate": math.nan, "n": 0, "flag": NO_OWN})
             continue
-        spreads = [sure.spread(w) for w in both]
+        spreads = [uncertainty.spread(w) for w in both]
         exact = [float(w @ np.nan_to_num(data.estimate)) for w in both]
         a, b = (_rounded(x, decimals) for x in exact)
-        made = _attenuated(a, b, exact, spreads, conf_level)
+        cells = _attenuation(a, b, exact, spreads, conf_level)
         n = [int((w != 0).sum()) for w in both]
-        rows.append({**row, **made, "n": n[0]})
+        rows.append({**row, **cells, "n": n[0]})
         for i, term in enumerate(("deviation_base", "deviation_against")):
             rows.append({**row, "term": term, "n": n[i], **_signed(exact[i], spreads[i], decimals, conf_level)})
         if a == 0:
             left_out += 1
             continue
-        found.append(made["estimate"])
-        unbounded |= bool(np.isnan(made["conf_low"]))
+        found.append(cells["estimate"])
+        unbounded |= bool(np.isnan(cells["conf_low"]))
         slope += 100 / abs(a) * (abs(b) / a * both[0] - float(np.sign(b)) * both[1])
-    return [*rows, _mean(sure, key, found, slope, left_out, unbounded, conf_level)]
+    return [*rows, _mean(uncertainty, key, found, slope, left_out, unbounded, conf_level)]
 
 
 def _rounded(x: float, decimals: int | None) -> float:
@@ -225,7 +221,8 @@ def _spread_flag(*spreads: Spread) -> str:
     return FEW_CLUSTERS if any(0 < s.clusters < 10 for s in spreads) else ""
 
 
-def _attenuated(a: float, b: float, exact: list[float], spreads: list[Spread], conf_level: float) -> dict[str, Any]:
+def _attenuation(a: float, b: float, exact: list[float], spreads: list[Spread], conf_level: float) -> dict[str, Any]:
+    """Cells of one attenuation."""
     row: dict[str, Any] = {"term": "attenuation", "conf_low": math.nan}
     if a == 0:
         return {**row, "estimate": math.nan, "flag": ZERO_BASE}
@@ -245,11 +242,16 @@ def _attenuated(a: float, b: float, exact: list[float], spreads: list[Spread], c
 def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_level: float) -> tuple[float, float]:
     """Fieller's interval of top / bottom.
 
-    `top`, `bottom`: estimates. `of_top`, `of_bottom`: their uncertainty; sources in the same place are the same.
-    `conf_level`: coverage. Returns `low, high`: NaN where the bottom cannot be told from 0, so that the interval is
-    unbounded, or where no variance is known.
+    `of_top`, `of_bottom`: uncertainty of the estimates; scores at the same index have the same source. Returns `low,
+    high`: NaN where the interval is unbounded because `bottom` is not significantly different from 0, or where no
+    variance is known.
     """
-    df = _df_of_difference(top / bottom, of_top, of_bottom)
+    if of_top.clusters or of_bottom.clusters:
+        df = min(of_top.df, of_bottom.df)
+    else:  # of runs, independent: Satterthwaite's of top - ratio * bottom
+        parts = [(s.variance * w, s.df) for s, w in ((of_top, 1.0), (of_bottom, (top / bottom) ** 2))]
+        squares = sum(v**2 / f for v, f in parts)
+        df = sum(v for v, _ in parts) ** 2 / squares if squares > 0 else math.inf
     q = normal_quantile(conf_level) if math.isinf(df) else float(stdtrit(df, 0.5 + conf_level / 2))
     same = (of_top.clusters > 0) == (of_bottom.clusters > 0) and of_top.scores.size == of_bottom.scores.size
     covariance = float(of_top.scores @ of_bottom.scores) if same else 0.0
@@ -261,17 +263,8 @@ def fieller(top: float, bottom: float, of_top: Spread, of_bottom: Spread, conf_l
     return (middle - math.sqrt(root)) / g, (middle + math.sqrt(root)) / g
 
 
-def _df_of_difference(ratio: float, of_top: Spread, of_bottom: Spread) -> float:
-    """Degrees of freedom of ``top - ratio * bottom``: Satterthwaite's where the two are independent, of runs."""
-    if of_top.clusters or of_bottom.clusters:
-        return min(of_top.df, of_bottom.df)
-    parts = [(s.variance * w, s.df) for s, w in ((of_top, 1.0), (of_bottom, ratio**2))]
-    squares = sum(v**2 / df for v, df in parts)
-    return sum(v for v, _ in parts) ** 2 / squares if squares > 0 else math.inf
-
-
 def _mean(
-    sure: Uncertainty,
+    uncertainty: Uncertainty,
     key: dict[str, Any],
     found: list[float],
     slope: Floats,
@@ -283,18 +276,17 @@ def _mean(
     if not found:
         return {**row, "estimate": math.nan, "flag": flags(ZERO_BASE if left_out else NO_OWN)}
     estimate = float(np.mean(found))
-    spread = sure.spread(slope / len(found))
-    told = [JUDGES_EXCLUDED.of(left_out), _spread_flag(spread)]
+    spread = uncertainty.spread(slope / len(found))
+    excluded, caution = JUDGES_EXCLUDED.of(left_out), _spread_flag(spread)
     if unbounded:
-        return {**row, "estimate": estimate, "flag": flags(*told, UNBOUNDED * (not told[1]))}
+        return {**row, "estimate": estimate, "flag": flags(excluded, caution or UNBOUNDED)}
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
-    method = f"delta; {spread.method}" if spread.method else ""
     return {
         **row,
         "estimate": estimate,
         "std_error": float(se),
         "conf_low": float(low),
         "conf_high": float(high),
-        "method": method,
-        "flag": flags(*told),
+        "method": f"delta; {spread.method}" if spread.method else "",
+        "flag": flags(excluded, caution),
     }

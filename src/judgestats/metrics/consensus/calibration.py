@@ -1,4 +1,4 @@
-"""Which map of its scores brings a judge to a reference, and how near does it get: :func:`calibrate`."""
+"""Calibration of judges to a reference, with errors on held-out items: :func:`calibrate`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from judgestats.schema.columns import By, names
 from judgestats.schema.splitting import as_runs, reference_as_runs
 from judgestats.verdicts.aggregation import MISSING_PARTNER, to_native, to_table
 
-# ---- Scores of each judge beside a reference, and maps from one to the other: a shift, a line, a monotone curve
+# ---- Scores and reference of each judge, and calibration functions: a shift, a line, a monotone curve ----------------
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -66,12 +66,12 @@ class Cells:
     averaged: bool
 
     def where(self, mask: Mask) -> Cells:
-        """Only the cells where the mask is true."""
+        """The cells where the mask is true."""
         return replace(self, **{k: getattr(self, k)[mask] for k in ("x", "y", "own", "item", "system")})
 
     @property
     def unit(self) -> tuple[str, NDArray[Any]]:
-        """What is held out and drawn: items, or systems where there is one item."""
+        """Units of the folds and of the bootstrap: items, or systems if there is one item."""
         return ("item", self.item) if len(np.unique(self.item)) > 1 else ("system", self.system)
 
 
@@ -98,7 +98,7 @@ def reference_of(
 def cells_of_judges(
     table: CellTable, groups: list[str], target: Floats, identity: Mapping[str, str]
 ) -> Iterator[tuple[dict[str, Any], Cells]]:
-    """Cells of each judge in each group, with the labels that name them."""
+    """Labels and cells of each judge in each group."""
     judges, systems = ([str(x) for x in table.labels[k]] for k in ("judge", "system"))
     known = identities([[s] for s in systems], judges, identity)
     place = {j: i for i, j in enumerate(judges)}
@@ -126,20 +126,20 @@ def cells_of_judges(
 
 
 def usable(cells: Cells, include_own: bool) -> Mask:
-    """Cells with a score and a reference, but for own ones."""
+    """Cells with a score and a reference, without those of the judge's own system unless `include_own`."""
     return ~np.isnan(cells.x) & ~np.isnan(cells.y) & (include_own | ~cells.own)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A map of scores to calibrated scores, and by what it stretches them (NaN where that differs)."""
+    """A calibration function, and its slope (NaN if it is not constant)."""
 
     apply: Callable[[Floats], Floats]
     slope: float
 
 
 def fit(x: Floats, y: Floats, method: Method) -> Fit | None:
-    """Map of scores to the reference; None where it is not identified."""
+    """Calibration function of scores to the reference; None if it is not identified."""
     if x.size < 3 or (method != "shift" and np.ptp(x) == 0):
         return None
     if method == "shift":
@@ -149,7 +149,7 @@ def fit(x: Floats, y: Floats, method: Method) -> Fit | None:
         at, to = float(x.mean()), float(y.mean())
         slope = float(line(moments(x - at, y - to).sum(axis=0)[None, :])[0, 0])
         return Fit(lambda score: to + slope * (score - at), slope)
-    from scipy.optimize import isotonic_regression  # a quarter of a second that only a rank map should cost
+    from scipy.optimize import isotonic_regression  # slow to import
 
     knots, place, weight = np.unique(x, return_inverse=True, return_counts=True)
     fitted = isotonic_regression(np.bincount(place, weights=y) / weight, weights=weight).x
@@ -157,7 +157,7 @@ def fit(x: Floats, y: Floats, method: Method) -> Fit | None:
 
 
 def moments(x: Floats, y: Floats) -> Floats:
-    """Counts, sums, squares and products of each row, of which :func:`line` takes totals: (C, 5)."""
+    """Counts, sums, squares and products of each row, whose totals :func:`line` uses: (C, 5)."""
     return np.column_stack([np.ones(x.size), x, y, x * x, x * y])
 
 
@@ -171,11 +171,7 @@ def line(totals: Floats) -> Floats:
 
 
 def held_out(x: Floats, y: Floats, fold: NDArray[np.int64], method: Method) -> Floats:
-    """Map every score by a fit to the other folds.
-
-    `x`, `y` (C,): scores and reference. `fold` (C,): part that each is held out with. Returns (C,): NaN where the fit
-    to the other folds is not identified.
-    """
+    """Each score calibrated by a fit to the other folds, (C,); NaN where that fit is not identified."""
     result = np.full(x.size, np.nan)
     for f in np.unique(fold):
         out = fold == f
@@ -186,7 +182,7 @@ def held_out(x: Floats, y: Floats, fold: NDArray[np.int64], method: Method) -> F
 
 
 def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> NDArray[np.int64]:
-    """Fold of each cell: the levels of `unit`, sorted by their `order`, are dealt out in turn."""
+    """Fold of each cell: the levels of `unit`, sorted by their `order`, are assigned in turn."""
     levels, place = np.unique(unit, return_inverse=True)
     fold = np.empty(levels.size, dtype=np.int64)
     fold[np.argsort(order[levels], kind="stable")] = np.arange(levels.size) % folds
@@ -195,7 +191,7 @@ def folds_of(unit: NDArray[Any], order: NDArray[np.uint64], folds: int) -> NDArr
 
 
 def shuffled(labels: Iterable[Any], seed: int | np.random.Generator | None) -> NDArray[np.uint64]:
-    """Hash labels with a seed: an order that one label has whatever the others are."""
+    """Hashes of labels with a seed: a random order that does not depend on the other labels."""
     drawn = seed if isinstance(seed, int | np.integer) else np.random.default_rng(seed).integers(2**31)
     text = np.array([str(x) for x in labels], dtype=object)
     number: NDArray[np.uint64] = pd.util.hash_array(text, hash_key=f"{int(drawn):016d}"[-16:])
@@ -205,7 +201,7 @@ def shuffled(labels: Iterable[Any], seed: int | np.random.Generator | None) -> N
 def mapped(
     table: pd.DataFrame, groups: list[str], maps: Mapping[tuple[str, ...], Fit | None], final: str | None
 ) -> pd.DataFrame:
-    """Ratings with every score through its judge's map."""
+    """Ratings with every score calibrated by its judge's function."""
     if final is not None and "criterion" in table.columns:
         is_final = (table["criterion"].astype(object) == final).to_numpy(dtype=bool)
         table = table[is_final].reset_index(drop=True) if is_final.any() else table
@@ -224,17 +220,17 @@ def mapped(
     if "sd" in table.columns:
         result["sd"] = table["sd"].to_numpy(dtype=float) * np.abs(slope)
     if lost.any():
-        said = table["status"].astype(object) if "status" in table.columns else pd.Series("ok", index=table.index)
-        result["status"] = said.where(~lost, MISSING_PARTNER)
+        status = table["status"].astype(object) if "status" in table.columns else pd.Series("ok", index=table.index)
+        result["status"] = status.where(~lost, MISSING_PARTNER)
     return result
 
 
 def name_of(labels: Iterable[Any]) -> tuple[str, ...]:
-    """Name of a judge in its group."""
+    """Key of a judge in its group."""
     return tuple("" if pd.isna(v) else str(v) for v in labels)
 
 
-# ---- Which map of its scores brings a judge to a reference, and how near does it get: :func:`calibrate` --------------
+# ---- Calibration, and its errors on held-out items -------------------------------------------------------------------
 
 _Row = dict[str, Any]
 
@@ -244,7 +240,7 @@ _TERMS = ("deviation_before", "deviation_after", "rmse_before", "rmse_after")
 
 @dataclass(frozen=True)
 class _Options:
-    """How every judge is treated."""
+    """Options for all judges; `clusters` is the cluster column and the cluster of each item."""
 
     method: Method
     folds: int
@@ -253,24 +249,23 @@ class _Options:
     n_resamples: int
     conf_level: float
     shuffled: dict[str, NDArray[np.uint64]]
-    within: tuple[str, NDArray[Any]]
+    clusters: tuple[str, NDArray[Any]]
 
     def drawn(self, cells: Cells) -> tuple[str, NDArray[Any]]:
-        """What is resampled by nature, and its code for each cell."""
+        """Name of the clusters, and the cluster of each cell."""
         name, unit = cells.unit
-        return (self.within[0], self.within[1][unit]) if name == "item" else (name, unit)
+        return (self.clusters[0], self.clusters[1][unit]) if name == "item" else (name, unit)
 
 
-def _lies_in(ratings: Any, items: Any, column: str, cluster: Cluster) -> tuple[str, NDArray[Any]]:
-    """Column that is resampled, and the code of each item in it."""
-    own = np.arange(len(items))
+def _clusters_of_items(ratings: Any, items: Any, column: str, cluster: Cluster) -> tuple[str, NDArray[Any]]:
+    """The cluster column, and the cluster of each item."""
     if column == "item":
-        return "item", own
+        return "item", np.arange(len(items))
     known = nw.from_native(ratings).lazy().select("item", column).unique().collect(backend="pandas").to_native()
     if known["item"].duplicated().any():
         if cluster == "auto":
-            return "item", own
-        raise DesignError(f"cluster={column!r} differs within an item. Name a column that every item has one value of.")
+            return "item", np.arange(len(items))
+        raise DesignError(f"cluster={column!r} differs within an item. Name a column with one value per item.")
     place = pd.Index(known["item"].astype(str)).get_indexer(pd.Index(items).astype(str))
     return column, pd.factorize(known[column], use_na_sentinel=False)[0][place]
 
@@ -280,12 +275,12 @@ def _peers_or_people(data: Any, options: Options) -> str:
 
 
 @Measure(
-    "Which map brings a judge to a reference, and what is it worth on held-out items?", "calibration", "R",
+    "Which calibration brings a judge to a reference, and what is its error on held-out items?", "calibration", "R",
     "shift, deviations: t over items; else t, bootstrap", "ours", plot="calibration", frames=("ratings",),
     needs=(_peers_or_people,),
     arguments=lambda _, options: {} if options.people is None else {"reference": options.people},
-    caption="Distance from the peers (from people, where they are the reference) before and after a constant is "
-    "added to each judge's scores, on items held out.",
+    caption="Distance from the peers (or from people, if they are the reference) before and after a constant is "
+    "added to each judge's scores, on held-out items.",
     terms=(
         Term("shift", "constant added to the scores"),
         Term("deviation_before", "distance from the reference, before"),
@@ -311,46 +306,46 @@ def calibrate(
     n_resamples: int = N_RESAMPLES,
     seed: int | np.random.Generator | None = SEED,
 ) -> Any:
-    """Fit for each judge a map of its scores to a reference, and measure on held-out items what the map is worth.
+    """Calibrate each judge's scores to a reference, and estimate the errors on held-out items.
 
     Parameters
     ----------
     ratings : frame
         Raw ratings in any engine (replicates are averaged for the fit), or means per cell.
     reference : 'peers' or frame
-        What a cell should have got. ``'peers'``: the mean of the other judges' scores there, uncalibrated, as in
+        Right scores of the cells. ``'peers'``: the mean of the other judges' uncalibrated scores, as in
         :func:`consensus_deviation`. A frame: people's or gold ratings (with ``judge``: their mean) or means, matched on
-        ``system`` and, where it has them, the `by` columns, ``item`` and ``criterion``.
+        ``system`` and, if present, the `by` columns, ``item`` and ``criterion``.
     method : {'shift', 'linear', 'rank'}
         - ``shift``: a constant is added, the mean of reference minus score.
         - ``linear``: intercept + slope * score, by least squares of the reference on the score.
-        - ``rank``: the monotone regression of the reference on the score (isotonic, straight between scores that occur,
-          flat beyond them). It uses the order of a judge's scores alone, and makes ties where the reference disagrees.
+        - ``rank``: the monotone regression of the reference on the score (isotonic, linear between observed scores,
+          constant beyond them). It uses only the order of a judge's scores, with ties where the reference disagrees.
     output : {'estimates', 'ratings'}
-        What is returned.
+        Result: estimates, or calibrated ratings.
     identity : mapping of str to str, optional
         System name -> judge name, where they differ.
     own : {'exclude', 'include'}
-        Whether a judge's scores of its own system are left out of the fit and of the errors. They are calibrated in
-        either case: a lean towards oneself is not taken for severity, and stays to be seen.
+        Whether a judge's scores of its own system are excluded from the fit and the errors, so that self-preference is
+        not mistaken for severity. They are calibrated in either case.
     folds : int
-        Parts of the items (of the systems, where there is one item) that are held out in turn; as many as there are
-        items at most.
+        Number of parts of the items (of the systems, if there is one item) that are held out in turn, at most the
+        number of items.
     by : str or sequence of str
-        Further columns that split the result: a map for each (``criterion``, say).
+        Further columns that split the result, each group with its own calibration (``criterion``, say).
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     overall_criterion : str or None
-        Criterion that holds a final score: taken alone where there is one, else one map serves all criteria.
+        Criterion of the final score: if present the only one used, else one calibration applies to all criteria.
     cluster : "auto", str or False
-        Column whose values are resampled by nature: ``"auto"``, items or what they lie in (``prompt``, ``task``);
-        False, items. Folds are of items.
+        Column by which the interval is clustered: ``"auto"``, items or a column that groups them (``prompt``,
+        ``task``); False, items. Folds are of items.
     conf_level : float
         Coverage of the intervals.
     n_resamples : int
         Resamples of the bootstrap.
     seed : int, Generator or None
-        Of the folds and of the resamples.
+        Seed of the folds and of the bootstrap.
 
     Returns
     -------
@@ -359,35 +354,35 @@ def calibrate(
         cells. Terms:
 
         - ``shift``, or ``slope`` and ``intercept``, of the fit to all cells;
-        - ``deviation_before``, ``deviation_after``: mean of score minus reference, as scored, and with each cell mapped
-          by a fit to the other folds;
+        - ``deviation_before``, ``deviation_after``: mean of score minus reference, as scored, and with each cell
+          calibrated by a fit to the other folds;
         - ``rmse_before``, ``rmse_after``: root of the mean squared difference of the same cells.
 
-        NaN, flagged, for a judge with fewer than 3 cells, and (but for ``shift``) for one whose scores are all alike.
+        NaN with a flag for a judge with fewer than 3 cells, and (except ``shift``) with constant scores.
 
-        ``output='ratings'``: a frame of the kind given, with the rows of the final score (or all), each score (or
-        ``mean``; ``sd`` by the slope, NaN under ``rank``) through the map fitted to all cells. Scores of a judge
-        without a map are missing, with status ``missing partner``. Errors computed from it are of the fit, not held
-        out. Scores may leave the scale.
+        ``output='ratings'``: a frame of the same type, with the rows of the final score (or all), each score (or
+        ``mean``; ``sd`` times the slope, NaN under ``rank``) calibrated by the fit to all cells. Scores of a judge
+        without a fit are missing, with status ``missing partner``. Errors computed from it are in-sample. Scores may
+        exceed the scale.
 
     Raises
     ------
     SchemaError
-        If a column is missing, or `identity` cannot be right.
+        If a column is missing, or `identity` is not valid.
     DesignError
-        If an option is not known, there is one judge and no reference, or the reference fits no rating.
+        If an option is not known, there is one judge and no reference, or the reference matches no rating.
 
     Notes
     -----
-    Folds hold out whole items, so that no cell of a held-out item is in the fit: not the judge's, and, the reference
-    being the others' scores in the same cells, not theirs. Judges of the same items have the same folds. With peers,
-    each judge is fitted to the others as they are: two judges may pass each other. Correcting all at once is a model.
+    Folds hold out whole items, so that no cell of a held-out item, of the judge or of its peers, is in the fit. Judges
+    of the same items have the same folds. With peers, each judge is fitted to the uncalibrated scores of the others; to
+    correct all judges jointly, fit a model.
 
     Least squares of the reference on a noisy score flattens the slope by the score's reliability (regression dilution).
-    That is right for prediction, and too flat as a statement on how a judge uses the scale; replicates help.
+    That is right for prediction, and too flat as a description of how a judge uses the scale; replicates help.
 
     Intervals: for ``shift`` and the deviations, t over items from the items' sums; else Student's, from a bootstrap
-    of items. Those of held-out terms take the folds' fits as given.
+    of items. Those of held-out terms treat the fits of the folds as fixed.
 
     Examples
     --------
@@ -412,15 +407,17 @@ def calibrate(
     choose(own, ("exclude", "include"), "own")
     confidence(conf_level)
     if not isinstance(folds, int | np.integer) or folds < 2:
-        raise DesignError(f"folds={folds!r} holds nothing out. Use 5, say, and 2 at least.")
+        raise DesignError(f"folds={folds!r} is not a number of folds. Allowed: whole numbers from 2, e.g. 5.")
     if "system" in names(by):
-        raise DesignError("by='system' cannot be: a judge has one map for all systems. Leave it out.")
+        raise DesignError(
+            "by='system' is not allowed, because a judge has one calibration for all systems. Leave it out."
+        )
     runs, reference = as_runs(ratings, average_over, by), reference_as_runs(reference, average_over)
     table, groups = prepare(runs, by, per_criterion=False, final=overall_criterion, cluster=None)
     order = {k: shuffled(table.labels[k], seed) for k in ("item", "system")}
-    drawn = clustered_by(ratings, names(by), cluster, whole="item")
-    within = _lies_in(ratings, table.labels["item"], drawn.column, cluster)
-    options = _Options(method, folds, own == "include", seed, n_resamples, conf_level, order, within)
+    chosen = clustered_by(ratings, names(by), cluster, whole="item")
+    of_items = _clusters_of_items(ratings, table.labels["item"], chosen.column, cluster)
+    options = _Options(method, folds, own == "include", seed, n_resamples, conf_level, order, of_items)
     target = reference_of(table, groups, reference, overall_criterion, identity)
     rows: list[dict[str, Any]] = []
     maps: dict[tuple[str, ...], Fit | None] = {}
@@ -428,7 +425,8 @@ def calibrate(
         used = cells.where(usable(cells, options.include_own))
         maps[name_of(key.values())] = fit(used.x, used.y, method)
         if output == "estimates":
-            rows += [{**key, **row, "flag": flags(drawn.flag, row["flag"])} for row in _rows(cells, used, key, options)]
+            of_judge = _rows(cells, used, key, options)
+            rows += [{**key, **row, "flag": flags(chosen.flag, row["flag"])} for row in of_judge]
     if output == "ratings":
         scores = to_table(as_scores(nw.from_native(ratings)).to_native())
         return to_native(mapped(scores, groups, maps, overall_criterion), ratings)
@@ -437,18 +435,19 @@ def calibrate(
 
 def _rows(cells: Cells, used: Cells, key: Mapping[str, Any], options: _Options) -> list[_Row]:
     """Estimates of one judge."""
-    told = _doubts(cells, options.include_own)
-    terms = [*_PARAMETERS[options.method], *_TERMS]
-    why = _unidentified(cells, used, options.method)
-    if why and why != CONSTANT:
-        return [{"term": t, "estimate": math.nan, "n": used.x.size, "flag": flags(why, *told)} for t in terms]
-    rows = _parameters(used, key, told, options)
+    cautions = _cautions(cells, options.include_own)
+    if used.x.size < 3:
+        flag = flags(NO_REFERENCE if np.isnan(cells.y).all() else FEW_CELLS, *cautions)
+        terms = [*_PARAMETERS[options.method], *_TERMS]
+        return [{"term": t, "estimate": math.nan, "n": used.x.size, "flag": flag} for t in terms]
+    constant = CONSTANT if options.method != "shift" and np.ptp(used.x) == 0 else ""
+    rows = _parameters(used, key, cautions, options)
     name, unit = used.unit
     after = held_out(used.x, used.y, folds_of(unit, options.shuffled[name], options.folds), options.method)
     predicted = ~np.isnan(after)
     if not predicted.all():
-        lacking = NO_FOLDS if len(np.unique(used.unit[1])) < 2 else why
-        told = [*told, lacking or EXCLUDED.of(int((~predicted).sum()), what="cell(s) without a held-out fit")]
+        lacking = NO_FOLDS if len(np.unique(used.unit[1])) < 2 else constant
+        cautions = [*cautions, lacking or EXCLUDED.of(int((~predicted).sum()), what="cell(s) without a held-out fit")]
     compared = used.where(predicted) if predicted.any() else used
     scored = {"before": compared.x, "after": after[predicted] if predicted.any() else np.full(used.x.size, np.nan)}
     for what in ("deviation", "rmse"):
@@ -456,46 +455,41 @@ def _rows(cells: Cells, used: Cells, key: Mapping[str, Any], options: _Options) 
             gap = score - compared.y
             row = {"term": f"{what}_{when}", "n": int((~np.isnan(gap)).sum())}
             if np.isnan(gap).any():
-                rows.append({**row, "estimate": math.nan, "flag": flags(*told)})
+                rows.append({**row, "estimate": math.nan, "flag": flags(*cautions)})
             elif what == "deviation":
-                rows.append({**row, **_mean(gap, compared, told, options)})
+                rows.append({**row, **_mean(gap, compared, cautions, options)})
             else:
+                counts = np.column_stack([gap * 0 + 1, gap**2])
                 rows.append(
-                    {**row, **_drawn(np.column_stack([gap * 0 + 1, gap**2]), _root, compared, key, told, options)}
+                    {**row, **_drawn(counts, lambda t: np.sqrt(t[:, 1] / t[:, 0]), compared, key, cautions, options)}
                 )
     return rows
 
 
-def _unidentified(cells: Cells, used: Cells, method: Method) -> str:
-    if used.x.size < 3:
-        return NO_REFERENCE if np.isnan(cells.y).all() else FEW_CELLS
-    return CONSTANT if method != "shift" and np.ptp(used.x) == 0 else ""
-
-
-def _doubts(cells: Cells, include_own: bool) -> list[str]:
+def _cautions(cells: Cells, include_own: bool) -> list[str]:
+    """Flags of replicates and of excluded cells."""
     scored = ~np.isnan(cells.x)
     own = 0 if include_own else int((scored & cells.own).sum())
     without = int((scored & np.isnan(cells.y) & (include_own | ~cells.own)).sum())
-    aside = int((~scored).sum())
+    unscored = int((~scored).sum())
     return [
         *([REPLICATES_AVERAGED] if cells.averaged else []),
         EXCLUDED.of(own, what="own cell(s)"),
         EXCLUDED.of(without, what="cell(s) without a reference"),
-        EXCLUDED.of(aside, what="cell(s) without a score"),
+        EXCLUDED.of(unscored, what="cell(s) without a score"),
     ]
 
 
-def _parameters(used: Cells, key: Mapping[str, Any], told: list[str], options: _Options) -> list[_Row]:
+def _parameters(used: Cells, key: Mapping[str, Any], cautions: list[str], options: _Options) -> list[_Row]:
     """Parameters of the fit to all cells."""
     n = used.x.size
     if options.method == "shift":
-        return [{"term": "shift", "n": n, **_mean(used.y - used.x, used, told, options)}]
+        return [{"term": "shift", "n": n, **_mean(used.y - used.x, used, cautions, options)}]
     if options.method == "rank":
         return []
     if np.ptp(used.x) == 0:
-        return [
-            {"term": t, "n": n, "estimate": math.nan, "flag": flags(CONSTANT, *told)} for t in ("slope", "intercept")
-        ]
+        flag = flags(CONSTANT, *cautions)
+        return [{"term": t, "n": n, "estimate": math.nan, "flag": flag} for t in ("slope", "intercept")]
     centre = float(used.x.mean()), float(used.y.mean())
     counts = moments(used.x - centre[0], used.y - centre[1])
 
@@ -504,13 +498,13 @@ def _parameters(used: Cells, key: Mapping[str, Any], told: list[str], options: _
         crossing: Floats = centre[1] + at_centre - slope * centre[0]
         return crossing
 
-    of_slope = _drawn(counts, lambda totals: line(totals)[:, 0], used, key, told, options)
-    of_intercept = _drawn(counts, intercept, used, key, told, options)
+    of_slope = _drawn(counts, lambda totals: line(totals)[:, 0], used, key, cautions, options)
+    of_intercept = _drawn(counts, intercept, used, key, cautions, options)
     return [{"term": "slope", "n": n, **of_slope}, {"term": "intercept", "n": n, **of_intercept}]
 
 
-def _mean(gap: Floats, cells: Cells, told: list[str], options: _Options) -> _Row:
-    """Mean over cells, with t over items: the sd of the items' sums of distances from it."""
+def _mean(gap: Floats, cells: Cells, cautions: list[str], options: _Options) -> _Row:
+    """Mean over cells, with t over clusters of items."""
     name, unit = options.drawn(cells)
     _, place = np.unique(unit, return_inverse=True)
     mean = float(gap.mean())
@@ -518,30 +512,25 @@ def _mean(gap: Floats, cells: Cells, told: list[str], options: _Options) -> _Row
     g = sums.size
     row: _Row = {"estimate": mean}
     if g < 2:
-        return {**row, "flag": flags(ONE_UNIT, *told)}
+        return {**row, "flag": flags(ONE_UNIT, *cautions)}
     variance = g / (g - 1) * float((sums**2).sum()) / gap.size**2
     se, low, high = (float(v) for v in interval(mean, variance, g - 1, options.conf_level))
-    doubt = CONSTANT_GAP if math.isnan(low) else FEW_CLUSTERS if g < 10 else ""
+    caution = CONSTANT_GAP if math.isnan(low) else FEW_CLUSTERS if g < 10 else ""
     return {
         **row,
         "std_error": se,
         "conf_low": low,
         "conf_high": high,
         "method": f"t over {name}s (G = {g})",
-        "flag": flags(doubt, *told),
+        "flag": flags(caution, *cautions),
     }
 
 
 def _drawn(
-    counts: Floats, statistic: Statistic, cells: Cells, key: Mapping[str, Any], told: list[str], options: _Options
+    counts: Floats, statistic: Statistic, cells: Cells, key: Mapping[str, Any], cautions: list[str], options: _Options
 ) -> _Row:
-    """Statistic of totals over cells, with a bootstrap of items."""
+    """Statistic of totals over cells, with a bootstrap of clusters of items."""
     name, unit = options.drawn(cells)
     plan = Bootstrap("t", (name,), None, options.n_resamples, options.seed, options.conf_level)
     row = resampled(pd.DataFrame({name: unit, "n": 1.0}), counts, statistic, plan, key)
-    return {**row, "estimate": float(statistic(counts.sum(axis=0)[None, :])[0]), "flag": flags(row["flag"], *told)}
-
-
-def _root(totals: Floats) -> Floats:
-    root: Floats = np.sqrt(totals[:, 1] / totals[:, 0])
-    return root
+    return {**row, "estimate": float(statistic(counts.sum(axis=0)[None, :])[0]), "flag": flags(row["flag"], *cautions)}

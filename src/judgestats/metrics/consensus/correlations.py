@@ -1,4 +1,4 @@
-"""Does each judge order as its peers, as people, as the truth: :func:`rank_correlation` and what goes with it."""
+"""Rank correlation of judges with peers, people or known values: :func:`rank_correlation`, :func:`kendall_w`."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from judgestats.schema.coding import numbers_of
 from judgestats.schema.columns import By, grouping, names
 from judgestats.schema.splitting import as_runs, reference_as_runs
 
-# ---- In which order does each judge put the systems, and do the judges concur: :func:`ranks`, :func:`kendall_w`
+# ---- Ranks of the systems, and concordance of the judges -------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 
 
 @Measure(
-    "Which rank does each system have with each judge?", "consensus", "R", "none", "ours", plot="forest",
+    "How does each judge rank the systems?", "consensus", "R", "none", "ours", plot="forest",
 )  # fmt: skip
 def ranks(
     ratings: Any,
@@ -136,13 +136,12 @@ def kendall_w(
     -------
     pandas.DataFrame
         The `by` columns, the columns of every estimate, and ``p_value`` (chi-square with k (n - 1) W on n - 1 degrees
-        of freedom), ``chi2``, ``df``, ``judges``. ``n`` counts systems: those that every judge scored. W has no
-        interval.
+        of freedom), ``chi2``, ``df``, ``judges``. ``n`` counts the systems that every judge scored. W has no interval.
 
     Notes
     -----
-    0 is no concordance, 1 the same order by all. NaN with a flag for fewer than two judges or systems, or where every
-    judge ties all systems.
+    0 is no concordance, 1 the same order for all judges. NaN with a flag for fewer than two judges or
+    systems, or where every judge ties all systems.
 
     Examples
     --------
@@ -158,14 +157,15 @@ def kendall_w(
     for key, part in parts:
         wide = part.pivot(index="judge", columns="system", values="estimate")
         complete = wide.dropna(axis=1)
-        doubt = INCOMPLETE_SYSTEMS if complete.shape[1] < wide.shape[1] else ""
-        rows.append({**dict(zip(groups, key, strict=True)), **_concordance(complete.to_numpy(dtype=float), doubt)})
+        flag = INCOMPLETE_SYSTEMS if complete.shape[1] < wide.shape[1] else ""
+        rows.append({**dict(zip(groups, key, strict=True)), **_concordance(complete.to_numpy(dtype=float), flag)})
     return estimates(rows, groups, ("p_value", "chi2", "df", "judges"))
 
 
-def _concordance(scores: Floats, doubt: str) -> dict[str, Any]:
+def _concordance(scores: Floats, flag: str) -> dict[str, Any]:
+    """Cells of Kendall's W of (judges, systems) scores."""
     k, n = scores.shape
-    row: dict[str, Any] = {"term": "kendall_w", "n": n, "judges": k, "df": n - 1, "flag": flags(doubt, ALONE)}
+    row: dict[str, Any] = {"term": "kendall_w", "n": n, "judges": k, "df": n - 1, "flag": flags(flag, ALONE)}
     if k < 2 or n < 2:
         return row
     ranked = np.apply_along_axis(rankdata, 1, scores)
@@ -173,34 +173,28 @@ def _concordance(scores: Floats, doubt: str) -> dict[str, Any]:
     squares = float(((ranked.sum(axis=0) - k * (n + 1) / 2) ** 2).sum())
     most = k**2 * (n**3 - n) - k * ties
     if most <= 0:
-        return {**row, "flag": flags(doubt, CONSTANT)}
+        return {**row, "flag": flags(flag, CONSTANT)}
     w = 12 * squares / most
     chi2 = k * (n - 1) * w
-    return {
-        **row,
-        "estimate": w,
-        "chi2": chi2,
-        "p_value": float(chdtrc(n - 1, chi2)),
-        "method": "chi-square p",
-        "flag": doubt,
-    }
+    test = {"chi2": chi2, "p_value": float(chdtrc(n - 1, chi2)), "method": "chi-square p"}
+    return {**row, "estimate": w, **test, "flag": flag}
 
 
 def scores_of(ratings: Any, by: By, per_criterion: bool, final: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """Score matrix, and the columns that split it."""
+    """Score matrix, and its grouping columns."""
     matrix = score_matrix(ratings, by=by, per_criterion=per_criterion, overall_criterion=final)
     groups = [c for c in matrix.columns[: matrix.columns.get_loc("term")] if c not in ("judge", "system")]
     return matrix[[*groups, "judge", "system", "estimate"]], groups
 
 
-# ---- Does each judge order as its peers, as people, as in another condition, as the truth: :func:`rank_correlation`
+# ---- Rank correlation of each judge with its peers, people, another condition or known values ------------------------
 
 Method = Literal["spearman", "kendall"]
 METHODS: tuple[Method, ...] = ("spearman", "kendall")
 
 
 @Measure(
-    "Does the judge rank as its peers, people, or the truth do?", "consensus", "R, table of truth",
+    "Does the judge rank as its peers, as people or as known values do?", "consensus", "R, table of truth",
     "Fisher's z; clustered: t, jackknife; counts: Wilson", "Bonett and Wright 2000; merchant_risk, Sec 5",
     plot="forest", frames=("ratings",),
 )  # fmt: skip
@@ -219,7 +213,7 @@ def rank_correlation(
     per_criterion: bool = False,
     overall_criterion: str | None = "final",
 ) -> pd.DataFrame:
-    """Correlate each judge's order of the systems with another order, or its order of the items with the truth.
+    """Rank correlation of each judge's scores of systems with a reference, or of items with known values.
 
     Parameters
     ----------
@@ -227,13 +221,12 @@ def rank_correlation(
         Ratings or means.
     reference : 'peers', frame or (str, str)
         ``'peers'``: the mean score of the other judges, system by system. A frame: the mean score per ``system`` in
-        other ratings or means (people, say). A pair: two values of the column `condition`, in which the judge's own
+        other ratings or means (people, say). A pair: two values of the column `condition`, between which the judge's
         scores are compared.
     truth : frame, optional
-        In place of `reference`: what is known of each ``item``: ``value`` (a number, empirical risk say) and, if there
+        In place of `reference`: known values of each ``item``: ``value`` (a number, empirical risk say) and, if there
         are levels, the right ``level`` on the judges' scale. The judge's mean score of an item is correlated with its
-        value (or its level, without a value). A ``system`` column, if there is one, is matched too. `ratings` need no
-        ``system`` then.
+        value (or, without values, its level). A column ``system`` is matched too. `ratings` need no ``system`` then.
     condition : str
         Column of the conditions of a pair.
     method : {'spearman', 'kendall'} or both
@@ -246,9 +239,9 @@ def rank_correlation(
     identity : mapping of str to str, optional
         System name -> name, so that the systems of a pair of conditions, or of a reference, match.
     cluster : "auto", str or False
-        Column of `ratings` that several points lie in: with `truth`, ``"auto"`` takes what its items are seen to share
-        (``item``, where systems are told apart; ``prompt``, ``task``); False takes points as independent. Systems
-        share nothing that ``"auto"`` knows; a column names their family, say.
+        Column of `ratings` that several points share, by which the interval is clustered. With `truth`, ``"auto"``
+        detects it (``item`` where there are systems; ``prompt``, ``task``); without, it treats systems as independent,
+        and a column can give their family, say. False treats points as independent.
     conf_level : float
         Coverage of the intervals.
     per_criterion, overall_criterion
@@ -258,8 +251,8 @@ def rank_correlation(
     -------
     pandas.DataFrame
         The `by` columns, ``judge``, the columns of every estimate and ``p_value``. Terms ``spearman`` and ``kendall``;
-        with levels in the truth also ``off_by_one`` and ``off_by_more``, the number of items whose level the judge
-        misses by one, and by more (interval: Wilson's, times n). ``n`` counts systems, or items.
+        with levels in the truth also ``off_by_one`` and ``off_by_more``, the number of items whose level the
+        judge misses by one, and by more (interval: Wilson's, times n). ``n`` counts systems, or items.
 
     Raises
     ------
@@ -271,8 +264,8 @@ def rank_correlation(
     Notes
     -----
     Intervals are Fisher's z: for Spearman with variance (1 + ρ²/2)/(n - 3) (Bonett and Wright 2000), for tau-b with
-    0.437/(n - 4) (Fieller, Hartley and Pearson 1957). With clusters it is t on the scale of z, from the jackknife of
-    clusters, and p goes with it.
+    0.437/(n - 4) (Fieller, Hartley and Pearson 1957). With clusters interval and p are t on the scale of z, from the
+    jackknife of clusters.
 
     Examples
     --------
@@ -291,45 +284,41 @@ def rank_correlation(
         choose(m, METHODS, "method")
     if truth is not None:
         if not (isinstance(reference, str) and reference == "peers"):
-            raise DesignError("Give reference= (an order of systems) or truth= (what is known of the items), not both.")
+            raise DesignError("Give reference= (scores of systems) or truth= (known values of items), not both.")
         paired, groups = _with_truth(ratings, truth, by)
     elif isinstance(reference, tuple | list):
         paired, groups = _between(ratings, reference, condition, by, identity or {}, per_criterion, overall_criterion)
     else:
-        paired, groups = _beside(ratings, reference, by, identity or {}, per_criterion, overall_criterion)
-    things = [c for c in ("system", "item") if c in paired.columns]
+        paired, groups = _with_reference(ratings, reference, by, identity or {}, per_criterion, overall_criterion)
+    units = [c for c in ("system", "item") if c in paired.columns]
     asked = False if truth is None and cluster == "auto" else cluster
-    chosen = clustered_by(ratings, [*groups, "judge"], asked, things)
-    doubts = chosen.flag if truth is not None else ""
-    if chosen.column:
-        paired = _lying_in(
-            paired, ratings, things if chosen.column not in things else [], chosen.column, identity or {}
-        )
+    chosen = clustered_by(ratings, [*groups, "judge"], asked, units)
+    dependent = chosen.flag if truth is not None else ""
+    if chosen.column in units:
+        paired = paired.assign(_cluster=paired[chosen.column])
+    elif chosen.column:
+        paired = _with_cluster(paired, ratings, units, chosen.column, identity or {})
     rows: list[dict[str, Any]] = []
     keys = [*groups, "judge"]
     for key, part in paired.groupby(keys, dropna=False, sort=True):
         named = dict(zip(keys, key, strict=True))
         kept = part.dropna(subset=["x", "y"])
-        doubt = EXCLUDED.of(len(part) - len(kept), what="unmatched")
+        flag = flags(EXCLUDED.of(len(part) - len(kept), what="unmatched"), dependent)
         x, y = kept["x"].to_numpy(dtype=float), kept["y"].to_numpy(dtype=float)
-        lies = (chosen.column, kept["_cluster"].to_numpy()) if chosen.column else None
-        doubt = flags(doubt, doubts)
-        rows += [{**named, **correlated(x, y, m, conf_level, doubt, lies)} for m in methods]
+        clusters = (chosen.column, kept["_cluster"].to_numpy()) if chosen.column else None
+        rows += [{**named, **correlated(x, y, m, conf_level, flag, clusters)} for m in methods]
         if "level" in part.columns:
-            rows += [
-                {**named, **row, "flag": flags(row["flag"], doubts)} for row in _misses(part, conf_level, chosen.column)
-            ]
+            misses = _misses(part, conf_level, chosen.column)
+            rows += [{**named, **row, "flag": flags(row["flag"], dependent)} for row in misses]
     return estimates(rows, keys, ["p_value"])
 
 
 def correlated(
-    x: Floats, y: Floats, method: Method, conf_level: float, doubt: str = "", cluster: tuple[str, Any] | None = None
+    x: Floats, y: Floats, method: Method, conf_level: float, flag: str = "", cluster: tuple[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Correlate two vectors by rank, values that differ by rounding being tied: the cells of one estimate.
+    """Cells of the rank correlation of two vectors; values that differ by rounding are ties.
 
-    `x`, `y` (n,): without NaN. `doubt`: a flag to begin with. `cluster` (n,): what the points lie in, and which of it.
-    Returns ``term``, ``estimate``, ``std_error`` (delta method), ``conf_low``, ``conf_high``, ``n``, ``method``,
-    ``flag`` and ``p_value``.
+    `x`, `y` (n,): without NaN. `flag`: put first. `cluster`: name of the cluster column, and its values (n,).
     """
     n = x.size
     given = x, y
@@ -337,20 +326,16 @@ def correlated(
     row: dict[str, Any] = {"term": method, "n": n}
     if n < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         why = CONSTANT if n > 1 else TOO_FEW if n else NO_DATA
-        return {**row, "estimate": math.nan, "flag": flags(doubt, why)}
+        return {**row, "estimate": math.nan, "flag": flags(flag, why)}
     r, p, variance = _STATISTICS[method](x, y)
-    row |= {"estimate": r, "p_value": p, "flag": flags(doubt, SMALL_N if n < 30 else "")}
+    row |= {"estimate": r, "p_value": p, "flag": flags(flag, SMALL_N if n < 30 else "")}
     if 1 - abs(r) < 1e-12:
         return {**row, "flag": flags(row["flag"], PERFECT_CORRELATION)}
     if cluster is not None and len(pd.unique(cluster[1])) < n:
         return {**row, **_jackknifed(*given, r, method, conf_level, *cluster, row["flag"])}
     if not variance < math.inf:
         return {**row, "flag": flags(row["flag"], TOO_FEW)}
-    return {
-        **row,
-        **fisher_cells(r, variance, conf_level),
-        "method": f"Fisher z; {_P_VALUES[method]}",
-    }
+    return {**row, **fisher_cells(r, variance, conf_level), "method": f"Fisher z; {_P_VALUES[method]}"}
 
 
 def _jackknifed(
@@ -381,30 +366,23 @@ def _jackknifed(
     }
 
 
-def _lying_in(
-    paired: pd.DataFrame, ratings: Any, things: Sequence[str], column: str, identity: Mapping[str, str]
+def _with_cluster(
+    paired: pd.DataFrame, ratings: Any, keys: list[str], column: str, identity: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Put beside each point what it lies in."""
-    if not things:
-        return paired.assign(_cluster=paired[column])
-    known = nw.from_native(ratings).lazy().select(*things, column).unique().collect(backend="pandas").to_native()
-    keys = [k for k in things if k in paired.columns]
+    """Add the cluster of each point."""
+    known = nw.from_native(ratings).lazy().select(*keys, column).unique().collect(backend="pandas").to_native()
     if "system" in keys and identity:  # by either name
         known = pd.concat([known, _renamed(known, identity)], ignore_index=True)
     known = known.drop_duplicates([*keys, column]).rename(columns={column: "_cluster"})
     if known.duplicated(keys).any():
         raise DesignError(
-            f"cluster={column!r} differs within one {' and '.join(keys)}. Name a column that it has one value of."
+            f"cluster={column!r} differs within one {' and '.join(keys)}. Name a column with one value in each."
         )
     return paired.merge(known.astype(dict.fromkeys(keys, str)), on=keys, how="left")
 
 
 def fisher_cells(r: float, variance: float, conf_level: float) -> dict[str, float]:
-    """Interval of a correlation by Fisher's z, and its standard error by the delta method.
-
-    `r`: between -1 and 1, neither included. `variance`: of its Fisher transform. Returns ``std_error``, ``conf_low``,
-    ``conf_high``.
-    """
+    """Interval of a correlation in (-1, 1) by Fisher's z with this variance, and its delta-method standard error."""
     half, z = normal_quantile(conf_level) * math.sqrt(variance), math.atanh(r)
     return {
         "std_error": (1 - r * r) * math.sqrt(variance),
@@ -422,9 +400,7 @@ def _spearman(x: Floats, y: Floats) -> tuple[float, float, float]:
 
 
 def spearman_p(rho: float, n: int) -> float:
-    """Two-sided p of a Spearman correlation, from t on n - 2 degrees of freedom.
-
-    `rho`: correlation. `n`: pairs. Returns NaN for fewer than three pairs.
+    """Two-sided p of a Spearman correlation of n pairs, from t on n - 2 degrees of freedom; NaN for n < 3.
 
     >>> round(spearman_p(0.491, 15), 3)  # Perplexity Sonar in the merchant_risk paper: 0.49, p 0.063
     0.063
@@ -449,7 +425,7 @@ _P_VALUES: dict[Method, str] = {"spearman": "p from t on n - 2", "kendall": "p e
 
 
 def _misses(part: pd.DataFrame, conf_level: float, column: str) -> list[dict[str, Any]]:
-    """How many items the judge puts on a wrong level."""
+    """Rows of the number of items with a wrong level."""
     kept = part.dropna(subset=["x", "level"])
     n = len(kept)
     x, level = kept["x"].to_numpy(dtype=float), kept["level"].to_numpy(dtype=float)
@@ -496,7 +472,7 @@ def _between(
     per_criterion: bool,
     final: str | None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The judge's own scores in two conditions."""
+    """Scores of each judge in two conditions."""
     if len(pair) != 2:
         raise DesignError(f"reference= takes two conditions, got {len(pair)}: {', '.join(map(str, pair))}.")
     scores, groups = scores_of(ratings, [*names(by), condition], per_criterion, final)
@@ -517,13 +493,13 @@ def _refuse_double(table: pd.DataFrame, keys: list[str], where: str) -> None:
     again = table.duplicated(keys)
     if again.any():
         systems = ", ".join(sorted({repr(s) for s in table.loc[again, "system"]}))
-        raise SchemaError(f"In {where} several systems are {systems} once identity= is applied: it is one-to-one.")
+        raise SchemaError(f"In {where} identity= maps several systems to {systems}. It must be one-to-one.")
 
 
-def _beside(
+def _with_reference(
     ratings: Any, against: Any, by: By, identity: Mapping[str, str], per_criterion: bool, final: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The judge's scores beside those of its peers, or of a reference."""
+    """Scores of each judge, and those of its peers or a reference."""
     scores, groups = scores_of(ratings, by, per_criterion, final)
     if isinstance(against, str):
         choose(against, ("peers",), "reference")
@@ -534,26 +510,26 @@ def _beside(
         return scores.rename(columns={"estimate": "x"}).assign(y=others), groups
     present = nw.from_native(against).collect_schema().names()
     frame = nw.from_native(against)
-    if "judge" not in present:  # its rows are raters, whatever else the table says of them
+    if "judge" not in present:  # rows are raters; other columns do not split them
         shown = [*groups, "system", "item", "criterion", "score", "mean", "sd", "runs", "n"]
         frame = frame.select(*(c for c in dict.fromkeys(shown) if c in present)).with_columns(nw.lit("").alias("judge"))
     theirs, shared = scores_of(frame.to_native(), [g for g in groups if g in present], per_criterion, final)
     keys = [*shared, "system"]
     mean = theirs.groupby(keys, dropna=False)["estimate"].mean().rename("y").reset_index()
     known = set(mean["system"])
-    ours = scores.assign(system=[s if s in known else identity.get(s, s) for s in scores["system"]])
+    ours = _renamed(scores, {s: n for s, n in identity.items() if s not in known})
     _refuse_double(ours, [*groups, "judge", "system"], "the ratings")
     paired = ours.rename(columns={"estimate": "x"}).merge(mean, on=keys, how="left")
     if paired["y"].isna().all():
         raise DesignError(
-            f"The reference ranks none of the systems. It has {sorted(known)[:5]}, the ratings have "
+            f"The reference has none of the systems. It has {sorted(known)[:5]}, the ratings have "
             f"{sorted(set(scores['system']))[:5]}. Pass identity=, or rename."
         )
     return paired, groups
 
 
 def _with_truth(ratings: Any, truth: Any, by: By) -> tuple[pd.DataFrame, list[str]]:
-    """The judge's mean score of each item beside what is known of it."""
+    """Mean scores of each judge per item, and the known values."""
     data = nw.from_native(ratings)
     if "system" not in data.collect_schema().names():
         data = data.with_columns(nw.lit("").alias("system"))
@@ -568,11 +544,11 @@ def _with_truth(ratings: Any, truth: Any, by: By) -> tuple[pd.DataFrame, list[st
     known = known[[*keys, *measured]].astype(dict.fromkeys(keys, str)).drop_duplicates()
     if known.duplicated(keys).any():
         twice = known.loc[known.duplicated(keys), keys].iloc[0].to_dict()
-        raise SchemaError(f"The truth says two things of one item ({twice}). Give one row an item.")
+        raise SchemaError(f"The truth has two values for one item ({twice}). Give one row per item.")
     table = cells(data.to_native(), groups).astype(dict.fromkeys(keys, str))
     score = table.groupby([*groups, "judge", *keys], dropna=False)["mean"].mean().rename("x").reset_index()
     paired = score.merge(known, on=keys, how="left")
     paired["y"] = paired[measured[0]]
     if paired["y"].isna().all():
-        raise DesignError(f"The truth knows none of the items. It has {sorted(set(known['item']))[:5]}.")
+        raise DesignError(f"The truth has none of the items. It has {sorted(set(known['item']))[:5]}.")
     return paired, groups

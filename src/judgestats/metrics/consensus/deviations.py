@@ -1,4 +1,4 @@
-"""How far is each judge from its peers, or from a reference: :func:`consensus_deviation`."""
+"""Deviations of judges from their peers or from a reference: :func:`consensus_deviation`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from judgestats.schema.coding import compact, joint
 from judgestats.schema.columns import By, names
 from judgestats.schema.splitting import as_runs, reference_as_runs
 
-# ---- How sure are linear estimates of a panel's deviations: over clusters of items, or from the runs -----------------
+# ---- Uncertainty of linear estimates of deviations: over clusters of items, or from the runs -------------------------
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -60,11 +60,11 @@ FROM_RUNS = "t from mean, sd, runs (Satterthwaite)"
 class Spread:
     """Uncertainty of one linear estimate.
 
-    `variance`: NaN where it cannot be told.
-    `df`: degrees of freedom: clusters - 1, or Satterthwaite's where variances are added up.
-    `method`: how it came about, empty where it did not.
-    `clusters`: G, how many clusters went in.
-    `scores` (S,): what each independent source adds, so that the covariance of two estimates is the product of their
+    `variance`: NaN if unknown.
+    `df`: degrees of freedom: clusters - 1, or Satterthwaite's for sums of variances.
+    `method`: empty if there is no variance.
+    `clusters`: their number G.
+    `scores` (S,): contribution of each independent source; the covariance of two estimates is the product of their
     scores.
     """
 
@@ -148,10 +148,20 @@ class Uncertainty:
         if self.data.cluster is None:
             return np.full(owners, np.nan), np.zeros(owners)
         if self._too_large(owners):
-            return _variance(*self._sparse_sums(owner, owners, self._scale(weights)))
+            scale = self._scale(weights)
+            used = ~np.isnan(self.data.deviation) & (scale[self.data.pair] != 0)
+            pair, cell = self.data.pair[used], self.data.table.cell[used]
+            influence = scale[pair] * self.data.unit_share[used]
+            influence *= self.data.deviation[used] - self.data.estimate[pair]
+            code, codes = compact(*joint([(owner[pair], owners), (self._clusters[cell], self._n_clusters)], pair.size))
+            scores = _sums(code, weights=influence, minlength=codes.size)
+            of_owner = codes // self._n_clusters
+            clusters = _sums(of_owner, minlength=owners)
+            return _variance(clusters, _sums(of_owner, weights=scores * scores, minlength=owners))
         return _of_table(*self._cluster_scores(owner, owners, weights))
 
     def _too_large(self, owners: int) -> bool:
+        """Whether a table of owners x clusters would be too large."""
         return owners * self._n_clusters > 4 * self.data.pair.size + 10**6
 
     def _cluster_scores(
@@ -170,24 +180,13 @@ class Uncertainty:
             self._n_clusters,
         )
 
-    def _sparse_sums(self, owner: NDArray[np.int64], owners: int, scale: Floats) -> tuple[Floats, Floats]:
-        """Clusters and sum of squared scores of each owner, where a table of owners x clusters would be too large."""
-        used = ~np.isnan(self.data.deviation) & (scale[self.data.pair] != 0)
-        pair, cell = self.data.pair[used], self.data.table.cell[used]
-        influence = scale[pair] * self.data.unit_share[used] * (self.data.deviation[used] - self.data.estimate[pair])
-        code, codes = compact(*joint([(owner[pair], owners), (self._clusters[cell], self._n_clusters)], pair.size))
-        scores = _sums(code, weights=influence, minlength=codes.size)
-        of_code = codes // self._n_clusters
-        clusters = _sums(of_code, minlength=owners)
-        return clusters, _sums(of_code, weights=scores * scores, minlength=owners)
-
     def _scale(self, weights: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             scale: Floats = np.where((weights != 0) & (self.data.items > 0), weights / self.data.items, 0.0)
         return scale
 
     def _pairs_from_reference(self) -> tuple[Floats, Floats]:
-        """What the reference adds to each pair: variances, and their squares over degrees of freedom."""
+        """Contribution of the reference to each pair: variances, and their squares over degrees of freedom."""
         pair, row, weight = self.reference_shares
         noise = np.nan_to_num(self.data.reference.variance)
         squares, share = _over_df(noise, self.data.reference.df), weight**2
@@ -197,17 +196,14 @@ class Uncertainty:
         )
 
     def _pairs_from_runs(self) -> tuple[Floats, Floats]:
-        """Exact variance of each pair's mean: units are independent, and no two cells share one.
-
-        And the squares of the variances added up, over their degrees of freedom.
-        """
+        """Exact variance of each pair's mean, from independent units; and its squared parts over degrees of freedom."""
         defined = ~np.isnan(self.data.deviation)
         weight = np.zeros(self.data.pair.size)
         weight[defined] = (self.data.unit_share[defined] / self.data.items[self.data.pair[defined]]) ** 2
         v, result = self.unit_variance, []
         for part, power in ((v, 1), (_over_df(v, self._unit_df), 2)):
-            own = part if self.data.reference.used else self._with_peers(part, 2 * power)
-            added = (weight**power * own)[defined]
+            total = part if self.data.reference.used else self._with_peers(part, 2 * power)
+            added = (weight**power * total)[defined]
             result.append(_sums(self.data.pair[defined], weights=added, minlength=self.data.n_pairs))
         if self.data.reference.used:
             result = [x + y for x, y in zip(result, self._pairs_from_reference(), strict=True)]
@@ -216,7 +212,7 @@ class Uncertainty:
         return result[0], result[1]
 
     def _with_peers(self, part: Floats, power: int) -> Floats:
-        """A deviation's sum of what each unit of its cell adds, times a power of the unit's coefficient."""
+        """Sum over the units of a deviation's cell, times a power of each unit's coefficient."""
         cell, n = self.data.table.cell, self.data.present[self.data.table.cell]
         scored = ~np.isnan(self.data.table.mean)
         others = _sums(cell[scored], weights=part[scored], minlength=self.data.present.size)[cell] - part
@@ -228,14 +224,13 @@ class Uncertainty:
     def spreads(self, owner: NDArray[np.int64], n_owners: int, weights: Floats) -> list[Spread]:
         """Uncertainty of ``sum of weights * estimate`` over the pairs of each owner.
 
-        `owner` (P,): owner of each pair. `n_owners`: how many there are. `weights` (P,): weight of each pair's mean
-        deviation; pairs without one must have weight 0. Returns over clusters where every pair has two or more; else
-        from the runs.
+        `owner` (P,): owner of each pair. `weights` (P,): weight of each pair's mean deviation; 0 for pairs without one.
+        Over clusters if every pair has two or more; else from the runs.
         """
         return self._spreads(owner, n_owners, weights, *self._over_clusters(owner, n_owners, weights))
 
     def contrast(self, owner: NDArray[np.int64], n_owners: int, left: Floats, right: Floats) -> list[list[Spread]]:
-        """Return :meth:`spreads` of `left`, of `right`, which shares no pair with it, and of ``left - right``."""
+        """:meth:`spreads` of `left`, of `right` (on other pairs), and of ``left - right``."""
         weights = (left, right, left - right)
         if self.data.cluster is None or self._too_large(2 * n_owners):
             return [self.spreads(owner, n_owners, w) for w in weights]
@@ -263,10 +258,7 @@ class Uncertainty:
         return result
 
     def spread(self, weights: Floats) -> Spread:
-        """Uncertainty of one weighted sum of the pairs, with the score of each source (a cluster label, or a unit).
-
-        `weights` (P,): as in :meth:`spreads`.
-        """
+        """Uncertainty of one weighted sum of the pairs, with the score of each source (a cluster, or a unit)."""
         taken = weights != 0
         if self.data.cluster is None or not taken.any() or self._pairs_over_clusters[1][taken].min() < 2:
             return self._from_runs(weights)
@@ -281,7 +273,7 @@ class Uncertainty:
         return Spread(float(scores @ scores), df, self._over(g), g, scores)
 
     def _plus_reference(self, variance: float, df: float, noise: Floats) -> tuple[float, float]:
-        """Variance over clusters and that of each row of the reference, as one, with its degrees of freedom."""
+        """Sum of the variance over clusters and of the reference rows, with its degrees of freedom."""
         total = variance + float(noise.sum())
         squares = variance**2 / df + float(_over_df(noise, self.data.reference.df).sum())
         return total, float(_satterthwaite(np.array(total), np.array(squares)))
@@ -292,7 +284,7 @@ class Uncertainty:
         return -total * np.sqrt(np.nan_to_num(self.data.reference.variance))
 
     def _from_runs(self, weights: Floats) -> Spread:
-        """Exact linear coefficients on independent means of units (and of the reference)."""
+        """Uncertainty from independent means of units (and of the reference), with their linear coefficients."""
         taken = weights != 0
         if not taken.any() or (self.data.items[taken] == 0).any():
             return Spread(math.nan)
@@ -334,13 +326,13 @@ def _variance(clusters: Floats, squares: Floats) -> tuple[Floats, Floats]:
 
 
 def _over_df(variance: Floats, df: Floats) -> Floats:
-    """Squared variances over their degrees of freedom: 0 for one that is 0, or taken as known."""
+    """Squared variances over their degrees of freedom: 0 where the variance is 0 or treated as known."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((variance == 0) | np.isinf(df), 0.0, variance**2 / df)
 
 
 def _satterthwaite(variance: Floats, squares: Floats) -> Floats:
-    """Degrees of freedom of variances added up, from the sum of their squares over their own."""
+    """Degrees of freedom of sums of variances, from the sums of :func:`_over_df`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(squares > 0, variance**2 / squares, np.inf)
 
@@ -360,13 +352,13 @@ def interval(estimate: Any, variance: Any, df: Any, conf_level: float) -> tuple[
     return se, estimate - half, estimate + half
 
 
-# ---- What the reader must be told of a deviation: flags per judge x system pair, and so per estimate made of pairs
+# ---- Flags of judge x system pairs, and of estimates from several pairs ----------------------------------------------
 
 Mask = NDArray[np.bool_]
 
 
-class Doubts:
-    """What to be told of each pair, and so of every estimate that the pair goes into."""
+class PairFlags:
+    """Flags of each pair, which apply to every estimate that uses the pair."""
 
     def __init__(self, data: Panel) -> None:
         table, cell = data.table, data.table.cell
@@ -382,9 +374,7 @@ class Doubts:
             some: with_deviation & lost,
             REPLICATES_AVERAGED: self._any(data, runs > 1),
             SCORES_EXCLUDED: self._any(data, missing > 0),
-            INCOMPLETE_PANEL: np.zeros(data.n_pairs, bool)
-            if data.reference.used
-            else (self._any(data, short[cell] & scored) if short.any() else np.zeros(data.n_pairs, bool)),
+            INCOMPLETE_PANEL: self._any(data, short[cell] & scored & (not data.reference.used)),
         }
         self.data = data
         self.many_criteria = self._any(data, data.share < 1) if data.share.size else np.zeros(data.n_pairs, dtype=bool)
@@ -407,67 +397,68 @@ class Doubts:
         return np.bincount(pairs[0], minlength=data.n_groups)
 
     def of(self, taken: Any) -> list[str]:
-        """Flags of an estimate made from these pairs."""
+        """Flags of an estimate from these pairs."""
         return [name for name, mask in self.masks.items() if mask[taken].any()]
 
     def of_pairs(self) -> list[list[str]]:
         """Flags of every pair; pairs without any share one empty list."""
-        told: list[list[str]] = [[]] * self.data.n_pairs
+        result: list[list[str]] = [[]] * self.data.n_pairs
         for name, mask in self.masks.items():
             for p in np.flatnonzero(mask):
-                told[p] = [*told[p], name]
-        return told
+                result[p] = [*result[p], name]
+        return result
 
     def of_interval(self, taken: Any, variance: float, se: float, low: float, df: float, method: str) -> list[str]:
         """Flags of its interval."""
         if math.isnan(variance):
             return [SINGLE_RUN if self.single_run[taken].any() else NO_SD]
-        told: list[str] = [CONSTANT] if math.isnan(low) and se >= 0 else []
+        found: list[str] = [CONSTANT] if math.isnan(low) and se >= 0 else []
         reference = self.data.reference
         if reference.used and not reference.known and (reference.shared or method == FROM_RUNS):
-            told.append(EXACT_REFERENCE)
+            found.append(EXACT_REFERENCE)
         if method != FROM_RUNS and df < 9:
-            told.append(FEW_CLUSTERS)
-        return told + [INDEPENDENT_CRITERIA] * (method == FROM_RUNS and bool(self.many_criteria[taken].any()))
+            found.append(FEW_CLUSTERS)
+        return found + [INDEPENDENT_CRITERIA] * (method == FROM_RUNS and bool(self.many_criteria[taken].any()))
 
 
-# ---- How far is each judge from its peers, or from a reference: :func:`consensus_deviation` --------------------------
+# ---- Deviations of judges from their peers, or from a reference ------------------------------------------------------
 
 
 def deviations_of(data: Any, options: Options) -> pd.DataFrame:
-    """Deviations of a data set from people where they are known, else from peers."""
+    """Deviations from people if they are given, else from peers."""
     reference = "peers" if options.people is None else options.people
     return options.call(consensus_deviation, data, reference=reference, identity=options.identity or None)
 
 
-def _own_names(data: Any, options: Options) -> str:
+def _judges_are_systems(data: Any, options: Options) -> str:
+    """Require a judge that is one of the systems."""
     systems = {options.identity.get(s, s) for s in labels(data, "system")}
     if set(labels(data, "judge")) & systems:
         return ""
-    return "no judge bears the name of a system: say which is which with identity={'system': 'judge'}"
+    return "no judge has the name of a system: map them with identity={'system': 'judge'}"
 
 
 @Measure(
-    "Does a judge favour itself?", "consensus", "R, counts (means)", "t over items or clusters",
-    "merchant_risk, Sec 4.1 to 4.4", frames=("ratings",), needs=(_own_names,),
+    "Does a judge favour its own system?", "consensus", "R, counts (means)", "t over items or clusters",
+    "merchant_risk, Sec 4.1 to 4.4", frames=("ratings",), needs=(_judges_are_systems,),
     take=lambda data, options: deviations_of(data, options).query("term == 'self_excess'"),
     sheet=("consensus: self_excess", "people: self_excess"), name="self_excess",
 )  # fmt: skip
 @Measure(
-    "How far is each judge from the others, and more so on itself?", "consensus", "R, counts (means)",
+    "How far does each judge deviate from the others, also on its own system?", "consensus", "R, counts (means)",
     "t over items or clusters; from means, sds, runs: t, Satterthwaite", "merchant_risk, Sec 4.1 to 4.4",
     plot="deviation_matrix", frames=("ratings",),
     take=lambda data, options: deviations_of(data, options).query("term == 'deviation'"),
     sheet=("consensus: mean_others", "people: mean_others"),
     terms=(
-        Term("mean_own", "deviation on itself", "score", "systems", "far from 0",
-             "Deviation from its peers when the judge scores itself.", neutral=0.0),
+        Term("mean_own", "deviation on its own system", "score", "systems", "far from 0",
+             "Deviation from its peers when the judge scores its own system.", neutral=0.0),
         Term("mean_others", "severity: deviation on others", "score", "systems", "far from 0",
              "Deviation from its peers when the judge scores others: severity.", neutral=0.0),
         Term("mean_deviation", "severity: mean deviation", "score", "cells", "far from 0",
-             "Deviation from the other judges, over all it scored: severity.", neutral=0.0),
+             "Mean deviation from the other judges over all scores: severity.", neutral=0.0),
         Term("self_excess", "self-excess", "score", "systems", "above 0",
-             "Own deviation beyond the judge's severity: self-preference.", neutral=0.0),
+             "Deviation on its own system minus deviation on others: self-preference.", neutral=0.0),
         Term("deviation", "deviation from the reference", neutral=0.0),
         Term("share_positive", "share above the reference"),
     ),
@@ -486,42 +477,42 @@ def consensus_deviation(
     per_criterion: bool = False,
     overall_criterion: str | None = "final",
 ) -> pd.DataFrame:
-    """Measure how far each judge scores from the consensus of the others, its own system apart.
+    """Deviation of each judge's scores from the consensus of the others, with its own system reported separately.
 
-    A deviation is taken in each cell (system, item, criterion): the judge's score, replicates averaged, minus the mean
-    of the other judges that scored there. It is averaged over the criteria of an item, then over items.
+    The deviation in a cell (system, item, criterion) is the judge's score, averaged over replicates, minus the mean of
+    the other judges' scores. It is averaged over the criteria of an item, then over items.
 
     Parameters
     ----------
     ratings : frame
-        Raw ratings in any engine (NaN scores are set aside), or means per cell: ``judge, system[, item, criterion],
+        Raw ratings in any engine (NaN scores are excluded), or means per cell: ``judge, system[, item, criterion],
         mean[, sd, runs]``, such as a published table or a tally.
     reference : 'peers' or frame
-        What to deviate from. A frame is a reference panel: ratings of it (with ``judge``: the mean over its judges), or
-        means with ``system``, ``mean`` (and ``sd``, ``runs``) and, where it has them, the `by` columns, ``item`` and
-        ``criterion``. A system it does not know by name is looked up by its `identity`.
+        The reference of the deviations. A frame is a reference panel: its ratings (with ``judge``: the mean over its
+        judges), or means with ``system``, ``mean`` (and ``sd``, ``runs``) and, if present, the `by` columns, ``item``
+        and ``criterion``. A system that is not in it is looked up by its `identity`.
     by : str or sequence of str
-        Further columns that split the result, a condition for one.
+        Further columns that split the result (a condition, say).
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     identity : mapping of str to str, optional
-        System name -> judge name, where they differ: ``{"Expert 1": "GPT-5.1"}``. A system left out keeps its name.
-        Within a `by` group no two systems may be one judge.
+        System name -> judge name, where they differ: ``{"Expert 1": "GPT-5.1"}``. Other systems keep their names.
+        Within a `by` group no two systems may be the same judge.
     family : mapping of str to str, optional
-        Name -> family, for every judge and system: ``own`` then means of the same family, and need not be one system.
+        Name -> family, for every judge and system: ``own`` then means of the same family, possibly several systems.
     exclude_self : bool
-        False leaves the judge in its own consensus, which shrinks every deviation by (n - 1)/n. For contrast only.
+        False includes the judge in its own consensus, which shrinks every deviation by (n - 1)/n. For comparison only.
     conf_level : float
         Coverage of the intervals.
     cluster : "auto", str or False
-        Column whose values are resampled by nature: intervals are t over its values, from the clusters' sums.
-        ``"auto"``: ``item``, or what the items lie in (``prompt``, ``task``), the coarsest with 30 values or more.
-        False takes the items as given, and the uncertainty from the runs alone.
+        Column of clusters: intervals are t over its values, from the clusters' sums. ``"auto"``: ``item``, or a column
+        that groups items (``prompt``, ``task``), the coarsest with 30 values or more. False treats the items as fixed,
+        with uncertainty from the runs alone.
     per_criterion : bool
         Split the result by criterion.
     overall_criterion : str or None
-        Name of the criterion that holds a final score. It is taken alone where there is one,
-        else all criteria are; with `per_criterion` it is left out.
+        Criterion of the final score. If present it is the only one used, else all criteria are; with `per_criterion` it
+        is excluded.
 
     Returns
     -------
@@ -531,25 +522,24 @@ def consensus_deviation(
 
         - ``deviation`` per judge x system, ``n`` items;
         - per judge, with an empty system and ``n`` judge x system pairs: ``mean_own``, ``mean_others`` and
-          ``self_excess`` = ``mean_own - mean_others``, which frees self-preference of severity;
+          ``self_excess`` = ``mean_own - mean_others``, self-preference without severity;
         - against a reference frame, with an empty judge too: ``mean_deviation`` over all pairs and ``share_positive``,
           the share of pairs strictly above 0.
 
     Raises
     ------
     SchemaError
-        If a column is missing, or `identity` or `family` cannot be right (``faults`` lists why).
+        If a column is missing, or `identity` or `family` is not valid (see ``faults``).
     DesignError
-        If there is a single judge and no reference, or the reference fits no rating.
+        If there is a single judge and no reference, or the reference matches no rating.
 
     Notes
     -----
     With two items or more in every pair of an estimate the interval is t on G - 1, from the influence of each cluster
     on it: for one deviation the sd of the items' deviations over the root of G, for ``self_excess`` in a complete
-    design the sd of the items' self-excess. Otherwise, if the runs tell an sd, the estimate is written as a linear
-    function of independent cell means, and ``method`` is ``t from mean, sd, runs (Satterthwaite)``:
-    degrees of freedom of the variances added up. Otherwise it is NaN; ``flag``
-    says why.
+    design the sd of the items' self-excess. Otherwise, if the runs have an sd, the estimate is a linear function of
+    independent cell means, and ``method`` is ``t from mean, sd, runs (Satterthwaite)``. Otherwise the interval is NaN,
+    and ``flag`` gives the reason.
 
     In each cell the deviations of its judges sum to 0: the measure is relative.
 
@@ -600,19 +590,16 @@ def consensus_deviation(
             "judges, or a reference frame."
         )
     own = own_systems(data, identity, family)
-    sure, doubts = Uncertainty(data), Doubts(data)
-    rows = [*_pair_rows(sure, own, doubts, conf_level), *_judge_rows(sure, own, doubts, conf_level)]
+    uncertainty, cautions = Uncertainty(data), PairFlags(data)
+    rows = [*_pair_rows(uncertainty, own, cautions, conf_level), *_judge_rows(uncertainty, own, cautions, conf_level)]
     if not peers:
-        rows += _overall_rows(sure, doubts, conf_level)
+        rows += _overall_rows(uncertainty, cautions, conf_level)
     result = estimates(rows, [*data.by, "judge", "system"], ["own"], sort=False)
     return result.assign(own=result["own"].astype(bool))
 
 
 def own_systems(data: Panel, identity: Mapping[str, str] | None, family: Mapping[str, str] | None) -> Mask:
-    """Whether the system of each pair is the judge's own.
-
-    `identity`, `family`: as in :func:`consensus_deviation`. Returns (P,).
-    """
+    """Whether the system of each pair is the judge's own, (P,)."""
     present = [np.unique(data.pair_system[data.pair_group == g]) for g in range(data.n_groups)]
     groups = [[str(s) for s in data.systems.take(codes)] for codes in present]
     mapped = identities(groups, [str(j) for j in data.judges], identity, family)
@@ -627,57 +614,45 @@ def _method(data: Panel, method: str) -> str:
     return "; ".join(m for m in (naive, method) if m)
 
 
-def _pair_rows(sure: Uncertainty, own: Mask, doubts: Doubts, conf_level: float) -> list[dict[str, Any]]:
-    data = sure.data
-    variance, df, method = sure.pair_spreads()
+def _pair_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_level: float) -> list[dict[str, Any]]:
+    """Rows of the term ``deviation``."""
+    data = uncertainty.data
+    variance, df, method = uncertainty.pair_spreads()
     se, low, high = interval(data.estimate, variance, df, conf_level)
     judge, system = (np.asarray(x, dtype=object) for x in (data.judges, data.systems))
     keys = [data.group_labels(g) for g in range(data.n_groups)]
     order = np.lexsort([data.pair_system, data.pair_judge, data.pair_group])
-    said = {m: _method(data, m) for m in set(method)}
-    told = doubts.of_pairs()
-    columns = zip(
-        order.tolist(),
-        *(
-            x[order].tolist()
-            for x in (
-                data.pair_group,
-                judge[data.pair_judge],
-                system[data.pair_system],
-                own,
-                data.estimate,
-                se,
-                low,
-                high,
-                data.items,
-            )
-        ),
-        strict=True,
-    )
+    methods = {m: _method(data, m) for m in set(method)}
+    of_pairs = cautions.of_pairs()
+    columns = {
+        "judge": judge[data.pair_judge],
+        "system": system[data.pair_system],
+        "own": own,
+        "estimate": data.estimate,
+        "std_error": se,
+        "conf_low": low,
+        "conf_high": high,
+        "n": data.items,
+    }
+    cells = zip(*(x[order].tolist() for x in columns.values()), strict=True)
     rows = []
-    for p, group, j, s, mine, estimate, error, lower, upper, n in columns:
-        doubt = [*told[p], *doubts.of_interval(p, variance[p], error, lower, df[p], method[p])] if n else told[p]
-        rows.append(
-            {
-                **keys[group],
-                "judge": j,
-                "system": s,
-                "own": mine,
-                "term": "deviation",
-                "estimate": estimate,
-                "std_error": error,
-                "conf_low": lower,
-                "conf_high": upper,
-                "n": n,
-                "method": said[method[p]],
-                "flag": flags(*doubt),
-            }
-        )
+    for p, group, values in zip(order.tolist(), data.pair_group[order].tolist(), cells, strict=True):
+        row = {
+            **keys[group],
+            "term": "deviation",
+            **dict(zip(columns, values, strict=True)),
+            "method": methods[method[p]],
+        }
+        found = of_pairs[p]
+        if row["n"]:
+            error, lower = row["std_error"], row["conf_low"]
+            found = [*found, *cautions.of_interval(p, variance[p], error, lower, df[p], method[p])]
+        rows.append({**row, "flag": flags(*found)})
     return rows
 
 
 def _weights_of_mean(owner: NDArray[Any], n_owners: int, taken: Mask) -> Floats:
-    """1 over the number of pairs that an owner takes, on those pairs."""
+    """1 over the number of an owner's selected pairs, on those pairs."""
     counts = np.bincount(owner[taken], minlength=n_owners)
     weights = np.zeros(owner.size)
     weights[taken] = 1 / counts[owner[taken]]
@@ -685,7 +660,7 @@ def _weights_of_mean(owner: NDArray[Any], n_owners: int, taken: Mask) -> Floats:
 
 
 def own_and_others(data: Panel, own: Mask) -> tuple[NDArray[Any], int, Floats, Floats]:
-    """Owner (group x judge) of each pair, how many owners, and the weights of ``mean_own`` and ``mean_others``."""
+    """Owner (group x judge) of each pair, number of owners, and weights of ``mean_own`` and ``mean_others``."""
     judges = len(data.judges)
     owner = (data.pair_group * judges + data.pair_judge).astype(np.int64)
     owners = data.n_groups * judges
@@ -693,33 +668,35 @@ def own_and_others(data: Panel, own: Mask) -> tuple[NDArray[Any], int, Floats, F
     return owner, owners, of_own, of_others
 
 
-def _judge_rows(sure: Uncertainty, own: Mask, doubts: Doubts, conf_level: float) -> list[dict[str, Any]]:
-    data = sure.data
+def _judge_rows(uncertainty: Uncertainty, own: Mask, cautions: PairFlags, conf_level: float) -> list[dict[str, Any]]:
+    """Rows of the terms ``mean_own``, ``mean_others`` and ``self_excess``."""
+    data = uncertainty.data
     owner, owners, of_own, of_others = own_and_others(data, own)
     terms = {"mean_own": of_own, "mean_others": of_others, "self_excess": of_own - of_others}
-    spreads = dict(zip(terms, sure.contrast(owner, owners, of_own, of_others), strict=True))
+    spreads = dict(zip(terms, uncertainty.contrast(owner, owners, of_own, of_others), strict=True))
     rows = []
     for o in np.unique(owner):
-        mine = owner == o
+        of_judge = owner == o
         key = {**data.group_labels(int(o) // len(data.judges)), "judge": data.judges[int(o) % len(data.judges)]}
-        lacking = {"mean_own": NO_OWN * (not of_own[mine].any()), "mean_others": NO_OTHER * (not of_others[mine].any())}
-        lacking["self_excess"] = flags(*lacking.values())
+        absent = (NO_OWN * (not of_own[of_judge].any()), NO_OTHER * (not of_others[of_judge].any()))
+        lacking = dict(zip(terms, (*absent, flags(*absent)), strict=True))
         for term, weights in terms.items():
             row = {**key, "system": "", "own": False, "term": term}
             if lacking[term]:
                 rows.append({**row, "estimate": math.nan, "n": 0, "flag": lacking[term], "method": _method(data, "")})
                 continue
-            taken = mine & (weights != 0)
-            rows.append(row | _linear(data, weights * mine, taken, spreads[term][o], doubts, conf_level))
+            taken = of_judge & (weights != 0)
+            rows.append(row | _linear(data, weights * of_judge, taken, spreads[term][o], cautions, conf_level))
     return rows
 
 
 def _linear(
-    data: Panel, weights: Floats, taken: Mask, spread: Spread, doubts: Doubts, conf_level: float
+    data: Panel, weights: Floats, taken: Mask, spread: Spread, cautions: PairFlags, conf_level: float
 ) -> dict[str, Any]:
+    """Cells of a weighted sum of pairs."""
     estimate = float(weights[taken] @ data.estimate[taken])
     se, low, high = interval(estimate, spread.variance, spread.df, conf_level)
-    told = doubts.of_interval(taken, spread.variance, float(se), float(low), spread.df, spread.method)
+    found = cautions.of_interval(taken, spread.variance, float(se), float(low), spread.df, spread.method)
     return {
         "estimate": estimate,
         "std_error": float(se),
@@ -727,16 +704,16 @@ def _linear(
         "conf_high": float(high),
         "n": int(taken.sum()),
         "method": _method(data, spread.method),
-        "flag": flags(*doubts.of(taken), *told),
+        "flag": flags(*cautions.of(taken), *found),
     }
 
 
-def _overall_rows(sure: Uncertainty, doubts: Doubts, conf_level: float) -> list[dict[str, Any]]:
-    """Mean deviation from the reference and the share of positive ones, over all judge x system pairs."""
-    data = sure.data
+def _overall_rows(uncertainty: Uncertainty, cautions: PairFlags, conf_level: float) -> list[dict[str, Any]]:
+    """Mean deviation from the reference and the share of positive deviations, over all judge x system pairs."""
+    data = uncertainty.data
     defined = data.items > 0
     weights = _weights_of_mean(data.pair_group, data.n_groups, defined)
-    spreads = sure.spreads(data.pair_group.astype(np.int64), data.n_groups, weights)
+    spreads = uncertainty.spreads(data.pair_group.astype(np.int64), data.n_groups, weights)
     rows = []
     for g in range(data.n_groups):
         taken = (data.pair_group == g) & defined
@@ -746,7 +723,7 @@ def _overall_rows(sure: Uncertainty, doubts: Doubts, conf_level: float) -> list[
             empty = {**key, "estimate": math.nan, "n": 0, "flag": NO_REFERENCE}
             rows += [{**empty, "term": "mean_deviation"}, {**empty, "term": "share_positive"}]
             continue
-        mean = _linear(data, weights * (data.pair_group == g), taken, spreads[g], doubts, conf_level)
+        mean = _linear(data, weights * (data.pair_group == g), taken, spreads[g], cautions, conf_level)
         rows.append({**key, "term": "mean_deviation", **mean})
         positive = int((data.estimate[taken] > 0).sum())
         low, high = wilson(positive, n, conf_level)
@@ -760,7 +737,7 @@ def _overall_rows(sure: Uncertainty, doubts: Doubts, conf_level: float) -> list[
                 "std_error": math.sqrt(positive * (n - positive) / n**3),
                 "conf_low": float(low),
                 "conf_high": float(high),
-                "flag": flags(DEPENDENT_PAIRS, SMALL_N if n < 30 else "", *doubts.of(taken)),
+                "flag": flags(DEPENDENT_PAIRS, SMALL_N if n < 30 else "", *cautions.of(taken)),
             }
         )
     return rows

@@ -1,4 +1,4 @@
-"""Ratings as a panel of judges: deviations per unit, their means per judge x system, and linear estimates of those."""
+"""Ratings as a panel of judges: deviations of units and their means per judge x system."""
 
 from __future__ import annotations
 
@@ -26,27 +26,36 @@ def identities(
     identity: Mapping[str, str] | None = None,
     family: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Say by which name each system is known among the judges, and refuse a map that cannot be right.
+    """Judge name of each system, after validation of `identity` and `family`.
 
-    `systems_of_groups`: systems of each group (of each condition, say): within one, no two may be the same judge.
-    `judges`: all judges. `identity`: system -> judge. A system it does not name keeps its own name. `family`: name ->
-    family; judges and systems must all be in it, a system by its own name or its identity. Returns system -> judge
-    name, for every system. Raises SchemaError if `identity` names an unknown system or judge, or maps two systems of
-    one group to one judge; if `family` lacks a name. ``faults`` lists all of them.
+    `systems_of_groups`: systems of each group (condition); within a group no two may be the same judge. `identity`:
+    system -> judge; other systems keep their names. `family`: name -> family, with every judge and every system (by its
+    own name or its identity). Raises SchemaError, whose ``faults`` lists all faults, if `identity` names an unknown
+    system or judge or maps two systems of a group to one judge, or `family` lacks a name.
     """
     systems = list(dict.fromkeys(s for group in systems_of_groups for s in group))
     mapped = {s: s if identity is None else identity.get(s, s) for s in systems}
-    findings = [*_unknown(systems, judges, identity or {}), *_shared(systems_of_groups, judges, mapped)]
+    listed = f"Systems: {', '.join(map(str, systems))}. Judges: {', '.join(map(str, judges))}."
+    given = identity or {}
+    findings = [_fault(f"{s!r} is not a system", s, listed) for s in given if s not in systems]
+    findings += [
+        _fault(f"{s!r} is mapped to {j!r}, which is not a judge", s, listed)
+        for s, j in given.items()
+        if j not in judges
+    ]
+    findings += _shared(systems_of_groups, judges, mapped)
     if family is not None:
         lacking = [n for n in dict.fromkeys([*judges, *systems]) if n not in family and mapped.get(n) not in family]
-        cure = "Every judge and every system needs one in family=."
-        findings += [_fault(f"{n!r} has no family", n, cure) for n in lacking]
+        remedy = "Every judge and every system needs one in family=."
+        findings += [_fault(f"{n!r} has no family", n, remedy) for n in lacking]
     if findings:
-        told = "; ".join(f.what for f in findings)
-        cure = " ".join(dict.fromkeys(f.cure for f in findings))
+        what = "; ".join(f.what for f in findings)
+        remedy = " ".join(dict.fromkeys(f.cure for f in findings))
         count = f"{len(findings)} fault{'s' * (len(findings) != 1)}"
         advice = (("identity", None),)
-        raise SchemaError(f"{count} in identity= or family=: {told}. {cure}", faults=as_frame(findings), advice=advice)
+        raise SchemaError(
+            f"{count} in identity= or family=: {what}. {remedy}", faults=as_frame(findings), advice=advice
+        )
     return mapped
 
 
@@ -61,18 +70,12 @@ def own_pairs(
     return np.fromiter((family[j] == f for j, f in zip(judge, of_system, strict=True)), dtype=bool, count=len(known))
 
 
-def _fault(what: str, example: str, cure: str) -> Finding:
-    return Finding("fault", "system", what, (), str(example), cure)
-
-
-def _unknown(systems: Sequence[str], judges: Sequence[str], identity: Mapping[str, str]) -> list[Finding]:
-    listed = f"Systems: {', '.join(map(str, systems))}. Judges: {', '.join(map(str, judges))}."
-    wrong = [_fault(f"{s!r} is no system", s, listed) for s in identity if s not in systems]
-    lost = {s: j for s, j in identity.items() if j not in judges}
-    return wrong + [_fault(f"{s!r} is mapped to {j!r}, which is no judge", s, listed) for s, j in lost.items()]
+def _fault(what: str, example: str, remedy: str) -> Finding:
+    return Finding("fault", "system", what, (), str(example), remedy)
 
 
 def _shared(groups: Sequence[Sequence[str]], judges: Sequence[str], mapped: Mapping[str, str]) -> list[Finding]:
+    """Faults of systems of a group that are the same judge."""
     found: dict[str, Finding] = {}
     for systems in groups:
         names = pd.Series({s: mapped[s] for s in systems}, dtype=object)
@@ -80,22 +83,22 @@ def _shared(groups: Sequence[Sequence[str]], judges: Sequence[str], mapped: Mapp
             if judge in judges:
                 same = ", ".join(repr(s) for s in names.index[names == judge])
                 what = f"{same} are all mapped to {judge!r}"
-                found[what] = _fault(what, judge, "identity= is one-to-one; see family= for kin.")
+                found[what] = _fault(what, judge, "identity= is one-to-one; use family= for related systems.")
     return list(found.values())
 
 
-# ---- What a judge is measured against, when it is not its peers: a panel of people, other judges, a table of means
+# ---- References other than the peers: a panel of people, other judges, a table of means ------------------------------
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Means to deviate from.
+    """Reference means of cells.
 
-    `used`: False for the peers, who are no reference.
+    `used`: False if judges are compared with their peers.
     `row` (C,): row of the reference for each cell, -1 for none.
     `mean`, `variance` (R,): mean of each row and the variance of that mean (NaN where unknown).
     `df` (R,): degrees of freedom of the variance.
-    `shared`: whether several items are measured against one row.
+    `shared`: whether several items have the same row.
     """
 
     used: bool
@@ -112,36 +115,35 @@ class Reference:
 
     @property
     def known(self) -> bool:
-        """Whether the uncertainty of every mean is known."""
+        """Whether all variances are known."""
         return bool(self.mean.size) and not bool(np.isnan(self.variance).any())
 
 
 def no_reference(n_cells: int) -> Reference:
-    """Return what stands for the peers."""
+    """The unused reference, for comparison with peers."""
     return Reference(False, np.full(n_cells, -1), np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 def against(frame: Any, per_criterion: bool, final: str | None, identity: Mapping[str, str] | None) -> Any:
-    """Return a function that lays a reference frame beside a table of cells.
+    """A function that matches a reference frame to a CellTable and its `by` columns.
 
     `frame`: ratings of a reference panel (with ``judge``: the mean over its judges; without: the rows are raters), or
     means (``mean``, and ``sd``, ``runs``) per ``system`` and, where present, per `by` column, ``item`` and
-    ``criterion``. `per_criterion`: whether each criterion is compared by itself. `final`: criterion that holds the
-    final score. `identity`: system -> judge; a system the reference does not know by its own name is looked up by this
-    one. Returns of a CellTable and its `by` columns.
+    ``criterion``. `per_criterion`: compare each criterion separately. `final`: criterion of the final score.
+    `identity`: system -> judge, the name to look up for systems that the reference does not have.
     """
     return lambda table, by: _matched(table, _means(frame, by, per_criterion, final), identity or {})
 
 
 def _means(frame: Any, by: Sequence[str], per_criterion: bool, final: str | None) -> pd.DataFrame:
-    """Key columns that the reference has, ``mean``, ``variance`` and its ``df``."""
+    """Key columns of the reference, ``mean``, ``variance`` and its ``df``."""
     present = list(nw.from_native(frame).collect_schema().names())
-    own = [c for c in by if c in present and c not in ABOUT]
+    split = [c for c in by if c in present and c not in ABOUT]
     judge = "judge" if "judge" in present else None
-    table = cell_table(frame, own, judge=judge)
+    table = cell_table(frame, split, judge=judge)
     if not per_criterion and final is not None and final in table.labels["criterion"]:
         table = table.where(np.asarray(table.label("criterion") == final))
-    keys = [*own, *(k for k in ABOUT if k in present)]
+    keys = [*split, *(k for k in ABOUT if k in present)]
     runs = np.asarray(table.runs, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
         noise = np.where(runs > 1, table.sd**2 / runs, np.nan)
@@ -152,21 +154,26 @@ def _means(frame: Any, by: Sequence[str], per_criterion: bool, final: str | None
         mean = np.bincount(cell, weights=table.mean[scored], minlength=table.n_cells) / raters
         squares = np.bincount(cell, weights=(table.mean[scored] - mean[cell]) ** 2, minlength=table.n_cells)
         between = squares / (raters - 1) / raters
-    own_noise, own_df = (np.bincount(cell, weights=x[scored], minlength=table.n_cells) for x in (noise, runs - 1))
+    run_noise, run_df = (np.bincount(cell, weights=x[scored], minlength=table.n_cells) for x in (noise, runs - 1))
     result = pd.DataFrame({k: table.label(k) for k in keys})
-    result["mean"], result["variance"] = mean, np.where(raters > 1, between, own_noise)
-    result["df"] = np.where(raters > 1, raters - 1, own_df)
+    result["mean"], result["variance"] = mean, np.where(raters > 1, between, run_noise)
+    result["df"] = np.where(raters > 1, raters - 1, run_df)
     return result[raters > 0]
 
 
 def _matched(table: CellTable, means: pd.DataFrame, identity: Mapping[str, str]) -> Reference:
+    """The reference mean of each cell; a system has its own name in the reference, else that of its identity."""
     place = pd.DataFrame({k: table.label(k) for k in table.keys if k in means.columns})
     place = place.astype(object).astype("str")
     if "system" in place:
-        place["system"] = _known_as(place["system"], set(means["system"].astype(str)), identity)
+        known = set(means["system"].astype(str))
+        place["system"] = place["system"].map(lambda s: s if s in known else str(identity.get(s, s)))
     keys = [k for k in means.columns if k not in ("mean", "variance", "df")]
-    if _other_criterion(table, means):
-        keys.remove("criterion")
+    if "criterion" in keys:  # a single criterion under another name stands for the whole
+        theirs = set(means["criterion"].astype(str))
+        ours = {str(c) for c in np.unique(np.asarray(table.label("criterion"), dtype=object))}
+        if len(theirs) == 1 and not theirs & ours:
+            keys.remove("criterion")
     lookup = means[keys].astype(object).astype("str").assign(_row=np.arange(len(means)))
     merged = place[keys].merge(lookup, on=keys, how="left")
     row = merged["_row"].fillna(-1).to_numpy(dtype=np.int64)
@@ -178,22 +185,7 @@ def _matched(table: CellTable, means: pd.DataFrame, identity: Mapping[str, str])
     return Reference(True, row, mean, variance, df, shared)
 
 
-def _known_as(systems: pd.Series[Any], known: set[str], identity: Mapping[str, str]) -> pd.Series[Any]:
-    """Name of each system in the reference: its own, else the one of its identity."""
-    names = {s: s if s in known else str(identity.get(s, s)) for s in pd.unique(systems)}
-    return systems.map(names)
-
-
-def _other_criterion(table: CellTable, means: pd.DataFrame) -> bool:
-    """Whether the reference has a single criterion by another name, which then stands for the whole."""
-    if "criterion" not in means.columns:
-        return False
-    theirs = set(means["criterion"].astype(str))
-    ours = {str(c) for c in np.unique(np.asarray(table.label("criterion"), dtype=object))}
-    return len(theirs) == 1 and not theirs & ours
-
-
-# ---- Ratings as a panel of judges: deviations per unit, their means per judge x system, and linear estimates of those
+# ---- Ratings as a panel of judges ------------------------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -201,17 +193,17 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Panel:
-    """Units (a judge in a cell) with their deviations, and the pairs (judge x system in a group) they belong to.
+    """Units (a judge in a cell) with their deviations, and pairs (judge x system in a group) of units.
 
     `table`: means of the units.
-    `by`: columns that make the groups.
-    `cluster`: column of the clusters; None takes the uncertainty from the runs alone.
-    `exclude_self`: whether a judge is left out of its own consensus.
-    `reference`: what the deviations are from, if not the peers.
+    `by`: columns of the groups.
+    `cluster`: column of the clusters; None for uncertainty from the runs alone.
+    `exclude_self`: whether a judge is excluded from its own consensus.
+    `reference`: reference means in place of the peers'.
     `deviation` (U,).
-    `present` (C,): judges with a score in each cell.
-    `share` (U,): one over the number of criteria of the unit's item; empty where there is one criterion.
-    `pair` (U,).
+    `present` (C,): number of judges with a score in each cell.
+    `share` (U,): one over the number of criteria of the unit's item; empty for a single criterion.
+    `pair` (U,): pair of each unit.
     `pair_group`, `pair_judge`, `pair_system` (P,).
     `group_cell` (C,): group of each cell.
     `group_first` (G,): a cell of each group.
@@ -237,12 +229,12 @@ class Panel:
 
     @property
     def n_pairs(self) -> int:
-        """P, how many judge x system pairs there are, over all groups."""
+        """Number of judge x system pairs, over all groups."""
         return int(self.estimate.size)
 
     @property
     def n_groups(self) -> int:
-        """How many groups there are."""
+        """Number of groups."""
         return int(self.group_first.size)
 
     @property
@@ -256,7 +248,7 @@ class Panel:
         return self.table.labels["system"]
 
     def group_labels(self, group: int) -> dict[str, Any]:
-        """Return the `by` cells of a group."""
+        """Labels of a group."""
         first = self.group_first[group]
         return {k: self.table.labels[k][self.table.keys[k][first]] for k in self.by}
 
@@ -269,20 +261,26 @@ class Panel:
 def prepare(
     ratings: Any, by: By, *, per_criterion: bool, final: str | None, cluster: str | None = "item"
 ) -> tuple[CellTable, list[str]]:
-    """Read ratings as cells.
+    """Cells of ratings, and the columns that split the result.
 
-    `ratings`: ratings or a tally of them. `by`: columns that split the result. `per_criterion`: False takes the
-    criterion named `final` alone where there is one, else all criteria; True makes the criterion a `by` column, and
-    leaves `final` out where there are others. `final`: name of the criterion that holds the final score. `cluster`:
-    column of the clusters. Returns the `by` columns, with ``criterion`` if `per_criterion`.
+    `per_criterion`: False selects the criterion named `final` if it exists, else all criteria; True adds ``criterion``
+    to the `by` columns, and excludes `final` where there are others. `cluster`: column of the clusters.
     """
     if cluster == "judge":
-        raise DesignError("cluster='judge' cannot be: an estimate is of one judge. Name a column that items lie in.")
+        raise DesignError(
+            "cluster='judge' is not allowed, because each estimate is of one judge. Name a column that groups items."
+        )
     by = [c for c in dict.fromkeys(names(by)) if c not in ("judge", "system")]  # they always split the result
     extra = [] if cluster in (None, "item", "system", *by) else [str(cluster)]
     table = cell_table(ratings, [*by, *extra])
     if extra:
-        _refuse_split_items(table, by, str(cluster))
+        keys = [*by, "system", "item", "criterion"]
+        code, size = joint([(table.keys[k], len(table.labels[k])) for k in keys], table.n_cells)
+        if compact(code, size)[1].size < table.n_cells:
+            raise DesignError(
+                f"cluster={cluster!r} differs within an item, so that items are not nested in clusters. Name a column "
+                "with one value per item (a domain, a prompt), or pass it in by=."
+            )
     criteria = table.labels["criterion"]
     if final is not None and final in criteria:
         is_final = np.asarray(criteria == final, dtype=bool)[table.keys["criterion"]]
@@ -291,16 +289,6 @@ def prepare(
         elif not is_final.all():
             table = table.where(~is_final)
     return table, [*by, "criterion"] if per_criterion and "criterion" not in by else by
-
-
-def _refuse_split_items(table: CellTable, by: Sequence[str], cluster: str) -> None:
-    keys = [*by, "system", "item", "criterion"]
-    code, size = joint([(table.keys[k], len(table.labels[k])) for k in keys], table.n_cells)
-    if compact(code, size)[1].size < table.n_cells:
-        raise DesignError(
-            f"cluster={cluster!r} differs within an item, so that items cannot be nested in clusters. Name a column "
-            "that every item has one value of (a domain, a prompt), or pass it in by=."
-        )
 
 
 def panel(
@@ -313,11 +301,10 @@ def panel(
     exclude_self: bool = True,
     reference: Any = None,
 ) -> Panel:
-    """Read ratings and take every deviation.
+    """Panel of all deviations.
 
-    `ratings`, `by`, `per_criterion`, `final`, `cluster`: as in :func:`prepare`. `exclude_self`: False deviates from the
-    mean of all judges. `reference`: takes the table and the `by` columns, returns the :class:`Reference` to deviate
-    from.
+    `ratings`, `by`, `per_criterion`, `final`, `cluster`: as in :func:`prepare`. `exclude_self`: False compares with the
+    mean of all judges. `reference`: function of the table and the `by` columns that returns a :class:`Reference`.
     """
     table, groups = prepare(ratings, by, per_criterion=per_criterion, final=final, cluster=cluster)
     source = no_reference(table.n_cells) if reference is None else reference(table, groups)
@@ -360,7 +347,7 @@ def _pairs(table: CellTable, group_cell: Ints, n_groups: int) -> tuple[Ints, Int
 
 
 def _shares(table: CellTable, pair: Ints, deviation: Floats, groups: Sequence[str]) -> Floats:
-    """One over the number of criteria with a deviation in the unit's item; empty where no item can have two."""
+    """One over the number of criteria with a deviation in the unit's item; empty for a single criterion."""
     if "criterion" in groups or len(np.unique(table.keys["criterion"])) < 2:
         return np.zeros(0)
     items = len(table.labels["item"])

@@ -1,4 +1,4 @@
-"""What did each judge give each system: :func:`score_matrix`."""
+"""Mean scores of each judge for each system: :func:`score_matrix`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from judgestats.schema.clustering import Cluster
 from judgestats.schema.columns import COUNTS, By, grouping, names
 from judgestats.schema.splitting import as_runs
 
-#: Columns of a score matrix after those of every estimate.
+#: Columns of a score matrix after the standard ones.
 EXTRA = ("sd", "runs", "items", "mean_of_criteria", "gap")
 
 
@@ -51,14 +51,14 @@ def _run_sd(data: Any, options: Options) -> pd.DataFrame:
     ),
 )  # fmt: skip
 @Measure(
-    "What did each judge give each system, and how steadily?", "consensus", "R",
-    "t over runs, items or what they lie in", "merchant_risk, Sec 3.1", plot="score_matrix", frames=("ratings",),
+    "What is each judge's mean score for each system, and how much does it vary?", "consensus", "R",
+    "t over runs, items or clusters of items", "merchant_risk, Sec 3.1", plot="score_matrix", frames=("ratings",),
     sheet=("scores: mean_score",),
     terms=(
         Term("score"),
         Term("mean_score", "", "score", "systems x items scored", "no universal direction",
-             "The judge's mean score; systems weigh alike."),
-        Term("missing", "missing scores", "score", "scores asked for", "higher", "No score could be read."),
+             "The judge's mean score, with equal weights for systems."),
+        Term("missing", "missing scores", "score", "scores requested", "higher", "No score could be read."),
     ),
 )  # fmt: skip
 def score_matrix(
@@ -78,24 +78,26 @@ def score_matrix(
     Parameters
     ----------
     ratings : frame
-        Raw ratings in any engine, or means per cell (``mean``, and ``sd``, ``runs``). NaN scores are set aside.
+        Raw ratings in any engine, or means per cell (``mean``, and ``sd``, ``runs``). NaN scores are excluded.
     by : str or sequence of str
         Further columns that split the result.
     average_over : str or sequence of str
-        Columns that split the ratings and are to be averaged over: rows that differ in them count as runs of one
-        rating. A column that splits them and is neither here nor in `by` is refused by name.
+        Columns to average over: rows that differ in them count as runs of one rating. A column that splits the ratings
+        and is neither here nor in `by` raises an error.
     per_criterion : bool
-        Give a row per criterion, instead of the overall score: of a run, the criterion called `overall_criterion`, or
-        the mean of its criteria where there is none (of those present, with the flag ``unequal criteria``).
+        One row per criterion in place of the overall score. The overall score of a run is that of the criterion
+        `overall_criterion`, or without it the mean of the run's criteria (flagged ``unequal criteria`` if some are
+        missing).
     ddof : int
-        The sd over runs has the divisor ``runs - ddof``. (Means come with their own sd.)
+        Divisor ``runs - ddof`` of the sd over runs. (Tables of means have an sd.)
     overall_criterion : str or None
-        Name of the criterion that holds a final score, whose ``gap`` to the mean of the other criteria is checked.
+        Criterion of the final score, whose ``gap`` to the mean of the other criteria is checked.
     decimals : int or (int, int), optional
-        Decimals to which final score and criteria are printed, for that check: a gap above half a unit of each is
-        flagged. None takes the numbers as exact.
+        Printed decimals of final score and criteria, for that check: a gap above half a unit of each is flagged. None
+        treats the numbers as exact.
     cluster : "auto", str or False
-        Column whose values are resampled by nature: ``"auto"``, items or what they lie in; False, items.
+        Column by which the interval is clustered. ``"auto"`` detects it: items, or a column that groups them. False:
+        items.
     conf_level : float
         Coverage of the intervals.
 
@@ -103,16 +105,16 @@ def score_matrix(
     -------
     pandas.DataFrame
         The `by` columns, ``judge``, ``system`` (``criterion``), the columns of every estimate with term ``score``, and
-        ``sd`` (over runs; with several items, pooled within items; NaN for a single run), ``runs`` (behind an item's
-        mean; the fewest), ``items``, ``mean_of_criteria`` and ``gap`` = final minus mean of criteria. ``n`` counts
-        scores. The interval is t over runs for one item, t over items (or what they lie in) for several.
+        ``sd`` (over runs; with several items, pooled within items; NaN for a single run), ``runs`` (the smallest
+        number per item), ``items``, ``mean_of_criteria`` and ``gap`` = final minus mean of criteria. ``n`` counts
+        scores. The interval is t over runs for one item, t over items (or clusters of items) for several.
 
     Raises
     ------
     SchemaError
         If a column is missing.
     DesignError
-        If a table of means has two rows of one cell.
+        If a table of means has two rows for a cell.
 
     References
     ----------
@@ -143,11 +145,8 @@ def score_matrix(
     present = list(data.collect_schema().names())
     by = [c for c in grouping(names(by), present) if c not in ("judge", "system")]  # they always split the result
     table = cells(ratings, by, ddof)
-    is_final = (
-        table["criterion"].to_numpy() == overall_criterion
-        if overall_criterion is not None
-        else np.zeros(len(table), dtype=bool)
-    )
+    final = overall_criterion is not None
+    is_final = table["criterion"].to_numpy() == overall_criterion if final else np.zeros(len(table), dtype=bool)
     groups = [*by, "judge", "system"]
     if per_criterion:
         kept = table[~is_final] if not is_final.all() else table
@@ -155,29 +154,33 @@ def score_matrix(
         groups = [*dict.fromkeys([*groups, "criterion"])]
     elif is_final.any():
         scores = _with_gap(table[is_final], table[~is_final], by)
+    elif table["criterion"].nunique() < 2:
+        scores = table.assign(_unequal=False, _no_sd=False)
     else:
-        scores = _final(data, table, by, ddof)
-    drawn = clustered_by(data, by, cluster, whole="item")
-    result = _over_items(_labelled(scores, data, by, drawn.column), groups, ddof, decimals, conf_level, drawn.column)
+        scores = _composite(data, table, by, ddof)
+    chosen = clustered_by(data, by, cluster, whole="item")
+    result = _over_items(
+        _with_cluster(scores, data, by, chosen.column), groups, ddof, decimals, conf_level, chosen.column
+    )
     several = result["items"] > 1
-    result.loc[several, "flag"] = [flags(f, drawn.flag) for f in result.loc[several, "flag"]]
+    result.loc[several, "flag"] = [flags(f, chosen.flag) for f in result.loc[several, "flag"]]
     return result
 
 
-def _labelled(scores: pd.DataFrame, data: Any, by: Sequence[str], column: str) -> pd.DataFrame:
-    """Put beside each score what its item lies in."""
+def _with_cluster(scores: pd.DataFrame, data: Any, by: Sequence[str], column: str) -> pd.DataFrame:
+    """Add the cluster of each score's item."""
     if column == "item" or column in scores.columns:
         return scores.assign(_cluster=scores[column])
     keys = [*dict.fromkeys([*by, "item"])]
     known = data.lazy().select(*dict.fromkeys([*keys, column])).unique().collect(backend="pandas").to_native()
     if known.duplicated(keys).any():
-        raise DesignError(f"cluster={column!r} differs within an item. Name a column that every item has one value of.")
+        raise DesignError(f"cluster={column!r} differs within an item. Name a column with one value per item.")
     known = known.rename(columns={column: "_cluster"}).astype({k: scores[k].dtype for k in keys})
     return scores.merge(known, on=keys, how="left")
 
 
 def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
-    """Mean of the criteria of each run, or None where the runs of a cell are not told apart."""
+    """Mean of the criteria of each run, or None where the runs of a cell cannot be identified."""
     present = data.collect_schema().names()
     run = [c for c in ("replicate", COUNTS) if c in present and c not in by]
     keys = [*by, "judge", *(c for c in ("system", "item") if c in present), *run]
@@ -190,10 +193,8 @@ def composite_runs(data: Any, by: Sequence[str]) -> pd.DataFrame | None:
     return runs.assign(_unequal=(runs["count"] < total) & (runs["count"] > 0))
 
 
-def _final(data: Any, table: pd.DataFrame, by: Sequence[str], ddof: int) -> pd.DataFrame:
-    """Cells of the final score where none is given: the mean of the criteria of each run, or of their means."""
-    if table["criterion"].nunique() < 2:
-        return table.assign(_unequal=False, _no_sd=False)
+def _composite(data: Any, table: pd.DataFrame, by: Sequence[str], ddof: int) -> pd.DataFrame:
+    """Cells of the mean of the criteria of each run, or, if runs cannot be identified, of their means."""
     runs = composite_runs(data, by) if "score" in data.collect_schema().names() else None
     keys = [*by, "judge", "system", "item"]
     if runs is None:
@@ -217,6 +218,7 @@ def _mean_of_criteria(table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def _with_gap(final: pd.DataFrame, criteria: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Cells of the final score, with the mean of the other criteria."""
     final = final.assign(_unequal=False, _no_sd=False)
     if criteria.empty:
         return final
@@ -237,6 +239,7 @@ def _over_items(
     conf_level: float,
     column: str,
 ) -> pd.DataFrame:
+    """Estimates: means over the items of each group."""
     if "mean_of_criteria" not in scores.columns:
         scores = scores.assign(mean_of_criteria=np.nan)
     runs = scores["runs"].where(scores["mean"].notna())
@@ -245,7 +248,7 @@ def _over_items(
         runs=runs,
         _free=free,
         _squares=free * scores["sd"] ** 2,
-        _aside=scores["n_missing"] > 0,
+        _missing=scores["n_missing"] > 0,
         _paired=scores["mean"].where(scores["mean_of_criteria"].notna()),
     )
     table = (
@@ -263,11 +266,16 @@ def _over_items(
             paired=("_paired", "mean"),
             unequal=("_unequal", "any"),
             no_sd=("_no_sd", "any"),
-            aside=("_aside", "any"),
+            missing=("_missing", "any"),
         )
         .reset_index()
     )
-    table = table.merge(_between(scores, groups), on=groups, how="left")
+    distance = scores["mean"] - scores.groupby(groups, dropna=False)["mean"].transform("mean")
+    known = scores[[*groups, "_cluster"]].assign(_sum=distance)[distance.notna()]
+    sums = known.groupby([*groups, "_cluster"], dropna=False, observed=True)["_sum"].sum().reset_index()
+    sums = sums.assign(_sum=sums["_sum"] ** 2).groupby(groups, dropna=False, observed=True)["_sum"]
+    between = sums.agg(clusters="count", squared="sum").reset_index()  # clusters of each group, and their squared sums
+    table = table.merge(between, on=groups, how="left")
     table["gap"] = table["paired"] - table["mean_of_criteria"]
     with np.errstate(divide="ignore", invalid="ignore"):
         pooled = np.sqrt(table["squares"] / table["free"])
@@ -276,12 +284,16 @@ def _over_items(
     se, df = _standard_error(table, ddof)
     spread = interval(table["estimate"].to_numpy(), se**2, df, conf_level)
     table["std_error"], table["conf_low"], table["conf_high"] = spread
-    rows = [_row(row, _tolerance(decimals), column) for row in table.to_dict("records")]
+    tolerance = 1e-9
+    if decimals is not None:
+        of_final, of_criteria = (decimals, decimals) if isinstance(decimals, int) else decimals
+        tolerance = 0.5 * 10.0**-of_final + 0.5 * 10.0**-of_criteria + 1e-9
+    rows = [_row(row, tolerance, column) for row in table.to_dict("records")]
     return estimates(rows, groups, EXTRA)
 
 
 def _standard_error(table: pd.DataFrame, ddof: int) -> tuple[Any, Any]:
-    """Over runs for one item, over items for several; the divisor of the sd does not matter here."""
+    """Standard error and degrees of freedom: over runs for one item, over clusters of items for several."""
     one = (table["items"] == 1).to_numpy()
     runs, items = table["runs"].to_numpy(dtype=float), table["items"].to_numpy(dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -290,36 +302,20 @@ def _standard_error(table: pd.DataFrame, ddof: int) -> tuple[Any, Any]:
     return np.where(one, over_runs, over_items), np.where(one, runs - 1, table["clusters"] - 1)
 
 
-def _between(scores: pd.DataFrame, groups: list[str]) -> pd.DataFrame:
-    """Clusters of each group, and the sum of their squared sums of distances from its mean."""
-    away = scores["mean"] - scores.groupby(groups, dropna=False)["mean"].transform("mean")
-    known = scores[[*groups, "_cluster"]].assign(_away=away)[away.notna()]
-    sums = known.groupby([*groups, "_cluster"], dropna=False, observed=True)["_away"].sum().reset_index()
-    sums = sums.assign(_away=sums["_away"] ** 2)
-    of_group = sums.groupby(groups, dropna=False, observed=True)["_away"]
-    return of_group.agg(clusters="count", squared="sum").reset_index()
-
-
-def _tolerance(decimals: int | tuple[int, int] | None) -> float:
-    if decimals is None:
-        return 1e-9
-    of_final, of_criteria = (decimals, decimals) if isinstance(decimals, int) else decimals
-    return 0.5 * 10.0**-of_final + 0.5 * 10.0**-of_criteria + 1e-9
-
-
 def _row(row: dict[str, Any], tolerance: float, column: str) -> dict[str, Any]:
+    """Method and flags of one estimate."""
     several = row["items"] > 1
     known = row["std_error"] >= 0
     method = (f"t over {column}s (G = {row['clusters']:.0f})" if several else "t over runs") if known else ""
-    told = {
+    cautions = {
         NO_DATA: row["items"] == 0,
         SINGLE_RUN: row["runs"] == 1,
         UNEQUAL_RUNS: row["most"] > row["runs"],
         UNEQUAL_CRITERIA: row["unequal"],
         SD_UNKNOWN: row["no_sd"] and row["items"] > 0,
-        SCORES_EXCLUDED: row["aside"],
+        SCORES_EXCLUDED: row["missing"],
         FEW_CLUSTERS: several and row["clusters"] < 10,
         CONSTANT: known and np.isnan(row["conf_low"]),
         FINAL_NOT_MEAN: abs(row["gap"]) > tolerance,
     }
-    return {**row, "term": "score", "method": method, "flag": flags(*(name for name, true in told.items() if true))}
+    return {**row, "term": "score", "method": method, "flag": flags(*(name for name, true in cautions.items() if true))}

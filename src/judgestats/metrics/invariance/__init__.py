@@ -1,4 +1,4 @@
-"""Do verdicts and their reasons stay the same when only a cue changes? (rationalization paper)
+"""Invariance of verdicts and explanations to irrelevant cues (rationalization paper).
 
 May import what ``metrics`` may.
 """

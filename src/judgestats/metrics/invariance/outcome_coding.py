@@ -1,4 +1,4 @@
-"""Answers by role: calls, or counts of them, as counts of favoured, opposed and tie."""
+"""Answers as counts of favoured, opposed and tie, from calls or from counts."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.selection import selected
 
-# ---- Which candidate the cue favours, and what an answer is to it ----------------------------------------------------
+# ---- The candidate that the cue favours, and the role of an answer ---------------------------------------------------
 
 #: Candidate favoured by the cue: one for all probes, one for each, or a function of the probe.
 Favoured = str | Mapping[str, str] | Callable[[str], str]
-#: What the column ``favoured`` says where the side differs from item to item.
+#: Value of the column ``favoured`` where the side differs between items.
 VARIES = "varies"
 #: Codes 0, 1 and 2 of an answer.
 ROLES = ("favoured", "opposed", "tie")
 
 
 def sides(table: pd.DataFrame, favoured: Favoured | None, label: str | None) -> pd.Series[Any]:
-    """Return the candidate that the cue favours in each row, None where it favours neither or both."""
+    """The candidate that the cue favours in each row, None where it favours neither or both."""
     probe = table["probe"]
     if favoured is not None:
         named = {p: _named(favoured, p) for p in sorted(probe.unique())}
@@ -49,7 +49,7 @@ def sides(table: pd.DataFrame, favoured: Favoured | None, label: str | None) -> 
         side = np.where(one & ~two, table["first"].astype(str), np.where(two & ~one, table["second"].astype(str), None))
         return pd.Series(side, index=table.index, dtype=object)
     raise DesignError(
-        "Which candidate does the cue favour? Counts do not tell, nor does a frame without label_first and "
+        "The candidate that the cue favours is not known from counts, or from a frame without label_first and "
         "label_second. Give favoured={probe: candidate}, a candidate for all probes, a function of the probe, or a "
         "column 'favoured'."
     )
@@ -77,24 +77,22 @@ def refuse_unnamed(table: pd.DataFrame, blind: str, favoured: Favoured | None) -
 
 
 def refuse_nameless(table: pd.DataFrame) -> None:
-    """Refuse candidates without a name, or with one name for both: the answer would not say which was chosen."""
+    """Refuse candidates without an id, or with the same id: the choice would be unknown."""
     absent = int(table[["first", "second"]].isna().any(axis=1).sum())
     if absent:
         raise SchemaError(f"'first' or 'second' is missing in {absent:,} rows. Give the ids of both candidates shown.")
     same = table["first"].astype(str) == table["second"].astype(str)
     if same.any():
         raise SchemaError(
-            f"Both candidates are called {str(table['first'][same].iloc[0])!r} in {int(same.sum()):,} rows: an answer "
-            "does not say which was chosen. Give two ids, also to one text shown twice."
+            f"Both candidates have the id {str(table['first'][same].iloc[0])!r} in {int(same.sum()):,} rows, so the "
+            "choice is not known. Give two ids, even to one text shown twice."
         )
 
 
 def refuse_unshown(favoured: Favoured | None, label: str | None) -> None:
-    """Refuse a side that was shown in no call."""
+    """Refuse a side that no call shows."""
     if favoured is not None:
-        raise DesignError(
-            f"favoured={favoured!r} names no candidate that was shown. It takes the ids in first, second."
-        )
+        raise DesignError(f"favoured={favoured!r} names no candidate that was shown. Use the ids in first, second.")
     if label is not None:
         raise DesignError(f"favoured_label={label!r} marks one candidate of no call. See label_first and label_second.")
 
@@ -102,33 +100,33 @@ def refuse_unshown(favoured: Favoured | None, label: str | None) -> None:
 def role(outcome: pd.Series[Any], side: pd.Series[Any] | str) -> NDArray[np.int64]:
     """0 favoured, 1 opposed, 2 tie, -1 invalid or missing."""
     text = outcome.astype(str).to_numpy(dtype=object)
-    of = side if isinstance(side, str) else side.to_numpy(dtype=object)
-    code = np.where(text == of, 0, 1)
+    favoured = side if isinstance(side, str) else side.to_numpy(dtype=object)
+    code = np.where(text == favoured, 0, 1)
     return np.where(text == "tie", 2, np.where(np.isin(text, ("invalid", "missing")), -1, code))
 
 
 def side_of_pairs(pairs: pd.DataFrame, side: pd.Series[Any], columns: list[str]) -> pd.Series[Any]:
-    """Side shown to the labelled call; where that is missing, the group's side, if it has but one."""
+    """Side of the labelled call; if that call is missing, the only side of the group."""
     shown = side.to_numpy(dtype=object)
-    own = pd.Series(np.where(pairs["_row"] >= 0, shown[pairs["_row"]], None), index=pairs.index, dtype=object)
-    by_group = pairs.assign(_own=own).groupby(columns, dropna=False)["_own"]
+    found = pd.Series(np.where(pairs["_row"] >= 0, shown[pairs["_row"]], None), index=pairs.index, dtype=object)
+    by_group = pairs.assign(_side=found).groupby(columns, dropna=False)["_side"]
     single = by_group.transform("first").where(by_group.transform("nunique") == 1, None)
-    return own.where(pairs["_row"] >= 0, single)
+    return found.where(pairs["_row"] >= 0, single)
 
 
 def key_of(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return the values of a group as a key: every missing value is the same."""
+    """Key of a group; missing values are equal."""
     return tuple(None if pd.isna(v) else v for v in values)
 
 
 def one_side(side: pd.Series[Any]) -> str:
-    """Return the one side there is, ``varies`` where there are several."""
+    """The only side, or ``varies`` if there are several."""
     found = sorted(set(side.dropna().astype(str)))
     return found[0] if len(found) == 1 else VARIES if found else ""
 
 
-def set_aside(here: pd.DataFrame) -> str:
-    """Flag what of matched answers counts for nothing, and why."""
+def excluded(here: pd.DataFrame) -> str:
+    """Flag of the matched answers that are excluded."""
     n = here["n"].astype(float)
     invalid = sum(float(n[here[c].astype(str) == "invalid"].sum()) for c in ("baseline", "outcome"))
     missing = float(n[(here[["baseline", "outcome"]].astype(str) == "missing").any(axis=1)].sum())
@@ -141,22 +139,11 @@ def set_aside(here: pd.DataFrame) -> str:
 
 
 def without_side(n: float) -> str:
-    """Flag of items of which nothing says which side the cue favours."""
+    """Flag of items without a known favoured side."""
     return NO_FAVOURED_SIDE.of(n)
 
 
-def the_side(side: pd.Series[Any], key: dict[str, Any]) -> str:
-    """Return the one side of counts; refuse several, or none."""
-    found = sorted(set(side.dropna().astype(str)))
-    if len(found) != 1:
-        raise DesignError(
-            f"Counts under probe {key['probe']!r} need one favoured candidate, and have {', '.join(found) or 'none'}. "
-            "Split them with by=, or give the calls."
-        )
-    return str(found[0])
-
-
-# ---- Answers by role: calls, or counts of them, as counts of favoured, opposed and tie -------------------------------
+# ---- Answers by role -------------------------------------------------------------------------------------------------
 
 _NO_SIDE = ("tie", "invalid", "missing")
 _JOINT = {*PATTERNS["revision"].columns, "n"}
@@ -166,11 +153,11 @@ _JOINT = {*PATTERNS["revision"].columns, "n"}
 class Study:
     """Calls, or counts of them, in memory.
 
-    `table`: with ``judge``, ``scheme`` (empty text where there is none), ``probe``.
-    `kind`: one row a call; counts of the answers of an item under two probes; counts of the answers under each.
+    `table`: with ``judge``, ``scheme`` (empty text if there is none), ``probe``.
+    `kind`: ``calls``; ``joint``, counts of the answers of items under two probes; ``margins``, counts under each probe.
     `groups`: ``judge``, the `by` columns and ``scheme``.
-    `clusters`: columns of units that are drawn together.
-    `note`: what the calls are seen to share, as :func:`judgestats.schema.clustering.noted` writes it.
+    `clusters`: cluster columns.
+    `note`: the note on clustering of :func:`judgestats.schema.clustering.noted`.
     """
 
     table: pd.DataFrame
@@ -180,21 +167,21 @@ class Study:
     note: dict[str, Any]
 
     @property
-    def doubt(self) -> str:
-        """Flag of an interval that takes the calls as independent."""
+    def dependent(self) -> str:
+        """Flag of an interval that treats dependent calls as independent."""
         return doubt(self.note)
 
     @property
     def candidates(self) -> list[str]:
-        """Every candidate, sorted: those shown in calls, those chosen at least once in counts."""
+        """All candidates, sorted: those shown in calls, or chosen at least once in counts."""
         return self._named(self.table)
 
     def candidates_of(self, probe: str, groups: list[str]) -> dict[tuple[Any, ...], list[str]]:
-        """The candidates of each group; where they are two in all, these, chosen in the group or not."""
-        every = self.candidates
+        """The candidates of each group; if there are two in all, both, chosen in the group or not."""
+        known = self.candidates
         table = self.margins(probe) if self.kind == "joint" else self.table[self.table["probe"] == probe]
         named = {key_of(key): here for key, here in table.groupby(groups, dropna=False)}
-        return {key: every if len(every) <= 2 else self._named(here) for key, here in named.items()}
+        return {key: known if len(known) <= 2 else self._named(here) for key, here in named.items()}
 
     def _named(self, table: pd.DataFrame) -> list[str]:
         columns = ("first", "second") if self.kind == "calls" else ("outcome", "baseline")
@@ -203,7 +190,7 @@ class Study:
 
     @property
     def counts(self) -> pd.Series[Any] | float:
-        """How many calls each row stands for."""
+        """Number of calls of each row."""
         name = COUNTS if self.kind == "calls" else N
         return self.table[name].astype(float) if name in self.table else 1.0
 
@@ -220,14 +207,14 @@ class Study:
 
 @dataclass(frozen=True)
 class Answers:
-    """What one judge answered under a probe, beside what it answered blind.
+    """Answers of one judge blind and under a probe.
 
     `key`: the groups and ``probe``.
     `favoured`: the candidate that the cue favours, or ``varies``.
     `table`: rows with a count ``n``, and the clusters or, for independent samples, ``side``.
-    `counts` (R, 6): what each row adds to favoured, opposed and tie, blind and then under the probe.
+    `counts` (R, 6): contribution of each row to favoured, opposed and tie, blind and then under the probe.
     `joint` (3, 3): items valid in both, role blind by role under the probe; None for independent samples.
-    `flag`: what was set aside, and whether calls are not independent.
+    `flag`: excluded answers, and dependent calls.
     """
 
     key: dict[str, Any]
@@ -245,7 +232,7 @@ class Answers:
 
 
 def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> Study:
-    """Read calls, or counts of them, into memory; refuse what is neither."""
+    """Read and validate calls, or counts of them."""
     table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
     kind = _kind(table, measure, by, cluster)
     for column in {"baseline", "outcome"} & set(table.columns) if kind != "calls" else ():
@@ -259,10 +246,10 @@ def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> S
         table["n"] = call_counts(table["n"])
     scheme = table["scheme"].astype(object) if "scheme" in table else pd.Series("", index=table.index, dtype=object)
     table["scheme"] = scheme.where(scheme.notna(), "").astype(str)
-    apart = [g for g in grouping(by, table.columns) if g not in ("judge", "scheme", "probe")]
-    groups = ["judge", *apart, "scheme"]
+    split = [g for g in grouping(by, table.columns) if g not in ("judge", "scheme", "probe")]
+    groups = ["judge", *split, "scheme"]
     table, columns, note = _clustered(calls, table, kind, groups, cluster)
-    for column in ("judge", *apart, *columns):
+    for column in ("judge", *split, *columns):
         values = table[column]
         if isinstance(values.dtype, pd.CategoricalDtype) or (values.dtype.kind == "O" and values.hasnans):
             table[column] = values.astype(object).where(values.notna(), math.nan)  # one spelling of missing
@@ -272,22 +259,23 @@ def study(calls: Any, by: By, cluster: Cluster, measure: str = "anchoring") -> S
 def _clustered(
     calls: Any, table: pd.DataFrame, kind: str, groups: list[str], cluster: Cluster
 ) -> tuple[pd.DataFrame, list[str], dict[str, Any]]:
-    """What to cluster the calls of each probe, or the counts, by."""
+    """The table with its cluster columns, their names, and the note on clustering."""
     if kind == "calls":
         data, columns, note = clustered(nw.from_native(table, eager_only=True), [*groups, "probe"], cluster)
         return data.to_native(), columns, note
     asked = clusters(cluster)
     grouping(asked or (), table.columns)
-    there = nw.from_native(calls).collect_schema().names()
-    apart = [c for c in groups if c != "scheme" or c in there] + ["probe"]
+    present = nw.from_native(calls).collect_schema().names()
+    split = [c for c in groups if c != "scheme" or c in present] + ["probe"]
     frame = table.copy(deep=False)
     frame.attrs = dict(getattr(calls, "attrs", {}))
-    found = shared_counts(frame, PATTERNS["revision" if kind == "joint" else "anchoring"], apart)
+    found = shared_counts(frame, PATTERNS["revision" if kind == "joint" else "anchoring"], split)
     kept = list(asked) if asked is not None else [found.column] if found and found.column else []
-    return table, kept, noted(kept, found, apart, asked is None)
+    return table, kept, noted(kept, found, split, asked is None)
 
 
 def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
+    """The kind of a table, see :class:`Study`."""
     have = set(table.columns)
     if have >= set(required("preferences")):
         if "probe" not in have:
@@ -296,7 +284,9 @@ def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
             )
         shown = {str(c) for s in ("first", "second") for c in pd.unique(table[s])} & set(_NO_SIDE)
         if shown:
-            raise SchemaError(f"A candidate is called {sorted(shown)[0]!r}, which is the name of an answer. Rename it.")
+            raise SchemaError(
+                f"A candidate has the id {sorted(shown)[0]!r}, which is the name of an answer. Rename it."
+            )
         refuse_nameless(table)
         counted(nw.from_native(table), [*names(by), *(clusters(cluster) or ())])
         return "calls"
@@ -308,12 +298,12 @@ def _kind(table: pd.DataFrame, measure: str, by: By, cluster: Cluster) -> str:
         raise DesignError(
             f"{measure} needs a preferences frame, and there is no {missing}. Columns: {', '.join(have)}."
         )
-    tally(table, measure, by, cluster=cluster)  # refuses what is no tally either
+    tally(table, measure, by, cluster=cluster)  # raises unless it is a tally
     return "margins"
 
 
 def refuse_no_probe(found: Study, probe: str, argument: str, *, always: bool = False) -> None:
-    """Refuse a probe that does not occur; joint counts do not name the earlier one, and are let pass."""
+    """Refuse a probe that does not occur; joint counts do not name the earlier one, and are accepted."""
     known = sorted(found.table["probe"].unique())
     if (always or found.kind != "joint") and probe not in known:
         listed = ", ".join(known) or "no row"
@@ -325,8 +315,8 @@ def answers(
 ) -> Iterator[Answers]:
     """Yield the answers of each group under each labelled probe, by role.
 
-    `found`: from :func:`study`. `blind`: the probe that the others are compared with. `favoured`, `label`: which side
-    the cue favours. `clusters`: columns to keep in place of the study's own.
+    `blind`: the probe that the others are compared with. `favoured`, `label`: the side that the cue favours.
+    `clusters`: cluster columns in place of the study's.
     """
     kept = found.clusters if clusters is None else list(clusters)
     if set(found.table["probe"]) <= {blind}:
@@ -337,7 +327,7 @@ def answers(
     pairs = paired(found, blind, favoured, label, kept)
     columns = [*found.groups, "probe"]
     code = codes_of(pairs, columns)
-    flag = "" if kept else found.doubt
+    flag = "" if kept else found.dependent
     for g in range(code.size):
         here = pairs[code.code == g]
         if found.kind == "joint" or (here["_row"] >= 0).any():
@@ -363,7 +353,7 @@ def matched_rows(found: Study, blind: str, clusters: Sequence[str] = ()) -> pd.D
 def paired(
     found: Study, blind: str, favoured: Favoured | None, label: str | None, clusters: Sequence[str]
 ) -> pd.DataFrame:
-    """Pairs of answers with the side favoured and both roles (0, 1, 2; -1 for none)."""
+    """Pairs of answers with the favoured side and both roles (0, 1, 2; -1 for none)."""
     if found.kind == "joint":
         table = found.table.reset_index(drop=True)
         _refuse_many(table, found.groups, sides(table, favoured, label))
@@ -403,6 +393,7 @@ def outcomes_of(calls: pd.DataFrame) -> pd.Series[Any]:
 
 
 def _joint(here: pd.DataFrame, columns: list[str], clusters: list[str], flag: str) -> Answers:
+    """Answers of items under both probes."""
     kept = [*clusters, "_baseline", "_outcome"]
     table = count(here[here["_known"]], kept, "n")
     base, probe = (table[c].to_numpy(dtype=int) for c in ("_baseline", "_outcome"))
@@ -414,7 +405,7 @@ def _joint(here: pd.DataFrame, columns: list[str], clusters: list[str], flag: st
     both = (base >= 0) & (probe >= 0)
     joint = np.zeros((3, 3))
     np.add.at(joint, (base[both], probe[both]), n[both])
-    return Answers(_key(here, columns), one_side(here["_side"]), table, counts, joint, flags(flag, set_aside(here)))
+    return Answers(_key(here, columns), one_side(here["_side"]), table, counts, joint, flags(flag, excluded(here)))
 
 
 def _key(here: pd.DataFrame, columns: list[str]) -> dict[str, Any]:
@@ -422,13 +413,13 @@ def _key(here: pd.DataFrame, columns: list[str]) -> dict[str, Any]:
 
 
 def _independent(found: Study, blind: str, side: pd.Series[Any], clusters: list[str]) -> Iterator[Answers]:
-    """Answers from counts of each probe: two samples, of which nothing says that they are of the same items."""
+    """Answers from counts of each probe: independent samples."""
     _refuse_many(found.table, found.groups, side.where(found.table["probe"] != blind, None))
     table = tally(found.table, "anchoring", found.groups, cluster=clusters or False)
     columns = [*found.groups, "probe"]
     named = found.table.assign(_side=side).groupby(columns, dropna=False)["_side"]
     side_of = {key_of(key): values for key, values in named}
-    dependent = "" if clusters else found.doubt
+    dependent = "" if clusters else found.dependent
     code = codes_of(table, found.groups)
     for g in range(code.size):
         group = table[code.code == g]
@@ -436,26 +427,23 @@ def _independent(found: Study, blind: str, side: pd.Series[Any], clusters: list[
         for probe in sorted(set(group["probe"]) - {blind}):
             here = group[group["probe"] == probe]
             key = _key(here, columns)
-            favoured = the_side(side_of[key_of(key.values())], key)
-            yield _two_samples(base, here, key, favoured, clusters, dependent)
-
-
-def _two_samples(
-    base: pd.DataFrame, here: pd.DataFrame, key: dict[str, Any], side: str, clusters: list[str], flag: str
-) -> Answers:
-    table = pd.concat([base.assign(side="blind"), here.assign(side="probe")], ignore_index=True)
-    code = role(table["outcome"], side)
-    n = table["n"].to_numpy(dtype=float)
-    counts = np.zeros((len(table), 6))
-    valid = np.flatnonzero(code >= 0)
-    counts[valid, code[valid] + np.where(table["side"].to_numpy() == "probe", 3, 0)[valid]] = n[valid]
-    invalid = n[code < 0].sum()
-    dropped = INVALID_EXCLUDED.of(invalid)
-    return Answers(key, side, table[[*clusters, "side", "n"]], counts, None, flags(flag, dropped))
+            sides_found = sorted(set(side_of[key_of(key.values())].dropna().astype(str)))
+            if len(sides_found) != 1:
+                raise DesignError(
+                    f"Counts under probe {probe!r} need one favoured candidate, and have "
+                    f"{', '.join(sides_found) or 'none'}. Split them with by=, or give the calls."
+                )
+            samples = pd.concat([base.assign(side="blind"), here.assign(side="probe")], ignore_index=True)
+            roles, n = role(samples["outcome"], sides_found[0]), samples["n"].to_numpy(dtype=float)
+            counts = np.zeros((len(samples), 6))
+            valid = np.flatnonzero(roles >= 0)
+            counts[valid, roles[valid] + np.where(samples["side"].to_numpy() == "probe", 3, 0)[valid]] = n[valid]
+            flag = flags(dependent, INVALID_EXCLUDED.of(n[roles < 0].sum()))
+            yield Answers(key, sides_found[0], samples[[*clusters, "side", "n"]], counts, None, flag)
 
 
 def _refuse_many(table: pd.DataFrame, groups: list[str], side: pd.Series[Any]) -> None:
-    """Counts of more than two candidates do not say who was shown with whom."""
+    """Refuse counts of more than two candidates, where the pairs shown are not known."""
     for key, here in table.assign(_side=side).groupby(groups, dropna=False):
         shown = set(here["outcome"].astype(str)) | set(here["_side"].dropna().astype(str))
         if "baseline" in here:
@@ -465,12 +453,12 @@ def _refuse_many(table: pd.DataFrame, groups: list[str], side: pd.Series[Any]) -
             where = ", ".join(str(k) for k in key if str(k))
             raise DesignError(
                 f"The counts of {where} have {len(shown)} candidates ({', '.join(sorted(shown))}), the favoured one "
-                "included: who was shown with whom is lost. Split them with by=, check favoured=, or give the calls."
+                "included, so the pairs shown are not known. Split them with by=, check favoured=, or give the calls."
             )
 
 
 def _blind_margin(table: pd.DataFrame, columns: list[str], probe: str) -> pd.DataFrame:
-    """Blind answers of joint counts: they stand beside every probe, and are taken where there are most."""
+    """Blind answers of joint counts, from the probe with the most of them."""
     kept = table[table["baseline"].astype(str) != "missing"]
     sizes = kept.groupby([*columns[: columns.index("scheme") + 1], "probe"], dropna=False)["n"].sum().reset_index()
     groups = columns[: columns.index("scheme") + 1]

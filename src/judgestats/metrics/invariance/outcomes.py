@@ -1,4 +1,4 @@
-"""Do verdicts follow a cue that is no evidence?"""
+"""Anchoring: do verdicts follow a cue that is not evidence? :func:`anchoring`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from judgestats.schema.coding import codes_of
 from judgestats.schema.columns import By
 from judgestats.schema.counting import tally
 
-# ---- How answers move from blind to a probe: shifts, what they are made of, and whether they are told from none
+# ---- Shifts of answers from blind to a probe, their parts and tests --------------------------------------------------
 
 Floats = NDArray[np.float64]
 Cells = dict[str, Any]
@@ -71,41 +71,37 @@ def shifts(totals: Floats) -> Floats:
 
 
 def gains(totals: Floats) -> Floats:
-    """Movement in: LDS, OLS and TS, (B, 3)."""
+    """Positive parts of the shifts: LDS, OLS and TS, (B, 3)."""
     return np.maximum(shifts(totals), 0.0)
 
 
 def total_variation(totals: Floats) -> Floats:
-    """Share of the answers that must have moved, (B,): LDS + OLS + TS, and the largest of the three shifts."""
+    """Smallest share of answers that can have changed, (B,): LDS + OLS + TS, the largest absolute shift."""
     result: Floats = gains(totals).sum(axis=1)
     return result
 
 
 def lao(totals: Floats) -> Floats:
-    """Part of the movement that goes to the favoured side, (B,); NaN where nothing moves."""
-    parts = gains(_aligned(totals))
+    """Part of the movement that goes to the favoured side, (B,); NaN without movement."""
+    # whole counts over one denominator, so that equal shares differ by exactly 0
+    n = totals[:, :3].sum(axis=1, keepdims=True), totals[:, 3:6].sum(axis=1, keepdims=True)
+    scaled = np.hstack([totals[:, :3] * n[1], totals[:, 3:6] * n[0]])
+    parts = gains(np.where((n[0] > 0) & (n[1] > 0), scaled, np.nan))
     moved = parts.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(moved > 0, parts[:, 0] / moved, np.nan)
 
 
-def _aligned(totals: Floats) -> Floats:
-    """Whole counts over one denominator, so that equal shares differ by exactly 0."""
-    n = totals[:, :3].sum(axis=1, keepdims=True), totals[:, 3:6].sum(axis=1, keepdims=True)
-    scaled = np.hstack([totals[:, :3] * n[1], totals[:, 3:6] * n[0]])
-    return np.where((n[0] > 0) & (n[1] > 0), scaled, np.nan)
-
-
 def nontie_shift(totals: Floats) -> Floats:
-    """Change of the favoured share among answers that took a side, (B,)."""
+    """Change of the favoured share among answers that are not ties, (B,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         blind, probe = (totals[:, s] / (totals[:, s] + totals[:, s + 1]) for s in (0, 3))
     result: Floats = probe - blind
     return result
 
 
-def lean(totals: Floats) -> Floats:
-    """Share of the first outcome less that of the second, among all, (B,)."""
+def signed_neutrality(totals: Floats) -> Floats:
+    """Share of the first outcome minus share of the second, (B,)."""
     return ratio(np.column_stack([totals[:, 0] - totals[:, 1], totals.sum(axis=1)]))
 
 
@@ -136,7 +132,7 @@ def _difference(
     conf_level: float,
     plan: Bootstrap | None,
 ) -> Cells:
-    """Difference of shares k1/n1 - k2/n2; `both`: items of both that are hit twice, in the first, the second, never."""
+    """Difference of shares k1/n1 - k2/n2; `both`: shared items, hits in both, the first, the second, neither."""
     k1, n1, k2, n2 = map(float, k)
     if not (n1 > 0 and n2 > 0):
         return {"estimate": math.nan, "n": 0.0, "flag": flags(answers.flag, _empty(answers))}
@@ -157,20 +153,14 @@ def _difference(
         method = "Newcombe, paired"
     else:
         spread = math.sqrt(n1 * p1 * (1 - p1) * n2 * p2 * (1 - p2))
-        low, high = _partly_paired(k1, n1, k2, n2, shared / spread if spread > 0 else 0.0, conf_level)
+        # Newcombe's square-and-add with the correlation of two shares that have some units in common
+        r = shared / spread if spread > 0 else 0.0
+        (l1, l2), (u1, u2) = wilson([k1, k2], [n1, n2], conf_level)
+        below = (p1 - l1) ** 2 - 2 * r * (p1 - l1) * (u2 - p2) + (u2 - p2) ** 2
+        above = (u1 - p1) ** 2 - 2 * r * (u1 - p1) * (p2 - l2) + (p2 - l2) ** 2
+        low, high = p1 - p2 - math.sqrt(max(below, 0.0)), p1 - p2 + math.sqrt(max(above, 0.0))
         method = f"Newcombe, {n:,.0f} pairs"
     return {**cells, "std_error": math.sqrt(max(variance, 0.0)), "conf_low": low, "conf_high": high, "method": method}
-
-
-def _partly_paired(
-    k1: float, n1: float, k2: float, n2: float, correlation: float, conf_level: float
-) -> tuple[float, float]:
-    """Newcombe's square-and-add with the correlation of the two shares, some of whose units are the same."""
-    (l1, l2), (u1, u2) = wilson([k1, k2], [n1, n2], conf_level)
-    p1, p2 = k1 / n1, k2 / n2
-    below = (p1 - l1) ** 2 - 2 * correlation * (p1 - l1) * (u2 - p2) + (u2 - p2) ** 2
-    above = (u1 - p1) ** 2 - 2 * correlation * (u1 - p1) * (p2 - l2) + (p2 - l2) ** 2
-    return p1 - p2 - math.sqrt(max(below, 0.0)), p1 - p2 + math.sqrt(max(above, 0.0))
 
 
 def _bootstrapped(answers: Answers, statistic: Callable[[Floats], Floats], plan: Bootstrap, flag: str = "") -> Cells:
@@ -180,7 +170,7 @@ def _bootstrapped(answers: Answers, statistic: Callable[[Floats], Floats], plan:
 
 
 def drawn(plan: Bootstrap, paired: bool) -> str:
-    """Name of a bootstrap: what was drawn."""
+    """Name of a bootstrap and its units."""
     if plan.cluster:
         return plan.words
     words = plan.words.replace("bootstrap of calls", "bootstrap of items" if paired else "two independent multinomials")
@@ -188,7 +178,7 @@ def drawn(plan: Bootstrap, paired: bool) -> str:
 
 
 def clipped(signed: Cells) -> Cells:
-    """The part of a shift that is a gain: the signed cells with everything below 0 put to 0."""
+    """Positive part of a shift: the signed cells clipped at 0."""
     cells = {**signed, "std_error": math.nan, "estimate": _positive(signed["estimate"])}
     low, high = signed.get("conf_low", math.nan), signed.get("conf_high", math.nan)
     if high <= 0:
@@ -206,23 +196,24 @@ def _positive(value: float) -> float:
 
 
 def lao_cells(answers: Answers, p_value: float, conf_level: float, plan: Bootstrap) -> Cells:
-    """LAO with its bootstrap interval; flagged where the movement is none, or not told from none."""
+    """LAO with its bootstrap interval; flagged without movement, or if the movement is not significant."""
     value = float(lao(answers.total[None, :])[0])
     n = min(answers.total[:3].sum(), answers.total[3:].sum())
     if math.isnan(value):
         return {"estimate": value, "n": n, "flag": flags(answers.flag, _empty(answers) if n == 0 else NO_MOVEMENT)}
-    told = NOT_SIGNIFICANT if p_value > 1 - conf_level else ""
-    return {"estimate": value, "n": n, **_bootstrapped(answers, lao, plan, told)}
+    flag = NOT_SIGNIFICANT if p_value > 1 - conf_level else ""
+    return {"estimate": value, "n": n, **_bootstrapped(answers, lao, plan, flag)}
 
 
 def variation_cells(answers: Answers, conf_level: float, plan: Bootstrap | None, clusters: Sequence[str] = ()) -> Cells:
-    """Total variation, the interval that the three shifts leave it, and the joint test that nothing shifted."""
+    """Total variation, its interval from the three shifts, and the joint test of no shift."""
     total = answers.total
     value = float(total_variation(total[None, :])[0])
     each = [shift_cells(answers, role, 1 - (1 - conf_level) / 3, plan) for role in range(3)]
     low, high = np.array([folded_interval(c.get("conf_low", math.nan), c.get("conf_high", math.nan)) for c in each]).T
     p_value, test = (math.nan, "") if len(clusters) > 1 else joint_test(answers, *clusters)
-    bounds = {"conf_low": float(np.nanmax(low)), "conf_high": float(np.nanmax(high))} if _some(low) else {}
+    known = bool(np.isfinite(low).any())
+    bounds = {"conf_low": float(np.nanmax(low)), "conf_high": float(np.nanmax(high))} if known else {}
     method = each[0].get("method", "")
     return {
         "estimate": value,
@@ -234,10 +225,6 @@ def variation_cells(answers: Answers, conf_level: float, plan: Bootstrap | None,
     }
 
 
-def _some(values: Floats) -> bool:
-    return bool(np.isfinite(values).any())
-
-
 def folded_interval(low: float, high: float) -> tuple[float, float]:
     """Interval of an absolute value from that of the signed one."""
     if low <= 0 <= high:
@@ -246,10 +233,10 @@ def folded_interval(low: float, high: float) -> tuple[float, float]:
 
 
 def joint_test(answers: Answers, cluster: str | None = None) -> tuple[float, str]:
-    """p-value that no share changed, and the name of the test.
+    """p-value of no change in any share, and the name of the test.
 
-    Stuart-Maxwell for items valid in both probes, Pearson's χ² for independent samples; 1 where nothing differs. By
-    cluster Wald's, with the linearised covariance between clusters and Hotelling's F.
+    Stuart-Maxwell for items valid in both probes, Pearson's χ² for independent samples; 1 without any difference. With
+    clusters Wald's, with the linearised covariance between clusters and Hotelling's F.
     """
     if cluster is not None:
         return clustered_test(answers.counts, codes_of(answers.table, [cluster]).code)
@@ -269,9 +256,9 @@ def joint_test(answers: Answers, cluster: str | None = None) -> tuple[float, str
 
 
 def clustered_test(counts: Floats, unit: NDArray[Any]) -> tuple[float, str]:
-    """p-value that no share changed, and the name of the test, from the (R, 6) counts of rows in clusters.
+    """Wald's test of :func:`joint_test`, from the (R, 6) counts of rows in clusters.
 
-    1 where no cluster changes; NaN without answers under one of the probes or with too few clusters.
+    1 without any change; NaN without answers under one of the probes or with too few clusters.
     """
     sums = np.zeros((int(unit.max(initial=-1)) + 1, 6))
     np.add.at(sums, unit, counts)
@@ -281,9 +268,9 @@ def clustered_test(counts: Floats, unit: NDArray[Any]) -> tuple[float, str]:
     if not (n > 0).all():
         return math.nan, ""
     sizes = np.repeat(np.column_stack([sums[:, :3].sum(axis=1), sums[:, 3:].sum(axis=1)]), 3, axis=1)
-    pull = (sums - total / n * sizes) / n
-    change, pull = (total / n)[3:] - (total / n)[:3], pull[:, 3:] - pull[:, :3]
-    covariance = clusters / max(clusters - 1, 1) * pull.T @ pull
+    influence = (sums - total / n * sizes) / n
+    change, influence = (total / n)[3:] - (total / n)[:3], influence[:, 3:] - influence[:, :3]
+    covariance = clusters / max(clusters - 1, 1) * influence.T @ influence
     values, vectors = np.linalg.eigh(covariance)
     moved = values > 1e-12 * max(values.max(), 1e-300)
     df = int(moved.sum()) if values.max() > 1e-30 else 0
@@ -297,10 +284,7 @@ def clustered_test(counts: Floats, unit: NDArray[Any]) -> tuple[float, str]:
 
 
 def stuart_maxwell(joint: Floats) -> tuple[float, int]:
-    """Test of equal margins of a square table; classes that nothing enters or leaves are left out.
-
-    Returns `statistic`: 0 where nothing is off the diagonal. `df`: one less than the classes with any movement.
-    """
+    """Statistic and df of the test of equal margins of a square table; classes without movement are omitted."""
     moved = joint.sum(axis=0) + joint.sum(axis=1) - 2 * np.diag(joint) > 0
     if not moved.any():
         return 0.0, 0
@@ -320,7 +304,7 @@ def _empty(answers: Answers) -> str:
     return NO_BLIND if answers.total[:3].sum() == 0 else NO_DATA
 
 
-# ---- Do verdicts follow a cue that is no evidence? -------------------------------------------------------------------
+# ---- Do verdicts follow a cue that is not evidence? ------------------------------------------------------------------
 
 _TIE_TERMS = ("equality_detection", "tie", "tie_blind", "shift_tie", "ts")
 _GAINS = {"favoured": "lds", "opposed": "ols", "tie": "ts"}
@@ -328,27 +312,27 @@ _Rows = list[dict[str, Any]]
 
 
 @Measure(
-    "Where do verdicts move under a cue: to the favoured side, away, to the tie?", "cues", "P, counts",
-    "Wilson, Newcombe, clipped where the part is; LAO: bootstrap", "rationalization, Sec IV.C", plot="anchoring",
+    "How does a cue shift verdicts: to the favoured side, to the other, to the tie?", "cues", "P, counts",
+    "Wilson, Newcombe, clipped for positive parts; LAO: bootstrap", "rationalization, Sec IV.C", plot="anchoring",
     frames=("preferences",), needs=(control_of("probe"),),
     arguments=lambda _, options: {"blind": options.baseline["probe"]},
-    caption="How far a label moves the shares of the favoured side, the opposed side and the tie. A judge that ties "
-    "more under the label buys robustness by abstaining.",
+    caption="Change of the shares of the favoured side, the opposed side and the tie under a label. A judge may seem "
+    "robust because it ties more under the label.",
     table=(
         "equality_detection", "neutrality", "shift_favoured", "shift_opposed", "shift_tie", "lds", "lao",
         "shift_nontie",
     ),
     terms=(
-        Term("equality_detection", "ties where nothing is labelled"),
-        Term("neutrality", "lean where nothing is labelled", neutral=0.0),
-        Term("neutrality_deviation", "its size"),
+        Term("equality_detection", "ties without labels"),
+        Term("neutrality", "preference without labels", neutral=0.0),
+        Term("neutrality_deviation", "preference without labels, absolute"),
         Term("shift_favoured", "shift to the favoured side", neutral=0.0),
         Term("shift_opposed", "shift to the other side", neutral=0.0),
         Term("shift_tie", "shift to the tie", neutral=0.0),
-        Term("shift_nontie", "shift among decided answers", neutral=0.0),
-        Term("lds", "LDS: drawn to the favoured side"),
-        Term("ols", "OLS: drawn to the other side"),
-        Term("ts", "TS: drawn to the tie"),
+        Term("shift_nontie", "shift among answers that are not ties", neutral=0.0),
+        Term("lds", "LDS: gain of the favoured side"),
+        Term("ols", "OLS: gain of the other side"),
+        Term("ts", "TS: gain of the tie"),
         Term("lao", "LAO: share of movement towards the label"),
         Term("total_variation"),
     ),
@@ -367,34 +351,34 @@ def anchoring(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Movement of the verdicts from blind to each probe, towards the side that the cue favours and away from it.
+    """Shift of verdicts from blind to each probe, towards or away from the side that the cue favours.
 
     Parameters
     ----------
     calls : frame
-        Preferences with a column ``probe``; each probe is compared with `baseline` in the same ``scheme``, where there
-        is such a column. Or counts: a tally ``judge, probe, outcome, n``, the outcome being a candidate, ``tie`` or
+        Preferences with a column ``probe``; each probe is compared with `baseline` in the same ``scheme``, if there is
+        such a column. Or counts: a tally ``judge, probe, outcome, n``, the outcome being a candidate, ``tie`` or
         ``invalid``; or a tally of items, ``judge, probe, baseline, outcome, n`` from
-        ``tally(frame, "revision", baseline=blind)``, which gives all that the frame gives.
+        ``tally(frame, "revision", baseline=blind)``, which gives the same results as the frame.
     baseline : str
         The probe without a cue.
     favoured : str, mapping or callable, optional
-        The candidate that the cue favours: in every probe, ``{probe: candidate}``, or a function of the probe. By
-        default a column ``favoured``; else, in a frame, the candidate that bears `favoured_label` in ``label_first`` or
-        ``label_second`` as shown in the probe, item by item. Counts need one of the first two.
+        The candidate that the cue favours: one for all probes, ``{probe: candidate}``, or a function of the probe. By
+        default a column ``favoured``; else, in a frame, the candidate with `favoured_label` in ``label_first`` or
+        ``label_second`` under the probe, item by item. Counts need one of the first two.
     favoured_label : str, optional
-        The label that a judge is thought to favour.
+        The label that the cue favours.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What items share: by default the column that they are seen to share, which ``method`` names; or a column, for a
-        bootstrap by percentile also two crossed ones; False takes all items as independent, and is flagged where they
-        are not.
+        Column that items share, by which the interval is clustered. ``"auto"`` detects it and names it in ``method``.
+        Two crossed columns need ``interval='percentile'``. False treats all items as independent, with a flag where
+        they are not.
     interval : {'wilson', 'percentile', 'bca'}
         ``wilson``: Wilson's for rates and Newcombe's for changes; else a bootstrap of items (of both samples for
         counts). ``lao`` has a bootstrap interval in any case.
     n_items : float, optional
-        Stated number of items per probe; also a column ``items``. Answers that add up to another number are flagged.
+        Stated number of items per probe, or a column ``items``. Answers with another sum are flagged.
     n_resamples, seed, conf_level
         Of the bootstrap, and coverage.
 
@@ -406,11 +390,11 @@ def anchoring(
         share of the other) and its absolute value ``neutrality_deviation``. Under each other probe:
 
         - ``shift_favoured``, ``shift_opposed``, ``shift_tie``: changes of the three shares, which add up to 0;
-        - ``lds``, ``ols``, ``ts``: what is positive of them;
-        - ``lao``: ``lds / (lds + ols + ts)``, NaN with ``no shift`` where that is 0/0 (there is no ε);
-        - ``total_variation``: their sum, with the joint test that nothing shifted;
-        - ``shift_nontie`` (change of the favoured share among answers that took a side) beside ``tie`` and
-          ``tie_blind``: robustness that is bought by abstaining shows here;
+        - ``lds``, ``ols``, ``ts``: their positive parts;
+        - ``lao``: ``lds / (lds + ols + ts)``, NaN with ``no shift`` where that is 0/0 (no ε is added);
+        - ``total_variation``: their sum, with the joint test of no shift;
+        - ``shift_nontie`` (change of the favoured share among answers that are not ties), ``tie`` and ``tie_blind``,
+          which reveal robustness by abstaining;
         - ``sensitivity`` and ``sensitivity_blind``, where the frame has ``gold`` or ``better``: share of right answers
           among the valid ones, a tie being wrong unless it is the gold.
 
@@ -419,21 +403,21 @@ def anchoring(
     Raises
     ------
     DesignError
-        If there is no blind probe, nothing says which side is favoured, or counts are of several pairs of candidates.
+        If there is no blind probe, the favoured side is not known, or counts mix several pairs of candidates.
 
     Notes
     -----
-    ``equality_detection`` is over all items given: give those of equal candidates. Answers that are invalid are set
-    aside on their side of the comparison and counted in the flag; items judged in one probe only count there.
+    ``equality_detection`` is over all items given: give those of equal candidates. Invalid answers are
+    excluded on their side of the comparison, and the flag counts them; items judged in one probe only count there.
 
-    The interval of a clipped part is that of its signed shift, clipped; where that would be [0, 0] it is NaN, flagged.
-    Three changes that add up to 0 have as total variation the largest of their sizes: its interval joins the folded
-    intervals of the three, Bonferroni corrected. LAO is a ratio: for small movements it means little, and is flagged
+    The interval of a positive part is that of its signed shift, clipped; where that would be [0, 0] it is NaN with a
+    flag. The total variation of three changes that add up to 0 is the largest absolute change: its interval combines
+    the three folded intervals, Bonferroni corrected. LAO is a ratio, unreliable for small movements, and is flagged
     where the joint test does not reject at ``1 - conf_level``. The joint test is Stuart and Maxwell's for paired items
     (classes without movement left out) and Pearson's χ² for counts.
 
-    Source: rationalization paper, Section IV.C. It states the favoured side under Flip in two ways; here it is an
-    argument, and printed. ``neutrality_deviation`` equals its ``|2 p - 1| (1 - t)`` over the row total.
+    Source: rationalization paper, Section IV.C. It defines the favoured side under Flip in two ways; here it is an
+    argument, and in the result. ``neutrality_deviation`` equals its ``|2 p - 1| (1 - t)`` over the row total.
 
     Examples
     --------
@@ -466,7 +450,10 @@ def anchoring(
     columns = [*found.groups, "probe"]
     if found.kind == "calls":
         rows = flag_forced(rows, found.table, columns, _TIE_TERMS)
-    rows = _flag_stated(rows, found, baseline, n_items)
+    unequal = _unequal(found, baseline, n_items)
+    for row in rows:
+        key = key_of(row[g] for g in found.groups)
+        row["flag"] = flags(row.get("flag", ""), unequal.get((*key, baseline)), unequal.get((*key, row["probe"])))
     return estimates(rows, columns, ("favoured", "p_value")).assign(
         favoured=lambda t: t["favoured"].astype(object).where(t["favoured"].notna(), ""),
         p_value=lambda t: t["p_value"].astype(float),
@@ -479,7 +466,8 @@ def movement_rows(
     """Rows of one group under one labelled probe."""
     drawn, shifted = _of_two_samples(drawn, a), _of_two_samples(shifted, a)
     signed = {name: shift_cells(a, i, conf_level, shifted) for i, name in enumerate(ROLES)}
-    variation = variation_cells(a, conf_level, _at_third(shifted), clusters)
+    third = None if shifted is None else replace(shifted, conf_level=1 - (1 - shifted.conf_level) / 3)  # Bonferroni
+    variation = variation_cells(a, conf_level, third, clusters)
     cells = {f"shift_{name}": c for name, c in signed.items()}
     cells |= {_GAINS[name]: clipped(c) for name, c in signed.items()}
     cells["lao"] = lao_cells(a, variation["p_value"], conf_level, drawn)
@@ -489,20 +477,14 @@ def movement_rows(
 
 
 def _of_two_samples(plan: Any, a: Answers) -> Any:
-    """Draw each sample by itself where nothing says that they are of the same items."""
+    """Draw the samples separately where they are not known to be of the same items."""
     if plan is None or plan.cluster or a.joint is not None:
         return plan
     return replace(plan, strata="side")
 
 
-def _at_third(plan: Bootstrap | None) -> Bootstrap | None:
-    """Return the same with Bonferroni's coverage for three intervals."""
-    if plan is None:
-        return None
-    return replace(plan, conf_level=1 - (1 - plan.conf_level) / 3)
-
-
 def _blind_rows(found: Study, blind: str, options: Mapping[str, Any], plan: Bootstrap | None) -> _Rows:
+    """Rows of the blind probe."""
     table = found.margins(blind)
     columns = [*found.groups, "probe"]
     outcome = table["outcome"].astype(str).to_numpy(dtype=object)
@@ -514,7 +496,7 @@ def _blind_rows(found: Study, blind: str, options: Mapping[str, Any], plan: Boot
         key = {c: here[c].iloc[0] for c in columns}
         names = candidates[key_of(key[c] for c in found.groups)]
         signed = _neutrality(here, names, key, plan, options["conf_level"])
-        signed["flag"] = flags(found.doubt, signed["flag"])
+        signed["flag"] = flags(found.dependent, signed["flag"])
         low, high = folded_interval(signed.get("conf_low", math.nan), signed.get("conf_high", math.nan))
         folded = {**signed, "estimate": abs(signed["estimate"]), "conf_low": low, "conf_high": high}
         rows.append({**key, "term": "neutrality_deviation", **folded, "std_error": math.nan})
@@ -535,14 +517,14 @@ def _neutrality(
     one, two, tie = map(float, counts.sum(axis=0))
     n = one + two + tie
     invalid = float(here["n"].sum()) - n
-    doubts = flags(INVALID_EXCLUDED.of(invalid), NO_DATA if n == 0 else SMALL_N if n < 30 else "")
-    cells: dict[str, Any] = {"estimate": math.nan, "n": n, "flag": doubts, "favoured": named[0]}
+    flag = flags(INVALID_EXCLUDED.of(invalid), NO_DATA if n == 0 else SMALL_N if n < 30 else "")
+    cells: dict[str, Any] = {"estimate": math.nan, "n": n, "flag": flag, "favoured": named[0]}
     if n == 0:
         return cells
     cells["estimate"] = value = (one - two) / n
     if plan is not None:
-        drawn = resampled(here, counts, lean, plan, key)
-        return {**cells, **drawn, "flag": flags(doubts, drawn["flag"])}
+        drawn = resampled(here, counts, signed_neutrality, plan, key)
+        return {**cells, **drawn, "flag": flags(flag, drawn["flag"])}
     low, high = newcombe_paired(0.0, one, two, tie, conf_level)
     spread = math.sqrt(max((one + two) / n - value**2, 0.0) / n)
     method = "Newcombe, two shares of one sample"
@@ -550,13 +532,18 @@ def _neutrality(
 
 
 def _tie_rows(found: Study, rows: _Rows, options: Mapping[str, Any]) -> _Rows:
-    """Tie rates under each probe, and blind beside it; the side is that of the probe's other rows."""
+    """Tie rates under each probe and blind; the side is that of the probe's other rows."""
     columns = [*found.groups, "probe"]
     side = {key_of(r[c] for c in columns): r["favoured"] for r in rows if r["term"] == "shift_favoured"}
     base = [r for r in rows if r["term"] == "equality_detection"]
     result: _Rows = []
     for probe in sorted({key[-1] for key in side}):
-        table = _probe_margin(found, probe)
+        if found.kind == "joint":
+            here = found.table[(found.table["probe"] == probe) & (found.table["outcome"].astype(str) != "missing")]
+            table = here.assign(n=here["n"].astype(float))
+            table.attrs[CLUSTERING] = found.note
+        else:
+            table = found.margins(probe)
         outcome = table["outcome"].astype(str)
         result += rates(table, columns, "tie", outcome == "tie", ~outcome.isin(["invalid", "missing"]), **options)
         result += [{**r, "probe": probe, "term": "tie_blind"} for r in base]
@@ -564,18 +551,8 @@ def _tie_rows(found: Study, rows: _Rows, options: Mapping[str, Any]) -> _Rows:
     return [{**r, "favoured": side[key_of(r[c] for c in columns)]} for r in kept]
 
 
-def _probe_margin(found: Study, probe: str) -> pd.DataFrame:
-    if found.kind != "joint":
-        return found.margins(probe)
-    here = found.table[found.table["probe"] == probe]
-    here = here[here["outcome"].astype(str) != "missing"]
-    result = here.assign(n=here["n"].astype(float))
-    result.attrs[CLUSTERING] = found.note
-    return result
-
-
 def _sensitivity_rows(found: Study, blind: str, options: Mapping[str, Any]) -> _Rows:
-    """Share of right answers under each probe, and blind beside it, where the right answer is known."""
+    """Share of right answers under each probe and blind, if the right answer is known."""
     known = next((c for c in ("gold", "better") if c in found.table and found.table[c].notna().any()), None)
     if found.kind != "calls" or known is None:
         return []
@@ -588,24 +565,16 @@ def _sensitivity_rows(found: Study, blind: str, options: Mapping[str, Any]) -> _
     rows = rates(table, columns, "sensitivity", outcome == "correct", outcome != "invalid", **options)
     labelled = [r for r in rows if r["probe"] != blind]
     base = {key_of(r[g] for g in found.groups): r for r in rows if r["probe"] == blind}
-    beside = [
+    blind_rows = [
         {**base[key_of(r[g] for g in found.groups)], "probe": r["probe"], "term": "sensitivity_blind"}
         for r in labelled
         if key_of(r[g] for g in found.groups) in base
     ]
-    return labelled + beside
-
-
-def _flag_stated(rows: _Rows, found: Study, blind: str, n_items: float | None) -> _Rows:
-    """Flag the rows of a probe whose answers do not add up to the stated number of items."""
-    doubts = _unequal(found, blind, n_items)
-    for row in rows:
-        key = key_of(row[g] for g in found.groups)
-        row["flag"] = flags(row.get("flag", ""), doubts.get((*key, blind)), doubts.get((*key, row["probe"])))
-    return rows
+    return labelled + blind_rows
 
 
 def _unequal(found: Study, blind: str, n_items: float | None) -> dict[tuple[Any, ...], str]:
+    """Flags of probes whose answers do not add up to the stated number of items."""
     if n_items is None and "items" not in found.table:
         return {}
     columns = [*found.groups, "probe"]
@@ -616,13 +585,13 @@ def _unequal(found: Study, blind: str, n_items: float | None) -> dict[tuple[Any,
     if np.isnan(np.asarray(stated, dtype=float)).any():
         raise SchemaError("'items' (or n_items=) is the stated number of items of a probe, and is missing or text.")
     sums = table.assign(_stated=stated).groupby(columns, dropna=False).agg(n=("n", "sum"), stated=("_stated", "max"))
-    totals = {key_of(key): (float(n), float(said)) for key, n, said in sums.itertuples(name=None)}
+    totals = {key_of(key): (float(n), float(total)) for key, n, total in sums.itertuples(name=None)}
     if found.kind == "joint":
         base = found.margins(blind).groupby(columns, dropna=False)["n"].sum()
-        most = {key[:-1]: said for key, (_, said) in totals.items()}
+        most = {key[:-1]: total for key, (_, total) in totals.items()}
         totals |= {key_of(k): (float(n), most[key_of(k)[:-1]]) for k, n in base.items()}
     return {
-        key: in_part(str(key[-1]), COUNTED_AND_STATED.of(counted=f"{n:,.0f}", stated=f"{said:,.0f}"))
-        for key, (n, said) in totals.items()
-        if n != said
+        key: in_part(str(key[-1]), COUNTED_AND_STATED.of(counted=f"{n:,.0f}", stated=f"{total:,.0f}"))
+        for key, (n, total) in totals.items()
+        if n != total
     }

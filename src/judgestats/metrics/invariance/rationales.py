@@ -1,4 +1,4 @@
-"""Do explanations change, and lean to the label, where the verdict does not?"""
+"""Explanations: their consistency, and their shift under a cue where the verdict stays the same."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from judgestats.schema.columns import CHOICES, By, grouping, names, required
 from judgestats.schema.counting import clustered
 from judgestats.schema.declared_counts import call_counts, counted
 
-# ---- Texts as vectors, and how near two of them are ------------------------------------------------------------------
+# ---- Vectors of texts, and their cosine similarity -------------------------------------------------------------------
 
 Floats = NDArray[np.float64]
 #: From n texts to an (n, d) array, dense or scipy sparse.
@@ -39,10 +39,9 @@ Embed = Embedder | Mapping[str, Embedder] | None
 
 
 def tfidf(texts: Sequence[str]) -> Any:
-    """TF-IDF vectors of texts, fitted on these texts: the default embedder, without a download.
+    """TF-IDF vectors (n, d) of texts, fitted on these texts: the default embedder, without a download.
 
-    `texts`: what is to be embedded. Returns (n, d): words of two letters or more, in lower case; scikit-learn's
-    smoothed IDF. Zero rows where no text has a word.
+    Words of two letters or more, in lower case; scikit-learn's smoothed IDF. Zero rows where no text has a word.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -53,13 +52,13 @@ def tfidf(texts: Sequence[str]) -> Any:
 
 
 def embedders(embed: Embed) -> dict[str, Embedder]:
-    """Return the embedders by name; one without a name is called by its function's name."""
+    """Embedders by name, by default the name of the function."""
     if embed is None:
         return {"tfidf": tfidf}
     if isinstance(embed, Mapping):
         if not embed or not all(map(callable, embed.values())):
             raise DesignError(
-                "embed= is empty, or holds what is no function of texts. Give a function, or {name: function}."
+                "embed= is empty, or contains a value that is not a function. Give a function, or {name: function}."
             )
         return dict(embed)
     if not callable(embed):
@@ -70,9 +69,9 @@ def embedders(embed: Embed) -> dict[str, Embedder]:
 
 
 class Vectors:
-    """Vectors of distinct texts: each is embedded once, and in an order that the rows do not change.
+    """Vectors of distinct texts, each embedded once, in an order that does not depend on the rows.
 
-    `texts`: texts, repeats among them; empty ones are not embedded. `embed`: the embedder. `name`: for messages.
+    `texts`: texts, possibly repeated; empty ones are not embedded. `name`: of the embedder, for messages.
     """
 
     def __init__(self, texts: Sequence[str], embed: Embedder, name: str) -> None:
@@ -113,14 +112,13 @@ class Vectors:
 def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measure: str) -> tuple[Study, pd.DataFrame]:
     """Match the explanations of an item under `blind` and under each other probe.
 
-    Returns `pairs`: the groups, ``probe``, ``item``, ``n``, ``text_blind``, ``text`` (empty where missing), ``valid``
-    (a valid verdict in both) and ``same`` (and the same one). Raises DesignError if there are no explanations, or no
-    such probe.
+    Returns the study and the pairs: the groups, ``probe``, ``item``, ``n``, ``text_blind``, ``text`` (empty where
+    missing), ``valid`` (a valid verdict in both) and ``same`` (the same verdict in both).
     """
     found = study(calls, by, "auto", measure)
     if found.kind != "calls" or "rationale" not in found.table:
         raise DesignError(
-            f"{measure} reads explanations: it needs a preferences frame with a column 'rationale'. Columns: "
+            f"{measure} needs a preferences frame with explanations in a column 'rationale'. Columns: "
             f"{', '.join(found.table.columns)}."
         )
     refuse_no_probe(found, blind, "baseline")
@@ -141,16 +139,11 @@ def matched_rationales(calls: Any, by: By, blind: str, probe: str | None, measur
         valid=valid,
         same=valid & (outcome[base] == outcome[row]),
     )
-    pairs = pairs[row_groups(pairs, [*found.groups, "probe"])].reset_index(drop=True)
+    columns = [*found.groups, "probe"]
+    judged = pairs.assign(_judged=pairs["_row"] >= 0).groupby(columns, dropna=False)["_judged"].transform("any")
+    pairs = pairs[judged.to_numpy(dtype=bool)].reset_index(drop=True)
     pairs.attrs[CLUSTERING] = found.note
     return found, pairs
-
-
-def row_groups(pairs: pd.DataFrame, columns: list[str]) -> NDArray[np.bool_]:
-    """Rows of groups that were judged under their probe at all."""
-    judged = pairs.assign(_judged=pairs["_row"] >= 0).groupby(columns, dropna=False)["_judged"].transform("any")
-    result: NDArray[np.bool_] = judged.to_numpy(dtype=bool)
-    return result
 
 
 def texts_of(column: pd.Series[Any]) -> NDArray[Any]:
@@ -161,14 +154,14 @@ def texts_of(column: pd.Series[Any]) -> NDArray[Any]:
 
 
 def each_group(pairs: pd.DataFrame, columns: list[str]) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
-    """Yield the rows of each group with what names it."""
+    """Key and rows of each group, sorted."""
     for key, here in pairs.groupby(columns, dropna=False, sort=True):
         yield dict(zip(columns, key, strict=True)), here
 
 
-# ---- Does an explanation agree with its own verdict and scores, name the labels, and quote what was written? ---------
+# ---- Does an explanation contradict its verdict or scores, name a source, or misquote? -------------------------------
 
-#: Words that name the source of a text. Whole words, any case.
+#: Words that name the source of a text; whole words, in any case.
 SOURCE_WORDS = (
     "human", "humans", "human-written", "person", "expert", "experts", "AI", "AI-generated", "LLM", "LLMs", "GPT",
     "ChatGPT", "Claude", "Gemini", "Llama", "language model", "machine learning", "TradML", "algorithm", "bot",
@@ -211,10 +204,10 @@ _FIRST = {"a", "1", "one", "first"}
     "Does the explanation contradict the verdict, the scores, the text?", "cues", "P with texts", "Wilson, clustered",
     "ours; named in rationalization", plot="forest", frames=("preferences",),
     terms=(
-        Term("score_conflict", "verdict against its own scores"),
-        Term("statement_conflict", "verdict against its own words"),
+        Term("score_conflict", "verdict contradicts its scores"),
+        Term("statement_conflict", "verdict contradicts its explanation"),
         Term("label_mentioned", "a source is named"),
-        Term("quote_absent", "a quotation that is in no text"),
+        Term("quote_absent", "a quotation is in none of the texts"),
     ),
 )  # fmt: skip
 def rationale_check(
@@ -226,22 +219,22 @@ def rationale_check(
     cluster: Cluster = "auto",
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Rates of four faults that an explanation can be checked for without a reference.
+    """Rates of four faults of explanations that can be detected without a reference.
 
     Parameters
     ----------
     calls : frame
-        Preferences with ``rationale``; ``score_first``, ``score_second`` (the judge's own scores) and ``text_first``,
-        ``text_second`` (what it read; ``text_source`` may join them) where there are such columns.
+        Preferences with ``rationale``; optionally ``score_first``, ``score_second`` (the judge's scores) and
+        ``text_first``, ``text_second`` and ``text_source`` (the texts it was shown).
     lexicon : sequence of str
         Words that name a source; whole words, any case.
     min_words : int
-        Words from which a quotation is looked up.
+        Smallest number of words of a quotation to look up.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
-        a column; False takes all calls as independent, and is flagged where they are not.
+        Column that calls share, by which the interval is clustered. ``"auto"`` detects it (``item``, say) and names it
+        in ``method``. False treats all calls as independent, with a flag where they are not.
     conf_level : float
         Coverage of the intervals.
 
@@ -258,8 +251,8 @@ def rationale_check(
         - ``quote_absent``: a quotation of `min_words` words or more is in neither text (nor in the source), among calls
           whose explanation has such a quotation.
 
-        A check without its columns has no row; one without a case is NaN with ``no data``. ``n`` is the cases; the
-        other calls are counted in the flag.
+        A check without its columns has no row; one without a case is NaN with ``no data``. ``n`` is the cases; the flag
+        counts the other calls.
 
     Raises
     ------
@@ -268,10 +261,10 @@ def rationale_check(
 
     Notes
     -----
-    The definitions are this package's. The paper names a consistency check, stereotype intrusion and fabrication, and
-    defines none of them. A statement is found by the patterns of this module (``[[A]]``, *verdict: A*, *summary 1 is
+    The definitions are this package's. The paper names a consistency check, stereotype intrusion and fabrication, but
+    does not define them. A statement is found by the patterns of this module (``[[A]]``, *verdict: A*, *summary 1 is
     better*, *I prefer the second one*), A, 1, one and first being the candidate *shown first*; other wordings, other
-    languages, and denials within a match are missed, so that the rate is of the statements found. Lexicon words are not
+    languages, and denials within a match are missed, so the rate is among the statements found. Lexicon words are not
     read in context: a text about human rights mentions *human*. Quotations are compared without case, blanks and
     punctuation; a paraphrase in quotation marks counts as absent.
 
@@ -288,7 +281,12 @@ def rationale_check(
     1     label_mentioned       0.5  2.0
     """
     table = nw.from_native(calls).lazy().collect(backend="pandas").to_native().reset_index(drop=True)
-    _refuse_without(table)
+    missing = [c for c in required("preferences") if c not in table]
+    if missing or not ("rationale" in table or {"score_first", "score_second"} <= set(table.columns)):
+        raise DesignError(
+            f"rationale_check needs {', '.join(missing) or 'rationale, or score_first and score_second'}. Columns: "
+            f"{', '.join(table.columns)}. Give a preferences frame that has the judge's reasons in 'rationale'."
+        )
     known = [c for c in ("scheme", "probe") if c in table]
     columns = list(dict.fromkeys(["judge", *grouping([*names(by), *known], table.columns)]))
     weight = counted(nw.from_native(table), [*columns, *names(cluster if isinstance(cluster, str) else ())])
@@ -307,7 +305,10 @@ def rationale_check(
     verdict = chosen.replace({"abstain": "tie"}).to_numpy(dtype=object)
     valid = np.isin(verdict, ("first", "second", "tie"))
     if {"score_first", "score_second"} <= set(table.columns):
-        checks["score_conflict"] = _score_conflict(table, verdict, valid)
+        scores = (pd.to_numeric(table[c], errors="coerce").to_numpy(float) for c in ("score_first", "score_second"))
+        one, two = scores
+        by_score = np.where(one > two, "first", np.where(one < two, "second", "tie"))
+        checks["score_conflict"] = (by_score != verdict, valid & np.isfinite(one) & np.isfinite(two))
     if "rationale" in table:
         text = texts_of(table["rationale"])
         stated = np.array([stated_winner(t) for t in text], dtype=object)
@@ -319,13 +320,13 @@ def rationale_check(
     sums = table.groupby(columns, dropna=False, observed=True)["n"].sum().reset_index()
     totals = {key_of(key): n for *key, n in sums.itertuples(index=False)}
     for row in rows:
-        aside = totals[key_of(row[c] for c in columns)] - row["n"]
-        row["flag"] = flags(row["flag"], EXCLUDED.of(aside * bool(row["n"]), what="call(s) without a case"))
+        excluded = totals[key_of(row[c] for c in columns)] - row["n"]
+        row["flag"] = flags(row["flag"], EXCLUDED.of(excluded * bool(row["n"]), what="call(s) without a case"))
     return estimates(rows, columns)
 
 
 def stated_winner(text: str) -> str:
-    """Return ``first``, ``second`` or ``tie``: the last winner that a text states; empty where it states none.
+    """The last winner that a text states: ``first``, ``second``, ``tie``, or empty.
 
     >>> stated_winner("Summary 1 is better on style. Overall, the second summary is clearly better.")
     'second'
@@ -351,17 +352,10 @@ def mentions(texts: Sequence[str] | NDArray[Any], lexicon: Sequence[str]) -> NDA
     return np.array([bool(words) and bool(pattern.search(t)) for t in texts], dtype=bool)
 
 
-def _score_conflict(
-    table: pd.DataFrame, verdict: NDArray[Any], valid: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    one, two = (pd.to_numeric(table[c], errors="coerce").to_numpy(dtype=float) for c in ("score_first", "score_second"))
-    by_score = np.where(one > two, "first", np.where(one < two, "second", "tie"))
-    return by_score != verdict, valid & np.isfinite(one) & np.isfinite(two)
-
-
 def _quote_absent(
     table: pd.DataFrame, text: NDArray[Any], min_words: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether an explanation has a quotation that is in no text, and whether it has a quotation."""
     shown = [texts_of(table[c]) for c in ("text_first", "text_second", "text_source") if c in table]
     absent, quoting = np.zeros(len(text), dtype=bool), np.zeros(len(text), dtype=bool)
     for i, explanation in enumerate(text):
@@ -376,16 +370,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def _refuse_without(table: pd.DataFrame) -> None:
-    missing = [c for c in required("preferences") if c not in table]
-    if missing or not ({"rationale"} <= set(table.columns) or {"score_first", "score_second"} <= set(table.columns)):
-        raise DesignError(
-            f"rationale_check needs {', '.join(missing) or 'rationale, or score_first and score_second'}. Columns: "
-            f"{', '.join(table.columns)}. Give a preferences frame that has the judge's reasons in 'rationale'."
-        )
-
-
-# ---- Do explanations change, and lean to the label, where the verdict does not? --------------------------------------
+# ---- Do explanations of the same verdict change under a cue, and move towards the label? -----------------------------
 
 _EXTRA = ("embed", "n_same", "n_items")
 #: Cosines that differ by less are equal.
@@ -393,7 +378,7 @@ _EQUAL = 1e-12
 
 
 @Measure(
-    "Does the explanation of the same verdict move?", "cues", "P with texts", "bootstrap of items; rate: Wilson",
+    "Does the explanation of the same verdict change?", "cues", "P with texts", "bootstrap of items; rate: Wilson",
     "rationalization, Sec IV.C e", plot="rationale_shift", frames=("preferences",), needs=(control_of("probe"),),
     arguments=lambda _, options: {"blind": options.baseline["probe"]},
     caption="Distance of the explanations of the same verdict, blind and under the label.",
@@ -416,23 +401,23 @@ def rationale_shift(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """How far explanations move from blind to a probe on items whose verdict stays.
+    """Distance of explanations between blind and a probe, on items with the same verdict.
 
     Parameters
     ----------
     calls : frame
         Preferences with ``probe`` and ``rationale``.
     embed : callable or mapping, optional
-        Function from n texts to an (n, d) array, or ``{name: function}`` for several side by side. By default TF-IDF
-        fitted on the explanations at hand: all probes, judges and schemes of the call, each distinct text once.
+        Function from n texts to an (n, d) array, or ``{name: function}`` for several. By default TF-IDF fitted on
+        the explanations: all probes, judges and schemes of the call, each distinct text once.
     baseline, probe : str
         The probe without a cue; the one to compare it with (all others by default).
     distance : {'half', 'full'}
         ``(1 - cos)/2``, in [0, 1], or ``1 - cos``, in [0, 2].
     threshold : float, optional
-        Also the share of items that moved by *more* than this.
+        If given, also the share of items with a *larger* distance.
     same_decision : bool
-        Only items with the same verdict in both, ties among them; False takes all items valid in both.
+        Only items with the same verdict in both, including ties; False uses all items valid in both.
     by : str or sequence of str
         Further grouping columns.
     n_resamples, seed, conf_level
@@ -444,7 +429,7 @@ def rationale_shift(
         Per judge, scheme, probe and embedder the terms ``drift`` (mean distance) and, with a `threshold`,
         ``drift_rate`` (Wilson), with the columns ``embed``, ``n_same`` (items with the same verdict) and ``n_items``
         (items with a valid verdict in both). ``n`` is the items compared. Items without a valid verdict in both, and
-        those with an empty explanation or one without a vector (no word that the embedder knows), are set aside and
+        those with an empty explanation or one without a vector (no word known to the embedder), are excluded and
         counted in the flag.
 
     Raises
@@ -454,9 +439,9 @@ def rationale_shift(
 
     Notes
     -----
-    A distance has no scale of its own: what an unmoved explanation looks like depends on the embedder and on how
-    a judge words the same twice. Compare probes, or a repeat of blind. With TF-IDF no cosine is negative, so that the
-    halved distance is at most 0.5. The same-decision set is chosen by the verdicts and differs between schemes.
+    A distance has no absolute scale: the distance of two unbiased explanations depends on the embedder and on how a
+    judge varies its wording. Compare probes, or a repeat of blind. With TF-IDF no cosine is negative, so that the
+    halved distance is at most 0.5. The same-decision set depends on the verdicts and differs between schemes.
 
     Source: rationalization paper, Section IV.C e; it defines the measure for Flip, and prints no set size.
 
@@ -507,7 +492,7 @@ def rationale_alignment(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """How often explanations are nearer to the favoured label's description than to the other's.
+    """Share of explanations nearer to the description of the favoured label than to the other description.
 
     Parameters
     ----------
@@ -534,9 +519,9 @@ def rationale_alignment(
 
     Notes
     -----
-    ``cue_aligned`` is this package's definition: the paper plots a *Cue-align %* and defines none. An explanation that
+    ``cue_aligned`` is this package's definition: the paper plots a *Cue-align %* without one. An explanation that
     shares no word with either description counts 1/2 in ``alignment`` and is not aligned; with TF-IDF that is common,
-    so that the level follows the descriptions chosen. The blind value says what the level would be without the cue.
+    so the level depends on the descriptions. The blind value is the level without the cue.
 
     Source: rationalization paper, Section IV.C d (LAI), defined for Flip.
 
@@ -554,12 +539,12 @@ def rationale_alignment(
     """
     found, pairs = matched_rationales(calls, by, baseline, probe, "rationale_alignment")
     fav, opp = (
-        _described_by(t, pairs, a) for t, a in ((favoured_text, "favoured_text"), (opposed_text, "opposed_text"))
+        _descriptions(t, pairs, a) for t, a in ((favoured_text, "favoured_text"), (opposed_text, "opposed_text"))
     )
     if not all([*fav, *opp]):
-        raise DesignError("A description in favoured_text= or opposed_text= is empty: nothing can be near to it.")
+        raise DesignError("A description in favoured_text= or opposed_text= is empty. Give two texts.")
     if any(f == o for f, o in zip(fav, opp, strict=True)):
-        raise DesignError("favoured_text= and opposed_text= are the same: no explanation is nearer to one.")
+        raise DesignError("favoured_text= and opposed_text= are the same. Give two different texts.")
     texts = [*pairs["text_blind"], *pairs["text"], *fav, *opp]
     columns = [*found.groups, "probe"]
     plan = Bootstrap("percentile", ("item",), None, n_resamples, seed, conf_level)
@@ -572,19 +557,20 @@ def rationale_alignment(
             _alignment(vectors.cosine(pairs[c], fav), vectors.cosine(pairs[c], opp)) for c in ("text", "text_blind")
         )
         table = pairs.assign(_value=score, _inside=inside)
-        here = _means(table, columns, "alignment", plan)
+        means = _means(table, columns, "alignment", plan)
         for term, values in (("cue_aligned", score), ("cue_aligned_blind", base)):
             known = pairs["valid"] & np.isfinite(values)
-            here += rates(table, columns, term, values == 1, known, **options)
-        rows += _described(here, table.assign(_blind=base), columns, name, same_decision)
+            means += rates(table, columns, term, values == 1, known, **options)
+        rows += _described(means, table.assign(_blind=base), columns, name, same_decision)
     return estimates(rows, columns, _EXTRA)
 
 
-def _described_by(text: str | Mapping[str, str], pairs: pd.DataFrame, argument: str) -> list[str]:
+def _descriptions(text: str | Mapping[str, str], pairs: pd.DataFrame, argument: str) -> list[str]:
+    """Description of the label of each pair."""
     if isinstance(text, str):
         text = dict.fromkeys(pairs["probe"], text)
     if not isinstance(text, Mapping) or not all(isinstance(t, str) for t in text.values()):
-        raise DesignError(f"{argument}={text!r} is no description. Give a text, or {{probe: text}}.")
+        raise DesignError(f"{argument}={text!r} is not a description. Give a text, or {{probe: text}}.")
     missing = sorted(set(pairs["probe"]) - set(text))
     if missing:
         raise DesignError(f"{argument}= has no description for probe {missing[0]!r}. It has: {', '.join(text)}.")
@@ -592,7 +578,7 @@ def _described_by(text: str | Mapping[str, str], pairs: pd.DataFrame, argument: 
 
 
 def _alignment(favoured: Floats, opposed: Floats) -> Floats:
-    """1 nearer to the favoured, 0 to the opposed, 1/2 as near; NaN where a cosine is."""
+    """1 if nearer to the favoured, 0 if nearer to the opposed, 1/2 if equal; NaN where a cosine is NaN."""
     difference = favoured - opposed
     level: Floats = np.where(np.abs(difference) <= _EQUAL, 0.5, (difference > 0).astype(float))
     return np.where(np.isnan(difference), np.nan, level)
@@ -617,7 +603,7 @@ def _means(table: pd.DataFrame, columns: list[str], term: str, plan: Bootstrap) 
 def _described(
     rows: list[dict[str, Any]], table: pd.DataFrame, columns: list[str], embed: str, same_decision: bool
 ) -> list[dict[str, Any]]:
-    """Add the embedder, the sizes of the sets, and what was set aside."""
+    """Add the embedder, the sizes of the sets, and flags of excluded items."""
     sizes = {}
     for key, here in each_group(table, columns):
         n = here["n"].to_numpy(dtype=float)

@@ -1,4 +1,4 @@
-"""Does a judge change its verdict once the true labels are shown?"""
+"""Differences between judging protocols, and revision of verdicts: :func:`protocol_difference`, :func:`revision`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from judgestats.kernels.proportions import newcombe_paired
 from judgestats.metrics.invariance import outcomes
 from judgestats.metrics.invariance.outcome_coding import (
     VARIES,
-    Answers,
     Favoured,
     Study,
     answers,
@@ -60,26 +59,21 @@ def _tie(totals: Floats) -> Floats:
     return ratio(np.column_stack([totals[:, -1], totals[:, -3:].sum(axis=1)]))
 
 
-def _shift(i: int) -> Statistic:
-    return lambda t: outcomes.shifts(t)[:, i]
+def _column(statistic: Statistic, i: int) -> Statistic:
+    return lambda t: statistic(t)[:, i]
 
 
-def _gain(i: int) -> Statistic:
-    return lambda t: outcomes.gains(t)[:, i]
+_SHIFTS = tuple(_column(outcomes.shifts, i) for i in range(3))
 
 
 _BLIND: Mapping[str, Statistic] = {
     "equality_detection": _tie,
-    "neutrality_deviation": lambda t: np.abs(outcomes.lean(t)),
-    "neutrality": outcomes.lean,
+    "neutrality_deviation": lambda t: np.abs(outcomes.signed_neutrality(t)),
+    "neutrality": outcomes.signed_neutrality,
 }
 _PROBE: Mapping[str, Statistic] = {
-    "shift_favoured": _shift(0),
-    "shift_opposed": _shift(1),
-    "shift_tie": _shift(2),
-    "lds": _gain(0),
-    "ols": _gain(1),
-    "ts": _gain(2),
+    **dict(zip(("shift_favoured", "shift_opposed", "shift_tie"), _SHIFTS, strict=True)),
+    **{t: _column(outcomes.gains, i) for i, t in enumerate(("lds", "ols", "ts"))},
     "lao": outcomes.lao,
     "total_variation": outcomes.total_variation,
     "shift_nontie": outcomes.nontie_shift,
@@ -87,11 +81,11 @@ _PROBE: Mapping[str, Statistic] = {
 }
 
 
-#: Signed quantities behind one that is clipped at 0 or folded, and how its interval follows from theirs.
-_BENT: Mapping[str, tuple[Sequence[Statistic], Callable[[float, float], tuple[float, float]]]] = {
-    "neutrality_deviation": ((outcomes.lean,), outcomes.folded_interval),
-    **{t: ((_shift(i),), outcomes.clipped_ends) for i, t in enumerate(("lds", "ols", "ts"))},
-    "total_variation": (tuple(map(_shift, range(3))), outcomes.folded_interval),
+#: Signed quantities of each quantity that is clipped at 0 or folded, and the transformation of their intervals.
+_NOT_SMOOTH: Mapping[str, tuple[Sequence[Statistic], Callable[[float, float], tuple[float, float]]]] = {
+    "neutrality_deviation": ((outcomes.signed_neutrality,), outcomes.folded_interval),
+    **{t: ((shift,), outcomes.clipped_ends) for t, shift in zip(("lds", "ols", "ts"), _SHIFTS, strict=True)},
+    "total_variation": (_SHIFTS, outcomes.folded_interval),
 }
 
 
@@ -113,7 +107,7 @@ def protocol_difference(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Each quantity of :func:`anchoring` under one scheme minus the same under another.
+    """Difference of each quantity of :func:`anchoring` between two schemes.
 
     Parameters
     ----------
@@ -131,9 +125,9 @@ def protocol_difference(
     Returns
     -------
     pandas.DataFrame
-        Per judge and probe the terms of :func:`anchoring` (but ``tie_blind`` and ``sensitivity``), each a difference of
-        `scheme` and `reference`; negative ``lds`` says that `scheme` is less drawn to the favoured side. ``n`` is the
-        smallest of the samples behind it, ``favoured`` the side.
+        Per judge and probe the terms of :func:`anchoring` (except ``tie_blind`` and ``sensitivity``), each as
+        `scheme` minus `reference`: with negative ``lds`` `scheme` shifts less to the favoured side. ``n`` is the size
+        of the smallest sample, ``favoured`` the side.
 
     Raises
     ------
@@ -142,12 +136,12 @@ def protocol_difference(
 
     Notes
     -----
-    From calls the items are drawn, with all that was answered to them under both schemes and both probes, so that the
-    interval is a paired one. Counts give independent samples, and ``method`` says so. Where a clipped or folded part
-    (``lds``, ``total_variation``, ``neutrality_deviation``, ...) is near its border under either scheme, so that its
-    signed quantity is not told from 0, a bootstrap of the difference is too narrow: the interval is then that of the
+    From calls the bootstrap draws items, with their answers under both schemes and both probes, so that the interval is
+    paired. Counts give independent samples, as ``method`` states. Where a clipped or folded quantity (``lds``,
+    ``total_variation``, ``neutrality_deviation``, ...) is near its border under either scheme, so that its signed
+    quantity is not significant, a bootstrap of the difference is too narrow: the interval then combines those of the
     signed quantities of both schemes, clipped or folded, Bonferroni corrected. A difference that no resample changes
-    has no interval. ``lao`` is flagged where the movement under a scheme is not told from none.
+    has no interval. ``lao`` is flagged where the movement under a scheme is not significant.
 
     Source: rationalization paper, Section V.D to V.F, which compares the schemes without intervals.
 
@@ -179,7 +173,7 @@ def protocol_difference(
 def _refuse_unknown(schemes: tuple[str, str], found: Study) -> None:
     known = sorted(found.table["scheme"].unique())
     if schemes[0] == schemes[1]:
-        raise DesignError(f"scheme= and reference= are both {schemes[0]!r}: a scheme does not differ from itself.")
+        raise DesignError(f"scheme= and reference= are both {schemes[0]!r}. Give two schemes.")
     for name, value in zip(("scheme", "reference"), schemes, strict=True):
         if value not in known:
             raise DesignError(
@@ -189,68 +183,59 @@ def _refuse_unknown(schemes: tuple[str, str], found: Study) -> None:
 
 
 def _blind_rows(found: Study, one: str, two: str, blind: str, plan: Bootstrap) -> Iterator[dict[str, Any]]:
+    """Differences of the blind quantities."""
     kept = Study(found.table, found.kind, found.groups, ["item"] if found.kind == "calls" else [], found.note)
     table = kept.margins(blind)
     table = table.assign(_arm=table["scheme"], outcome=table["outcome"].astype(str))
-    dependent = "" if kept.clusters else found.doubt
-    apart = [g for g in found.groups if g != "scheme"]
+    dependent = "" if kept.clusters else found.dependent
+    split = [g for g in found.groups if g != "scheme"]
     candidates = found.candidates_of(blind, found.groups)
-    groups = codes_of(table, apart)
+    groups = codes_of(table, split)
     for g in range(groups.size):
         here = table[groups.code == g]
         arms = [here[here["scheme"] == s] for s in (one, two)]
         if any(a.empty for a in arms):
             continue
         names = sorted({c for a in arms for c in candidates[key_of(a[g].iloc[0] for g in found.groups)]})
-        key = {c: here[c].iloc[0] for c in apart} | {"probe": blind}
-        doubts = flags(dependent, *(_invalid(a, s) for a, s in zip(arms, (one, two), strict=True)))
+        key = {c: here[c].iloc[0] for c in split} | {"probe": blind}
+        invalid = [INVALID_EXCLUDED.of(float(a["n"][a["outcome"] == "invalid"].sum())) for a in arms]
+        common = flags(dependent, *(in_part(s, n) for s, n in zip((one, two), invalid, strict=True)))
         statistics = _BLIND if len(names) <= 2 else {"equality_detection": _tie}
         side = names[0] if names else ""
-        sides = [(a, _by_role(a, side)) for a in arms]
-        yield from _differences(sides, statistics, plan, key, side if len(names) <= 2 else "", doubts)
+        codes = [role(a["outcome"], side) for a in arms]
+        counts = [
+            np.column_stack([code == i for i in range(3)]) * a["n"].to_numpy(dtype=float)[:, None]
+            for a, code in zip(arms, codes, strict=True)
+        ]
+        sides = list(zip(arms, counts, strict=True))
+        yield from _differences(sides, statistics, plan, key, side if len(names) <= 2 else "", common)
         for term in sorted(_BLIND.keys() - statistics.keys()):
-            flag = flags(doubts, MANY_CANDIDATES)
+            flag = flags(common, MANY_CANDIDATES)
             yield {**key, "term": term, "estimate": math.nan, "n": 0.0, "favoured": "", "flag": flag}
 
 
-def _invalid(arm: pd.DataFrame, scheme: str) -> str:
-    n = float(arm["n"][arm["outcome"] == "invalid"].sum())
-    return in_part(scheme, INVALID_EXCLUDED.of(n))
-
-
-def _by_role(arm: pd.DataFrame, side: str) -> Floats:
-    code = role(arm["outcome"], side)
-    counts: Floats = np.column_stack([code == i for i in range(3)]) * arm["n"].to_numpy(dtype=float)[:, None]
-    return counts
-
-
 def _probe_rows(
-    found: Study, one: str, two: str, read: tuple[str, Favoured | None, str | None], plan: Bootstrap
+    found: Study, one: str, two: str, options: tuple[str, Favoured | None, str | None], plan: Bootstrap
 ) -> Iterator[dict[str, Any]]:
+    """Differences of the quantities of labelled probes."""
     clusters = ["item"] if found.kind == "calls" else []
     arms: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for a in answers(found, *read, clusters=clusters):
+    for a in answers(found, *options, clusters=clusters):
         key = tuple(v for k, v in a.key.items() if k != "scheme")
         arms.setdefault(key, {})[a.key["scheme"]] = a
     for pair in arms.values():
         if not {one, two} <= set(pair):
             continue
         first, second = pair[one], pair[two]
-        sides = [(_with_arm(x.table, s), x.counts) for x, s in ((first, one), (second, two))]
+        arms_of_scheme = ((first, one), (second, two))
+        # samples: the schemes, and the probes if they are not of the same items
+        sides = [(x.table.assign(_arm=s + "/" + x.table.get("side", "")), x.counts) for x, s in arms_of_scheme]
         shared = {k: v for k, v in first.key.items() if k != "scheme"}
         side = first.favoured if first.favoured == second.favoured else VARIES
-        doubts = flags(in_part(one, first.flag), in_part(two, second.flag))
-        told = flags(in_part(one, _not_told(first, plan)), in_part(two, _not_told(second, plan)))
-        yield from _differences(sides, _PROBE, plan, shared, side, doubts, told)
-
-
-def _not_told(answers: Answers, plan: Bootstrap) -> str:
-    return NOT_SIGNIFICANT if outcomes.joint_test(answers)[0] > 1 - plan.conf_level else ""
-
-
-def _with_arm(table: pd.DataFrame, scheme: str) -> pd.DataFrame:
-    """Mark the sample of each row: the scheme, and the probe where the two are not of the same items."""
-    return table.assign(_arm=scheme + "/" + table.get("side", ""))
+        common = flags(*(in_part(s, x.flag) for x, s in arms_of_scheme))
+        small = [outcomes.joint_test(x)[0] > 1 - plan.conf_level for x, _ in arms_of_scheme]
+        of_lao = flags(*(in_part(s, NOT_SIGNIFICANT) for s, no in zip((one, two), small, strict=True) if no))
+        yield from _differences(sides, _PROBE, plan, shared, side, common, of_lao)
 
 
 def _differences(
@@ -259,44 +244,45 @@ def _differences(
     plan: Bootstrap,
     key: dict[str, Any],
     favoured: str,
-    doubts: str = "",
-    told: str = "",
+    common: str,
+    of_lao: str = "",
 ) -> Iterator[dict[str, Any]]:
+    """Rows of the differences of statistics between two sides; `common` and `of_lao` are flags."""
     (table_1, counts_1), (table_2, counts_2) = sides
     width = counts_1.shape[1]
     table = pd.concat([table_1, table_2], ignore_index=True)
     counts = np.zeros((len(table), 2 * width))
     counts[: len(table_1), :width], counts[len(table_1) :, width:] = counts_1, counts_2
     n = float(counts.sum(axis=0).reshape(-1, 3).sum(axis=1).min())
-    doubts = flags(doubts, NO_DATA if n == 0 else SMALL_N if n < 30 else "")
+    common = flags(common, NO_DATA if n == 0 else SMALL_N if n < 30 else "")
     for term, statistic in statistics.items():
 
         def difference(totals: Floats, statistic: Statistic = statistic) -> Floats:
             return statistic(totals[:, :width]) - statistic(totals[:, width:])
 
         value = float(difference(counts.sum(axis=0)[None, :])[0])
-        row = {**key, "term": term, "estimate": value, "n": n, "favoured": favoured, "flag": doubts}
+        row = {**key, "term": term, "estimate": value, "n": n, "favoured": favoured, "flag": common}
         if math.isnan(value):
             missing = NO_MOVEMENT if term == "lao" and n else ""
-            yield {**row, "flag": flags(doubts, missing)}
+            yield {**row, "flag": flags(common, missing)}
             continue
         drawn = resampled(table, counts, difference, plan, key)
         words = plan.words if plan.cluster else plan.words.replace("calls within _arm", "independent samples")
         drawn["method"] = words
-        if term in _BENT:
-            drawn |= _of_bent(term, [(table, counts[:, :width]), (table, counts[:, width:])], plan, key, words)
-        yield {**row, **drawn, "flag": flags(doubts, told if term == "lao" else "", drawn["flag"])}
+        if term in _NOT_SMOOTH:
+            drawn |= _near_border(term, [(table, counts[:, :width]), (table, counts[:, width:])], plan, key, words)
+        yield {**row, **drawn, "flag": flags(common, of_lao if term == "lao" else "", drawn["flag"])}
 
 
-def _of_bent(
+def _near_border(
     term: str, arms: list[tuple[pd.DataFrame, Floats]], plan: Bootstrap, key: dict[str, Any], words: str
 ) -> dict[str, Any]:
     """Interval of a difference of clipped or folded quantities where one of them is near its border.
 
-    That of each arm is that of its signed quantities, clipped or folded; both hold together by Bonferroni. Nothing
-    where the signed quantities of both arms are told from 0: the bootstrap of the difference is regular there.
+    It combines the clipped or folded intervals of the signed quantities of both arms (Bonferroni). Empty if the signed
+    quantities of both arms are significant: the bootstrap of the difference is then valid.
     """
-    signed, bend = _BENT[term]
+    signed, transform = _NOT_SMOOTH[term]
     level = 1 - (1 - plan.conf_level) / (2 * len(signed))
     wide = replace(plan, conf_level=level)
     ends, near, flag = [], False, ""
@@ -309,7 +295,7 @@ def _of_bent(
                 low = high = float(statistic(total)[0])
             flag = flags(flag, cells["flag"])
             near |= low <= 0 <= high and low < high
-            found.append(bend(low, high))
+            found.append(transform(low, high))
         ends.append(np.max(found, axis=0))
     if not near:
         return {}
@@ -317,20 +303,20 @@ def _of_bent(
     ends_known = {"conf_low": float(low_1 - high_2), "conf_high": float(high_1 - low_2)}
     if not ends_known["conf_low"] < ends_known["conf_high"]:
         return {}
-    bent = "folded" if bend is outcomes.folded_interval else "clipped"
-    return {"std_error": math.nan, **ends_known, "method": f"{words}, Bonferroni of two {bent} intervals", "flag": flag}
+    kind = "folded" if transform is outcomes.folded_interval else "clipped"
+    return {"std_error": math.nan, **ends_known, "method": f"{words}, Bonferroni of two {kind} intervals", "flag": flag}
 
 
-# ---- Does a judge change its verdict once the true labels are shown? -------------------------------------------------
+# ---- Does a judge change its verdict after the true labels are shown? ------------------------------------------------
 
 _NO_ANSWER = ("invalid", "missing")
-#: Where each role stands on the way from the opposed to the favoured side.
+#: Rank of each role from the opposed to the favoured side.
 _RANK = np.array([1, -1, 0, 0])
 _Rows = list[dict[str, Any]]
 
 
 @Measure(
-    "Does the judge revise when the truth is shown, and which way?", "cues", "P, counts",
+    "Does the judge revise when the truth is shown, and in which direction?", "cues", "P, counts",
     "Wilson; net: Newcombe; bootstrap", "rationalization, Sec V.F", plot="revision", frames=("preferences",),
     caption="Share of items whose verdict changed after the truth was shown, by direction.",
 )  # fmt: skip
@@ -348,7 +334,7 @@ def revision(
     seed: int | np.random.Generator | None = SEED,
     conf_level: float = CONF_LEVEL,
 ) -> pd.DataFrame:
-    """Share of items whose verdict changed between two probes, and which way.
+    """Share of items whose verdict changed between two probes, and in which direction.
 
     Parameters
     ----------
@@ -358,16 +344,16 @@ def revision(
     before, after : str
         The probes: an answer under false labels, and the one after the true labels are shown.
     favoured : str, mapping or callable, optional
-        The side that the labels shown *after* favour, as in :func:`anchoring`. Where neither this, nor a column
-        ``favoured``, nor `favoured_label` tells it, there are no directed terms.
+        The side that the labels shown *after* favour, as in :func:`anchoring`. Without it, a column ``favoured`` or
+        `favoured_label` there are no directed terms.
     favoured_label : str, optional
         As in :func:`anchoring`; read where the label is shown `after`.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What items share: by default the column that they are seen to share, which ``method`` names; or a column, for a
-        bootstrap by percentile also two crossed ones; False takes all items as independent, and is flagged where they
-        are not.
+        Column that items share, by which the interval is clustered. ``"auto"`` detects it and names it in ``method``.
+        Two crossed columns need ``interval='percentile'``. False treats all items as independent, with a flag where
+        they are not.
     interval : {'wilson', 'percentile', 'bca'}
         Of the shares.
     n_resamples, seed, conf_level
@@ -379,7 +365,7 @@ def revision(
         Per judge and scheme ``revision``: the share of items with another outcome after than before, a tie being an
         outcome like the others. With a favoured side also ``towards`` (from opposed to tie or favoured, or from tie to
         favoured) and ``away`` (the reverse), which add up to it, and ``net``, their difference, with Newcombe's
-        interval for two shares of one sample. ``n`` is the items valid in both; the others are counted in the flag.
+        interval for two shares of one sample. ``n`` is the items valid in both; the flag counts the others.
 
     Raises
     ------
@@ -388,8 +374,8 @@ def revision(
 
     Notes
     -----
-    ``revision`` has no direction: a judge that answers at random revises too. Only ``net`` says that changes follow the
-    label. Source: rationalization paper, Section V.F, which prints the undirected share.
+    ``revision`` has no direction: a judge that answers at random revises too. Only ``net`` shows that changes follow
+    the label. Source: rationalization paper, Section V.F, which prints the undirected share.
 
     Examples
     --------
@@ -427,19 +413,20 @@ def revision(
     answers = table[["baseline", "outcome"]].astype(str)
     valid = ~answers.isin(_NO_ANSWER).any(axis=1)
     rows = rates(table, columns, "revision", answers["baseline"] != answers["outcome"], valid, **options)
-    if _has_side(found, favoured, favoured_label):
+    labelled = favoured_label is not None and "label_first" in found.table
+    if favoured is not None or "favoured" in found.table or labelled:
         drawn = plan
         if drawn is None and found.clusters:
             drawn = Bootstrap("percentile", tuple(found.clusters), None, n_resamples, seed, conf_level)
         rows += _directed(found, before, favoured, favoured_label, options, drawn)
-    rows = _flagged(rows, table.assign(_valid=valid), columns)
+    lost = table.assign(n=table["n"] * ~valid).groupby(columns, dropna=False)["n"].sum()
+    dropped = {key_of(key): float(n) for key, n in lost.items()}
+    for row in rows:
+        n = dropped[key_of(row[c] for c in columns)]
+        row["flag"] = flags(row["flag"], EXCLUDED.of(n, what="item(s) not valid in both"))
     return estimates(rows, columns, ("favoured",)).assign(
         favoured=lambda t: t["favoured"].astype(object).where(t["favoured"].notna(), "")
     )
-
-
-def _has_side(found: Study, favoured: Favoured | None, label: str | None) -> bool:
-    return favoured is not None or "favoured" in found.table or (label is not None and "label_first" in found.table)
 
 
 def _directed(
@@ -450,6 +437,7 @@ def _directed(
     options: dict[str, Any],
     plan: Bootstrap | None,
 ) -> _Rows:
+    """Rows of ``towards``, ``away`` and ``net``."""
     pairs = paired(found, before, favoured, label, found.clusters)
     columns = [*found.groups, "probe"]
     pairs = pairs.assign(n=pairs["n"].astype(float), _side=pairs["_side"].astype(object))
@@ -463,10 +451,10 @@ def _directed(
     named = pairs.groupby(columns, dropna=False)["_side"]
     sides = {key_of(key): one_side(side) for key, side in named}
     sideless = pairs.assign(n=pairs["n"].where(~pairs["_known"], 0.0)).groupby(columns, dropna=False)["n"].sum()
-    doubts = {key_of(key): without_side(n) for key, n in sideless.items()}
+    without = {key_of(key): without_side(n) for key, n in sideless.items()}
     for row in rows:
         key = key_of(row[c] for c in columns)
-        row |= {"favoured": sides[key], "flag": flags(row["flag"], doubts[key])}
+        row |= {"favoured": sides[key], "flag": flags(row["flag"], without[key])}
     return rows
 
 
@@ -498,13 +486,4 @@ def _net(
             key = {str(c): row[c] for c in columns}
             drawn = resampled(pairs[here], counts, ratio, plan, key)
             row.update({**drawn, "flag": flags(row["flag"], drawn["flag"])})
-    return rows
-
-
-def _flagged(rows: _Rows, table: pd.DataFrame, columns: list[str]) -> _Rows:
-    counts = table.assign(n=table["n"] * ~table["_valid"]).groupby(columns, dropna=False)["n"]
-    dropped = {key_of(key): float(n.sum()) for key, n in counts}
-    for row in rows:
-        n = dropped[key_of(row[c] for c in columns)]
-        row["flag"] = flags(row["flag"], EXCLUDED.of(n, what="item(s) not valid in both"))
     return rows

@@ -13,7 +13,7 @@ from judgestats.errors import choose
 from judgestats.kernels.decomposition import DROPPED, NO_PREFERENCE, ONE_SIDED, POSITIONAL, STABLE, decompose
 from judgestats.kernels.proportions import goodman
 from judgestats.metrics.measure_registry import Measure, Term
-from judgestats.metrics.rates import leans, rates
+from judgestats.metrics.rates import rates, share_differences
 from judgestats.results import BY_STRUCTURE, NO_DATA, estimates
 from judgestats.schema.clustering import Cluster, column_of
 from judgestats.schema.coding import codes_of
@@ -206,4 +206,5 @@ def filler_preference(
     outcome = table["outcome"].to_numpy(dtype=object)
     options: dict[str, Any] = {"conf_level": conf_level, "cluster": column_of(table)}
     filler, clean = outcome == "filler", outcome == "clean"
-    return estimates(leans(table, groups, "filler_preference", filler, clean, outcome != "invalid", **options), groups)
+    rows = share_differences(table, groups, "filler_preference", filler, clean, outcome != "invalid", **options)
+    return estimates(rows, groups)
