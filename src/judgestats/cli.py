@@ -447,9 +447,9 @@ def _json(source: str, data: Any, against: dict[str, Any]) -> str:
     from judgestats.metrics.agreement import judge_against_people
     from judgestats.metrics.measure_registry import available_measures, describe
     from judgestats.results import explain, flag_codes
-    from judgestats.schema import check as account
+    from judgestats.schema import check as check_frame
 
-    rows = account(data).drop(columns="rows")
+    rows = check_frame(data).drop(columns="rows")
     told: dict[str, Any] = {
         "source": source,
         "design": describe(data),
@@ -527,14 +527,14 @@ def _show_design(console: Console, data: Any) -> None:
 
 
 def _show_account(console: Console, data: Any) -> None:
-    from judgestats.schema import check as account
+    from judgestats.schema import check as check_frame
 
-    found = account(data)
-    totals = found[found["level"] == "account"].set_index("what")["n"]
+    found = check_frame(data)
+    totals = found[found["level"] == "rows"].set_index("what")["n"]
     console.print(
-        _text(f"{totals['rows in']:,} rows: {totals['rows used']:,} used, {totals['rows set aside']:,} excluded")
+        _text(f"{totals['rows in']:,} rows: {totals['rows used']:,} used, {totals['rows excluded']:,} excluded")
     )
-    rest = found[found["level"] != "account"]
+    rest = found[found["level"] != "rows"]
     if len(rest):
         first = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
         _print_table(

@@ -351,7 +351,7 @@ def test_correlations_of_one_side_only_are_counted():
     shifts = agreement_shift(gone, ("old", "new"), across="system", **options)
     share = agreement_shift(gone, ("new", "old"), relative=True, **options)
     for result in (shifts, share):
-        assert result["flag"].str.contains("6 correlations set aside").all()
+        assert result["flag"].str.contains("6 correlations excluded").all()
         assert result["flag"].str.contains("1 item on one side only").all()
 
 

@@ -109,7 +109,7 @@ def paired_difference(
 
     `sides`: the units. `one`, `two` (2,): hits and trials of the units of each side, (N,), or (N, 2) where a unit is a
     pair and its two calls count. `conf_level`: coverage of Newcombe's paired interval. `cluster`: column that units
-    share: Tango's interval of the n that its levels are worth. ``"auto"``: the column that the units are seen to share,
+    share: Tango's interval of the n that its levels are worth. ``"auto"``: the column that the units share,
     and the pair where a unit is its two calls. Returns `row`: cells of an estimate; None where the sides cannot be
     paired. `flag`: why they cannot, or ``k of m stimuli shared`` where a side has units that the other lacks.
     """
@@ -150,7 +150,7 @@ def paired_difference(
 
 
 def _shared_by(table: pd.DataFrame, counted: float, of_calls: bool) -> str | None:
-    """Column that the units of a comparison are seen to share."""
+    """Column that the units of a comparison share."""
     kept = [c for c in (*CANDIDATES, "first", "second") if c in table]
     found = auto_cluster(nw.from_native(table[kept], eager_only=True), [], "item", counted / (2 if of_calls else 1))
     return found.column or (_UNIT if of_calls else None)

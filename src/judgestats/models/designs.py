@@ -57,7 +57,7 @@ class Design:
     `terms`: the random terms.
     `count` (N,): how many rows of data each row stands for.
     `weights` (N,): prior weights, 1 where there are none.
-    `n_missing`: rows of data set aside for a missing value; a row of a tally counts as often as it says.
+    `n_missing`: rows of data excluded for a missing value; a row of a tally counts as often as it says.
     `n_rows`: rows of the table as it was given.
     `n_zero`: those of them with a count of zero.
     `counted`: the column of declared counts.
@@ -151,7 +151,7 @@ def design(
     categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
     `also`: further columns that distinguish rows, read into ``frame``: of clusters, or of sets of thresholds. `counts`:
     as for :func:`judgestats.fit`. Returns in an order that does not depend on the order of the rows. Rows with a
-    missing value in a column that is used are set aside and counted, and so are invalid calls where the response is the
+    missing value in a column that is used are excluded and counted, and so are invalid calls where the response is the
     column ``choice``. Raises FormulaError if the formula does not parse, or names an unknown column. Raises SchemaError
     if counts or weights are not valid, or a number is infinite. Raises DesignError if the data cannot answer: no rows,
     one level of a factor, a response outside its family, as many random effects as rows in a Gaussian model.
@@ -224,7 +224,7 @@ def _refuse_unknown(parsed: Formula, present: list[str], weights: str | None) ->
 def _refuse_empty(parsed: Formula, rows: Rows, frame: pd.DataFrame) -> None:
     if not len(frame):
         raise DesignError(
-            f"No row is left for {parsed.source!r}: {rows.n_rows:,} in the table, {rows.n_missing:,} set aside for a "
+            f"No row is left for {parsed.source!r}: {rows.n_rows:,} in the table, {rows.n_missing:,} excluded for a "
             f"missing value in {', '.join(parsed.variables)}."
         )
 

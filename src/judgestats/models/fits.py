@@ -276,8 +276,8 @@ class Fit(Fitted):
             ``loglik`` (restricted, under REML), ``aic``, ``bic``, ``n`` (rows of data, counts included; a row of
             ``cbind`` is one row), ``n_groups`` (``id: 316; item: 24``), ``converged``, ``engine``, ``method``,
             ``family``, ``link``, ``df`` (parameters), ``df_residual``, ``deviance`` (minus twice the log likelihood, as
-            lme4's summary prints it), ``n_rows`` (distinct rows), ``n_missing`` (rows set aside), ``counts`` (name of
-            the column of counts, or an empty string), ``flag`` (what is doubtful; rows set aside, columns left out).
+            lme4's summary prints it), ``n_rows`` (distinct rows), ``n_missing`` (rows excluded), ``counts`` (name of
+            the column of counts, or an empty string), ``flag`` (what is doubtful; rows excluded, columns left out).
             What the engine does not have is NaN. Of a sampled fit ``elpd_loo``, ``elpd_error`` and ``elpd_unit`` come
             first: see :meth:`judgestats.models.Fit.loo`, which has other units too.
 
@@ -387,31 +387,32 @@ class Fit(Fitted):
         Returns
         -------
         pandas.DataFrame
-            A row for each finding: ``level`` (``fault``: numbers not to be used as they are; ``doubt``: look before you
-            use them; ``set aside``: rows, columns or categories left out; ``counted``: worth knowing; ``account``: rows
-            used and set aside), ``column``, ``what``, ``n`` (rows, levels or calls it concerns), ``example``, ``cure``.
+            A row for each finding: ``level`` (``fault``: numbers not to be used as they are; ``caution``: to be used
+            with care; ``excluded``: rows, columns or categories left out; ``counted``: for information; ``rows``: how
+            many rows were used and excluded), ``column``, ``what``, ``n`` (rows, levels or calls concerned),
+            ``example``, ``cure``.
 
         Notes
         -----
         Faults: no convergence, a Hessian that is not positive definite, separation, and numerical integration with too
         few nodes: a refined rule moves the log likelihood by 1e-6 or more, or an estimate by 0.01 standard errors
-        (where Laplace's approximation was asked for: by a quarter of one). Doubts: singular fits; what the study of
+        (where Laplace's approximation was asked for: by a quarter of one). Cautions: singular fits; what the study of
         coverage found too small (grouping factors with fewer than 30 levels, 10 by REML, with a sharper word below 5;
         under Laplace's approximation fewer than 5 calls per level, or the rarer answer less than once per level);
         grouping factors with nearly one call in each level, columns that are nearly constant or are names used as
         numbers, clusters too few for robust errors, and what is known against an engine. Of a sampled fit: R-hat above
         1.01 is a fault; fewer than 400 effective draws, divergent transitions, and parameters that are driven by their
-        prior (posterior sd above 0.8 of the prior's) or lie outside its central 95 % are doubts.
+        prior (posterior sd above 0.8 of the prior's) or lie outside its central 95 % are cautions.
 
         Examples
         --------
         >>> import judgestats as js
         >>> calls = pd.DataFrame({"y": [0, 1, 0, 1, 1, 1], "s": list("aaabbb"), "n": [9, 5, 2, 4, 8, 1]})
         >>> js.fit("y ~ s", calls, counts="n").check()[["level", "column", "what", "n"]]
-             level column                 what   n
-        0    fault      s  'b' always has 1: separation  13.0
-        1  account                   rows used  29.0
-        2  account              rows set aside   0.0
+           level column                          what     n
+        0  fault      s  'b' always has 1: separation  13.0
+        1   rows                            rows used  29.0
+        2   rows                        rows excluded   0.0
         """
         return diagnosis.check(self)
 

@@ -107,28 +107,34 @@ def _cell(name: str, value: Any, is_number: bool) -> Any:
     return count(float(value)) if is_number else value
 
 
-def account(findings: pd.DataFrame) -> dict[str, int]:
-    """Rows in, used and set aside, of a result of :func:`judgestats.check`.
+def row_sums(findings: pd.DataFrame) -> dict[str, int]:
+    """Rows in, used and excluded, of a result of :func:`judgestats.check`.
 
     >>> from judgestats.schema import check
     >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "2"], "first": "x", "second": "y",
     ...                       "choice": ["first", "invalid"]})
-    >>> account(check(calls))
-    {'rows in': 2, 'rows used': 1, 'rows set aside': 1}
+    >>> row_sums(check(calls))
+    {'rows in': 2, 'rows used': 1, 'rows excluded': 1}
     """
-    sums = findings[findings["level"] == "account"]
+    sums = findings[findings["level"] == "rows"]
     return {str(k): int(v) for k, v in zip(sums["what"], sums["n"], strict=True)}
 
 
 def account_section(findings: pd.DataFrame) -> Markup:
     """Show the sum, and a row for each reason with its first rows and its cure."""
-    n = account(findings)
-    total, used, aside = n["rows in"], n["rows used"], n["rows set aside"]
-    told = [tag("b", count(total)), f" {_rows(total)} in = ", tag("b", count(used)), " used + ", tag("b", count(aside))]
-    parts = [tag("p", *told, " set aside", class_="sum"), _bar(used, total)]
-    reasons = findings[findings["level"].isin(["set aside", "counted"])]
+    n = row_sums(findings)
+    total, used, excluded = n["rows in"], n["rows used"], n["rows excluded"]
+    told = [
+        tag("b", count(total)),
+        f" {_rows(total)} in = ",
+        tag("b", count(used)),
+        " used + ",
+        tag("b", count(excluded)),
+    ]
+    parts = [tag("p", *told, " excluded", class_="sum"), _bar(used, total)]
+    reasons = findings[findings["level"].isin(["excluded", "counted"])]
     if reasons.empty:
-        return join([*parts, tag("p", "No row was set aside.")])
+        return join([*parts, tag("p", "No row was excluded.")])
     rows = [
         row([r["what"], r["level"], count(r["n"]), _first_rows(r["rows"]), r["cure"]], numbers=(2,))
         for r in reasons.to_dict("records")
@@ -144,7 +150,7 @@ def _bar(used: int, total: int) -> Markup:
     if not total:
         return Markup("")
     share = 100 * used / total
-    halves = [tag("span", class_=c, style=f"width:{w:.4f}%") for c, w in (("used", share), ("aside", 100 - share))]
+    halves = [tag("span", class_=c, style=f"width:{w:.4f}%") for c, w in (("used", share), ("excluded", 100 - share))]
     return tag("div", *halves, class_="bar", role="img", aria_label=f"{share:.1f} percent of the rows used")
 
 
@@ -506,7 +512,7 @@ def report(
         values: ``format``, ``mapping`` (canonical column -> column), ``labels`` and ``files`` (such a table), and
         whatever else is to stand on the page.
     cluster : "auto", str or False
-        What calls share, for every interval of the page that takes it: by default the column that they are seen to
+        What calls share, for every interval of the page that takes it: by default the column that they
         share; or a column; False takes all calls as independent.
     identity : mapping of str to str, optional
         For ratings, system -> judge.

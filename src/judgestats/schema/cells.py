@@ -36,7 +36,7 @@ class CellTable:
     `keys` (C,): code of each cell in each key column but ``judge``.
     `cell`, `judge` (U,): cell and judge of each unit, sorted by them.
     `mean`, `sd` (U,): over the runs of the unit; NaN where unknown.
-    `runs`, `missing` (U,): scores behind the mean (NaN where unknown) and scores set aside.
+    `runs`, `missing` (U,): scores behind the mean (NaN where unknown) and scores excluded.
     """
 
     labels: dict[str, Any]
@@ -82,7 +82,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     A lazy frame is averaged where it lies. Raw rows may have declared counts; means have ``runs``. `by`: further
     columns that split the cells. `ddof`: the sd has the divisor ``runs - ddof``. Returns ``judge``, ``system``,
     ``item``, ``criterion``, the `by` columns, ``mean``, ``sd`` (NaN for a single run), ``runs`` (scores averaged) and
-    ``n_missing`` (NaN scores, set aside), sorted by the `by` columns and the keys. Raises SchemaError if a column is
+    ``n_missing`` (NaN scores, excluded), sorted by the `by` columns and the keys. Raises SchemaError if a column is
     missing, or holds text or an infinite value where a number belongs; if raw rows have a whole-number column ``n``
     that nothing declares, or means have one. Raises DesignError if averaged ratings have two rows of one cell, or rows
     of one cell differ in a column that is not in `by` (:mod:`judgestats.schema.splitting`).

@@ -33,7 +33,7 @@ def count_changes(
 
     `data`: calls with the column ``outcome``. `pattern`: of the unit ``change``. `split`, `groups`: columns that are to
     come first, and all that split the counts. `apart`: columns that tell two estimates apart. `clusters`: columns to
-    cluster by; None for what the pairs are seen to share. `baseline`: the value that the others are compared with; None
+    cluster by; None for what the pairs share. `baseline`: the value that the others are compared with; None
     is refused: a control condition is named. Returns `counts`: the `groups`, the cluster, ``pattern.across``,
     ``baseline``, ``outcome`` and ``n``. A pair that one side lacks is kept: its answer there is ``missing``. `found`:
     what the pairs share. `clusters`: columns to cluster by. Raises DesignError if the baseline does not occur, or a

@@ -15,7 +15,7 @@ from judgestats.results import CLUSTERING_UNKNOWN, NOT_INDEPENDENT, PAIRS_OF_AN_
 from judgestats.schema.coding import Codes, column_codes, combine, each
 from judgestats.schema.pairing import candidates as candidate_codes
 
-#: How calls are clustered: by what they are seen to share, by one or more columns, or not at all.
+#: How calls are clustered: by what they share, by one or more columns, or not at all.
 Cluster = str | Sequence[str] | Literal["auto", False]
 #: Columns whose levels calls may share. `pair` is made of the item and the two candidates where it is not there.
 CANDIDATES = ("pair", "item", "prompt", "task")
@@ -59,7 +59,7 @@ def clusters(cluster: Any) -> tuple[str, ...] | None:
         if all(isinstance(c, str) for c in columns):
             return columns
     raise DesignError(
-        f'cluster={cluster!r} names no column. Allowed: "auto" (what the calls are seen to share), the name of a '
+        f'cluster={cluster!r} names no column. Allowed: "auto" (what the calls share), the name of a '
         "column, several names where a bootstrap takes them, or False (all calls as independent)."
     )
 

@@ -113,7 +113,7 @@ def ratings(
     -------
     frame
         Of the kind given, with the canonical columns first. A missing score stays: it is a row of
-        :func:`judgestats.check`, set aside by every measure. Without a ``criterion`` there is one, ``overall``.
+        :func:`judgestats.check`, excluded by every measure. Without a ``criterion`` there is one, ``overall``.
         Verdicts that are right or wrong stand in ``correct``, as booleans, in place of ``score``: those of a column
         ``correct``, or a score of booleans or words.
 
@@ -165,7 +165,7 @@ def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str 
     for name in present:
         if name in chosen and columns.get(name, name) == name:
             continue
-        if name in columns and name not in chosen:  # our name, but it is mapped from elsewhere or set aside
+        if name in columns and name not in chosen:  # our name, but it is mapped from elsewhere or excluded
             renames[name] = f"{name}_source"
     taken = set(columns) | set(chosen)
     kept = [

@@ -1,4 +1,4 @@
-"""Every fault of a canonical frame, at once, as rows; and the account of the rows that measures set aside."""
+"""Every fault of a canonical frame, at once, as rows; and the rows used and excluded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from judgestats.schema.pairing import candidates, unit_columns
 
 @memory_told()
 def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
-    """List every fault, every set-aside row and every gap of a frame.
+    """List every fault, every excluded row and every gap of a frame.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        One row per finding: ``level`` (``fault``: the frame is refused; ``set aside``: the rows are left out of the
-        measures that need them; ``counted``: kept, but worth knowing; ``account``: the sum, rows in = rows used + rows
-        set aside), ``column``, ``what``, ``n`` (rows), ``rows`` (all row numbers, from 0), ``example``, ``cure``.
+        One row per finding: ``level`` (``fault``: the frame is refused; ``excluded``: the rows are left out of the
+        measures that need them; ``counted``: kept, but worth knowing; ``rows``: the sums, rows in = rows used + rows
+        excluded), ``column``, ``what``, ``n`` (rows), ``rows`` (all row numbers, from 0), ``example``, ``cure``.
 
     Raises
     ------
@@ -59,26 +59,26 @@ def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFra
     ...                       "choice": ["first", "invalid"]})
     >>> check(calls)[["level", "what", "n"]]
            level                           what  n
-    0  set aside  choice is invalid (status ok)  1
+    0  excluded  choice is invalid (status ok)  1
     1    counted   only one order of the pair  2
-    2    account                        rows in  2
-    3    account                      rows used  1
-    4    account                 rows set aside  1
+    2      rows                        rows in  2
+    3      rows                      rows used  1
+    4      rows                  rows excluded  1
     """
     data = opened(frame)
     data = data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
     kind = kind_of(data.columns)
     source = str(getattr(frame, "attrs", {}).get(SOURCE, COUNTS))
-    findings = [*_faults(data, kind, scale), *_set_aside(data, kind), *_counted(data, kind, source)]
-    aside = {r for f in findings if f.level in ("fault", "set aside") for r in f.rows}
+    findings = [*_faults(data, kind, scale), *_excluded(data, kind), *_counted(data, kind, source)]
+    excluded = {r for f in findings if f.level in ("fault", "excluded") for r in f.rows}
     total = len(data)
     everything = tuple(range(total))
-    account = [
-        Finding("account", "", "rows in", everything),
-        Finding("account", "", "rows used", tuple(r for r in everything if r not in aside)),
-        Finding("account", "", "rows set aside", tuple(sorted(aside))),
+    sums = [
+        Finding("rows", "", "rows in", everything),
+        Finding("rows", "", "rows used", tuple(r for r in everything if r not in excluded)),
+        Finding("rows", "", "rows excluded", tuple(sorted(excluded))),
     ]
-    return as_frame([*findings, *account])
+    return as_frame([*findings, *sums])
 
 
 def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:
@@ -313,11 +313,11 @@ def _whole(values: Any) -> bool:
     return len(known) > 0 and bool((known % 1 == 0).all())
 
 
-def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
+def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
     if COUNTS in data.columns:
         none = (pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce") == 0).to_numpy(dtype=bool)
         if none.any():
-            yield Finding("set aside", COUNTS, "count is zero", _where(none), cure="Such rows stand for no call.")
+            yield Finding("excluded", COUNTS, "count is zero", _where(none), cure="Such rows stand for no call.")
     if kind == "ratings":
         name = answer_column(data.columns)
         missing = data[name].to_pandas().isna().to_numpy()
@@ -326,7 +326,7 @@ def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
             rows = missing if status is None else missing & (status == reason).to_numpy()
             if rows.any():
                 yield Finding(
-                    "set aside",
+                    "excluded",
                     name,
                     f"{name} is missing" + (f" ({reason})" if reason else ""),
                     _where(rows),
@@ -342,7 +342,7 @@ def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
     for reason in sorted(set(status[invalid].astype(str))):
         rows = invalid & (status.astype(str) == reason).to_numpy()
         yield Finding(
-            "set aside",
+            "excluded",
             "choice",
             f"choice is invalid (status {reason})",
             _where(rows),
@@ -357,12 +357,12 @@ def _without_stimulus(data: Any) -> Iterator[Finding]:
     stimulus = data["stimulus"].to_pandas().astype(object)
     none = stimulus.isna().to_numpy()
     if none.any():
-        yield Finding("set aside", "stimulus", "no stimulus", _where(none), cure="Say what the judge was shown.")
+        yield Finding("excluded", "stimulus", "no stimulus", _where(none), cure="Say what the judge was shown.")
     for name, what in (("delta", "ladder call without a step"), ("better", "ladder call without a better candidate")):
         if name in data.columns:
             rows = (stimulus == "ladder").to_numpy() & data[name].to_pandas().isna().to_numpy()
             if rows.any():
-                yield Finding("set aside", name, what, _where(rows), cure=f"Fill in {name!r}.")
+                yield Finding("excluded", name, what, _where(rows), cure=f"Fill in {name!r}.")
 
 
 def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:

@@ -99,7 +99,7 @@ class Group:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What was set aside, in words."""
+        """What was excluded, in words."""
         single, none = int(self.single), int(self.unanswered)
         return (
             RATED_ONCE.of(single),
@@ -572,7 +572,7 @@ def alpha(
         Bootstrap of the things judged, read off by Student's t or by percentile, or none. The ranks of ordinal alpha
         are those of each resample.
     cluster : "auto", str or False
-        Column whose levels are drawn whole; ``"auto"`` takes what several things are seen to share (``item``, say),
+        Column whose levels are drawn whole; ``"auto"`` takes what several things share (``item``, say),
         False takes things as independent.
     n_resamples, seed
         Of the bootstrap.
@@ -739,7 +739,7 @@ def kappa(
         Large-sample, or a bootstrap of the things judged. Of the mean kappa, a bootstrap only.
     cluster : "auto", str or False
         Column whose levels are taken whole: by the asymptotic interval (linearised, t over clusters) and by a
-        bootstrap. ``"auto"`` takes what several things are seen to share (``item``, say); False takes things as
+        bootstrap. ``"auto"`` takes what several things share (``item``, say); False takes things as
         independent.
     n_resamples, seed
         Of the bootstrap.

@@ -60,7 +60,7 @@ class Design:
     `codes` (N,): level of each score in each crossed facet with more than one level, numbered without gaps.
     `single`: facets with one level here.
     `repeated`: whether some combination of levels has several scores.
-    `doubts`: what was averaged or set aside.
+    `doubts`: what was averaged or excluded.
     """
 
     y: Floats
@@ -219,7 +219,7 @@ def variance_components(
     Parameters
     ----------
     ratings : frame
-        Ratings in any engine; missing scores are set aside and counted in the flag.
+        Ratings in any engine; missing scores are excluded and counted in the flag.
     facets : str or sequence of str, optional
         Any columns; by default those of ``judge``, ``system``, ``item``, ``criterion``, ``replicate`` that vary. Which
         of these is no facet is averaged over, and the flag says so.

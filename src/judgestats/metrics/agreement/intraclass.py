@@ -291,7 +291,7 @@ def icc(
         ICC(1,k) only, and k is the largest number of scores of a subject.
     cluster : "auto", str or False
         Column that several subjects lie in: an item that several systems answered, say, whose responses are not
-        independent. ``"auto"`` takes what they are seen to share; False is the published interval, of independent
+        independent. ``"auto"`` takes what they share; False is the published interval, of independent
         subjects.
     conf_level : float
         Coverage of the intervals.

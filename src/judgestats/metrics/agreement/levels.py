@@ -209,7 +209,7 @@ def _means(row: Ints, judge: Ints, item: Ints, criterion: Ints, mean: Floats, sh
 
 
 def pair_flags(r: Floats, common: NDArray[np.int64], n_missing: int = 0) -> str:
-    """Why pairs are set aside, with their numbers."""
+    """Why pairs are excluded, with their numbers."""
     gone = np.isnan(r)
     apart = int((gone & (common < 2)).sum())
     constant = int((gone & (common >= 2)).sum())
@@ -451,7 +451,7 @@ def correlation(
     standard error is flagged.
 
     Points are complete pair by pair. An item counts for a judge who rated all criteria that any judge rated of it.
-    A judge whose scores are constant has no correlation: the pair is set aside and counted in the flag, in a resample
+    A judge whose scores are constant has no correlation: the pair is excluded and counted in the flag, in a resample
     too. Fisher: variance 1/(n - 3), for Spearman (1 + ρ²/2)/(n - 3) (Bonett and Wright 2000).
 
     Repeated measures: common slope of parallel lines, one an item, on N - items - 1 degrees of freedom (Bakdash and

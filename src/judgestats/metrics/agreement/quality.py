@@ -260,7 +260,7 @@ def ordering_accuracy(
     data : frame
         Ratings with the column `tier`; or a table of one row per system with the columns `tier` and `score`.
     order : sequence of str
-        The tiers, worst first. Systems of other tiers are set aside and counted.
+        The tiers, worst first. Systems of other tiers are excluded and counted.
     tier, score : str
         Columns.
     by : str or sequence of str

@@ -313,7 +313,7 @@ class Matched:
     `draws` (B, 2, C, P).
     `cells`: labels of the C cells.
     `alone`: correlations (cells x pairs) defined on one side only.
-    `undefined` (P,): correlations set aside, of each pair.
+    `undefined` (P,): correlations excluded, of each pair.
     `one_sided`: units that occur on one side only.
     """
 

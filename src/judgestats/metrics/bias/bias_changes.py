@@ -196,11 +196,11 @@ def bias_change(
     target, attribute, value, family
         Who the target is, as for :func:`bias_score`.
     invalid : {'drop', 'tie'}
-        What an invalid call is: its pair is set aside, or no preference.
+        What an invalid call is: its pair is excluded, or no preference.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What pairs share: by default the column that they are seen to share, judges included (``item``: the same items
+        What pairs share: by default the column that they share, judges included (``item``: the same items
         for all judges of a mean), which ``method`` names; or a column, for a bootstrap by percentile also two crossed
         ones; False takes all pairs and judges as independent, and is flagged where they are not.
     interval : {'wilson', 'percentile', 'bca'}

@@ -75,7 +75,7 @@ class Aside:
         return cls(table.loc[mask, list(groups)].assign(_without=table.loc[mask, "n"]), words)
 
     def flagged(self, rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
-        """Put the number of calls set aside into the flag of every row of its group."""
+        """Put the number of calls excluded into the flag of every row of its group."""
         known = [g for g in groups if g in self.table]
         if not len(self.table):
             return rows
@@ -132,14 +132,14 @@ def targeted(
     by: By = (),
     measure: str = "bias_score",
 ) -> Targeted:
-    """Say which candidate of each call is the target, and set aside the calls that have none.
+    """Say which candidate of each call is the target, and exclude the calls that have none.
 
     `calls`: preferences, or a tally of `measure`, which is returned as it is. `target`: ``first`` or ``second``, that
     slot; else the id of a candidate. None, with no other argument: column ``target``. `attribute`: the target has more
     of it: columns ``<attribute>_first`` and ``<attribute>_second``. `value`: the target has this value of the
     attribute, and the other has not. `family`: name -> family, of judges and (without columns ``family_first`` and
     ``family_second``) of candidates: the target is of the judge's family, and the other is not. `by`: columns by which
-    the calls set aside are counted, besides ``judge`` and ``bias``. `measure`: whose tally is let through. Raises
+    the calls excluded are counted, besides ``judge`` and ``bias``. `measure`: whose tally is let through. Raises
     DesignError if the arguments do not go together or no call has a target. Raises SchemaError if a column is missing,
     or the target is neither candidate.
     """
@@ -392,28 +392,28 @@ def bias_score(
         ``target`` names the candidate under test, and a column ``bias`` keeps several tests apart.
     target : str, optional
         ``first`` or ``second``: that slot (position bias; the order must be known). Any other text: that candidate,
-        whoever judges (a model preference; calls that do not show it are set aside).
+        whoever judges (a model preference; calls that do not show it are excluded).
     attribute : str, optional
         The target has more of it, by the columns ``<attribute>_first`` and ``<attribute>_second`` (``length``). Equal
-        or missing: set aside.
+        or missing: excluded.
     value : str, optional
-        The target has this value of `attribute` (``attribute="format", value="markdown"``). Both or neither: set aside.
+        The target has this value of `attribute` (``attribute="format", value="markdown"``). Both or neither: excluded.
     family : mapping of str to str, optional
         Self-preference: name -> family for every judge, and for the candidates, unless the columns ``family_first``
         and ``family_second`` give theirs. The target is of the judge's family and the other is not; calls with both
-        or neither are set aside. A judge none of whose calls has exactly one own side gets NaN: what it prefers among
+        or neither are excluded. A judge none of whose calls has exactly one own side gets NaN: what it prefers among
         strangers is a model preference (`target`), not self-preference.
     over : str, optional
         A column (``topic``): a score for each of its values, and their plain mean as the term ``mean``. Calls where it
-        is missing are set aside.
+        is missing are excluded.
     average : {'position'}, optional
         Mean of the scores with the target in the first and in the second slot, each half counting the same.
     invalid : {'drop', 'tie'}
-        What an invalid call is: set aside, or no preference. No call can be wrong here.
+        What an invalid call is: excluded, or no preference. No call can be wrong here.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``item``, say), which ``method`` names; or
         a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
         flagged where they are not.
     interval : {'wilson', 'percentile', 'bca'}
@@ -432,7 +432,7 @@ def bias_score(
         ``prefers_other`` and ``tie``, shares of the same calls that add up to 1; ``invalid``, a share of all calls.
         Ties and abstentions are in the denominator. With ``average="position"`` also ``target_first`` and
         ``target_second``, the two halves; ``n`` is then both halves together. With `over` also ``mean`` and
-        ``mean_magnitude`` (the absolute value of the mean), whose `over` is missing. Calls set aside are counted in
+        ``mean_magnitude`` (the absolute value of the mean), whose `over` is missing. Calls excluded are counted in
         the flag.
 
     Raises
@@ -497,7 +497,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.invalid == "wrong":
             raise DesignError(
-                "invalid='wrong' has no meaning where no answer is right. Allowed: 'drop' (set aside), 'tie' (no "
+                "invalid='wrong' has no meaning where no answer is right. Allowed: 'drop' (excluded), 'tie' (no "
                 "preference)."
             )
         choose(self.invalid, get_args(InvalidDirection), "invalid")

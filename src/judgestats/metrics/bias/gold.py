@@ -88,7 +88,7 @@ def best_of_accuracy(
     gold : str
         Column that names the right system of each item.
     ties : {'exact', 'drop', 'half'}
-        What it is that the right response shares the highest score: wrong, set aside, or half right.
+        What it is that the right response shares the highest score: wrong, excluded, or half right.
     runs : int, optional
         Average only this many runs, the first by ``replicate``.
     by : str or sequence of str
@@ -96,7 +96,7 @@ def best_of_accuracy(
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cluster : "auto", str, two of them, or False
-        What items share: by default the prompt or task that they are seen to share, which ``method`` names; or a column
+        What items share: by default the prompt or task that they share, which ``method`` names; or a column
         (``topic``), for a bootstrap by percentile also two crossed ones; False takes all items as independent, and is
         flagged where they are not.
     interval, strata, n_resamples, seed, conf_level
@@ -224,7 +224,7 @@ def _items(table: pd.DataFrame, right: str | None, gold: str, beside: list[str])
 
 
 def _scored(items: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, Aside]:
-    """One row per item and judge, with what became of it; and how many were set aside in each group."""
+    """One row per item and judge, with what became of it; and how many were excluded in each group."""
     apart = [c for c in items.columns if c not in ("system", "mean", "sd", "runs", "n_missing", "right")]
     codes = codes_of(items, apart)
     code, _ = compact(codes.code, codes.size)
@@ -288,7 +288,7 @@ def score_error(
     average_over : str or sequence of str
         Columns averaged over, as in :func:`score_matrix`.
     cluster : "auto", str or False
-        What the bootstrap draws, and the other intervals allow for: by default what the things rated are seen to share
+        What the bootstrap draws, and the other intervals allow for: by default what the things rated share
         (``item``, where several systems are rated on each); or a column of the ratings; False takes all things as
         independent, and is flagged where they are not.
     n_resamples, seed
@@ -479,7 +479,7 @@ def _pearson(score: Floats, right: Floats, unit: Codes, plan: Bootstrap) -> dict
 
 # ---- How often is a judge right, where the right answer is known? ----------------------------------------------------
 
-#: What a tie is where the gold is a candidate: wrong, set aside, or half right.
+#: What a tie is where the gold is a candidate: wrong, excluded, or half right.
 #: Classes of an answer and of a gold label; an invalid call that counts as wrong is a class of its own.
 _CLASSES = ("first", "second", "tie", "invalid")
 _CURE = "Give the id of the right candidate, 'tie', or nothing."
@@ -520,14 +520,14 @@ def gold_agreement(
         Aggregated verdicts will do: no order is needed. A tally that is to have a kappa also tells the slots ``answer``
         and ``gold_answer`` (``first``, ``second``, ``tie``; ``invalid``).
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is: set aside, a wrong answer, or a tie where the gold is a candidate.
+        What an invalid call is: excluded, a wrong answer, or a tie where the gold is a candidate.
     ties : {'exact', 'drop', 'half'}
-        What a tie is where the gold is a candidate: an error (debiasing paper, Section 3.5), set aside, or half right.
+        What a tie is where the gold is a candidate: an error (debiasing paper, Section 3.5), excluded, or half right.
         Where the gold is a tie, a tie is right and anything else is wrong.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``item``, say), which ``method`` names; or
         a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
         flagged where they are not.
     interval : {'wilson', 'percentile', 'bca'}
@@ -544,7 +544,7 @@ def gold_agreement(
     pandas.DataFrame
         Per judge ``accuracy``, whose ``n`` is the calls scored under `invalid` and `ties`; and ``wrong``, ``tie`` and
         ``invalid``, whose ``n`` is all calls with a gold label, and which with the share of correct calls add up to 1.
-        Calls without a gold label are set aside, and every row of their judge is flagged with their number.
+        Calls without a gold label are excluded, and every row of their judge is flagged with their number.
         Where the slots are known also ``kappa``: Cohen's, unweighted, of the answers and the gold as slots (first,
         second, tie), on the calls scored. Its interval is that of the asymptotic standard error (clustered: a
         linearised one and t), or the bootstrap's. NaN, flagged, where chance agreement is 1.
@@ -620,11 +620,11 @@ def accuracy(
         and 1. With a column ``gold`` a verdict, or a score of any scale, is right where it equals the gold. Or a tally:
         ``judge, outcome, n`` with the outcomes ``correct``, ``wrong`` and ``invalid``.
     invalid : {'drop', 'wrong'}
-        What a missing verdict is: set aside, or wrong.
+        What a missing verdict is: excluded, or wrong.
     by : str or sequence of str
         Further grouping columns, ``system``, say.
     cluster : "auto", str or False
-        What verdicts share: by default the column that they are seen to share (``item``, say), which ``method`` names;
+        What verdicts share: by default the column that they share (``item``, say), which ``method`` names;
         or a column; False takes all verdicts as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.
@@ -633,7 +633,7 @@ def accuracy(
     -------
     pandas.DataFrame
         Per judge ``accuracy``, whose ``n`` is the verdicts scored under `invalid`; and ``wrong`` and ``invalid``, whose
-        ``n`` is all of them. Verdicts without a gold label are set aside, and every row of their judge is flagged with
+        ``n`` is all of them. Verdicts without a gold label are excluded, and every row of their judge is flagged with
         their number.
 
     Raises

@@ -181,9 +181,9 @@ def preference_gap(
     confidence : str, optional
         Column of the annotators' confidence; default: ``strength`` or ``confidence`` where there is one.
     ties : {'exact', 'drop', 'half'}
-        What a tie is: not a choice of the target (the paper), set aside, or half of one.
+        What a tie is: not a choice of the target (the paper), excluded, or half of one.
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is: set aside, not a choice of the target, or a tie.
+        What an invalid call is: excluded, not a choice of the target, or a tie.
     by : str or sequence of str
         Further grouping columns.
     conf_level : float
@@ -440,7 +440,7 @@ def _by_judge(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
 
 
 def _unanswered(table: pd.DataFrame) -> str:
-    """Flag of the invalid calls that are set aside."""
+    """Flag of the invalid calls that are excluded."""
     lost = float(table.loc[(table["outcome"] == "invalid") & (table["_trial"] == 0), "n"].sum())
     return INVALID_EXCLUDED.of(lost)
 
@@ -493,17 +493,17 @@ def preference_rate(
     of : str or sequence of str, optional
         These candidates only.
     ties : {'half', 'drop', 'exact'}
-        What a tie is: half a win, set aside, or not a win. An abstention is a tie.
+        What a tie is: half a win, excluded, or not a win. An abstention is a tie.
     graded : bool
         Take the mean of ``strength`` (0 first to 1 second) in place of the choice, as AlpacaEval does; `ties` has then
         nothing to say.
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is: set aside, a win of neither candidate, or a tie (graded: 0.5). Graded, a call without
+        What an invalid call is: excluded, a win of neither candidate, or a tie (graded: 0.5). Graded, a call without
         ``strength`` is invalid.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``item``, say), which ``method`` names; or
         a column, for a bootstrap by percentile also two crossed ones; False takes all calls as independent, and is
         flagged where they are not.
     interval : {'wilson', 'percentile', 'bca'}

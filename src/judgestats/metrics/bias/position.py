@@ -97,7 +97,7 @@ def consistency(
         Compare the two orders of a pair, or every two of the calls that repeat each other (same judge, item,
         candidates, order and conditions; only ``replicate`` differs).
     missing : {'drop', 'agrees', 'same'}
-        What a comparison is in which an answer is invalid or missing. ``drop``: set aside. ``agrees``: the same, if
+        What a comparison is in which an answer is invalid or missing. ``drop``: excluded. ``agrees``: the same, if
         there is one valid answer (the rule of the published position-bias logs). ``same``: no answer is an answer like
         any other, so that two of them are the same and one is not.
     unit : {'pair', 'call'}
@@ -106,7 +106,7 @@ def consistency(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What pairs share: by default the column that they are seen to share, which ``method`` names; or a column; False
+        What pairs share: by default the column that they share, which ``method`` names; or a column; False
         takes all pairs as independent, and is flagged where they are not. Comparisons of repeats share calls: by
         default they are clustered by the column that the calls share.
     conf_level : float
@@ -314,7 +314,7 @@ def position_bias(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``item``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.
@@ -389,7 +389,7 @@ def answer_rates(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_lev
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``item``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.

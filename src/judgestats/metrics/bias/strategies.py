@@ -89,7 +89,7 @@ def pareto_front(
     pandas.DataFrame
         The `by` columns and the labels, ``cost``, ``value``, ``on_front``, ``dominated_by`` (of the configurations on
         the front that dominate it, the one with most value; empty on the front) and ``flag``, sorted. A configuration
-        without cost or value, or with an infinite one, is set aside: not on the front, flagged, and dominating nobody.
+        without cost or value, or with an infinite one, is excluded: not on the front, flagged, and dominating nobody.
 
     Raises
     ------
@@ -394,13 +394,13 @@ def compare_strategies(
     invalid : {'drop', 'wrong', 'tie'}
         What an invalid call is, as in :func:`gold_agreement`.
     ties : {'exact', 'drop'}
-        What a tie is where the gold is a candidate: an error, or set aside with its pair.
+        What a tie is where the gold is a candidate: an error, or excluded with its pair.
     pairs : int or str, optional
         Number of pairs behind each row of a tally that holds the discordant pairs only, or its column that tells it.
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What pairs share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What pairs share: by default the column that they share (``item``, say), which ``method`` names; or
         a column; False takes all pairs as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the interval; 1 minus it is the level at which a p-value survives.
@@ -527,7 +527,7 @@ def _from_elsewhere(calls: Any) -> bool:
 def _crossed(
     table: pd.DataFrame, groups: list[str], invalid: Invalid, ties: str
 ) -> tuple[NDArray[np.float64], list[str], NDArray[np.float64]]:
-    """Pairs right under both, the baseline only, the strategy only, neither; what is said of those set aside.
+    """Pairs right under both, the baseline only, the strategy only, neither; what is said of those excluded.
 
     And of each row of the table its pairs right under the baseline only, under the strategy only, and all scored.
     """

@@ -54,11 +54,11 @@ def verbosity_bias(
     recognised : float
         Truncation accuracy from which a judge recognises completeness; below it, it may be indifferent.
     invalid : {'drop', 'tie'}
-        What an invalid call is: set aside, or no preference (an error on truncation pairs).
+        What an invalid call is: excluded, or no preference (an error on truncation pairs).
     by : str or sequence of str
         Further grouping columns (``strategy``).
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``item``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Joint coverage: each of the two intervals is at 1 - (1 - conf_level)/2 (Bonferroni).

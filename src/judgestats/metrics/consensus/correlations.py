@@ -246,7 +246,7 @@ def rank_correlation(
     identity : mapping of str to str, optional
         System name -> name, so that the systems of a pair of conditions, or of a reference, match.
     cluster : "auto", str or False
-        Column of `ratings` that several points lie in: with `truth`, ``"auto"`` takes what its items are seen to share
+        Column of `ratings` that several points lie in: with `truth`, ``"auto"`` takes what its items share
         (``item``, where systems are told apart; ``prompt``, ``task``); False takes points as independent. Systems
         share nothing that ``"auto"`` knows; a column names their family, say.
     conf_level : float

@@ -494,7 +494,7 @@ def consensus_deviation(
     Parameters
     ----------
     ratings : frame
-        Raw ratings in any engine (NaN scores are set aside), or means per cell: ``judge, system[, item, criterion],
+        Raw ratings in any engine (NaN scores are excluded), or means per cell: ``judge, system[, item, criterion],
         mean[, sd, runs]``, such as a published table or a tally.
     reference : 'peers' or frame
         What to deviate from. A frame is a reference panel: ratings of it (with ``judge``: the mean over its judges), or

@@ -78,7 +78,7 @@ def score_matrix(
     Parameters
     ----------
     ratings : frame
-        Raw ratings in any engine, or means per cell (``mean``, and ``sd``, ``runs``). NaN scores are set aside.
+        Raw ratings in any engine, or means per cell (``mean``, and ``sd``, ``runs``). NaN scores are excluded.
     by : str or sequence of str
         Further columns that split the result.
     average_over : str or sequence of str

@@ -55,7 +55,7 @@ def compare_datasheets(
         independent samples). One judge is compared with the other where each side has one, and judges of the same name
         where there are several.
     cluster : {'auto', False}
-        Whether intervals allow for what calls are seen to share (the item, say; ``method`` names it), or take all calls
+        Whether intervals allow for what calls share (the item, say; ``method`` names it), or take all calls
         as independent.
     conf_level : float
         Coverage of the intervals. Clustered intervals of a datasheet that is given keep the level they were made at.

@@ -227,7 +227,7 @@ def datasheet(
         ratings so is every column that splits them: rows equal in judge, system, item, criterion and replicate differ
         in it.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``item``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     identity : dict, optional
         For ratings: which system is which judge.

@@ -170,7 +170,7 @@ class Study:
     `kind`: one row a call; counts of the answers of an item under two probes; counts of the answers under each.
     `groups`: ``judge``, the `by` columns and ``scheme``.
     `clusters`: columns of units that are drawn together.
-    `note`: what the calls are seen to share, as :func:`judgestats.schema.clustering.noted` writes it.
+    `note`: what the calls share, as :func:`judgestats.schema.clustering.noted` writes it.
     """
 
     table: pd.DataFrame
@@ -227,7 +227,7 @@ class Answers:
     `table`: rows with a count ``n``, and the clusters or, for independent samples, ``side``.
     `counts` (R, 6): what each row adds to favoured, opposed and tie, blind and then under the probe.
     `joint` (3, 3): items valid in both, role blind by role under the probe; None for independent samples.
-    `flag`: what was set aside, and whether calls are not independent.
+    `flag`: what was excluded, and whether calls are not independent.
     """
 
     key: dict[str, Any]

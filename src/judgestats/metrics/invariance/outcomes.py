@@ -387,7 +387,7 @@ def anchoring(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What items share: by default the column that they are seen to share, which ``method`` names; or a column, for a
+        What items share: by default the column that they share, which ``method`` names; or a column, for a
         bootstrap by percentile also two crossed ones; False takes all items as independent, and is flagged where they
         are not.
     interval : {'wilson', 'percentile', 'bca'}
@@ -423,8 +423,8 @@ def anchoring(
 
     Notes
     -----
-    ``equality_detection`` is over all items given: give those of equal candidates. Answers that are invalid are set
-    aside on their side of the comparison and counted in the flag; items judged in one probe only count there.
+    ``equality_detection`` is over all items given: give those of equal candidates. Invalid answers are excluded on
+    their side of the comparison and counted in the flag; items judged in one probe only count there.
 
     The interval of a clipped part is that of its signed shift, clipped; where that would be [0, 0] it is NaN, flagged.
     Three changes that add up to 0 have as total variation the largest of their sizes: its interval joins the folded

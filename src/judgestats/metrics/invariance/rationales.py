@@ -240,7 +240,7 @@ def rationale_check(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``item``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.
@@ -444,7 +444,7 @@ def rationale_shift(
         Per judge, scheme, probe and embedder the terms ``drift`` (mean distance) and, with a `threshold`,
         ``drift_rate`` (Wilson), with the columns ``embed``, ``n_same`` (items with the same verdict) and ``n_items``
         (items with a valid verdict in both). ``n`` is the items compared. Items without a valid verdict in both, and
-        those with an empty explanation or one without a vector (no word that the embedder knows), are set aside and
+        those with an empty explanation or one without a vector (no word that the embedder knows), are excluded and
         counted in the flag.
 
     Raises
@@ -617,7 +617,7 @@ def _means(table: pd.DataFrame, columns: list[str], term: str, plan: Bootstrap) 
 def _described(
     rows: list[dict[str, Any]], table: pd.DataFrame, columns: list[str], embed: str, same_decision: bool
 ) -> list[dict[str, Any]]:
-    """Add the embedder, the sizes of the sets, and what was set aside."""
+    """Add the embedder, the sizes of the sets, and what was excluded."""
     sizes = {}
     for key, here in each_group(table, columns):
         n = here["n"].to_numpy(dtype=float)

@@ -365,7 +365,7 @@ def revision(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str, two of them, or False
-        What items share: by default the column that they are seen to share, which ``method`` names; or a column, for a
+        What items share: by default the column that they share, which ``method`` names; or a column, for a
         bootstrap by percentile also two crossed ones; False takes all items as independent, and is flagged where they
         are not.
     interval : {'wilson', 'percentile', 'bca'}

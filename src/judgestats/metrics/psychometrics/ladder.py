@@ -50,7 +50,7 @@ def target_sensitivity(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``task``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     invalid : {'drop', 'wrong', 'tie'}
         What an invalid call is.
@@ -108,7 +108,7 @@ def d_prime(calls: Any, *, by: By = (), cluster: Cluster = "auto", conf_level: f
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``task``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the interval (Gourevitch and Galanter's variance; clustered: times the design effect, with t on the

@@ -71,11 +71,11 @@ def criterion_shift(
     calls : frame
         Preferences with ``prompt`` and ``stimulus`` (and ``delta``, ``better`` on the ladder); or a tally: ``judge,
         prompt, stimulus, outcome, n`` (and ``delta``), outcomes ``correct``, ``wrong``, ``preference`` (no candidate is
-        better), ``tie``, ``invalid`` (set aside).
+        better), ``tie``, ``invalid`` (excluded).
     baseline, prompt : str
         The two values of ``prompt`` compared.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``task``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.

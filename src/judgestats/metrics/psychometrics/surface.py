@@ -85,7 +85,7 @@ def delta0(
     stimulus : {'same_subset', 'different_subset'}
         Which equal-quality pairs; the two are never pooled.
     cluster : "auto", str or False
-        What pairs share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        What pairs share: by default the column that they share (``task``, say), which ``method`` names; or
         a column; False takes all pairs as independent, and is flagged where they are not. Where pairs share nothing,
         the two calls of a pair are still clustered by it.
     simultaneous : bool
@@ -187,7 +187,7 @@ def filler_preference(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``task``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the interval (Newcombe's, for the difference of two shares of one sample).

@@ -53,10 +53,10 @@ def dark_current(
     by : str or sequence of str
         Further grouping columns; ``vacuum_kind`` is always one where it is there.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``task``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``task``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     invalid : {'drop', 'wrong', 'tie'}
-        What an invalid call is: set aside, a false preference, or no preference.
+        What an invalid call is: excluded, a false preference, or no preference.
     conf_level : float
         Coverage of the intervals.
 
@@ -120,7 +120,7 @@ def validity_gates(
     by : str or sequence of str
         Further grouping columns.
     cluster : "auto", str or False
-        What calls share: by default the column that they are seen to share (``item``, say), which ``method`` names; or
+        What calls share: by default the column that they share (``item``, say), which ``method`` names; or
         a column; False takes all calls as independent, and is flagged where they are not.
     conf_level : float
         Coverage of the intervals.

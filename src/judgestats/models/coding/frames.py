@@ -81,7 +81,7 @@ class Rows:
 
     `frame`: the K distinct rows without a missing value, numbered from 0.
     `count` (K,): how many rows of data each stands for.
-    `n_missing`: rows of data that were set aside, counts included.
+    `n_missing`: rows of data that were excluded, counts included.
     `n_rows`: rows of the table, as they lie there.
     `n_zero`: those of them with a count of zero.
     """

@@ -253,7 +253,7 @@ NAMES = tuple(c.name for kind in VOCABULARY.values() for c in kind if c.key and 
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Finding:
     """One row of :func:`check`."""
 
     level: str
@@ -266,21 +266,21 @@ class Doubt:
 
 def check(fit: Fitted) -> pd.DataFrame:
     """List what is wrong or doubtful in a fit: :meth:`judgestats.models.Fit.check`."""
-    found = [doubt for search in SEARCHES for doubt in search(fit)]
+    found = [finding for search in SEARCHES for finding in search(fit)]
     aside = fit.design.n_missing + fit.design.n_zero
-    found += [Doubt("account", "", "rows used", fit.n), Doubt("account", "", "rows set aside", aside)]
+    found += [Finding("rows", "", "rows used", fit.n), Finding("rows", "", "rows excluded", aside)]
     return pd.DataFrame([astuple(d) for d in found], columns=list(COLUMNS))
 
 
-def _optimum(fit: Fitted) -> Iterator[Doubt]:
+def _optimum(fit: Fitted) -> Iterator[Finding]:
     if not fit.converged and sampled.drawn(fit) is None:
         cure = f"{NOT_CONVERGED.explanation} The steps are in fit.log."
-        yield Doubt("fault", "", NOT_CONVERGED, 1, "", cure)
+        yield Finding("fault", "", NOT_CONVERGED, 1, "", cure)
     if NO_HESSIAN in fit.notes and SEPARATION not in fit.notes:
-        yield Doubt("fault", "", NO_HESSIAN, fit.df, "", NO_HESSIAN.explanation)
+        yield Finding("fault", "", NO_HESSIAN, fit.df, "", NO_HESSIAN.explanation)
 
 
-def _integration(fit: Fitted) -> Iterator[Doubt]:
+def _integration(fit: Fitted) -> Iterator[Finding]:
     """A rule that a finer one moves."""
     found, laplace = refined(fit), fit.method == "Laplace"
     if found is None or (found.estimates < LAPLACE if laplace else found.settled):
@@ -293,10 +293,10 @@ def _integration(fit: Fitted) -> Iterator[Doubt]:
             "The standard deviation has no end: nearly all levels have one answer only. Take more calls per level, or "
             "engine='pymc', whose prior bounds it."
         )
-    yield Doubt("fault", fit.design.terms[0].factor, what, 1, "", cure)
+    yield Finding("fault", fit.design.terms[0].factor, what, 1, "", cure)
 
 
-def _separation(fit: Fitted) -> Iterator[Doubt]:
+def _separation(fit: Fitted) -> Iterator[Finding]:
     """Levels with one answer only; failing that, the parameters that run away."""
     if SEPARATION not in fit.notes:
         return
@@ -305,16 +305,16 @@ def _separation(fit: Fitted) -> Iterator[Doubt]:
         "Its coefficient is infinite. Merge the level, leave the term out, or make it a random effect, which shrinks; "
         "a likelihood-ratio test (anova) still holds."
     )
-    alone = [doubt for column in _factors(fit) for doubt in _one_answer(fit, column, cure)]
+    alone = [finding for column in _factors(fit) for finding in _one_answer(fit, column, cure)]
     if alone:
         yield from alone
         return
-    yield Doubt(
+    yield Finding(
         "fault", ", ".join(names), "separation: the terms together predict an answer without fail", len(names), "", cure
     )
 
 
-def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Doubt]:
+def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Finding]:
     d = fit.design
     levels = labels(d.frame[column]).to_numpy(dtype=object)
     for level in sorted(set(levels)):
@@ -324,7 +324,7 @@ def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Doubt]:
         for value in fit.distribution.extremes(len(d.categories)):
             if (share == value).all():
                 answer = d.categories[int(value)] if d.categories else f"{value:.0f}"
-                yield Doubt(
+                yield Finding(
                     "fault", column, f"{level!r} always has {answer}: separation", float(calls.sum()), str(level), cure
                 )
 
@@ -336,7 +336,7 @@ def _factors(fit: Fitted) -> list[str]:
     return [c for c in dict.fromkeys(own) if c in fit.design.frame]
 
 
-def _singular(fit: Fitted) -> Iterator[Doubt]:
+def _singular(fit: Fitted) -> Iterator[Finding]:
     if SINGULAR not in fit.notes:
         return
     scale = fit.unit
@@ -347,35 +347,35 @@ def _singular(fit: Fitted) -> Iterator[Doubt]:
         size = len(term.levels)
         if own.is_sd and value < 1e-3 * scale:
             cure = f"{left_out(fit, own.t, own.i)}; what is left is the same. Errors of the rest hold given 0."
-            yield Doubt("doubt", own.group, f"singular fit: {own.term} is 0", size, "", cure)
+            yield Finding("caution", own.group, f"singular fit: {own.term} is 0", size, "", cure)
         elif not own.is_sd and abs(value) > 0.999:
             cure = f"The data do not carry the correlation: write {uncorrelated(fit, own.t)}."
-            yield Doubt("doubt", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", cure)
+            yield Finding("caution", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", cure)
     for t, (term, L) in enumerate(zip(fit.design.terms, fit.factors(), strict=True)):
         if len(L) > 2 and np.linalg.svd(L, compute_uv=False).min() < 1e-3 * scale:
             cure = f"The data do not carry all correlations: write {uncorrelated(fit, t)}."
             what = f"singular fit: {written(fit, t)} has a combination without variance"
-            yield Doubt("doubt", term.factor, what, len(term.levels), "", cure)
+            yield Finding("caution", term.factor, what, len(term.levels), "", cure)
 
 
-def _levels(fit: Fitted) -> Iterator[Doubt]:
+def _levels(fit: Fitted) -> Iterator[Finding]:
     d = fit.design
     calls = float(d.count @ d.trials)
     for term in {t.factor: t for t in d.terms}.values():
         size = len(term.levels)
         if fit.distribution.has_trials and size > ONE_EACH * calls:
             cure = "The variance of a level with one call cannot be told from chance. Leave the term out."
-            yield Doubt("doubt", term.factor, f"{size:,} levels for {calls:,.0f} calls", size, term.levels[0], cure)
+            yield Finding("caution", term.factor, f"{size:,} levels for {calls:,.0f} calls", size, term.levels[0], cure)
 
 
-def _sizes(fit: Fitted) -> Iterator[Doubt]:
+def _sizes(fit: Fitted) -> Iterator[Finding]:
     """What is too small for the method, by the study of coverage."""
     terms = fit.design.terms
     scalar = len(terms) == 1 and len(terms[0].names) == 1
     nodes = 'Pass n_quadrature="auto".' if scalar else "Intervals by confint(method='bootstrap') know more."
     for short in shortages(fit):
         what, example, cure = _told(fit, short, nodes)
-        yield Doubt("doubt", short.factor, f"{short.flag}: {what}", len(short.levels), example, cure)
+        yield Finding("caution", short.factor, f"{short.flag}: {what}", len(short.levels), example, cure)
 
 
 def _told(fit: Fitted, short: Shortage, nodes: str) -> tuple[str, str, str]:
@@ -407,7 +407,7 @@ def _few_levels(fit: Fitted, short: Shortage) -> str:
     return f"Intervals of {what} are too short, and so is that of its sd; {within}.{advice}"
 
 
-def _columns(fit: Fitted) -> Iterator[Doubt]:
+def _columns(fit: Fitted) -> Iterator[Finding]:
     """Columns of the fixed part that look like something else."""
     d = fit.design
     for column in (c for c in d.fixed.columns if c in d.frame):
@@ -415,15 +415,15 @@ def _columns(fit: Fitted) -> Iterator[Doubt]:
         sums = pd.Series(d.count).groupby(values.to_numpy()).sum()
         if len(sums) > 1 and sums.max() > CONSTANT * sums.sum():
             what, rest = f"nearly always {sums.idxmax()!r}", float(sums.sum() - sums.max())
-            yield Doubt(
-                "doubt", column, what, rest, "", "What it does rests on these few rows. See whether it belongs in."
+            yield Finding(
+                "caution", column, what, rest, "", "What it does rests on these few rows. See whether it belongs in."
             )
         if column in d.fixed.numerics and column not in d.fixed.factors and not pd.api.types.is_bool_dtype(values):
             yield from _as_number(column, sums.index)
             yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
 
 
-def _as_number(column: str, index: Any) -> Iterator[Doubt]:
+def _as_number(column: str, index: Any) -> Iterator[Finding]:
     """Whole numbers that may be labels."""
     numbers = np.asarray(index, float)
     if len(numbers) < 3 or (numbers % 1 != 0).any():
@@ -431,56 +431,60 @@ def _as_number(column: str, index: Any) -> Iterator[Doubt]:
     example = ", ".join(f"{v:.0f}" for v in numbers[:3])
     cure = f"If these are labels, write C({column}), or make them random: (1|{column})."
     if column in NAMES or column.lower() == "id" or column.lower().endswith(("_id", ".id")):
-        yield Doubt("doubt", column, "names used as numbers", len(numbers), example, cure)
+        yield Finding("caution", column, "names used as numbers", len(numbers), example, cure)
     elif len(numbers) <= LABELS:
-        yield Doubt("counted", column, "whole numbers used as numbers", len(numbers), example, cure)
+        yield Finding("counted", column, "whole numbers used as numbers", len(numbers), example, cure)
 
 
-def _far(column: str, values: Floats, count: Floats) -> Iterator[Doubt]:
+def _far(column: str, values: Floats, count: Floats) -> Iterator[Finding]:
     """Numbers whose origin lies far away: steps along them and the intercept can hardly be told apart."""
     mean = float(np.average(values, weights=count))
     sd = float(np.sqrt(np.average((values - mean) ** 2, weights=count)))
     if abs(mean) > FAR * sd > 0:
         cure = f"Write center({column}): the slope stays, and the search and its errors are sounder."
-        yield Doubt("doubt", column, f"mean {mean:.4g}, spread {sd:.2g}: the origin is far away", len(values), "", cure)
+        yield Finding(
+            "caution", column, f"mean {mean:.4g}, spread {sd:.2g}: the origin is far away", len(values), "", cure
+        )
 
 
-def _engine(fit: Fitted) -> Iterator[Doubt]:
+def _engine(fit: Fitted) -> Iterator[Finding]:
     if TOO_SMALL in fit.notes:
-        yield Doubt("fault", "", f"statsmodels' variational Bayes: {TOO_SMALL}", fit.n_fixed, "", TOO_SMALL.explanation)
+        yield Finding(
+            "fault", "", f"statsmodels' variational Bayes: {TOO_SMALL}", fit.n_fixed, "", TOO_SMALL.explanation
+        )
     clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
     if clusters < FEW_CLUSTERS:
         cure = "Robust standard errors of few clusters are too small. Use engine='ml'."
-        yield Doubt("doubt", str(fit.options["cluster"]), f"{clusters} clusters", clusters, "", cure)
+        yield Finding("caution", str(fit.options["cluster"]), f"{clusters} clusters", clusters, "", cure)
     if fit.engine == "lpm":
         mean = fit.design.X @ fit.beta + fit.design.offset
         outside = float(fit.design.count[(mean < 0) | (mean > 1)].sum())
         if outside:
             cure = "A linear model of probabilities does not know their bounds. Use engine='ml'."
-            yield Doubt("doubt", "", "fitted probabilities below 0 or above 1", outside, "", cure)
+            yield Finding("caution", "", "fitted probabilities below 0 or above 1", outside, "", cure)
 
 
-def _posterior(fit: Fitted) -> Iterator[Doubt]:
+def _posterior(fit: Fitted) -> Iterator[Finding]:
     """Mixing of the chains, and what priors and data say of each other."""
     draws = sampled.drawn(fit)
     if draws is not None:
-        yield from (Doubt(*row) for row in sampled.doubts(fit, draws))
+        yield from (Finding(*row) for row in sampled.findings(fit, draws))
 
 
-def _left_out(fit: Fitted) -> Iterator[Doubt]:
+def _left_out(fit: Fitted) -> Iterator[Finding]:
     d = fit.design
     if d.n_missing:
         columns = ", ".join(d.formula.variables)
-        yield Doubt("set aside", columns, "rows with a missing value, or invalid", d.n_missing)
+        yield Finding("excluded", columns, "rows with a missing value, or invalid", d.n_missing)
     if d.n_zero:
-        yield Doubt("set aside", str(d.counted), "count is zero", d.n_zero)
+        yield Finding("excluded", str(d.counted), "count is zero", d.n_zero)
     for name in d.aliased:
         cure = "It is a combination of the columns before it, and has no coefficient. Leave it out."
-        yield Doubt("set aside", name, "aliased", 1, "", cure)
+        yield Finding("excluded", name, "aliased", 1, "", cure)
     for note in d.notes:
-        yield Doubt("set aside", d.formula.response, note, 1)
+        yield Finding("excluded", d.formula.response, note, 1)
 
 
-SEARCHES: tuple[Callable[[Fitted], Iterator[Doubt]], ...] = (
+SEARCHES: tuple[Callable[[Fitted], Iterator[Finding]], ...] = (
     _optimum, _integration, _separation, _engine, _singular, _sizes, _levels, _columns, _posterior, _left_out,
 )  # fmt: skip

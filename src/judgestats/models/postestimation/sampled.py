@@ -131,7 +131,7 @@ def _where_priors_are(fit: Fitted, draws: Draws, prior: Priors) -> list[Floats]:
     return list(own.T)
 
 
-def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, str, str]]:
+def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, str, str]]:
     """Rows of ``check()``: level, column, what, n, example, cure."""
     own = values(fit, draws)
     names = [term for _, term in terms(fit)]
@@ -151,7 +151,7 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
     few = int((ess < LEAST_ESS).sum())
     what = f"smallest ESS {ess[least]:,.0f}"
     yield (
-        "doubt" if few else "counted",
+        "caution" if few else "counted",
         "",
         f"{what}: {FEW_EFFECTIVE}" if few else what,
         few,
@@ -160,7 +160,7 @@ def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, st
     )
     d = draws.divergences
     cure = "Pass sampling={'target_accept': 0.99}, or set tighter priors on the sds: part of the posterior was missed."
-    yield ("doubt" if d else "counted", "", f"{d} divergent transitions", d, "", cure * bool(d))
+    yield ("caution" if d else "counted", "", f"{d} divergent transitions", d, "", cure * bool(d))
     yield from _prior_doubts(fit, draws)
 
 
@@ -169,10 +169,10 @@ def _prior_doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, fl
     for own, flag in zip(prior.each, against(fit, draws), strict=True):
         if CONFLICT in flag:
             cure = f"Its prior is {own.words} ({own.meaning}). See the units of the data, or widen it by priors=."
-            yield "doubt", own.parameter, CONFLICT, 1, own.words, cure
+            yield "caution", own.parameter, CONFLICT, 1, own.words, cure
         if PRIOR_DRIVEN in flag:
             cure = f"The data say little: it is close to its prior, {own.words}. Compare two priors."
-            yield "doubt", own.parameter, PRIOR_DRIVEN, 1, own.words, cure
+            yield "caution", own.parameter, PRIOR_DRIVEN, 1, own.words, cure
 
 
 def prior_block(fit: Fitted) -> list[tuple[str, str, str]]:

@@ -63,7 +63,7 @@ def _data(fit: Fitted) -> str:
         text += f" ({d.counted} counts {fit.n:,.0f} in {len(d.y):,})"
     if (d.trials != 1).any():
         text += f", {float(d.count @ d.trials):,.0f} trials"
-    return text + (f"; {d.n_missing:,} set aside" if d.n_missing else "")
+    return text + (f"; {d.n_missing:,} excluded" if d.n_missing else "")
 
 
 def _likelihood(fit: Fitted) -> str:
@@ -193,7 +193,7 @@ def _icc(fit: Fitted) -> str:
 
 def _notes(fit: Fitted) -> str:
     found = check(fit)
-    lines = list(_sentences(found[~found["level"].isin(["account", "counted"])]))
+    lines = list(_sentences(found[~found["level"].isin(["rows", "counted"])]))
     return "Notes:\n" + "\n".join(lines) if lines else ""
 
 

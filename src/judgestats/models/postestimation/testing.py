@@ -338,7 +338,7 @@ def _refuse(fits: Sequence[Fitted]) -> None:
         if not np.allclose(_sums(first), _sums(fit), rtol=1e-9):
             raise DesignError(
                 f"The models are of different data: {first.n:,.0f} rows and {fit.n:,.0f}, "
-                f"{first.design.n_missing:,.0f} and {fit.design.n_missing:,.0f} set aside for a missing value. Fit "
+                f"{first.design.n_missing:,.0f} and {fit.design.n_missing:,.0f} excluded for a missing value. Fit "
                 "both to the rows complete in all columns."
             )
 
