@@ -168,8 +168,8 @@ MESSAGES = {
     ),
     "duplicate": (
         lambda t: preferences(pd.concat([t, t.head(1)], ignore_index=True)),
-        "1 fault in preferences (5 rows): the same call is there more than once in 2 rows (rows 0, 4). Number repeats in "
-        "'replicate', count identical rows (counts=\"n\"), or name the condition that tells them apart.",
+        "1 fault in preferences (5 rows): the same call occurs more than once in 2 rows (rows 0, 4). Number repeats in "
+        "'replicate', count identical rows (counts=\"n\"), or name the condition that distinguishes them.",
     ),
     "no rows": (
         lambda t: preferences(t.head(0)),

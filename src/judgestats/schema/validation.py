@@ -1,4 +1,4 @@
-"""Every fault of a canonical frame, at once, as rows; and the rows used and excluded."""
+"""Every fault of a canonical frame as rows; and the rows used and excluded."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from judgestats.schema.columns import (
     kind_of,
 )
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
-from judgestats.schema.opening import memory_told, opened
+from judgestats.schema.opening import memory_advice, opened
 from judgestats.schema.pairing import candidates, unit_columns
 
 
-@memory_told()
+@memory_advice()
 def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
     """List every fault, every excluded row and every gap of a frame.
 
     Parameters
     ----------
     frame : frame
-        A canonical frame, or one that should be: the columns must have their canonical names.
+        A frame whose columns have their canonical names.
     scale : (float, float), optional
-        Lowest and highest score there is, for ratings.
+        Lowest and highest possible score, for ratings.
 
     Returns
     -------
     pandas.DataFrame
         One row per finding: ``level`` (``fault``: the frame is refused; ``excluded``: the rows are left out of the
-        measures that need them; ``counted``: kept, but worth knowing; ``rows``: the sums, rows in = rows used + rows
+        measures that need them; ``counted``: kept, for information; ``rows``: the sums, rows in = rows used + rows
         excluded), ``column``, ``what``, ``n`` (rows), ``rows`` (all row numbers, from 0), ``example``, ``cure``.
 
     Raises
     ------
     SchemaError
-        If the columns are those of neither canonical frame.
+        If the columns fit neither canonical frame.
 
     Examples
     --------
@@ -88,13 +88,13 @@ def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None
         return
     if not len(data):
         raise SchemaError(f"The {kind} table has no rows. {faults[0].cure}", faults=as_frame(faults))
-    told = "; ".join(
+    listed = "; ".join(
         f"{f.what} in {f.n} row{'s' * (f.n != 1)} (row{'s' * (f.n != 1)} {_few(f.rows)}). {f.cure}".strip()
         for f in faults
     )
     count = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
     advice = tuple(dict.fromkeys(pair for f in faults for pair in f.advice))
-    raise SchemaError(f"{count} in {kind} ({len(data):,} rows): {told}", faults=as_frame(faults), advice=advice)
+    raise SchemaError(f"{count} in {kind} ({len(data):,} rows): {listed}", faults=as_frame(faults), advice=advice)
 
 
 def _few(rows: tuple[int, ...], most: int = 3) -> str:
@@ -118,8 +118,8 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
         if not found:
             sound.add(column.name)
     if undeclared(data):
-        told = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
-        yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), cure=told, advice=UNDECLARED)
+        remedy = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
+        yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), cure=remedy, advice=UNDECLARED)
     if kind == "ratings" and scale is not None and answer_column(data.columns) != "correct":
         yield from _off_scale(data, scale)
     if kind == "preferences":
@@ -299,16 +299,16 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
     yield Finding(
         "fault",
         "",
-        "the same call is there more than once",
+        "the same call occurs more than once",
         _where(again),
         ", ".join(f"{k}={v}" for k, v in first.items()),
-        "Number repeats in 'replicate', count identical rows (counts=\"n\"), or name the condition that tells them "
-        "apart.",
+        "Number repeats in 'replicate', count identical rows (counts=\"n\"), or name the condition that "
+        "distinguishes them.",
     )
 
 
 def _whole(values: Any) -> bool:
-    """Whether numbers are whole where they are there: labels that a gap made floats."""
+    """Whether known numbers are whole: labels that a missing value made floats."""
     known = values.to_pandas().dropna()
     return len(known) > 0 and bool((known % 1 == 0).all())
 
@@ -351,13 +351,13 @@ def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
 
 
 def _without_stimulus(data: Any) -> Iterator[Finding]:
-    """Rows of a datasheet design that no measure of it can use."""
+    """Rows of a datasheet design that none of its measures can use."""
     if "stimulus" not in data.columns:
         return
     stimulus = data["stimulus"].to_pandas().astype(object)
     none = stimulus.isna().to_numpy()
     if none.any():
-        yield Finding("excluded", "stimulus", "no stimulus", _where(none), cure="Say what the judge was shown.")
+        yield Finding("excluded", "stimulus", "no stimulus", _where(none), cure="Give what the judge was shown.")
     for name, what in (("delta", "ladder call without a step"), ("better", "ladder call without a better candidate")):
         if name in data.columns:
             rows = (stimulus == "ladder").to_numpy() & data[name].to_pandas().isna().to_numpy()
@@ -396,7 +396,7 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
 
 
 def _look_alikes(data: Any) -> Iterator[Finding]:
-    """Ids that a reader takes for one: they differ in spaces, case, invisible signs or the spelling of an accent."""
+    """Ids that look the same: they differ in spaces, case, invisible signs or the spelling of an accent."""
     for columns in (("judge",), ("item",), ("first", "second"), ("system",), ("criterion",)):
         have = [c for c in columns if c in data.columns]
         values = {c: data[c].to_pandas().astype("string") for c in have}
@@ -414,7 +414,7 @@ def _look_alikes(data: Any) -> Iterator[Finding]:
 
 
 def _as_seen(text: str) -> str:
-    """A text without what cannot be seen in it."""
+    """A text without invisible characters, in one case."""
     if text.isascii():
         return " ".join(text.lower().split())
     plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
@@ -422,7 +422,7 @@ def _as_seen(text: str) -> str:
 
 
 def counts_in_words(data: Any, source: str) -> str:
-    """How many calls the rows of a frame with declared counts stand for, and the column that says so."""
+    """How many calls the rows of a frame with declared counts stand for, and the column of counts."""
     calls = float(pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce").sum())
     return (
         f"column {source}: counts, {calls:,.0f} call{'s' * (calls != 1)} in {len(data):,} row{'s' * (len(data) != 1)}"

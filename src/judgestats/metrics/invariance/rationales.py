@@ -379,9 +379,11 @@ def _words(text: str) -> list[str]:
 def _refuse_without(table: pd.DataFrame) -> None:
     missing = [c for c in required("preferences") if c not in table]
     if missing or not ({"rationale"} <= set(table.columns) or {"score_first", "score_second"} <= set(table.columns)):
+        problem = f"rationale_check needs {', '.join(missing) or 'rationale, or score_first and score_second'}."
         raise DesignError(
-            f"rationale_check needs {', '.join(missing) or 'rationale, or score_first and score_second'}. Columns: "
-            f"{', '.join(table.columns)}. Give a preferences frame that has the judge's reasons in 'rationale'."
+            f"{problem} Columns: {', '.join(table.columns)}. Give a preferences frame that has the judge's reasons in "
+            "'rationale'.",
+            problem=problem,
         )
 
 
