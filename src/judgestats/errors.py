@@ -49,6 +49,11 @@ class SchemaError(JudgestatsError):
         super().__init__(message, **fields)
         self.faults = faults
 
+    def labelled(self, label: str, more: str = "") -> SchemaError:
+        """Return the same error with the name of its source before the message, and more after it."""
+        fields = {"advice": self.advice, "reason": self.reason, "problem": self.problem}
+        return SchemaError(f"{label}: {self}{more}", self.faults, **fields)
+
 
 class DesignError(JudgestatsError):
     """The data are sound, but their design cannot answer the question."""

@@ -356,7 +356,7 @@ def test_people_are_never_called_harsh(tmp_path):
 @pytest.mark.slow
 def test_one_judge_alone_is_told_what_to_add(tmp_path):
     calls = plain_verdicts(["a"]).drop(columns="gold", errors="ignore")
-    lead = "There is one judge and nothing to hold it against"
+    lead = "There is one judge and no reference to compare it with"
     assert lead in Page(made(calls, tmp_path)).text
     assert lead not in Page(made(plain_verdicts(["a", "b"]), tmp_path)).text
 
@@ -501,7 +501,7 @@ def test_repeats_without_a_number_are_said(tmp_path):
 @pytest.mark.slow
 def test_repeats_that_only_by_tells_apart_are_said(tmp_path):
     page = Page(made(twice("note"), tmp_path, by="note")).text
-    assert "Some calls repeat others, and only note tells them apart." in page
+    assert "Some calls repeat others, and differ only in note." in page
     assert "No call is repeated" not in page
 
 
