@@ -113,7 +113,7 @@ def test_complete_separation_by_a_number(engine: str) -> None:
     rows = own.tidy()
     assert rows["flag"].str.contains("separation").all()
     assert rows["p_value"].isna().all()
-    assert found(own, "fault")["what"].str.contains("together predict an answer without fail").any()
+    assert found(own, "fault")["what"].str.contains("together the terms predict an answer perfectly").any()
 
 
 def test_separation_beside_random_effects() -> None:

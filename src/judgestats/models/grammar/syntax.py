@@ -294,7 +294,7 @@ class RandomPart:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula, taken apart.
+    """A parsed formula.
 
     `source`: as written, on one line.
     `response`: the left side: ``y``, ``cbind(k, n - k)``, ``choice[first]``.
@@ -359,7 +359,7 @@ def is_coding(call: Node, position: int) -> bool:
 
 
 def read(source: Any) -> Formula:
-    """Take a formula apart.
+    """Parse a formula.
 
     `source`: the formula. Raises FormulaError if it is no formula; the place is underlined.
 
@@ -429,13 +429,17 @@ def _response(source: str, tokens: list[Token]) -> Node:
         raise fault(source, node.start, node.end, "The response names no column.", todo)
     levels = [n for n in node.walk() if n.kind == "level"]
     if levels and node.kind != "level":
-        raise fault(
-            source, levels[0].start, levels[0].end, "A level stands inside a calculation.", "Let it stand alone."
-        )
+        raise fault(source, levels[0].start, levels[0].end, "A level is part of a calculation.", "Write it alone.")
     bound = [n for n in node.walk() if n.kind == "call" and n.value == "cbind"]
     if bound and (bound[0] is not node or len(node.parts) != 2):
         todo = "Write cbind(successes, failures), say cbind(k, n - k)."
-        raise fault(source, bound[0].start, bound[0].end, "cbind() takes two arguments and stands alone.", todo)
+        raise fault(
+            source,
+            bound[0].start,
+            bound[0].end,
+            "cbind() takes two arguments, and nothing else may be on that side.",
+            todo,
+        )
     return node
 
 
@@ -507,7 +511,7 @@ def _check(source: str, node: Node) -> None:
     """Refuse what is no fixed term."""
     if node.kind == "group" and node.parts[0].kind == "name":
         name = node.parts[0].value
-        what = f"({name}) says no more than {name}."
+        what = f"({name}) adds nothing to {name}."
         raise fault(
             source, node.start, node.end, what, f"Write {name} for a fixed effect or (1|{name}) for a random one."
         )
@@ -520,7 +524,7 @@ def _check(source: str, node: Node) -> None:
 def _refuse_many(source: str, node: Node) -> None:
     terms = _expansions(node)
     if terms > MOST_TERMS:
-        what = f"This stands for {terms:,.0f} terms." if terms < 1e15 else "This stands for more terms than can be."
+        what = f"This expands to {terms:,.0f} terms." if terms < 1e15 else "This expands to too many terms."
         raise fault(source, node.start, node.end, what, f"At most {MOST_TERMS:,}: leave the higher interactions out.")
 
 
@@ -611,7 +615,9 @@ def _expanded(source: str, node: Node, sign: str = "+") -> list[str]:
     if sign == "+" and node.kind == "binary" and node.value == "*":
         one, two = (_expanded(source, p) for p in node.parts)
         return [*one, *two, *(f"{a}:{b}" for a in one for b in two)]
-    raise fault(source, node.start, node.end, "'||' cannot take this apart.", "Write the terms one by one: (x + z||g).")
+    raise fault(
+        source, node.start, node.end, "'||' cannot split this into terms.", "Write the terms one by one: (x + z||g)."
+    )
 
 
 def _factors(source: str, node: Node) -> list[tuple[str, ...]]:
