@@ -141,7 +141,9 @@ def distinct(
     if not kept.all():
         frame, count = frame[kept].reset_index(drop=True), count[kept]
         frame = frame.assign(**{c: frame[c].astype(bool) for c in frame if _booleans(frame[c])})
-    _refuse_infinite(frame)
+    for name in frame:
+        if pd.api.types.is_float_dtype(frame[name]):
+            refuse_infinite(str(name), int(np.isinf(frame[name].to_numpy(dtype=float)).sum()))
     order = _order(frame)
     if order is not None:
         frame, count = frame.take(order).reset_index(drop=True), count[order]
@@ -298,12 +300,6 @@ def _complete(frame: pd.DataFrame, as_missing: Mapping[str, str]) -> NDArray[np.
     for name, value in as_missing.items():
         kept &= (frame[name].astype(object) != value).to_numpy()
     return kept
-
-
-def _refuse_infinite(frame: pd.DataFrame) -> None:
-    for name in frame:
-        if pd.api.types.is_float_dtype(frame[name]):
-            refuse_infinite(str(name), int(np.isinf(frame[name].to_numpy(dtype=float)).sum()))
 
 
 def _order(frame: pd.DataFrame) -> NDArray[np.int64] | None:

@@ -455,14 +455,12 @@ def _items(node: Node, sign: str) -> Iterable[tuple[str, Node]]:
             yield from _items(part, own)
     elif node.kind == "unary":
         yield from _items(node.parts[0], node.value)
-    elif node.kind == "group" and sign == "+" and node.parts[0].kind != "bar" and _has_bar(node):
+    elif (
+        sign == "+" and node.kind == "group" and node.parts[0].kind != "bar" and "bar" in {n.kind for n in node.walk()}
+    ):
         yield from _items(node.parts[0], sign)
     else:
         yield sign, node
-
-
-def _has_bar(node: Node) -> bool:
-    return any(n.kind == "bar" for n in node.walk())
 
 
 def _assembled(source: str, answer: Node, items: list[tuple[str, Node]]) -> Formula:
@@ -599,13 +597,11 @@ def _random(source: str, bar: Node) -> list[RandomPart]:
         raise fault(
             source, left.start, left.end, "Nothing is left to vary.", "Write 1 for a random intercept, or 0 + x."
         )
-    sides = [whole] if bar.value == "|" else _uncorrelated(source, items, whole)
+    sides = [whole]
+    if bar.value != "|":  # without correlations: each term by itself
+        terms = [t for sign, node in items if node.kind != "number" for t in _expanded(source, node, sign)]
+        sides = [*(["1"] if whole.startswith("1") else []), *(f"0 + {t}" for t in dict.fromkeys(terms))]
     return [RandomPart(side, ":".join(f), f) for f in _factors(source, right) for side in sides]
-
-
-def _uncorrelated(source: str, items: list[tuple[str, Node]], whole: str) -> list[str]:
-    terms = [t for sign, node in items if node.kind != "number" for t in _expanded(source, node, sign)]
-    return [*(["1"] if whole.startswith("1") else []), *(f"0 + {t}" for t in dict.fromkeys(terms))]
 
 
 def _expanded(source: str, node: Node, sign: str = "+") -> list[str]:
