@@ -246,7 +246,7 @@ def test_the_console_script_is_the_same(canonical):
         [sys.executable, "-m", "judgestats.cli", "check", str(canonical)], capture_output=True, text=True
     )
     assert done.returncode == 0
-    assert "6 rows in" in done.stdout
+    assert "6 rows:" in done.stdout
 
 
 def test_a_folder_of_calls_is_mapped_by_its_paths(tmp_path):

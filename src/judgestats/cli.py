@@ -147,13 +147,13 @@ _OPTIONS: dict[str, Callable[[Any], str]] = {
 
 
 def _console() -> Console:
-    """A console as wide as the terminal; wide enough for a table where there is none."""
+    """A console as wide as the terminal; 120 columns if output is not a terminal."""
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 
 
-def _text(told: str) -> Text:
-    """What comes from the data is text: neither markup nor commands to the terminal."""
-    return Text(visible(told))
+def _text(text: str) -> Text:
+    """Text from the data, with neither markup nor commands to the terminal."""
+    return Text(visible(text))
 
 
 def _readable(command: Callable[P, R]) -> Callable[P, R]:
@@ -167,10 +167,10 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
             with unpacking(cast("int | None", kwargs.pop("max_unpacked", None))):
                 return command(*args, **kwargs)
         except JudgestatsError as error:
-            told = f"{error}{_in_options(error.advice)}"
+            message = f"{error}{_in_options(error.advice)}"
         except OSError as error:
-            told = f"{error.filename or 'a file'}: {error.strerror or error}."
-        Console(stderr=True, highlight=False, soft_wrap=True).print(_text(f"judgestats: {told}"))
+            message = f"{error.filename or 'a file'}: {error.strerror or error}."
+        Console(stderr=True, highlight=False, soft_wrap=True).print(_text(f"judgestats: {message}"))
         raise typer.Exit(2)
 
     return run
@@ -178,8 +178,8 @@ def _readable(command: Callable[P, R]) -> Callable[P, R]:
 
 def _in_options(advice: Advice) -> str:
     """The advice of an error in options of the command line."""
-    told = [_OPTIONS[argument](value) for argument, value in advice if argument in _OPTIONS]
-    return f"\nOn the command line: {'; '.join(dict.fromkeys(told))}" if told else ""
+    options = [_OPTIONS[argument](value) for argument, value in advice if argument in _OPTIONS]
+    return f"\nOn the command line: {'; '.join(dict.fromkeys(options))}" if options else ""
 
 
 @app.command()
@@ -204,6 +204,7 @@ def check(
 ) -> None:
     """Describe a file, count the rows used and excluded, and list what can be measured. Start here."""
     from judgestats.ingest import detect_format
+    from judgestats.metrics.measure_registry import describe
 
     console = _console()
     found = detect_format(source, encoding=encoding or None) if not format else None
@@ -212,19 +213,20 @@ def check(
         raise typer.Exit(2)
     declared = _declared(counts, no_counts)
     data = _read(source, map, labels, format, encoding, scale, off_scale, decimal, declared, wide)
+    against = _against(humans, gold, baseline)
+    if against:  # refuse names that do not occur before anything is measured
+        from judgestats.metrics.references import references
+
+        references(data, **against)
     if as_json:
-        against = _against(humans, gold, baseline)
-        _check_references(data, against)
         typer.echo(visible(_json(source, data, against)))
         return
     if found is not None:
         why = f" ({found.why.removesuffix(f'; {found.unread}')})" if not map and not wide else ", mapped as given"
         console.print(_text(f"{source}: {found.format}{why}"))
     _show_unread(console, source, encoding)
-    against = _against(humans, gold, baseline)
-    _check_references(data, against)
-    _show_design(console, data)
-    _show_account(console, data)
+    _print_table(console, "Design", describe(data))
+    _show_rows(console, data)
     _show_support(console, data, against)
     _show_people(console, data, against)
 
@@ -271,14 +273,14 @@ def report(
             data,
             out,
             by=[b.strip() for b in by.split(",") if b.strip()],
-            source=_account_of(source, map, labels, format, encoding, counts, wide),
+            source=_source_of(source, map, labels, format, encoding, counts, wide),
             cluster=False if no_cluster else cluster or "auto",
             identity=known or None,
             seed=seed,
             **_against(humans, gold, baseline),
         )
     _show_unread(console, source, encoding)
-    _show_account(console, data)
+    _show_rows(console, data)
     console.print(_text(f"Report: {path}"))
 
 
@@ -297,7 +299,7 @@ def reproduce(
     paper: Annotated[str, typer.Argument(help="One of the five papers; by default all.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write a page with the figures to this file.")] = None,
 ) -> None:
-    """Datasheets from printed counts, then the audit of five papers. For a table of your own: judgestats audit."""
+    """Datasheets from printed counts, then the audit of five papers. For a table of your own use judgestats audit."""
     from judgestats.published import audited
     from judgestats.reporting.audits import EXAMPLE, printed_datasheet
     from judgestats.reporting.sheets import judges_side_by_side
@@ -338,7 +340,7 @@ def audit(
 
 
 def _holds(audit: Any) -> bool:
-    """Whether something of a source was decided, and nothing does not follow."""
+    """Whether some checks of a source were decided, and none of them fails."""
     verdicts = {d.verdict for d in audit.decisions} - {"cannot be decided"}
     if not verdicts:
         typer.echo(f"No check of {audit.paper} could be decided.", err=True)
@@ -356,7 +358,7 @@ def _show_audit(found: Any, paged: bool) -> None:
 
 
 def _declared(counts: str, no_counts: bool) -> str | Literal[False] | None:
-    """What the options say of counts: a column, that there is none, or nothing."""
+    """The argument counts= of the library: a column, False, or None if neither option is given."""
     if counts and no_counts:
         raise SchemaError("--counts and --no-counts contradict each other. Give one of them.")
     return False if no_counts else counts or None
@@ -391,20 +393,20 @@ def _read(
 
 
 def _given(encoding: str, scale: str, off_scale: str, decimal: str, counts: str, no_counts: bool) -> str:
-    """Options that were given, to be typed again."""
+    """The options that were given, for the command that is suggested."""
     pairs = {"--encoding": encoding, "--scale": scale, "--off-scale": off_scale, "--decimal": decimal}
     pairs |= {"--counts": counts}
-    told = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
-    return told + " --no-counts" * no_counts
+    typed = "".join(f" {name} {shlex.quote(value)}" for name, value in pairs.items() if value)
+    return typed + " --no-counts" * no_counts
 
 
-def _account_of(
+def _source_of(
     source: str, map: str, labels: str, format: str, encoding: str, counts: str, wide: str
 ) -> dict[str, Any]:
     """How a source was read, for the page."""
     from judgestats.ingest import format_of, source_info
 
-    told = {
+    known = {
         "format": format or format_of(source, encoding=encoding or None, mapped=bool(map or wide)),
         "wide": wide,
         "mapping": map or "no mapping needed",
@@ -412,11 +414,11 @@ def _account_of(
         "encoding": encoding,
         "counts": counts,
     }
-    return {k: v for k, v in told.items() if v} | {"files": source_info(source, encoding=encoding or None)}
+    return {k: v for k, v in known.items() if v} | {"files": source_info(source, encoding=encoding or None)}
 
 
 def _check_identity(data: Any, identity: dict[str, str]) -> None:
-    """Refuse names that are no system or no judge before anything is measured."""
+    """Refuse names that are not systems or judges before anything is measured."""
     from judgestats.metrics.consensus.panel import identities
 
     if not identity:
@@ -447,10 +449,10 @@ def _json(source: str, data: Any, against: dict[str, Any]) -> str:
     from judgestats.metrics.agreement import judge_against_people
     from judgestats.metrics.measure_registry import available_measures, describe
     from judgestats.results import explain, flag_codes
-    from judgestats.schema import check as account
+    from judgestats.schema import check as check_frame
 
-    rows = account(data).drop(columns="rows")
-    told: dict[str, Any] = {
+    rows = check_frame(data).drop(columns="rows")
+    content: dict[str, Any] = {
         "source": source,
         "design": describe(data),
         "rows": rows,
@@ -458,18 +460,12 @@ def _json(source: str, data: Any, against: dict[str, Any]) -> str:
     }
     if "humans" in against:
         found = judge_against_people(data, humans=against["humans"])
-        told["agreement"] = found.assign(codes=found["flag"].map(flag_codes))
-        told["flags"] = explain(found)
-    frames = {k: json.loads(v.to_json(orient="records")) if isinstance(v, pd.DataFrame) else v for k, v in told.items()}
+        content["agreement"] = found.assign(codes=found["flag"].map(flag_codes))
+        content["flags"] = explain(found)
+    frames = {
+        k: json.loads(v.to_json(orient="records")) if isinstance(v, pd.DataFrame) else v for k, v in content.items()
+    }
     return json.dumps(frames, ensure_ascii=False, indent=1)
-
-
-def _check_references(data: Any, against: dict[str, Any]) -> None:
-    """Refuse names that do not occur before anything is measured."""
-    from judgestats.metrics.references import references
-
-    if against:
-        references(data, **against)
 
 
 def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
@@ -496,9 +492,9 @@ def _show_people(console: Console, data: Any, against: dict[str, Any]) -> None:
 def _show_unread(console: Console, source: str, encoding: str) -> None:
     from judgestats.ingest.files import resolve
 
-    told = resolve(source, encoding or None).unread_note
-    if told:
-        console.print(_text(told), soft_wrap=True)
+    note = resolve(source, encoding or None).unread_note
+    if note:
+        console.print(_text(note), soft_wrap=True)
 
 
 def _show_proposal(console: Console, source: str, found: Any, encoding: str, given: str) -> None:
@@ -520,21 +516,15 @@ def _show_proposal(console: Console, source: str, found: Any, encoding: str, giv
         )
 
 
-def _show_design(console: Console, data: Any) -> None:
-    from judgestats.metrics.measure_registry import describe
+def _show_rows(console: Console, data: Any) -> None:
+    from judgestats.schema import check as check_frame
 
-    _print_table(console, "Design", describe(data))
-
-
-def _show_account(console: Console, data: Any) -> None:
-    from judgestats.schema import check as account
-
-    found = account(data)
-    totals = found[found["level"] == "account"].set_index("what")["n"]
+    found = check_frame(data)
+    totals = found[found["level"] == "rows"].set_index("what")["n"]
     console.print(
-        _text(f"{totals['rows in']:,} rows: {totals['rows used']:,} used, {totals['rows set aside']:,} excluded")
+        _text(f"{totals['rows in']:,} rows: {totals['rows used']:,} used, {totals['rows excluded']:,} excluded")
     )
-    rest = found[found["level"] != "account"]
+    rest = found[found["level"] != "rows"]
     if len(rest):
         first = rest["rows"].map(lambda rows: ", ".join(map(str, rows[:3])) + (", ..." if len(rows) > 3 else ""))
         _print_table(

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Arguments that mend an error, with their values as far as they are known; None for any.
+#: Arguments that correct an error, with their values where they are known (None: any).
 Advice = tuple[tuple[str, object], ...]
 
 
@@ -23,15 +23,17 @@ class JudgestatsError(Exception):
     Attributes
     ----------
     advice : tuple of (str, object)
-        Arguments of the library that mend it, with their values as far as they are known (None: any). The command line
-        says them as its options.
+        Arguments of the library that correct it, with their values where they are known (None: any). The command line
+        prints them as its options.
     reason : str
-        Code of what is wrong, where a program asks for it; else empty.
+        Code of what is wrong, for programs; often empty.
+    problem : str
+        What is wrong, without what is allowed and what to do; the whole message if it was not given separately.
     """
 
-    def __init__(self, message: str, *, advice: Advice = (), reason: str = "") -> None:
+    def __init__(self, message: str, *, advice: Advice = (), reason: str = "", problem: str = "") -> None:
         super().__init__(message)
-        self.advice, self.reason = advice, reason
+        self.advice, self.reason, self.problem = advice, reason, problem or message
 
 
 class SchemaError(JudgestatsError):
@@ -43,11 +45,14 @@ class SchemaError(JudgestatsError):
         One row per fault, with the columns of :func:`judgestats.check`, when the faults lie in the rows of a table.
     """
 
-    def __init__(
-        self, message: str, faults: pd.DataFrame | None = None, *, advice: Advice = (), reason: str = ""
-    ) -> None:
-        super().__init__(message, advice=advice, reason=reason)
+    def __init__(self, message: str, faults: pd.DataFrame | None = None, **fields: Any) -> None:
+        super().__init__(message, **fields)
         self.faults = faults
+
+    def labelled(self, label: str, more: str = "") -> SchemaError:
+        """Return the same error with the name of its source before the message, and more after it."""
+        fields = {"advice": self.advice, "reason": self.reason, "problem": self.problem}
+        return SchemaError(f"{label}: {self}{more}", self.faults, **fields)
 
 
 class DesignError(JudgestatsError):
@@ -72,9 +77,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     Parameters
     ----------
     name : str
-        What was asked for.
+        The name given.
     known : iterable of str
-        What there is.
+        The names allowed.
 
     Returns
     -------
@@ -91,14 +96,14 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is nearest to `name`, None where none is near.
+    """Return the known name closest to `name`, or None if no name is close.
 
     Parameters
     ----------
     name : str
-        What was asked for.
+        The name given.
     known : iterable of str
-        What there is.
+        The names allowed.
 
     Examples
     --------
@@ -109,21 +114,21 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     if close:
         return close[0]
-    # 'model' inside 'judge_model': too long for an edit distance, plain to a person
+    # 'model' inside 'judge_model': too far by edit distance, but clear to a person
     short, long = name.lower(), [(k.lower(), k) for k in names]
     inside = [k for low, k in long if (len(short) > 2 and short in low) or (len(low) > 2 and low in short)]
     return min(inside, key=len) if inside else None
 
 
 def choose(value: str, allowed: Iterable[str], argument: str) -> str:
-    """Return `value` if it is allowed, else raise with the list of what is.
+    """Return `value` if it is allowed, else raise an error that lists what is.
 
     Parameters
     ----------
     value : str
         The option given.
     allowed : iterable of str
-        The options there are.
+        The options allowed.
     argument : str
         Name of the argument, for the message.
 
@@ -150,12 +155,12 @@ def choose(value: str, allowed: Iterable[str], argument: str) -> str:
 
 
 def confidence(conf_level: float) -> float:
-    """Return `conf_level` if it is a coverage, else raise.
+    """Return `conf_level` if it is between 0 and 1, else raise.
 
     Parameters
     ----------
     conf_level : float
-        The coverage asked for.
+        Coverage of an interval.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Fuzzing the readers: a frame whose account adds up, the same frame lazily, or an error of ours; nothing else.
+"""Fuzzing the readers: a frame whose rows add up, the same frame lazily, or an error of ours; nothing else.
 
 JUDGESTATS_FUZZ says how many files a reader is given, 25 by default and 10,000 in ``make fuzz``; the n-th file of a reader is always
 the same. JUDGESTATS_FUZZ_OUT names a folder for the counts, a CSV file a reader.
@@ -138,9 +138,9 @@ def tried(path: Path, reader: str) -> tuple[str, str]:
                 found = js.check(frame).set_index("what")["n"]
                 wanted = calls_in(path, reader)
                 if not len(frame) == found["rows in"] == wanted:
-                    return "lost rows", f"{wanted} calls, {len(frame)} rows, {found['rows in']} in the account"
-                if found["rows in"] != found["rows used"] + found["rows set aside"]:
-                    return "lost rows", "used and set aside are not the rows"
+                    return "lost rows", f"{wanted} calls, {len(frame)} rows, {found['rows in']} in check()"
+                if found["rows in"] != found["rows used"] + found["rows excluded"]:
+                    return "lost rows", "used and excluded are not the rows"
             if reader in LAZY:
                 told = difference(path, **options)
                 if told and not any(said in told for said in ("DuckDB cannot hold", "Leave lazy out")):

@@ -1,4 +1,4 @@
-"""Changes of signed bias under a strategy: brute force, pairing, what is set aside, bad input."""
+"""Changes of signed bias under a strategy: brute force, pairing, what is excluded, bad input."""
 
 from __future__ import annotations
 

@@ -1006,7 +1006,7 @@ def test_references_that_cannot_be_are_refused(people):
     calls, reference = people
     with pytest.raises(DesignError, match=r"reference= is int\. Give 'gold'"):
         kappa(calls, reference=5)
-    with pytest.raises(DesignError, match="nothing tells the calls apart"):
+    with pytest.raises(DesignError, match="nothing distinguishes the calls"):
         kappa(calls, reference=reference.assign(item=None))
     with pytest.raises(SchemaError, match="'n_identical' is a count"):
         kappa(calls.assign(n_identical="x"), reference=reference)

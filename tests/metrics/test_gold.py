@@ -348,7 +348,7 @@ def test_missing_verdicts_are_invalid() -> None:
     strict = js.accuracy(table, invalid="wrong").set_index(["judge", "term"])
     assert strict.loc[("g", "accuracy"), "estimate"] == TRUE[2:40].sum() / 40
     found = js.check(js.ratings(table))
-    assert found.loc[found["level"] == "set aside", ["what", "n"]].values.tolist() == [["correct is missing", 3]]
+    assert found.loc[found["level"] == "excluded", ["what", "n"]].values.tolist() == [["correct is missing", 3]]
 
 
 def test_against_gold() -> None:

@@ -191,7 +191,7 @@ def test_means_of_runs_will_do_and_conditions_are_named():
     for measure in (correlation, agreement_levels):
         with pytest.raises(DesignError, match="'temperature' splits ratings"):
             measure(table, n_resamples=50)
-        with pytest.raises(DesignError, match="has one part to play"):
+        with pytest.raises(DesignError, match="can have one role only"):
             measure(table, cell="temperature", average_over="temperature")
     few = correlation(table[table["item"] < "i003"], by="temperature", n_resamples=50)
     assert few["flag"].str.contains("resamples? without a value|fewer than 10").all()

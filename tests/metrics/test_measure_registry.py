@@ -118,3 +118,12 @@ def test_the_measures_that_are_tried_are_those_asked():
     assert {"score_matrix", "icc", "alpha"} <= set(measures_of(whole_scores()))
     assert "icc" not in measures_of(calls())
     assert "kappa" not in measures_of(whole_scores())
+
+
+def test_problems_are_those_of_the_errors_without_their_remedies():
+    calls = pd.DataFrame({"judge": "g", "item": ["1. a", "1. a"], "first": "x", "second": "y", "choice": "first"})
+    calls = calls.assign(order_known=False, replicate=[0, 1])
+    design = js.describe(calls).set_index("property")["value"]
+    assert design["both orders"] == "not usable: the order in which the candidates were shown is not known"
+    missing = js.available_measures(calls).set_index("measure")["missing"]
+    assert missing["gold_agreement"] == "gold_agreement needs gold."

@@ -1,4 +1,4 @@
-"""Anchoring of verdicts: counts by hand, published tables, intervals, what is set aside, bad input."""
+"""Anchoring of verdicts: counts by hand, published tables, intervals, what is excluded, bad input."""
 
 from __future__ import annotations
 

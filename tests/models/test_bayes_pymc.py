@@ -292,7 +292,7 @@ def test_chains_that_do_not_mix_are_a_fault():
     values[0] += 1
     found = posterior(m, values).check().set_index("level")
     assert "chains have not mixed" in found.loc["fault", "what"]
-    assert "fewer than 400" in found.loc["doubt", "what"]
+    assert "fewer than 400" in found.loc["caution", "what"]
 
 
 def test_summary_states_priors_and_posterior():

@@ -78,7 +78,7 @@ def test_sizes_are_flagged(name, flags):
     d = laid_out(cell)
     own = as_fit(fitted(cell, d, drawn(cell, d, np.random.default_rng(0))))
     assert scarce(own) == flags
-    doubts = own.check().query("level == 'doubt'")["what"]
+    doubts = own.check().query("level == 'caution'")["what"]
     sizes = doubts[doubts.str.startswith(("fewer than", "rarer answer"))].str.split(": ").str[0]
     assert set(sizes) == set(flags)
 

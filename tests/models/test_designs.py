@@ -337,7 +337,7 @@ def test_unknown_column_is_underlined():
 def test_bad_tables():
     with pytest.raises(SchemaError, match="data is no table, got list"):
         design("y ~ 1", [1, 2], family="binomial")
-    with pytest.raises(DesignError, match="No row is left for 'correct ~ dose': 300 in the table, 300 set aside"):
+    with pytest.raises(DesignError, match="No row is left for 'correct ~ dose': 300 in the table, 300 excluded"):
         design("correct ~ dose", calls().assign(dose=np.nan), family="binomial")
     with pytest.raises(DesignError, match="No row is left"):
         design("correct ~ dose", calls().head(0), family="binomial")

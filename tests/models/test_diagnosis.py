@@ -21,7 +21,7 @@ def found(own: Fit, *levels: str) -> pd.DataFrame:
     """Findings, but for factors with few levels, which most toys have."""
     table = own.check()
     table = table[~table["what"].str.contains(r"fewer than \d+ levels of")]
-    return table[table["level"].isin(levels or ("fault", "doubt", "set aside"))].reset_index(drop=True)
+    return table[table["level"].isin(levels or ("fault", "caution", "excluded"))].reset_index(drop=True)
 
 
 ORDINARY = [
@@ -58,7 +58,7 @@ def test_silent_on_ordinary_data(name: str, formula: str, options: dict) -> None
     ],
 )  # fmt: skip
 def test_factors_with_few_levels_are_doubted(name: str, formula: str, options: dict, whats: list[str]) -> None:
-    table = fit(formula, reference.data(name), **options).check().query("level == 'doubt'")
+    table = fit(formula, reference.data(name), **options).check().query("level == 'caution'")
     assert table["what"].tolist() == whats
     assert table["cure"].str.contains("too short").all()
 
@@ -66,8 +66,8 @@ def test_factors_with_few_levels_are_doubted(name: str, formula: str, options: d
 def test_rare_answers_under_laplace() -> None:
     table = pd.DataFrame({"item": np.repeat(np.arange(40), 20), "y": 0})
     table.loc[[3, 5, 111, 112, 240, 241, 242, 500, 501, 700], "y"] = 1
-    row = found(fit("y ~ 1 + (1|item)", table, n_quadrature=1), "doubt").iloc[0]
-    assert (row["level"], row["column"], row["n"]) == ("doubt", "item", 40)
+    row = found(fit("y ~ 1 + (1|item)", table, n_quadrature=1), "caution").iloc[0]
+    assert (row["level"], row["column"], row["n"]) == ("caution", "item", 40)
     assert row["what"] == "rarer answer less than once per level: 10 for 40 levels under Laplace's approximation"
     assert 'n_quadrature="auto"' in row["cure"]
     assert found(fit("y ~ 1 + (1|item)", table)).empty
@@ -113,7 +113,7 @@ def test_complete_separation_by_a_number(engine: str) -> None:
     rows = own.tidy()
     assert rows["flag"].str.contains("separation").all()
     assert rows["p_value"].isna().all()
-    assert found(own, "fault")["what"].str.contains("together predict an answer without fail").any()
+    assert found(own, "fault")["what"].str.contains("together the terms predict an answer perfectly").any()
 
 
 def test_separation_beside_random_effects() -> None:
@@ -177,7 +177,7 @@ def test_singular_terms_are_named() -> None:
     table["g"] = np.repeat(np.arange(12), 20)
     own = fit("y ~ x + (1|g)", table)
     row = found(own).iloc[0]
-    assert (row["level"], row["column"], row["n"]) == ("doubt", "g", 12)
+    assert (row["level"], row["column"], row["n"]) == ("caution", "g", 12)
     assert row["what"] == "singular fit: sd(Intercept|g) is 0"
     assert row["cure"].startswith("Leave (1|g) out; ")
 
@@ -228,7 +228,7 @@ def pairs(N: int, calls_each: int) -> pd.DataFrame:
 
 def test_few_calls_per_level_under_laplace() -> None:
     own = fit("first ~ 1 + (0 + order|pair)", pairs(100, 2), n_quadrature=1)
-    row = found(own, "doubt").iloc[0]
+    row = found(own, "caution").iloc[0]
     assert row["what"] == "fewer than 5 calls per level: 2.0 under Laplace's approximation"
     assert 'n_quadrature="auto"' in row["cure"]
     assert "fewer than 5 calls per level" in own.notes
@@ -255,7 +255,7 @@ def test_suspect_columns() -> None:
     table = calls(1200).assign(item=lambda t: t["g"] + 1, far=lambda t: t["x"] * 0.5 + 2000.0)
     table["rare"] = np.where(np.arange(1200) < 8, "u", "v")
     names = found(fit("y ~ item", table))
-    assert names[["level", "column", "what"]].to_numpy().tolist() == [["doubt", "item", "names used as numbers"]]
+    assert names[["level", "column", "what"]].to_numpy().tolist() == [["caution", "item", "names used as numbers"]]
     assert "C(item)" in names["cure"].iloc[0]
     rare = found(fit("y ~ rare", table))
     assert rare[["column", "what", "n"]].to_numpy().tolist() == [["rare", "nearly always 'v'", 8]]
@@ -270,16 +270,16 @@ def test_suspect_columns() -> None:
 def test_what_was_left_out() -> None:
     table = calls().assign(double=lambda t: t["x"] * 2.0)
     table.loc[:2, "s"] = None
-    own = found(fit("y ~ s + x + double", table), "set aside")
+    own = found(fit("y ~ s + x + double", table), "excluded")
     assert own[["column", "what", "n"]].to_numpy().tolist() == [
         ["y, s, x, double", "rows with a missing value, or invalid", 3],
         ["double", "aliased", 1],
     ]
     scores = pd.Categorical(table["k"].clip(upper=3).astype(str), [str(i) for i in range(6)], ordered=True)
-    unused = found(fit("scores ~ x", table.assign(scores=scores), family="cumulative"), "set aside")
+    unused = found(fit("scores ~ x", table.assign(scores=scores), family="cumulative"), "excluded")
     assert unused["what"].tolist() == ["category without a row: 4, 5"]
-    account = fit("y ~ s", table).check().query("level == 'account'").set_index("what")["n"]
-    assert account.to_dict() == {"rows used": 237, "rows set aside": 3}
+    sums = fit("y ~ s", table).check().query("level == 'rows'").set_index("what")["n"]
+    assert sums.to_dict() == {"rows used": 237, "rows excluded": 3}
 
 
 def test_a_search_that_ends_early_is_a_fault() -> None:

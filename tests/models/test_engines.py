@@ -385,7 +385,7 @@ def test_every_engine_gives_the_same_fit(engine: str) -> None:
     assert row["engine"] == engine
     assert row["n"] == 240
     assert own.summary().count("\n") > 5
-    assert set(own.check()["level"]) <= {"fault", "doubt", "set aside", "counted", "account"}
+    assert set(own.check()["level"]) <= {"fault", "caution", "excluded", "counted", "rows"}
     assert len(own.predict(interval=False)) == len(own.design.y) * max(len(own.design.categories), 1)
 
 

@@ -238,7 +238,7 @@ def test_tables_that_are_none() -> None:
     table = calls()
     with pytest.raises(DesignError, match="No row is left"):
         fit("y ~ s", table[:0])
-    with pytest.raises(DesignError, match="240 set aside for a missing value"):
+    with pytest.raises(DesignError, match="240 excluded for a missing value"):
         fit("y ~ s", table.assign(s=None))
     with pytest.raises(SchemaError, match="data is no table"):
         fit("y ~ s", 5)
@@ -356,7 +356,7 @@ def test_a_constant_five_does_not_divide_errors():
 def test_rows_that_count_nothing_are_in_the_account(engine):
     found = js.fit("y ~ x", ENGINES[engine](CALLS), counts="n").check().set_index("what")["n"]
     assert found["count is zero"] == 40
-    assert found["rows set aside"] == 40
+    assert found["rows excluded"] == 40
 
 
 def test_a_fraction_is_no_count_unless_it_is_said():

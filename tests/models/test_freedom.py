@@ -297,7 +297,7 @@ def test_too_few_judges_are_refused():
 
 def test_the_advice_below_ten_judges_names_the_option():
     fit = js.fit("correct ~ strategy + (1|judge)", table("scores"))
-    own = fit.check().query("level == 'doubt' and column == 'judge'").iloc[0]
+    own = fit.check().query("level == 'caution' and column == 'judge'").iloc[0]
     assert "fewer than 30 levels of judge: 8" in own["what"]
     assert "fit(..., df='judge')" in own["cure"]
     taken = fit.update(df="judge").check()

@@ -88,7 +88,7 @@ def test_counts_and_missing_rows_are_said() -> None:
     assert f"Data: 240 rows (n counts 240 in {len(table)})" in text
     gone = calls()
     gone.loc[:4, "s"] = None
-    assert "Data: 235 rows; 5 set aside" in fit("y ~ s", gone).summary()
+    assert "Data: 235 rows; 5 excluded" in fit("y ~ s", gone).summary()
 
 
 def test_what_is_wrong_is_said_in_words() -> None:

@@ -58,7 +58,7 @@ def test_the_account_adds_up_for_every_real_format(name, real_data, tmp_path):
     told = re.search(r'class="sum">(.*?)</p>', page).group(1)
     total, used, aside = (int(n.replace("\u202f", "")) for n in re.findall(r"<b>(.*?)</b>", told))
     assert total == used + aside == len(data)
-    reasons = re.findall(r"<td>set aside</td><td class=\"number\">([^<]*)</td>", page)
+    reasons = re.findall(r"<td>excluded</td><td class=\"number\">([^<]*)</td>", page)
     assert sum(int(n.replace("\u202f", "")) for n in reasons) == aside
 
 

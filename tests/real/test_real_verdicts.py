@@ -153,7 +153,7 @@ def test_judgebench_by_other_rules(judgebench: pd.DataFrame):
     swap = accuracies(aggregate(judgebench), invalid="wrong")
     assert swap["o1-mini-2024-09-12"] == 58.00
     assert swap["claude-3-haiku-20240307"] == 14.07
-    # the defaults: a pair with a null judgment is invalid, and set aside
+    # the defaults: a pair with a null judgment is invalid, and excluded
     assert accuracies(aggregate(judgebench, "net"))["claude-3-haiku-20240307"] == 32.30
     assert accuracies(aggregate(judgebench, "net"), invalid="wrong")["claude-3-haiku-20240307"] == 30.74
 

@@ -29,7 +29,7 @@ from judgestats.metrics.measure_registry import Options, attempts, measures, mea
 from judgestats.published import audited
 from judgestats.reporting import audit_page, pages, plots, report
 from judgestats.reporting.formatting import in_words, interval
-from judgestats.reporting.pages import MOST, account, chapters, estimates_table
+from judgestats.reporting.pages import MOST, chapters, estimates_table, row_sums
 from judgestats.results import NOT_INDEPENDENT, UNEQUAL_CRITERIA, explain
 from judgestats.schema import check, preferences, ratings
 from reporting.designs import dark_current_design, mapped, plain_verdicts, self_ratings
@@ -72,7 +72,7 @@ def made(data, tmp_path, **options):
 
 
 def sums(page):
-    """Rows in, used and set aside, as they are printed."""
+    """Rows in, used and excluded, as they are printed."""
     told = re.search(r'class="sum">(.*?)</p>', page).group(1)
     return [int(n.replace("\u202f", "")) for n in re.findall(r"<b>(.*?)</b>", told)]
 
@@ -109,7 +109,7 @@ def test_the_account_adds_up(invalid, tmp_path):
 def test_the_account_names_reasons_rows_and_cures(tmp_path):
     calls = plain_verdicts(["a"], invalid=0.2)
     page = made(calls, tmp_path)
-    reason = check(calls).query("level == 'set aside'").iloc[0]
+    reason = check(calls).query("level == 'excluded'").iloc[0]
     read = Page(page).text
     assert reason["what"] in read
     assert reason["cure"] in read
@@ -118,8 +118,8 @@ def test_the_account_names_reasons_rows_and_cures(tmp_path):
 
 def test_account_of_a_check():
     calls = plain_verdicts(["a"], invalid=0.3)
-    found = account(check(calls))
-    assert found["rows in"] == found["rows used"] + found["rows set aside"] == len(calls)
+    found = row_sums(check(calls))
+    assert found["rows in"] == found["rows used"] + found["rows excluded"] == len(calls)
 
 
 @pytest.mark.slow
@@ -356,7 +356,7 @@ def test_people_are_never_called_harsh(tmp_path):
 @pytest.mark.slow
 def test_one_judge_alone_is_told_what_to_add(tmp_path):
     calls = plain_verdicts(["a"]).drop(columns="gold", errors="ignore")
-    lead = "There is one judge and nothing to hold it against"
+    lead = "There is one judge and no reference to compare it with"
     assert lead in Page(made(calls, tmp_path)).text
     assert lead not in Page(made(plain_verdicts(["a", "b"]), tmp_path)).text
 
@@ -501,7 +501,7 @@ def test_repeats_without_a_number_are_said(tmp_path):
 @pytest.mark.slow
 def test_repeats_that_only_by_tells_apart_are_said(tmp_path):
     page = Page(made(twice("note"), tmp_path, by="note")).text
-    assert "Some calls repeat others, and only note tells them apart." in page
+    assert "Some calls repeat others, and differ only in note." in page
     assert "No call is repeated" not in page
 
 

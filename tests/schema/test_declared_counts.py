@@ -240,7 +240,7 @@ def test_a_million_million_of_each_score_gives_what_one_gives(measure):
     np.testing.assert_allclose(got["estimate"], want["estimate"], rtol=1e-9, atol=1e-12)
 
 
-# ---------------------------------------------------------------- the account
+# ---------------------------------------------------------------- rows used and excluded
 
 
 def test_check_says_what_counts(tmp_path):
@@ -260,7 +260,7 @@ def test_counts_of_zero_are_in_the_account():
     declared = js.preferences(CALLS.assign(n=[0, 1, 1, 1, 1, 1, 1, 0]), counts="n")
     found = js.check(declared).set_index("what")["n"]
     assert found["count is zero"] == 2
-    assert found["rows set aside"] == 2
+    assert found["rows excluded"] == 2
     assert found["rows used"] == 6
 
 

@@ -168,8 +168,8 @@ MESSAGES = {
     ),
     "duplicate": (
         lambda t: preferences(pd.concat([t, t.head(1)], ignore_index=True)),
-        "1 fault in preferences (5 rows): the same call is there more than once in 2 rows (rows 0, 4). Number repeats in "
-        "'replicate', count identical rows (counts=\"n\"), or name the condition that tells them apart.",
+        "1 fault in preferences (5 rows): the same call occurs more than once in 2 rows (rows 0, 4). Number repeats in "
+        "'replicate', count identical rows (counts=\"n\"), or name the condition that distinguishes them.",
     ),
     "no rows": (
         lambda t: preferences(t.head(0)),
@@ -199,7 +199,7 @@ def identical_pairs() -> pd.DataFrame:
 
 
 def test_identical_candidates_are_a_test_of_position():
-    """Allowed without a stimulus: position counts them, preference between candidates does not, and the account says so."""
+    """Allowed without a stimulus: position counts them, preference between candidates does not, and check() says so."""
     raw = identical_pairs()
     calls = preferences(raw)
     pairs = calls.iloc[:4]
@@ -233,10 +233,10 @@ def test_neither_frame_is_said_to_be_neither():
 
 
 def test_rows_in_are_rows_used_and_rows_set_aside(calls):
-    account = check(calls)
-    account = account[account["level"] == "account"].set_index("what")["n"]
-    assert account["rows in"] == account["rows used"] + account["rows set aside"] == 4
-    assert account["rows set aside"] == 1
+    sums = check(calls)
+    sums = sums[sums["level"] == "rows"].set_index("what")["n"]
+    assert sums["rows in"] == sums["rows used"] + sums["rows excluded"] == 4
+    assert sums["rows excluded"] == 1
 
 
 def test_check_names_a_lone_order_and_an_abstention(calls):
@@ -250,14 +250,14 @@ def test_check_lists_rows_that_no_stimulus_measure_can_use(calls):
         stimulus=["ladder", "ladder", None, "vacuum"], delta=[1.0, None, None, None], better="x", choice="tie"
     )
     got = check(design)
-    aside = got[got["level"] == "set aside"].set_index("what")["rows"].to_dict()
+    aside = got[got["level"] == "excluded"].set_index("what")["rows"].to_dict()
     assert aside == {"no stimulus": (2,), "ladder call without a step": (1,)}
     assert got[got["what"] == "rows used"]["n"].item() == 2
 
 
 def test_check_lists_a_missing_score_and_why(scores):
     got = check(ratings(scores, scale=(2, 5), off_scale="missing"))
-    row = got[got["level"] == "set aside"].iloc[0]
+    row = got[got["level"] == "excluded"].iloc[0]
     assert (row["what"], row["rows"]) == ("score is missing (off scale)", (0,))
 
 

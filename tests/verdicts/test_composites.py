@@ -300,7 +300,7 @@ def test_any_engine(make):
         back.astype(object).where(back.notna(), None), want.astype(object).where(want.notna(), None)
     )
     assert (check(result)["level"] != "fault").all()
-    assert check(result).query("level == 'set aside'")["n"].sum() == 2
+    assert check(result).query("level == 'excluded'")["n"].sum() == 2
 
 
 @settings(max_examples=20)

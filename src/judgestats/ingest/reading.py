@@ -163,14 +163,12 @@ class _Target:
         return {**(self.columns or {}), **({COUNTS: self.counts} if self.counts else {})}
 
     def of(self, table: Any, label: str) -> Any:
-        """Map a table whose columns have their types; a fault of its rows is preceded by `label`."""
+        """Map a table whose columns have their types; errors are preceded by `label`."""
         kind = self.kind(table, label)
         try:
             return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
         except SchemaError as problem:
-            raise SchemaError(
-                f"{label}: {problem}", faults=problem.faults, advice=problem.advice, reason=problem.reason
-            ) from None
+            raise problem.labelled(label) from None
 
     def of_text(self, table: pd.DataFrame, label: str) -> Any:
         """Map a table of text, as it comes from a file or a query."""
@@ -181,9 +179,7 @@ class _Target:
             table = with_numbers(table, kind, self.with_counts)
             return canonical(table, kind, self.columns, self.labels, counts=self.counts, **self.options)
         except SchemaError as problem:
-            raise SchemaError(
-                f"{label}: {problem}", faults=problem.faults, advice=problem.advice, reason=problem.reason
-            ) from None
+            raise problem.labelled(label) from None
 
 
 def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.DataFrame:
@@ -209,7 +205,7 @@ def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.Dat
             scale = {k: v for k, v in target.options.items() if k in RATING_OPTIONS}
             result = ratings(table, counts=target.counts, **scale)
     except SchemaError as problem:
-        text = f"{files.label}: {problem}"
+        where = ""
         if (
             len(parts) > 1
             and problem.faults is not None
@@ -220,13 +216,13 @@ def _native(chosen: Reader, files: Files, target: _Target, lazy: bool) -> pd.Dat
             at = 0
             while row >= len(parts[at]):
                 row, at = row - len(parts[at]), at + 1
-            text += f" Row {first} is row {row} of {files.relative(files.files[at])}."
-        raise SchemaError(text, faults=problem.faults, advice=problem.advice, reason=problem.reason) from None
+            where = f" Row {first} is row {row} of {files.relative(files.files[at])}."
+        raise problem.labelled(files.label, where) from None
     return result
 
 
 def _in_format(files: Files, name: str) -> Files:
-    """The files, read in a format other than the one they look like."""
+    """The files, to be read in a format other than the one detected."""
     if name == "calls":
         if not all(f.container == "json" for f in files.files):
             raise SchemaError(f"{files.label}: format='calls' needs a folder with one JSON file per call.")

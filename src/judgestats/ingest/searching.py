@@ -50,7 +50,7 @@ class Proposal:
     looks_like : str
         Name of a tool whose logs are not read yet, where it looks like one of them.
     advice : tuple of (str, object)
-        Arguments of :func:`judgestats.read` that the notes speak of, with their values as far as they are known.
+        Arguments of :func:`judgestats.read` that the notes name, with their values where they are known.
     wide : str
         For ``wide=`` of :func:`judgestats.read`, where several columns hold one answer each; `mapping` is of the long
         table.

@@ -210,7 +210,7 @@ class Measure:
                     require(column_names(data), self.pattern, self.name)
                 result = options.call(self.function, data, **(self.arguments(data, options) if self.arguments else {}))
         except JudgestatsError as error:
-            return str(error).partition(" Columns: ")[0]
+            return error.problem
         if result["estimate"].notna().any():
             return result
         found = "; ".join(dict.fromkeys(f for f in result["flag"] if f))
@@ -462,7 +462,7 @@ def _orders(data: Any) -> str:
     try:
         pairs = tally(data, "consistency", cluster=False)
     except JudgestatsError as error:
-        return f"not usable: {str(error).partition('. ')[0]}"
+        return f"not usable: {error.problem}"
     both = ~(pairs[["forward", "reverse"]] == "missing").any(axis=1)
     share = pairs.loc[both, "n"].sum() / max(pairs["n"].sum(), 1)
     return "every pair" if share == 1 else "no pair" if share == 0 else f"{100 * share:.1f} % of the pairs"

@@ -46,7 +46,7 @@ class Term:
 class Design:
     """A model's data as arrays, one row for each distinct row of the table.
 
-    `formula`: the formula, taken apart.
+    `formula`: the parsed formula.
     `frame`: the N distinct rows of the columns that it names.
     `y` (N,): response: successes, counts, values, or codes 0 to J - 1 of the categories.
     `trials` (N,): trials behind each `y` of a binomial model; 1 unless ``cbind``.
@@ -55,17 +55,17 @@ class Design:
     `names`: the p columns of `X`.
     `offset` (N,).
     `terms`: the random terms.
-    `count` (N,): how many rows of data each row stands for.
-    `weights` (N,): prior weights, 1 where there are none.
-    `n_missing`: rows of data set aside for a missing value; a row of a tally counts as often as it says.
+    `count` (N,): number of rows of data that each row represents.
+    `weights` (N,): prior weights; 1 without them.
+    `n_missing`: rows of data excluded for a missing value; a row of a tally counts with its n.
     `n_rows`: rows of the table as it was given.
     `n_zero`: those of them with a count of zero.
     `counted`: the column of declared counts.
     `fixed`: codes `X` on new rows.
     `lefts`: one per term, codes its values on new rows.
-    `labels`: what 0 and 1 stand for in a binomial model.
-    `aliased`: columns left out of `X`, for they are combinations of those before them.
-    `notes`: what a reader should know.
+    `labels`: meaning of 0 and 1 in a binomial model.
+    `aliased`: columns left out of `X` because they are combinations of those before them.
+    `notes`: remarks for check().
     """
 
     formula: Formula
@@ -151,7 +151,7 @@ def design(
     categories of a cumulative response, lowest first. ``loses, tie, wins`` and ``second, tie, first`` need none.
     `also`: further columns that distinguish rows, read into ``frame``: of clusters, or of sets of thresholds. `counts`:
     as for :func:`judgestats.fit`. Returns in an order that does not depend on the order of the rows. Rows with a
-    missing value in a column that is used are set aside and counted, and so are invalid calls where the response is the
+    missing value in a column that is used are excluded and counted, and so are invalid calls where the response is the
     column ``choice``. Raises FormulaError if the formula does not parse, or names an unknown column. Raises SchemaError
     if counts or weights are not valid, or a number is infinite. Raises DesignError if the data cannot answer: no rows,
     one level of a factor, a response outside its family, as many random effects as rows in a Gaussian model.
@@ -170,8 +170,8 @@ def design(
         if name not in present:
             raise DesignError(f"{name!r} is no column. Columns: {', '.join(present)}.{suggestion(name, present)}")
     counted = count_column(data, counts, parsed, [*keys, *([weights] if weights else [])])
-    aside = {"choice": "invalid"} if "choice" in parsed.answers else {}
-    rows = distinct(data, [*parsed.variables, *keys, *([weights] if weights else [])], counted, aside)
+    as_missing = {"choice": "invalid"} if "choice" in parsed.answers else {}
+    rows = distinct(data, [*parsed.variables, *keys, *([weights] if weights else [])], counted, as_missing)
     _refuse_empty(parsed, rows, rows.frame)
     refuse_fractions(parsed, rows.frame, rows.count, counted, halves=own.categorical, by_side=own.has_trials)
     answer = own.response(parsed, rows.frame, categories)
@@ -224,7 +224,7 @@ def _refuse_unknown(parsed: Formula, present: list[str], weights: str | None) ->
 def _refuse_empty(parsed: Formula, rows: Rows, frame: pd.DataFrame) -> None:
     if not len(frame):
         raise DesignError(
-            f"No row is left for {parsed.source!r}: {rows.n_rows:,} in the table, {rows.n_missing:,} set aside for a "
+            f"No row is left for {parsed.source!r}: {rows.n_rows:,} in the table, {rows.n_missing:,} excluded for a "
             f"missing value in {', '.join(parsed.variables)}."
         )
 

@@ -1,4 +1,4 @@
-"""Families of responses and their links: one record of each, which all verbs and engines read.
+"""Families of responses and their links: one record of each, which all methods and engines read.
 
 A new family is a subclass of :class:`Family` in :data:`FAMILIES`; for our own engine also its loss and derivatives in
 :mod:`judgestats.kernels.likelihoods`. N rows; "shape" is what a family has beside the linear predictor η, row by row:
@@ -54,7 +54,7 @@ class Link:
     `latent`: variance of one call on the scale of the linear predictor; NaN where it depends on mean or residual.
     `latent_method`: how it is found.
     `prior_sd`: of a slope, for a predictor with sd 1.
-    `extreme`: a linear predictor beyond it may have run away; short of it the search would not stop.
+    `extreme`: a linear predictor beyond it may be diverging; below it the search would not stop.
     """
 
     name: str
@@ -181,12 +181,12 @@ class Family:
     """A distribution of the response, given the linear predictor η.
 
     `links`, `engines`: its links, the default one first, and the engines that fit it.
-    `kernels`: link -> number in the kernels of our own engine; empty where the likelihood is exact.
+    `kernels`: link -> number in the kernels of engine ml; empty where the likelihood is exact.
     `has_trials`: whether a row holds successes of several trials.
     `ordered`: whether the response is one of ordered categories.
     `linear`: whether the likelihood is the normal one, its last parameter the residual standard deviation.
-    `categorical`: whether a call has one of a few answers, so that a level with few calls says little.
-    `additive`: whether rows with equal predictors may be summed, whatever their responses.
+    `categorical`: whether a call has one of a few answers, so that a level with few calls carries little information.
+    `additive`: whether rows with equal predictors may be summed, for any responses.
     `holds`: what a response may be, for the message; empty where any number is allowed.
     `shape_title`: heading of what is estimated of the shape, in a summary.
     """
@@ -204,7 +204,7 @@ class Family:
     shape_title = ""
 
     def response(self, formula: Formula, frame: pd.DataFrame, categories: Sequence[Any] | None = None) -> Response:
-        """Read the response of a formula from N rows, none missing; a DesignError where it is none of the family."""
+        """Read the response of a formula from N rows, none missing; a DesignError if it does not fit the family."""
         node = formula.left
         if categories is not None and not self.ordered:
             raise DesignError(f"categories= is for family='cumulative', got family={self.name!r}. Leave it out.")
@@ -260,11 +260,11 @@ class Family:
         return link.latent
 
     def extremes(self, categories: int) -> tuple[float, ...]:
-        """Responses of which a level may have no other only with an infinite estimate."""
+        """Responses such that a level with one of them only has an infinite estimate."""
         return ()
 
     def runs_away(self, eta: Floats, limit: float) -> bool:
-        """Whether some response is predicted nearly without fail."""
+        """Whether some response is predicted with probability near 1."""
         return bool((np.abs(eta) > limit).any())
 
     def losing(self, y: Floats, trials: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -1,4 +1,4 @@
-"""The result of :func:`judgestats.fit`: a fitted model with verbs, each a function of `postestimation`."""
+"""The result of :func:`judgestats.fit`: a fitted model whose methods are functions in `postestimation`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Fit(Fitted):
         -------
         pandas.Series
             On the link scale, in the order of :meth:`judgestats.models.Fit.tidy`; a cumulative
-            model's thresholds follow, as in R's ``coef`` of clm. A coefficient that runs away to infinity is where the
+            model's thresholds follow, as in R's ``coef`` of clm. A coefficient that diverges to infinity is where the
             search stopped: ``tidy()`` flags it.
 
         Examples
@@ -131,7 +131,7 @@ class Fit(Fitted):
         Returns
         -------
         pandas.DataFrame
-            Square; rows and columns are those of :meth:`coef`. NaN for what is not known or runs away to infinity, 0
+            Square; rows and columns are those of :meth:`coef`. NaN for what is not known or diverges to infinity, 0
             for a parameter on its boundary.
 
         Examples
@@ -219,7 +219,7 @@ class Fit(Fitted):
         conf_level : float
         exponentiate : bool
             Fixed effects as odds ratios (logit) or rate ratios (log), with the standard error of that ratio; the
-            interval is the transformed one, statistic and p-value stay. A column ``scale`` says what each row is.
+            interval is the transformed one, statistic and p-value stay. A column ``scale`` names the scale of each row.
         scale : {"link", "response"}
             ``response`` gives average marginal effects instead, in units of the response (probabilities), as
             :meth:`judgestats.models.Fit.margins` does; of fixed effects only.
@@ -245,15 +245,15 @@ class Fit(Fitted):
         few groups are too small; ``fit(..., df="judge")`` takes t with degrees of freedom of that factor. ``method``
         says which. Intervals are Wald's: of standard deviations on the logarithmic scale, of correlations on Fisher's,
         both with normal quantiles. Thresholds and variances have no p-value: that they are 0 is no hypothesis of
-        interest. Where the logarithm of a standard deviation has an error above 1 that interval says next to nothing,
+        interest. Where the logarithm of a standard deviation has an error above 1 that interval is uninformative,
         and is flagged so. What sits on its boundary has a NaN standard error and the flag ``singular fit``; errors of
-        the rest hold given that boundary. A coefficient that runs away to infinity has the flag ``separation`` and no
-        standard error: its value is where the search stopped. What is doubtful in a whole fit (no convergence, too few
+        the rest hold given that boundary. A coefficient that diverges to infinity has the flag ``separation`` and no
+        standard error: its value is where the search stopped. Cautions about the whole fit (no convergence, too few
         calls per level for Laplace's approximation, standard errors of variational Bayes) is flagged in every row.
 
         Of a sampled fit (``engine="pymc"``) estimates are posterior means, standard errors posterior standard
-        deviations, and intervals equal-tailed quantiles of the draws; there are no statistics and no p-values. Rows say
-        where chains have not mixed, and where the prior speaks (``prior-driven``, ``prior and data disagree``).
+        deviations, and intervals equal-tailed quantiles of the draws; there are no statistics and no p-values. Flags
+        mark chains that have not mixed, and priors that dominate (``prior-driven``, ``prior and data disagree``).
 
         Examples
         --------
@@ -276,8 +276,8 @@ class Fit(Fitted):
             ``loglik`` (restricted, under REML), ``aic``, ``bic``, ``n`` (rows of data, counts included; a row of
             ``cbind`` is one row), ``n_groups`` (``id: 316; item: 24``), ``converged``, ``engine``, ``method``,
             ``family``, ``link``, ``df`` (parameters), ``df_residual``, ``deviance`` (minus twice the log likelihood, as
-            lme4's summary prints it), ``n_rows`` (distinct rows), ``n_missing`` (rows set aside), ``counts`` (name of
-            the column of counts, or an empty string), ``flag`` (what is doubtful; rows set aside, columns left out).
+            lme4's summary prints it), ``n_rows`` (distinct rows), ``n_missing`` (rows excluded), ``counts`` (name of
+            the column of counts, or an empty string), ``flag`` (cautions; rows excluded, columns left out).
             What the engine does not have is NaN. Of a sampled fit ``elpd_loo``, ``elpd_error`` and ``elpd_unit`` come
             first: see :meth:`judgestats.models.Fit.loo`, which has other units too.
 
@@ -339,7 +339,7 @@ class Fit(Fitted):
         -------
         arviz.InferenceData or xarray.DataTree
             What ArviZ 0.x or 1.x works with. ``posterior`` has the rows of :meth:`tidy` and the random effects,
-            ``sample_stats`` what the sampler says, ``log_likelihood`` one variable named after the unit,
+            ``sample_stats`` statistics of the sampler, ``log_likelihood`` one variable named after the unit,
             ``observed_data`` the answers. ``az.compare`` refuses fits whose units differ in number.
 
         Raises
@@ -366,7 +366,7 @@ class Fit(Fitted):
         str
             To be printed. Numbers are rounded for reading;
             :meth:`judgestats.models.Fit.tidy` has them in full.
-            ``(n counts 5,184 in 312)`` says that a column ``n`` was taken for the counts.
+            ``(n counts 5,184 in 312)`` means that column ``n`` holds the counts.
 
         Examples
         --------
@@ -382,36 +382,37 @@ class Fit(Fitted):
         return summaries.summary(self)
 
     def check(self) -> pd.DataFrame:
-        """List what is wrong or doubtful in a fit.
+        """List faults of a fit and cautions about it.
 
         Returns
         -------
         pandas.DataFrame
-            A row for each finding: ``level`` (``fault``: numbers not to be used as they are; ``doubt``: look before you
-            use them; ``set aside``: rows, columns or categories left out; ``counted``: worth knowing; ``account``: rows
-            used and set aside), ``column``, ``what``, ``n`` (rows, levels or calls it concerns), ``example``, ``cure``.
+            A row for each finding: ``level`` (``fault``: numbers not to be used as they are; ``caution``: to be used
+            with care; ``excluded``: rows, columns or categories left out; ``counted``: for information; ``rows``: how
+            many rows were used and excluded), ``column``, ``what``, ``n`` (rows, levels or calls concerned),
+            ``example``, ``cure``.
 
         Notes
         -----
         Faults: no convergence, a Hessian that is not positive definite, separation, and numerical integration with too
         few nodes: a refined rule moves the log likelihood by 1e-6 or more, or an estimate by 0.01 standard errors
-        (where Laplace's approximation was asked for: by a quarter of one). Doubts: singular fits; what the study of
+        (where Laplace's approximation was asked for: by a quarter of one). Cautions: singular fits; what the study of
         coverage found too small (grouping factors with fewer than 30 levels, 10 by REML, with a sharper word below 5;
         under Laplace's approximation fewer than 5 calls per level, or the rarer answer less than once per level);
         grouping factors with nearly one call in each level, columns that are nearly constant or are names used as
         numbers, clusters too few for robust errors, and what is known against an engine. Of a sampled fit: R-hat above
         1.01 is a fault; fewer than 400 effective draws, divergent transitions, and parameters that are driven by their
-        prior (posterior sd above 0.8 of the prior's) or lie outside its central 95 % are doubts.
+        prior (posterior sd above 0.8 of the prior's) or lie outside its central 95 % are cautions.
 
         Examples
         --------
         >>> import judgestats as js
         >>> calls = pd.DataFrame({"y": [0, 1, 0, 1, 1, 1], "s": list("aaabbb"), "n": [9, 5, 2, 4, 8, 1]})
         >>> js.fit("y ~ s", calls, counts="n").check()[["level", "column", "what", "n"]]
-             level column                 what   n
-        0    fault      s  'b' always has 1: separation  13.0
-        1  account                   rows used  29.0
-        2  account              rows set aside   0.0
+           level column                          what     n
+        0  fault      s  'b' always has 1: separation  13.0
+        1   rows                            rows used  29.0
+        2   rows                        rows excluded   0.0
         """
         return diagnosis.check(self)
 
@@ -540,7 +541,7 @@ class Fit(Fitted):
         Raises
         ------
         DesignError
-            If a variable is none of the model's.
+            If a variable is not in the model.
         SchemaError
             If `by` names a column that the formula does not.
 
@@ -651,8 +652,8 @@ class Fit(Fitted):
             For ``method="baseline"``: by default the first.
         adjust : {"holm", "tukey", "dunnett", "bonferroni", "none"}
             Of the p values within each level of `by`, and of the intervals, which cover together. ``tukey`` is for
-            pairs. ``dunnett`` uses the joint normal or t distribution of any contrasts none of which follows from the
-            others. Intervals of ``holm`` are Bonferroni's.
+            pairs. ``dunnett`` uses the joint normal or t distribution of any contrasts none of which is a combination
+            of the others. Intervals of ``holm`` are Bonferroni's.
         scale : {"link", "odds ratio", "rate ratio", "response"}
             ``response``: differences of probabilities, counts or scores, by the delta method.
         by : str or sequence of str, optional
@@ -844,7 +845,8 @@ class Fit(Fitted):
             ``residual``): ``variance``, ``sd`` with the Wald interval of its logarithm (``sd_low``, ``sd_high``), and
             ``share`` of the latent total, with ``share_low`` and ``share_high`` by the delta method on the logit scale.
             Then a row ``ICC(latent)`` for each factor: what all its terms add to the variance, and that over the total,
-            the correlation of two calls that share a level of this factor alone. ``method`` says what the residual is.
+            the correlation of two calls that share a level of this factor alone. ``method`` names the residual variance
+            used.
 
         Notes
         -----
@@ -874,7 +876,7 @@ class Fit(Fitted):
     def simulate(self, n: int = 1, *, seed: Any = SEED, random: Literal["new", "conditional"] = "new") -> pd.DataFrame:
         """Draw responses from a fitted model, at its estimates.
 
-        Calls are independent given the random effects: a row that stands for several calls is several draws.
+        Calls are independent given the random effects: a row that represents several calls is several draws.
 
         Parameters
         ----------
@@ -923,7 +925,7 @@ class Fit(Fitted):
             Replicates from the posterior, or from the prior before any answer is seen.
         by : str or sequence of str, optional
             Columns whose combinations are the cells; by default all columns of the right side of the formula. Numbers
-            of cells with a call each say little: give ``by="judge"``, say.
+            of cells with one call each are uninformative: give ``by="judge"``, say.
         n_draws : int
             Replicates.
         seed : int, Generator or None

@@ -1,6 +1,6 @@
-"""What every engine returns: a model, its parameters, their covariance, and how to go on from there.
+"""What every engine returns: a model, its parameters, their covariance, and what is needed for further analysis.
 
-Functions of this package take a :class:`Fitted`; the public :class:`judgestats.models.fits.Fit` adds the verbs.
+Functions of this package take a :class:`Fitted`; the public :class:`judgestats.models.fits.Fit` adds the methods.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Fitted:
     `refit`: of a Design (with another response, say) and of which row of this one each of its rows is: the same model
     fitted to it.
     `objective`: of the parameters but the residual sd: minus the log likelihood and its gradient.
-    `effects`: without arguments: the :class:`RandomEffects`, computed when asked for; None where there are none.
+    `effects`: without arguments: the :class:`RandomEffects`, computed on request; None without random effects.
     `sensitivity`: of nothing: how the covariance of the fixed effects moves with the variances of a linear mixed model,
     its (T, p, p) derivatives by T parameters and the (T, T) covariance of those; None elsewhere.
     `trace`: steps of the optimiser, as rows of :attr:`log`.
@@ -172,7 +172,7 @@ class Fitted:
 
     @property
     def unit(self) -> float:
-        """What a standard deviation of random effects is small against: the residual's, 1 where there is none."""
+        """Unit for standard deviations of random effects: the residual's, or 1."""
         return self.residual if self.distribution.linear else 1.0
 
     @property
@@ -209,3 +209,65 @@ class Fitted:
         `params` (P,). Returns (k, k).
         """
         return tuple(L @ L.T for L in self.factors(params))
+
+
+# ---- Standard deviations and correlations of the random terms: their names and values -------------------------------
+
+#: Group of the residual standard deviation.
+RESIDUAL = "residual"
+
+
+@dataclass(frozen=True)
+class Component:
+    """A standard deviation or a correlation.
+
+    `group`: its grouping factor, or ``residual``.
+    `term`: ``sd(Intercept|item)``, ``cor(Intercept,x|item)``, ``sd(residual)``.
+    `t`: number of the random term; -1 for the residual.
+    `i`, `j`: its columns; the same for a standard deviation.
+    `first`, `size`: first place of the term's Cholesky factor in the parameters, and the term's columns.
+    """
+
+    group: str
+    term: str
+    t: int
+    i: int
+    j: int
+    first: int
+    size: int
+
+    @property
+    def is_sd(self) -> bool:
+        """Whether it is a standard deviation."""
+        return self.i == self.j
+
+
+def components(fit: Fitted) -> tuple[Component, ...]:
+    """All of a model, term by term: standard deviations, then correlations; the residual last."""
+    result, first = [], fit.n_location
+    for t, term in enumerate(fit.design.terms):
+        k, g = len(term.names), term.factor
+        result += [Component(g, f"sd({n}|{g})", t, i, i, first, k) for i, n in enumerate(term.names)]
+        pairs = [(i, j) for i in range(k) for j in range(i)]
+        result += [Component(g, f"cor({term.names[j]},{term.names[i]}|{g})", t, i, j, first, k) for i, j in pairs]
+        first += k * (k + 1) // 2
+    if fit.distribution.linear:
+        result.append(Component(RESIDUAL, "sd(residual)", -1, 0, 0, len(fit.params) - 1, 1))
+    return tuple(result)
+
+
+def component_values(fit: Fitted, params: Floats | None = None) -> Floats:
+    """Values of :func:`components`.
+
+    `params` (P,): parameters other than the estimates. Returns (C,): a correlation with a standard deviation of zero is
+    NaN.
+    """
+    given = fit.params if params is None else params
+    result = []
+    for C in fit.covariances(given):
+        k, sd = len(C), np.sqrt(np.diag(C))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            result += [*sd, *(C[i, j] / (sd[i] * sd[j]) for i in range(k) for j in range(i))]
+    if fit.distribution.linear:
+        result.append(float(given[-1]))
+    return np.array(result, float)

@@ -75,9 +75,9 @@ def fit(
         trapezoidal rule over each group's posterior, refined until the log likelihood stands still to 1e-6 and the
         estimates to 0.01 standard errors; other random terms by Laplace's approximation; Gaussian models are exact. A
         number: so many nodes of adaptive Gauss-Hermite quadrature for one scalar random term, 1 for Laplace's
-        approximation. ``glance()`` says what was used, ``check()`` whether it was fine enough.
+        approximation. ``glance()`` names the rule used, ``check()`` tests whether it was fine enough.
     counts : str or False, optional
-        The column that says how many identical rows a row stands for, in whole numbers; ``glance()`` names it. By
+        The column with the number of identical rows that a row represents, in whole numbers; ``glance()`` names it. By
         default ``n_identical``, where there is one (:func:`judgestats.preferences` makes it). False: each row is one.
         A whole-number column ``n`` that is neither declared nor in the formula is refused.
     weights : str, optional
@@ -185,7 +185,7 @@ def as_fit(fitted: Fitted, call: partial[Fit] | None = None) -> Fit:
 
 def _noted(fitted: Fitted) -> Fitted:
     """The same fit, flagged for separation and sparse levels."""
-    runaway = () if "draws" in fitted.options else separated(fitted)  # priors hold what runs away
+    runaway = () if "draws" in fitted.options else separated(fitted)  # priors bound estimates that would diverge
     few = any(sparse(fitted))
     notes = (*fitted.notes, *([SEPARATION] if runaway else []), *([FEW_CALLS] if few else []))
     return replace(fitted, notes=tuple(dict.fromkeys(notes)), options={**fitted.options, "separated": runaway})

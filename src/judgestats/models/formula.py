@@ -35,7 +35,7 @@ MOST_ROWS = 20_000_000
 
 
 def parse(source: Any) -> Formula:
-    """Take a formula apart, and refuse what is none.
+    """Parse a formula, and refuse an invalid one.
 
     `source`: the formula, in the grammar of R's lme4. Returns response, fixed part, random terms, and every column
     named. Raises FormulaError if it does not parse, or calls an unknown function. The place is underlined.

@@ -46,7 +46,7 @@ Ints = NDArray[np.int64]
 
 #: A standard deviation below it, relative to the scale of the linear predictor, is zero (as in lme4).
 BOUNDARY = 1e-4
-#: Information on a coefficient, as a share of what a row could carry, below which it has run away.
+#: Information on a coefficient, as a share of what a row could carry, below which it is diverging.
 FLAT = 1e-6
 #: How often the whole trapezoidal rule is doubled where it does not stand still.
 MOST_EXTRA = 2
@@ -233,7 +233,7 @@ def _once_more(target: GeneralisedObjective | LinearObjective, found: Minimum, g
 def _settle(
     target: GeneralisedObjective | LinearObjective, found: Minimum, free: int
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Put standard deviations that are zero but for rounding at zero; say which parameters sit on the boundary."""
+    """Set standard deviations that are zero up to rounding to zero; return which parameters are on the boundary."""
     x = found.x.copy()
     diagonal = target.scales.diagonal
     boundary = np.zeros(len(x), bool)
@@ -271,7 +271,7 @@ def _partly(
 ) -> tuple[Floats, bool]:
     """Covariance where the Hessian is not positive definite.
 
-    A coefficient along which the likelihood is flat has run away: NaN, and the rest is sound without it. Otherwise
+    A coefficient along which the likelihood is flat has diverged: NaN, and the rest is valid without it. Otherwise
     variances are not identifiable: errors of fixed effects and thresholds are given them.
     """
     d = target.rows
@@ -405,7 +405,7 @@ def _linear_variances(
 ) -> tuple[Floats, bool, Floats]:
     """Covariance of θ on the absolute scale and of the residual sd, by the curvature of the likelihood in both.
 
-    Also whether it is sound, and where it is not, that of what the data tell apart (as lmerTest takes it).
+    Also whether it is valid; if not, that of the identified directions (as in lmerTest).
     """
     df = target.cells.n - (target.cells.X.shape[1] if target.reml else 0)
     best = target.at(theta).residual
@@ -435,8 +435,8 @@ def _linear_variances(
         return turn @ inner @ turn.T, True, turn @ inner @ turn.T
     held = np.append(boundary, False)
     size, axes = np.linalg.eigh(np.where(held[:, None] | held, 0.0, curvature))
-    told = size > 1e-7 * size[-1]
-    part = axes[:, told] / np.sqrt(size[told])
+    identified = size > 1e-7 * size[-1]
+    part = axes[:, identified] / np.sqrt(size[identified])
     return turn @ inner @ turn.T, False, turn @ part @ part.T @ turn.T
 
 

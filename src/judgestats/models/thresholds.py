@@ -202,7 +202,7 @@ def by_kind(thresholds_by: Any, shape: str) -> dict[str, str]:
     """Read the argument ``thresholds_by``.
 
     `thresholds_by`: a column, by which all thresholds vary, or a column for each parameter. Returns parameter ->
-    column. Raises DesignError if a parameter is none of that shape.
+    column. Raises DesignError if a parameter does not belong to that structure.
 
     >>> by_kind("prompt", "symmetric")
     {'midpoint': 'prompt', 'half-width': 'prompt'}

@@ -1,4 +1,4 @@
-"""Estimates -> tables, pictures and pages; no statistics here, and the only room that rounds.
+"""Estimates -> tables, pictures and pages; no statistics here. Only this package rounds.
 
 May import published, metrics, ingest, schema, results, kernels and errors.
 """

@@ -40,7 +40,7 @@ _HEADS = ("what is said", "printed", "recomputed", "verdict", "arithmetic and co
 _MEANING = {
     NOT: "the other printed numbers give something else, whatever digits were rounded away",
     DEPENDS: "on a rounding, a denominator, a definition or digits that are not printed; the comment names which",
-    UNKNOWN: "nothing that is printed bears on it, as with experiments whose data are not printed, or a cell that it "
+    UNKNOWN: "no printed number can check it, as with experiments whose data are not printed, or a cell that it "
     "needs holds no number",
     FOLLOWS: "the other printed numbers give it, within the precision of their print",
 }
@@ -113,10 +113,10 @@ def audit_page(
 
 def _summary(audits: Sequence[Audited], named: Mapping[str, str]) -> Markup:
     rows, numbers = [], coverage(audits).drop(columns="source", errors="ignore")
-    for a, told in zip(audits, numbers.to_numpy().tolist(), strict=True):
+    for a, sizes in zip(audits, numbers.to_numpy().tolist(), strict=True):
         found = tallied(a.decisions)
         link = tag("a", named[a.paper], href=f"#{anchor(a.paper)}")
-        cells = [link, *map(count, told), *(count(found[v]) for v in VERDICTS), count(len(a.decisions))]
+        cells = [link, *map(count, sizes), *(count(found[v]) for v in VERDICTS), count(len(a.decisions))]
         rows.append(row(cells, numbers=range(1, len(cells))))
     heads = ["paper" if len(audits) > 1 else "table", *numbers.columns, *VERDICTS, "checks"]
     return join([table(heads, rows, numbers=range(1, len(heads)), class_="audit-summary"), tag("p", _COUNTED)])
@@ -136,7 +136,7 @@ def _paper(a: Audited, title: str, figures: Figures | None) -> Markup:
     for verdict in (NOT, DEPENDS):
         found = [d for d in a.decisions if d.verdict == verdict]
         parts.append(tag("h3", f"{noun(len(found), 'finding')}: {verdict}" if found else f"Nothing: {verdict}"))
-        parts.append(_findings(found, apart=verdict == NOT))
+        parts.append(_findings(found, by_place=verdict == NOT))
     parts += [tag("h3", "Printed tables, cell by cell"), _key(), *_tables(a)]
     prose = [d for d in a.decisions if d.statement.rule in ("number", "statement", "printed twice")]
     if prose:
@@ -150,17 +150,17 @@ def _paper(a: Audited, title: str, figures: Figures | None) -> Markup:
     return tag("section", *parts, id=anchor(a.paper))
 
 
-def _findings(found: Sequence[Decision], *, apart: bool) -> Markup:
-    """Findings of one rule together, by place if `apart`; the first of many open and the rest folded."""
+def _findings(found: Sequence[Decision], *, by_place: bool) -> Markup:
+    """Findings of one rule together, by place if `by_place`; the first of many open and the rest folded."""
     groups: dict[tuple[str, str], list[Decision]] = {}
     for d in found:
-        groups.setdefault((d.statement.place if apart else "", d.statement.rule), []).append(d)
+        groups.setdefault((d.statement.place if by_place else "", d.statement.rule), []).append(d)
     parts = []
     for (place, rule), here in groups.items():
-        told = tag("h4", f"{place} ", tag("span", f"rule: {rule}, {noun(len(here), 'finding')}", class_="muted"))
+        heading = tag("h4", f"{place} ", tag("span", f"rule: {rule}, {noun(len(here), 'finding')}", class_="muted"))
         shown, rest = here[:_OPEN], here[_OPEN:]
         more = [_folded(f"{len(rest)} more", rest)] if rest else []
-        parts.append(tag("div", told, _listed(shown, place=not apart), *more))
+        parts.append(tag("div", heading, _listed(shown, place=not by_place), *more))
     return join(parts)
 
 
@@ -181,8 +181,8 @@ def _recomputed(d: Decision) -> str:
 
 
 def _folded(title: str, found: Sequence[Decision]) -> Markup:
-    told = ", ".join(f"{v} {count(n)}" for v, n in tallied(found).items() if n)
-    return tag("details", tag("summary", f"{title} ", tag("span", told, class_="muted")), _listed(found, place=True))
+    heading = ", ".join(f"{v} {count(n)}" for v, n in tallied(found).items() if n)
+    return tag("details", tag("summary", f"{title} ", tag("span", heading, class_="muted")), _listed(found, place=True))
 
 
 # ---------------------------------------------------------------- tables
@@ -193,7 +193,7 @@ def _key() -> Markup:
         tag("span", "12", class_=f"cell {_CLASSES[v]}", title=v) + Markup(f" {v} &nbsp; ") for v in VERDICTS
     ]  # fmt: skip
     used = Markup(tag("span", "12", class_="cell used") + " only an input of others &nbsp; ")
-    alone = Markup(tag("span", "12", class_="cell") + " no other printed number bears on it")
+    alone = Markup(tag("span", "12", class_="cell") + " no other printed number can check it")
     return tag("p", *map(Markup, swatch), used, alone, class_="small")
 
 
@@ -205,9 +205,9 @@ def _tables(a: Audited) -> Iterator[Markup]:
         touched = [c for c in verdicts if c[0] == name and a.book.printed(c).readable]
         body = _table(a.book, name, verdicts)
         title = f"{a.book.places[name]} " if a.book.places[name] != name else ""
-        told = f"{name}, {noun(len(touched), 'cell')} checked" if touched else f"{name}, nothing to check"
+        heading = f"{name}, {noun(len(touched), 'cell')} checked" if touched else f"{name}, nothing to check"
         worst = any(_own(c, v) == NOT for c, v in verdicts.items() if c[0] == name)
-        summary = tag("summary", title, tag("span", told, class_="muted"))
+        summary = tag("summary", title, tag("span", heading, class_="muted"))
         yield tag("details", summary, body, open=True if worst else None)
 
 
@@ -244,10 +244,10 @@ def _cell(cell: Cell, text: str, verdicts: Mapping[Cell, list[Decision]]) -> Mar
     if not found or not parse(text).readable:
         return text
     verdict = _own(cell, found)
-    told = "; ".join(dict.fromkeys(f"{d.statement.rule}: {d.verdict}" for d in found[:6]))
+    heading = "; ".join(dict.fromkeys(f"{d.statement.rule}: {d.verdict}" for d in found[:6]))
     twins = [d for d in found if d.statement.printed == cell and d.shown and d.shown != text]
     twin = [tag("span", f" {twins[0].shown}", class_="twin")] if twins else []
-    return tag("span", text, *twin, class_=f"cell {_CLASSES.get(verdict, 'used')}", title=told)
+    return tag("span", text, *twin, class_=f"cell {_CLASSES.get(verdict, 'used')}", title=heading)
 
 
 # ---- The page of ``make reproduce``: the audit of the papers, with figures drawn again from their printed numbers
@@ -310,12 +310,12 @@ def printed_datasheet() -> pd.DataFrame:
 
 def _example() -> Markup:
     sheet = printed_datasheet()
-    told = (
+    heading = (
         "The dark_current paper prints rates with their numbers of calls. The counts behind them are enough for a "
         "datasheet of each judge; “judgestats report FILE” writes the same for verdicts of your own. The audit of the "
         "printed tables follows below."
     )
-    top = head("datasheet", "Judges of the dark_current paper, measured from printed counts", told)
+    top = head("datasheet", "Judges of the dark_current paper, measured from printed counts", heading)
     return join([top, tag("section", overview(sheet, 0.95), datasheets(sheet, 0.95), id="datasheets")])
 
 
@@ -353,7 +353,7 @@ def _dark_current_figures() -> Iterator[Markup]:
 
 
 def _by_prompt(ladder: pd.DataFrame) -> pd.DataFrame:
-    """Sensitivity of the judge whose prompt was changed, prompts told apart."""
+    """Sensitivity of the judge whose prompt was changed, prompt by prompt."""
     base = ladder[ladder["judge"] == "Qwen32B"].assign(prompt="base")
     strict = ladder[ladder["judge"] == "Qwen32B strict criterion"].assign(prompt="strict")
     return pd.concat([base, strict]).assign(judge="Qwen32B")
@@ -365,7 +365,7 @@ def _merchant_risk_figures() -> Iterator[Markup]:
     peers = consensus_deviation(ratings, by="condition")
     human = consensus_deviation(ratings, reference=people, by="condition")
     limit = float(pd.concat([peers, human]).query("term == 'deviation'")["estimate"].abs().max())
-    for table_, kind, title, told in (
+    for table_, kind, title, caption in (
         (scores, "scores", "Figure 6", "Mean ± sd over ten runs; colours rank the systems within each judge."),
         (peers, "peers", "Figure 8", "Deviation from the mean of the other judges."),
         (human, "people", "Figure 9", "Deviation from the mean of 26 experts."),
@@ -373,7 +373,7 @@ def _merchant_risk_figures() -> Iterator[Markup]:
         for condition in ("attributed", "anonymized"):
             here = _in_paper_order(table_[table_["condition"] == condition].drop(columns="condition"))
             draw: Callable[[], Any] = _Draw(here, None if kind == "scores" else limit)
-            yield from drawing(f"merchant-risk-{kind}-{condition}", f"{title}, {condition}, drawn again", told, draw)
+            yield from drawing(f"merchant-risk-{kind}-{condition}", f"{title}, {condition}, drawn again", caption, draw)
 
 
 class _Draw:
@@ -396,9 +396,11 @@ def _in_paper_order(table_: pd.DataFrame) -> pd.DataFrame:
 
 
 def _debiasing_figures() -> Iterator[Markup]:
-    told = load("debiasing/bias_scores")
-    told = told[(told["place"].isin(["Section 4.1", "Section 4.1.1"])) & told["bias"].isin(["style", "verbosity"])]
-    scores = told.rename(columns={"value": "estimate"}).assign(term="bias", conf_low=math.nan, conf_high=math.nan)
+    printed = load("debiasing/bias_scores")
+    printed = printed[
+        printed["place"].isin(["Section 4.1", "Section 4.1.1"]) & printed["bias"].isin(["style", "verbosity"])
+    ]
+    scores = printed.rename(columns={"value": "estimate"}).assign(term="bias", conf_low=math.nan, conf_high=math.nan)
     yield from drawing(
         "debiasing-biases",
         "Figure 1, drawn again in part",

@@ -106,8 +106,8 @@ def in_words(term: str, measure: str = "", threshold: float = math.nan) -> str:
     ('shift of the mean correlation', 'constant added to the scores', 'share with a spread above 0.25')
     """
     known = terms().get((measure, term)) or terms().get(("", term))
-    told = known.label if known else str(term).replace("_", " ")
-    return told if math.isnan(threshold) else told.replace("the threshold", f"{threshold:g}")
+    label = known.label if known else str(term).replace("_", " ")
+    return label if math.isnan(threshold) else label.replace("the threshold", f"{threshold:g}")
 
 
 def neutral_value(term: str) -> float | None:
@@ -128,10 +128,10 @@ def bad_direction(bad: str) -> str:
     >>> bad_direction("higher"), bad_direction("construct-dependent"), bad_direction("far from 0")
     ('higher is worse', 'depends on the construct', 'far from 0 is worse')
     """
-    told = {
+    directions = {
         "": "",
         "construct-dependent": "depends on the construct",
         "no universal direction": "no direction is bad as such",
         "higher when the signal should be detected": "higher is worse where the signal matters",
     }
-    return told.get(bad, f"{bad} is worse")
+    return directions.get(bad, f"{bad} is worse")

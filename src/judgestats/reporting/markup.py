@@ -155,7 +155,7 @@ def inline(axes: Any, described: str, name: str) -> Markup:
     """Turn a picture into SVG that stands in a page.
 
     `axes`: what a function of :mod:`judgestats.reporting.plots` returned. `described`: what the picture shows, for
-    those who do not see it. `name`: unique in the page; it keeps the ids of several pictures apart.
+    readers who do not see it. `name`: unique in the page, so that ids of several pictures differ.
     """
     figure: Figure = (axes[0] if isinstance(axes, list) else axes).figure
     buffer = io.StringIO()

@@ -37,30 +37,30 @@ from judgestats.schema.pairing import REPEATED
 from judgestats.schema.splitting import KEYS, Split, splits_of
 from judgestats.schema.validation import raise_faults
 
-# ---- What was read, what it is, and what became of every row ---------------------------------------------------------
+# ---- What was read, the design of the data, rows used and excluded ---------------------------------------------------
 
 #: Files listed one by one.
 MOST_FILES = 20
-#: Ways of judging: pooled over, they hide a difference between instruments.
+#: Conditions over which pooling hides a difference between instruments.
 _WAYS = (*CONTROLLED, "temperature")
 #: People who are named in the head of a page.
 _MOST_PEOPLE = 6
-#: A further column with more values than this is no condition but an id.
+#: A further column with more values than this is an id, not a condition.
 _MOST_LEVELS = 30
 
 
 def sources(source: Any) -> Markup:
     """List what was read: a mapping of facts, a table of files, or both (tables among the values of the mapping)."""
     if source is None:
-        return tag("p", "The data were given as a table in memory; nothing is known of a file.", class_="muted")
+        return tag("p", "The data were given as a table in memory, not as a file.", class_="muted")
     pairs = dict(source) if isinstance(source, Mapping) else {"files": source}
-    told = readings(source)
+    pairs_read = readings(source)
     tables = [v for v in pairs.values() if isinstance(v, pd.DataFrame)]
-    return join([*([facts(told)] if told else []), *(_file_table(t) for t in tables)])
+    return join([*([facts(pairs_read)] if pairs_read else []), *(_file_table(t) for t in tables)])
 
 
 def readings(source: Any) -> dict[str, str]:
-    """Say how the data were read, as far as `source` tells: text for each name, tables left out.
+    """How the data were read, as far as `source` records it: text for each name, tables left out.
 
     >>> readings({"format": "csv", "mapping": {"judge": "rater"}, "labels": {"A": "first"}, "rows": 8})
     {'format': 'csv', 'mapping': 'judge = rater', 'labels': 'A = first', 'rows': '8'}
@@ -79,10 +79,10 @@ def _reading(value: Any) -> str:
 
 
 def how_read(source: Any) -> str:
-    """One sentence about the format and the mapping; empty where `source` tells neither."""
-    told = {k: v for k, v in readings(source).items() if k in ("format", "mapping", "labels") and v != NONE}
-    parts = [f"as {told['format']}"] if "format" in told else []
-    parts += [f"{k}: {told[k]}" for k in ("mapping", "labels") if k in told]
+    """One sentence about the format and the mapping; empty if `source` records neither."""
+    known = {k: v for k, v in readings(source).items() if k in ("format", "mapping", "labels") and v != NONE}
+    parts = [f"as {known['format']}"] if "format" in known else []
+    parts += [f"{k}: {known[k]}" for k in ("mapping", "labels") if k in known]
     return f"Read {'; '.join(parts)}." if parts else ""
 
 
@@ -107,33 +107,39 @@ def _cell(name: str, value: Any, is_number: bool) -> Any:
     return count(float(value)) if is_number else value
 
 
-def account(findings: pd.DataFrame) -> dict[str, int]:
-    """Rows in, used and set aside, of a result of :func:`judgestats.check`.
+def row_sums(findings: pd.DataFrame) -> dict[str, int]:
+    """Rows in, used and excluded, of a result of :func:`judgestats.check`.
 
     >>> from judgestats.schema import check
     >>> calls = pd.DataFrame({"judge": "g", "item": ["1", "2"], "first": "x", "second": "y",
     ...                       "choice": ["first", "invalid"]})
-    >>> account(check(calls))
-    {'rows in': 2, 'rows used': 1, 'rows set aside': 1}
+    >>> row_sums(check(calls))
+    {'rows in': 2, 'rows used': 1, 'rows excluded': 1}
     """
-    sums = findings[findings["level"] == "account"]
+    sums = findings[findings["level"] == "rows"]
     return {str(k): int(v) for k, v in zip(sums["what"], sums["n"], strict=True)}
 
 
-def account_section(findings: pd.DataFrame) -> Markup:
-    """Show the sum, and a row for each reason with its first rows and its cure."""
-    n = account(findings)
-    total, used, aside = n["rows in"], n["rows used"], n["rows set aside"]
-    told = [tag("b", count(total)), f" {_rows(total)} in = ", tag("b", count(used)), " used + ", tag("b", count(aside))]
-    parts = [tag("p", *told, " set aside", class_="sum"), _bar(used, total)]
-    reasons = findings[findings["level"].isin(["set aside", "counted"])]
+def rows_section(findings: pd.DataFrame) -> Markup:
+    """The sums, and a row for each reason with its first rows and its remedy."""
+    n = row_sums(findings)
+    total, used, excluded = n["rows in"], n["rows used"], n["rows excluded"]
+    sums = [
+        tag("b", count(total)),
+        f" {_rows(total)} in = ",
+        tag("b", count(used)),
+        " used + ",
+        tag("b", count(excluded)),
+    ]
+    parts = [tag("p", *sums, " excluded", class_="sum"), _bar(used, total)]
+    reasons = findings[findings["level"].isin(["excluded", "counted"])]
     if reasons.empty:
-        return join([*parts, tag("p", "No row was set aside.")])
+        return join([*parts, tag("p", "No row was excluded.")])
     rows = [
         row([r["what"], r["level"], count(r["n"]), _first_rows(r["rows"]), r["cure"]], numbers=(2,))
         for r in reasons.to_dict("records")
     ]
-    parts.append(table(["what", "", "rows", "first rows", "what it means"], rows, class_="account", numbers=(2,)))
+    parts.append(table(["what", "", "rows", "first rows", "what it means"], rows, class_="findings", numbers=(2,)))
     note = "Row numbers are those of the table read, from 0."
     if (reasons["level"] == "counted").any():
         note = "Rows that are “counted” are used; they are listed because some measures cannot use them. " + note
@@ -144,7 +150,7 @@ def _bar(used: int, total: int) -> Markup:
     if not total:
         return Markup("")
     share = 100 * used / total
-    halves = [tag("span", class_=c, style=f"width:{w:.4f}%") for c, w in (("used", share), ("aside", 100 - share))]
+    halves = [tag("span", class_=c, style=f"width:{w:.4f}%") for c, w in (("used", share), ("excluded", 100 - share))]
     return tag("div", *halves, class_="bar", role="img", aria_label=f"{share:.1f} percent of the rows used")
 
 
@@ -157,20 +163,20 @@ def _first_rows(rows: tuple[int, ...], most: int = 3) -> str:
 
 
 def design(data: pd.DataFrame, kind: Kind, findings: pd.DataFrame, by: Sequence[str] = ()) -> str:
-    """Say the design of a data set in a few sentences; `by` tells calls apart that are else repeats."""
-    told = _pairwise(data, findings, by) if kind == "preferences" else _scored(data)
+    """The design of a data set in a few sentences; calls that differ in `by` are not repeats."""
+    text = _pairwise(data, findings, by) if kind == "preferences" else _scored(data)
     varying = _varying(data, kind)
-    for said, names in (
+    for heading, names in (
         ("Conditions that vary", [n for n in varying if n in CONDITIONS]),
         ("Further columns", [n for n in varying if n not in CONDITIONS]),
     ):
         listed = ", ".join(f"{name} ({noun(varying[name], 'level')})" for name in names)
-        told += f" {said}: {listed}." if listed else ""
-    return told if varying else f"{told} No condition varies."
+        text += f" {heading}: {listed}." if listed else ""
+    return text if varying else f"{text} No condition varies."
 
 
-def held_against(known: References, gold: str | None) -> str:
-    """Say who the people are, what is taken as right, and what the control conditions are."""
+def references_in_words(known: References, gold: str | None) -> str:
+    """Who the people are, where right answers come from, and what the control conditions are."""
     parts = []
     if known.humans:
         names = ", ".join(known.humans[:_MOST_PEOPLE]) + (", …" if len(known.humans) > _MOST_PEOPLE else "")
@@ -193,38 +199,38 @@ def next_step(known: References, sheet: pd.DataFrame, kind: Kind) -> str:
     )
     if not rated:
         return (
-            "No number can be estimated from these data: see the account of the rows below, and give the scores or "
+            "No number can be estimated from these data: see the rows used and excluded below, and give the scores or "
             "choices as columns that can be read."
         )
     alone = known.models["judge"].nunique() == 1 and not known.humans and "gold" not in known.models.columns
     if not alone or (kind == "preferences" and "stimulus" in known.models.columns):
         return ""
-    what = "the same answers" if kind == "preferences" else "the same things"
+    what = "the same answers" if kind == "preferences" else "the same items"
     return (
-        f"There is one judge and nothing to hold it against: add a second judge or people on {what} (humans=), right "
-        "answers (gold=), or repeats, to learn more than how it answers."
+        f"There is one judge and no reference to compare it with: add a second judge or people on {what} (humans=), "
+        "right answers (gold=), or repeats, to learn more than how it answers."
     )
 
 
 def pooled(data: pd.DataFrame, kind: Kind, groups: Sequence[str]) -> Markup:
-    """Warn of ways of judging that vary within a datasheet; nothing where there are none."""
+    """A note on conditions that vary within a datasheet, if any."""
     varying = {n: k for n, k in _varying(data, kind).items() if n in _WAYS and n not in groups}
     if not varying:
         return Markup("")
     listed = ", ".join(f"{name} ({noun(k, 'level')})" for name, k in varying.items())
-    text = f"Each datasheet pools over {listed}, but where a row says otherwise. To tell them apart, pass "
+    text = f"Each datasheet pools over {listed}, unless a row says otherwise. To separate them, pass "
     return tag("p", tag("b", "Pooled. "), text, tag("code", f"by={list(varying)!r}"), ".", class_="note")
 
 
-def shown_apart(splits: Sequence[Split]) -> Markup:
-    """Say by which columns the datasheets are split though nobody asked; nothing where there are none."""
+def shown_separately(splits: Sequence[Split]) -> Markup:
+    """A note on columns that split the datasheets though not named in `by`, if any."""
     if not splits:
         return Markup("")
     listed = "; ".join(
         f"{s.column} ({noun(len(s.values), 'value')}{', with ' * bool(s.alike)}{' and '.join(s.alike)})" for s in splits
     )
-    text = f"One judge rated one thing under several values of {listed}: an average over them would describe none."
-    return tag("p", tag("b", "Shown apart. "), text, class_="note")
+    text = f"One judge rated one thing under several values of {listed}: an average would describe none of them."
+    return tag("p", tag("b", "Shown separately. "), text, class_="note")
 
 
 def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> str:
@@ -258,21 +264,21 @@ def _pairwise(data: pd.DataFrame, findings: pd.DataFrame, by: Sequence[str]) -> 
 
 
 def _repeats(data: pd.DataFrame, by: Sequence[str]) -> str:
-    """Say what is repeated, as a tally of pairs sees it."""
+    """Repeated calls, as a tally of pairs counts them."""
     numbered = data["replicate"].nunique() if "replicate" in data.columns else 1
-    told = [f"Up to {numbered} repeats of a call."] if numbered > 1 else []
+    parts = [f"Up to {numbered} repeats of a call."] if numbered > 1 else []
     if _has_repeats(data):
         if by and not _has_repeats(data, by):
-            told.append(f"Some calls repeat others, and only {', '.join(by)} tells them apart.")
+            parts.append(f"Some calls repeat others, and differ only in {', '.join(by)}.")
         else:
-            told.append("Some calls repeat others without a number in replicate.")
+            parts.append("Some calls repeat others without a number in replicate.")
     if COUNTS in data.columns and (pd.to_numeric(data[COUNTS]) > 1).any():
-        told.append("Some rows stand for several identical calls.")
-    return " ".join(told) or "No call is repeated."
+        parts.append("Some rows stand for several identical calls.")
+    return " ".join(parts) or "No call is repeated."
 
 
 def _has_repeats(data: pd.DataFrame, by: Sequence[str] = ()) -> bool:
-    """Whether pairs cannot be counted because calls repeat; an order that is not known is taken as it stands."""
+    """Whether pairs cannot be counted because calls repeat; a column `order_known` is ignored."""
     columns = [c for c in data.columns if c != "order_known"]
     try:
         tally(data[columns], "consistency", by=list(by), cluster=False)
@@ -330,7 +336,7 @@ def _scored(data: pd.DataFrame) -> str:
 
 
 def _varying(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
-    """Conditions with more than one level: known ones, and further columns that have few, measurements apart."""
+    """Conditions with more than one level: known ones, and further columns with few values, except measurements."""
     known = {c.name for c in VOCABULARY[kind]}
     found = {}
     for name in data.columns:
@@ -345,16 +351,16 @@ def _varying(data: pd.DataFrame, kind: Kind) -> dict[str, int]:
     return found
 
 
-def head(kind: str, title: str, told: str) -> Markup:
+def head(kind: str, title: str, lead: str) -> Markup:
     """Head of a page."""
-    return join([tag("p", kind, class_="kicker"), tag("h1", title), tag("p", told, class_="lead")])
+    return join([tag("p", kind, class_="kicker"), tag("h1", title), tag("p", lead, class_="lead")])
 
 
-# ---- Sections of a page beyond the datasheets: what the data say about groups of judges, strategies, cues and systems
+# ---- Sections of a page beyond the datasheets: groups of judges, strategies, cues and systems -----------------------
 
 #: Rows of a table that are shown at once, and at all.
 OPEN_ROWS, MOST = 12, 60
-#: Columns that say nothing where they hold one value.
+#: Columns that are not shown if they have one value.
 _QUIET = ("unit", "embed", "adjustment")
 #: Columns of a result that are printed beside the estimate, and their heads.
 _BESIDE = {
@@ -400,10 +406,10 @@ def _folded(rows: pd.DataFrame, conf_level: float, measure: str) -> Markup:
 
 
 def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") -> Markup:
-    """Table of tidy estimates of any measure: what names a row, the measure, the estimate with its interval, doubts.
+    """Table of tidy estimates of any measure: labels of the row, the measure, the estimate with its interval, cautions.
 
-    `rows`: tidy estimates. `conf_level`: coverage of their intervals. `measure`: what was measured: some terms mean
-    something else in one measure.
+    `rows`: tidy estimates. `conf_level`: coverage of their intervals. `measure`: what was measured: some terms
+    differ between measures.
     """
     names = [c for c in rows.columns if c not in COLUMNS and c not in _BESIDE and _names_rows(rows[c])]
     beside = {c: head for c, head in _BESIDE.items() if c in rows.columns and rows[c].notna().any()}
@@ -428,7 +434,7 @@ def estimates_table(rows: pd.DataFrame, conf_level: float, measure: str = "") ->
 
 
 def _names_rows(values: pd.Series[Any]) -> bool:
-    """Whether a column tells rows apart by a label (numbers that belong to an estimate stay in the result)."""
+    """Whether a column labels the rows (numbers that belong to an estimate are not printed)."""
     known = values[values.notna() & (values.astype(object) != "")]
     if values.name in _QUIET and known.nunique() < 2:
         return False
@@ -455,21 +461,19 @@ OPEN = 3
 LIMITS = (
     "Intervals of rates over calls take calls as independent; where calls share a pair, the flag says in which "
     "direction that is wrong.",
-    "Nothing here is corrected for the number of judges or measures compared.",
+    "No number is corrected for the number of judges or measures compared.",
     "A judge is measured under the prompt, the model version and the items that were run, and nowhere else.",
-    "A sketch of a judge (“Class A”, …) is a description by thresholds, not a test.",
+    "A judge type (“Class A”, …) is a description by thresholds, not a test.",
 )
 _PREFERENCE_LIMIT = (
     "Without stimuli of known equality no disagreement between the two orders is called a false preference: the "
     "candidates may differ."
 )
 _RATING_LIMIT = (
-    "Deviation from peers is relative: if one judge is above the others, the others are below it. It is no distance "
+    "Deviation from peers is relative: if one judge is above the others, the others are below it. It is not a distance "
     "from the truth."
 )
-
-
-_PEOPLE_LIMIT = "Deviation from people is from the mean of the people named. It is no distance from the truth."
+_PEOPLE_LIMIT = "Deviation from people is from the mean of the people named. It is not a distance from the truth."
 
 
 def report(
@@ -502,17 +506,17 @@ def report(
     title : str, optional
         Title of the page.
     source : frame or mapping, optional
-        What was read, for the record: a result of :func:`judgestats.ingest.source_info`, or a mapping of names to
+        What was read: a result of :func:`judgestats.ingest.source_info`, or a mapping of names to
         values: ``format``, ``mapping`` (canonical column -> column), ``labels`` and ``files`` (such a table), and
-        whatever else is to stand on the page.
+        anything else to be shown on the page.
     cluster : "auto", str or False
-        What calls share, for every interval of the page that takes it: by default the column that they are seen to
+        What calls share, for every interval of the page that takes it: by default the column that they
         share; or a column; False takes all calls as independent.
     identity : mapping of str to str, optional
         For ratings, system -> judge.
     humans : str, sequence of str, or mapping, optional
-        Judges that are people: names, or ``{column: value}``. Judges are then held against people, beside the agreement
-        of people with each other; people get no datasheet.
+        Judges that are people: names, or ``{column: value}``. Judges are then compared with people, beside the
+        agreement of people with each other; people get no datasheet.
     gold : str, optional
         Where right answers come from: a column, a judge (who is then not measured), or a candidate.
     baseline : str or mapping, optional
@@ -526,14 +530,14 @@ def report(
     Returns
     -------
     pathlib.Path
-        The file. The same data and arguments give the same bytes: no time of day is in it.
+        The file. The same data and arguments give the same bytes: it contains no time of day.
 
     Raises
     ------
     SchemaError
-        If `data` is no canonical frame, or has faults.
+        If `data` is not a canonical frame, or has faults.
     DesignError
-        If `path` is a folder, one of the files that `source` tells of, or cannot be written; if a name in `humans`,
+        If `path` is a folder, one of the files in `source`, or cannot be written; if a name in `humans`,
         `gold` or `baseline` does not occur.
 
     Examples
@@ -564,7 +568,7 @@ def report(
     }
     asked = {"humans": humans, "gold": gold, "baseline": baseline}
     known = references(frame, humans, gold, baseline)
-    everybody, renamed = _apart(pd.concat([known.models, known.people]), groups)
+    everybody, renamed = _renamed(pd.concat([known.models, known.people]), groups)
     measured, people = everybody.iloc[: len(known.models)], everybody.iloc[len(known.models) :]
     title = title or "Judge datasheet"
     settings = Options(
@@ -581,7 +585,7 @@ def report(
         "Datasheets": join(
             [
                 pooled(known.models, kind, [*groups, *sheet.columns.intersection(WAYS)]),
-                shown_apart(splits),
+                shown_separately(splits),
                 datasheets(sheet, conf_level),
             ]
         ),
@@ -590,21 +594,21 @@ def report(
         "How it was made": _made({**options, **{k: v for k, v in asked.items() if v}}, source),
     }
     sections = {k: v for k, v in sections.items() if v}
-    told = " ".join(
+    lead = " ".join(
         t
         for t in (
             next_step(known, sheet, kind),
             design(known.models, kind, findings, groups),
-            held_against(known, gold),
+            references_in_words(known, gold),
             how_read(source),
         )
         if t
     )
-    top = head("judge datasheet", title, told)
+    top = head("judge datasheet", title, lead)
     return write(path, document(title, top, _contents(sections), _body(sections), foot()))
 
 
-def _apart(frame: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, list[str]]:
+def _renamed(frame: pd.DataFrame, groups: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """Frame and groups under names that a datasheet does not use for its own columns."""
     names = {g: f"{g} of the run" for g in groups if g in BEFORE}
     return frame.rename(columns=names), [names.get(g, g) for g in groups]
@@ -631,8 +635,8 @@ def write(path: str | os.PathLike[str], page: str) -> Path:
         finally:
             draft.unlink(missing_ok=True)
     except (OSError, RuntimeError) as error:
-        told = getattr(error, "strerror", None) or error
-        raise DesignError(f"path={str(path)!r} cannot be written: {told}. Name another.") from None
+        why = getattr(error, "strerror", None) or error
+        raise DesignError(f"path={str(path)!r} cannot be written: {why}. Name another.") from None
     return path
 
 
@@ -649,7 +653,7 @@ def refuse_path(path: str | os.PathLike[str], read: Iterable[str | os.PathLike[s
 
 
 def _files(source: Any) -> list[str]:
-    """Paths of the files that a source, as :func:`report` takes it, tells of."""
+    """Paths of the files in a `source` of :func:`report`."""
     table = source.get("files") if isinstance(source, Mapping) else source
     return list(getattr(table, "attrs", {}).get(PATHS, ()))
 
@@ -670,45 +674,43 @@ def foot() -> Markup:
 
 
 def _read(source: Any, findings: pd.DataFrame) -> Markup:
-    return join([sources(source), tag("h3", "Account of the rows"), account_section(findings)])
+    return join([sources(source), tag("h3", "Rows used and excluded"), rows_section(findings)])
 
 
 def datasheets(sheet: pd.DataFrame, conf_level: float) -> Markup:
     """The datasheet of each judge, folded where there are many."""
     who = whose(sheet)
     judges = list(dict.fromkeys(who))
-    sketches = _sketches(sheet, who)
+    types = _judge_types(sheet, who)
     parts = [
         tag(
             "p",
-            "Each row is one number: what it measures in a sentence, the estimate with its interval and how that "
-            "came about, what it is a share "
-            "of, which way is bad, and what speaks against taking it at its word.",
+            "Each row is one number: what it measures, the estimate with its interval and its method, what it is a "
+            "share of, which direction is worse, and cautions.",
             class_="muted",
         )
     ]
     for judge in judges:
         rows = sheet[who == judge]
-        content = join([sketches.get(judge, ""), datasheet_table(rows, conf_level)])
+        content = join([types.get(judge, ""), datasheet_table(rows, conf_level)])
         if len(judges) == 1:
             parts += [tag("h3", judge), content]
         else:
-            told = tag("span", noun(len(rows), "row"), class_="muted")
-            parts.append(tag("details", tag("summary", judge, told), content, open=len(judges) <= OPEN))
+            size = tag("span", noun(len(rows), "row"), class_="muted")
+            parts.append(tag("details", tag("summary", judge, size), content, open=len(judges) <= OPEN))
     return join(parts)
 
 
-def _sketches(sheet: pd.DataFrame, who: pd.Series[Any]) -> dict[str, Markup]:
-    """Sketch of each judge whose dark current and classes were measured."""
+def _judge_types(sheet: pd.DataFrame, who: pd.Series[Any]) -> dict[str, Markup]:
+    """Type of each judge whose dark current and classes were measured."""
     if "dark current" not in set(sheet["section"]):
         return {}
     rows = sheet[sheet["section"].isin(["dark current", "Δ0"])]
     rows = rows.assign(judge=who.loc[rows.index], vacuum_kind=rows["detail"].where(rows["term"] == "dark_current", ""))
-    told = profile(rows)
-    return {r["judge"]: _sketch(r) for r in told.to_dict("records")}
+    return {r["judge"]: _judge_type(r) for r in profile(rows).to_dict("records")}
 
 
-def _sketch(r: Mapping[str, Any]) -> Markup:
+def _judge_type(r: Mapping[str, Any]) -> Markup:
     at = profile.__kwdefaults__ or {}
     rule = (
         f"Rule: dark current up to {at['dark']:g} is clean (Class A); raw false preference from {at['high']:g} is "
@@ -717,7 +719,7 @@ def _sketch(r: Mapping[str, Any]) -> Markup:
     )
     return tag(
         "div",
-        tag("p", "Sketch: ", tag("b", r["profile"]), "."),
+        tag("p", "Judge type: ", tag("b", r["profile"]), "."),
         tag("p", r["because"], class_="small"),
         tag("p", rule, class_="small"),
         class_="profile",
@@ -760,7 +762,7 @@ def _not_shown(
 
 def _made(options: Mapping[str, Any], source: Any) -> Markup:
     shown = {
-        **{f"read: {name}": told for name, told in readings(source).items()},
+        **{f"read: {name}": text for name, text in readings(source).items()},
         "judgestats": __version__,
         "seed": str(options["seed"]),
         "interval": f"{100 * options['conf_level']:g} %",

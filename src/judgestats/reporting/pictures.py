@@ -72,20 +72,20 @@ def pictures(data: Any, kind: str, sheet: pd.DataFrame, options: Options) -> Mar
     return tag("div", *found, class_="figures") if found else Markup("")
 
 
-def drawing(name: str, title: str, told: str, draw: _Drawing, *, wide: bool = False) -> Iterator[Markup]:
+def drawing(name: str, title: str, caption: str, draw: _Drawing, *, wide: bool = False) -> Iterator[Markup]:
     """Draw a picture, unless its estimates are not there."""
     with MATPLOTLIB:
         try:
             axes = draw()
         except JudgestatsError:
             return
-        picture = inline(axes, f"{title}. {told}", name)
-    yield figure(picture, join([tag("b", f"{title}. "), told]), wide=wide)
+        picture = inline(axes, f"{title}. {caption}", name)
+    yield figure(picture, join([tag("b", f"{title}. "), caption]), wide=wide)
 
 
 def _of_instrument(sheet: pd.DataFrame) -> Iterator[Markup]:
-    for name, function, title, told in _INSTRUMENT:
-        yield from drawing(name, title, told, partial(function, sheet))
+    for name, function, title, caption in _INSTRUMENT:
+        yield from drawing(name, title, caption, partial(function, sheet))
 
 
 def _of_prompts(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Markup]:
@@ -103,12 +103,12 @@ def _of_two_prompts(data: Any, shift: pd.DataFrame, base: str, strict: str, opti
         found = options.call(target_sensitivity, data, by=["prompt"])
         return plots.operating_point(shift, found, prompts=(base, strict))
 
-    told = (
+    caption = (
         f"From the prompt “{base}” to “{strict}”: to the left, fewer false preferences between equals; down, "
         "fewer right choices. Two operating "
         "points and the segment between them, not an ROC curve."
     )
-    yield from drawing("operating-point", "Operating point", told, draw)
+    yield from drawing("operating-point", "Operating point", caption, draw)
 
 
 def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Markup]:
@@ -119,13 +119,13 @@ def _of_verdicts(sheet: pd.DataFrame) -> Iterator[Markup]:
     ]
     if wanted:
         rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
-        told = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
-        yield from drawing("forest", "Judges side by side", told, partial(plots.forest, rows), wide=True)
-    told = (
-        "Share of all calls that got each answer. With every pair shown in both orders, a judge without a lean picks "
-        "both slots alike."
+        caption = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
+        yield from drawing("forest", "Judges side by side", caption, partial(plots.forest, rows), wide=True)
+    caption = (
+        "Share of all calls that got each answer. With every pair shown in both orders, a judge without position bias "
+        "picks both slots alike."
     )
-    yield from drawing("answers", "What the judges answer", told, partial(plots.answers, sheet), wide=True)
+    yield from drawing("answers", "What the judges answer", caption, partial(plots.answers, sheet), wide=True)
 
 
 _READ = {
@@ -148,24 +148,26 @@ def _of_ratings(data: Any, sheet: pd.DataFrame, options: Options) -> Iterator[Ma
     people = options.people
     if scores["judge"].nunique() > 1 or people is not None:
         draw = partial(plots.deviation_matrix, deviations_of(data, options))
-        title, told = (
+        title, caption = (
             ("Deviation from peers", _DEVIATIONS) if people is None else ("Deviation from people", _FROM_PEOPLE)
         )
-        yield from drawing("deviation-matrix", title, told, draw, wide=wide)
+        yield from drawing("deviation-matrix", title, caption, draw, wide=wide)
     wanted = [t for t in ("mean_others", "self_excess") if sheet.loc[sheet["term"] == t, "estimate"].notna().any()]
     if wanted:
         rows = pd.concat([sheet[sheet["term"] == t] for t in wanted])
         title = " and ".join(_SHORT[t] for t in wanted).capitalize()
-        told = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
-        told = told if people is None else told.replace("its peers", "people")
-        yield from drawing("forest", title, told, partial(plots.forest, rows), wide=True)
+        caption = "Estimates with their intervals. " + " ".join(_READ[t] for t in wanted)
+        caption = caption if people is None else caption.replace("its peers", "people")
+        yield from drawing("forest", title, caption, partial(plots.forest, rows), wide=True)
 
 
 def _doubts(scores: pd.DataFrame) -> str:
     """Flags of the cells of a matrix, with how many bear them and what they say."""
     marked = Counter(f for cell in scores["flag"] for f in str(cell).split("; ") if f)
-    told = dict(zip(*explain(marked)[["flag", "explanation"]].to_numpy().T, strict=True)) if marked else {}
-    return "".join(f" Flagged “{f}” ({count(k)} of {noun(len(scores), 'cell')}): {told[f]}" for f, k in marked.items())
+    explained = dict(zip(*explain(marked)[["flag", "explanation"]].to_numpy().T, strict=True)) if marked else {}
+    return "".join(
+        f" Flagged “{f}” ({count(k)} of {noun(len(scores), 'cell')}): {explained[f]}" for f, k in marked.items()
+    )
 
 
 _SCORES = (

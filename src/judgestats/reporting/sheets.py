@@ -24,7 +24,7 @@ SECTIONS = {
     "validity": "Did it answer at all?",
     "answers": "What does it answer?",
     "swap": "Does it say the same in both orders?",
-    "slots": "Does it lean to a slot?",
+    "slots": "Is it biased toward a slot?",
     "repeats": "Does it say the same when asked again?",
     "gold": "Is it right?",
     "dark current": "Nothing there: dark current",
@@ -97,8 +97,8 @@ def datasheet_table(rows: pd.DataFrame, conf_level: float) -> Markup:
     ]
     body = []
     for section, here in rows.groupby("section", sort=False):
-        told = SECTIONS.get(str(section), str(section))
-        body.append(tag("tr", tag("td", told, colspan=len(heads)), class_="section"))
+        title = SECTIONS.get(str(section), str(section))
+        body.append(tag("tr", tag("td", title, colspan=len(heads)), class_="section"))
         for _, same in here.groupby("term", sort=False):
             body += _term_rows(same.to_dict("records"), bounds)
     return table(heads, body, class_="sheet", numbers=(2,))
@@ -115,8 +115,8 @@ def _term_rows(rows: list[dict[str, Any]], bounds: _Bounds) -> list[Markup]:
     for i, r in enumerate(rows):
         same = i > 0 and r["method"] == rows[i - 1]["method"]
         cells = _number_cells(r, bounds, "" if same else r["method"], "" if i else r["denominator"])
-        doubt = tag("td", flag_marks(r["flag"]))
-        parts = [before, *cells, *after, doubt] if i == 0 else [*cells, doubt]
+        caution = tag("td", flag_marks(r["flag"]))
+        parts = [before, *cells, *after, caution] if i == 0 else [*cells, caution]
         made.append(tag("tr", *parts, class_="more" if i < len(rows) - 1 else None))
     return made
 

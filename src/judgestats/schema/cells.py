@@ -17,7 +17,7 @@ from judgestats.kernels.deviation import cell_means
 from judgestats.schema.coding import as_scores, compact, joint, numbers_of, ranked_codes, refuse_infinite
 from judgestats.schema.columns import COUNTS, By, N, grouping
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_told
+from judgestats.schema.opening import memory_advice
 from judgestats.schema.splitting import refuse_splits, splits_here, splits_there
 
 #: What a cell is about, besides the ``by`` columns, and what an absent column stands for.
@@ -36,7 +36,7 @@ class CellTable:
     `keys` (C,): code of each cell in each key column but ``judge``.
     `cell`, `judge` (U,): cell and judge of each unit, sorted by them.
     `mean`, `sd` (U,): over the runs of the unit; NaN where unknown.
-    `runs`, `missing` (U,): scores behind the mean (NaN where unknown) and scores set aside.
+    `runs`, `missing` (U,): scores behind the mean (NaN where unknown) and scores excluded.
     """
 
     labels: dict[str, Any]
@@ -82,7 +82,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     A lazy frame is averaged where it lies. Raw rows may have declared counts; means have ``runs``. `by`: further
     columns that split the cells. `ddof`: the sd has the divisor ``runs - ddof``. Returns ``judge``, ``system``,
     ``item``, ``criterion``, the `by` columns, ``mean``, ``sd`` (NaN for a single run), ``runs`` (scores averaged) and
-    ``n_missing`` (NaN scores, set aside), sorted by the `by` columns and the keys. Raises SchemaError if a column is
+    ``n_missing`` (NaN scores, excluded), sorted by the `by` columns and the keys. Raises SchemaError if a column is
     missing, or holds text or an infinite value where a number belongs; if raw rows have a whole-number column ``n``
     that nothing declares, or means have one. Raises DesignError if averaged ratings have two rows of one cell, or rows
     of one cell differ in a column that is not in `by` (:mod:`judgestats.schema.splitting`).
@@ -109,7 +109,7 @@ def cells(frame: Any, by: By = (), ddof: int = 1) -> pd.DataFrame:
     return pd.DataFrame({**columns, "n_missing": missing})
 
 
-@memory_told()
+@memory_advice()
 def cell_table(
     frame: Any,
     by: By = (),
@@ -155,7 +155,7 @@ _Check = Callable[[Any, int, bool], None]
 
 
 def _check(data: Any, keys: list[str], judge: str | None, shown: list[str]) -> _Check:
-    """What looks for columns that split the units; rows without a judge are raters, whom nothing else tells apart."""
+    """Search for columns that split the units; rows without a judge are raters, which nothing else distinguishes."""
 
     def check(unit: Any, n_units: int, may_repeat: bool) -> None:
         if not isinstance(data, nw.LazyFrame):
@@ -341,5 +341,5 @@ def _refuse_twice(unit: Any, coded: dict[str, tuple[Ints, Any]]) -> None:
     shown = ", ".join(f"{k}={labels[code[row]]}" for k, (code, labels) in coded.items())
     raise DesignError(
         f"A table of means has several rows of one cell: {int(twice.sum())} rows (first: row {row}, {shown}). Name the "
-        "column that tells them apart in by=, or give raw scores, which are averaged."
+        "column that distinguishes them in by=, or give raw scores, which are averaged."
     )

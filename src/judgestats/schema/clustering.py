@@ -1,4 +1,4 @@
-"""Which calls are not independent: the column that an interval is clustered by when nobody names one."""
+"""Which calls are not independent: the column that intervals are clustered by when none is named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judgestats.results import CLUSTERING_UNKNOWN, NOT_INDEPENDENT, PAIRS_OF_AN_
 from judgestats.schema.coding import Codes, column_codes, combine, each
 from judgestats.schema.pairing import candidates as candidate_codes
 
-#: How calls are clustered: by what they are seen to share, by one or more columns, or not at all.
+#: How calls are clustered: by what they share, by one or more columns, or not at all.
 Cluster = str | Sequence[str] | Literal["auto", False]
 #: Columns whose levels calls may share. `pair` is made of the item and the two candidates where it is not there.
 CANDIDATES = ("pair", "item", "prompt", "task")
@@ -32,8 +32,8 @@ SHARED_PAIRS = "shared_pairs"
 class Sharing(NamedTuple):
     """What the calls of a frame share.
 
-    `column`: the column that ``"auto"`` chooses; empty where none is to be chosen.
-    `shared`: whether calls share something all the same: one item that all of them are about.
+    `column`: the column that ``"auto"`` chooses; empty if none is chosen.
+    `shared`: whether calls share something all the same: one item for all of them.
     `items`: whether the levels of the column share an item in their turn, of which there are too few to be clusters.
     """
 
@@ -43,7 +43,7 @@ class Sharing(NamedTuple):
 
 
 def clusters(cluster: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a ``cluster=``, none for False; None where the data are to say.
+    """Names of the columns of a ``cluster=``, none for False; None if the data decide.
 
     Raises DesignError if it is neither a column, nor ``"auto"``, nor False.
 
@@ -59,7 +59,7 @@ def clusters(cluster: Any) -> tuple[str, ...] | None:
         if all(isinstance(c, str) for c in columns):
             return columns
     raise DesignError(
-        f'cluster={cluster!r} names no column. Allowed: "auto" (what the calls are seen to share), the name of a '
+        f'cluster={cluster!r} names no column. Allowed: "auto" (what the calls share), the name of a '
         "column, several names where a bootstrap takes them, or False (all calls as independent)."
     )
 
@@ -71,10 +71,10 @@ def auto_cluster(data: Any, groups: Iterable[str], declared: str, n_units: float
     of one estimate: the judge, and what ``by=`` names. None of them is chosen. `declared`: cluster of the measure's
     pattern. `n_units`: how many calls are counted, or pairs where they are the unit.
 
-    A candidate counts where more units are counted than there are levels of it within the groups, and where it has two
+    A candidate qualifies if more units are counted than there are levels of it within the groups, and where it has two
     levels or more (the median of the groups, as for every number of levels here). Candidates crossed with the declared
-    one are dropped (where it does not count: with the item, else with the finest). Of the rest, which are nested in
-    each other, the coarsest with 30 levels is taken, else the finest. A missing label is a level like any other.
+    one are dropped (if it does not qualify: with the item, else with the finest). Of the rest, which are nested in
+    each other, the coarsest with 30 levels is taken, else the finest. A missing label is a level.
     """
     groups = list(dict.fromkeys(groups))
     present = data.collect_schema().names()
@@ -102,7 +102,7 @@ def auto_cluster(data: Any, groups: Iterable[str], declared: str, n_units: float
 
 
 def _chosen(levels: dict[str, float], declared: str, counted: _Here | _There) -> str:
-    """Of the columns that count, the one to cluster by."""
+    """Of the columns that qualify, the one to cluster by."""
     rank = {name: i for i, name in enumerate((declared, "item", "prompt", "task", "pair"))}
     finest_first = sorted(levels, key=lambda c: (-levels[c], rank[c]))
     start = next((c for c in (declared, "item") if c in levels), finest_first[0])
@@ -168,7 +168,7 @@ class _There:
 
 
 def cluster_codes(table: pd.DataFrame, column: str) -> NDArray[np.integer[Any]]:
-    """Cluster of each row of a table of calls or pairs, by a column or by the pair that it does not name."""
+    """Cluster of each row of a table of calls or pairs, by a column, or by pair where the table has no such column."""
     if column == "pair" and column not in table:
         low, high, _ = candidate_codes(table)
         return combine([column_codes(table["item"]), low, high], len(table)).code
@@ -176,17 +176,17 @@ def cluster_codes(table: pd.DataFrame, column: str) -> NDArray[np.integer[Any]]:
 
 
 def with_pair(data: Any) -> Any:
-    """Put in the column ``pair``: the item and the two candidates, whatever their order."""
+    """Add the column ``pair``: the item and the two candidates, whatever their order."""
     first, second, item = (nw.col(c).cast(nw.String).fill_null("") for c in ("first", "second", "item"))
     low, high = (nw.when(first <= second).then(a).otherwise(b) for a, b in ((first, second), (second, first)))
     return data.with_columns(nw.concat_str(item, low, high, separator="|").alias("pair"))
 
 
 def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], asked: bool) -> dict[str, Any]:
-    """Write down what the counts of a tally share, as text and truths that a Parquet file keeps.
+    """Record what the counts of a tally share, as text and booleans that a Parquet file keeps.
 
-    `columns`: what an interval of it is to be clustered by. `found`: what its calls share; None where that is not
-    known. `groups`: within which groups that was looked for. `asked`: whether the data were to say what to cluster by.
+    `columns`: columns to cluster intervals by. `found`: what its calls share; None where that is not
+    known. `groups`: within which groups that was looked for. `asked`: whether the choice was left to the data ("auto").
     """
     return {
         "columns": list(columns),
@@ -199,12 +199,12 @@ def noted(columns: Sequence[str], found: Sharing | None, groups: Iterable[str], 
 
 
 def columns_of(table: pd.DataFrame) -> tuple[str, ...]:
-    """Columns that intervals of a tally are to be clustered by."""
+    """Columns to cluster intervals of a tally by."""
     return tuple(table.attrs.get(CLUSTERING, {}).get("columns", ()))
 
 
 def column_of(table: pd.DataFrame) -> str | None:
-    """The one column that an interval of a tally is to be clustered by, or None.
+    """The one column to cluster intervals of a tally by, or None.
 
     Raises DesignError if there are several.
     """
@@ -218,21 +218,21 @@ def column_of(table: pd.DataFrame) -> str | None:
 
 
 def independent(table: pd.DataFrame) -> bool:
-    """Whether the data were to say what the counts of a tally share, and said: nothing."""
+    """Whether the choice of a cluster was left to the data, and the counts of a tally share nothing."""
     about = table.attrs.get(CLUSTERING, {})
     return bool(about.get("auto") and about["known"] and not about["columns"] and not about["shared"])
 
 
 def dependence(table: pd.DataFrame) -> str:
-    """Flag of an interval that takes the calls of a tally as independent, empty where they are or it does not."""
+    """Flag of an interval that takes the calls of a tally as independent though they are not."""
     about = table.attrs.get(CLUSTERING)
     if about is None:
         return NOT_INDEPENDENT if table.attrs.get(SHARED_PAIRS) else ""
-    return doubt(about)
+    return dependence_flag(about)
 
 
-def doubt(note: Mapping[str, Any]) -> str:
-    """Flag of an interval that goes by a note of :func:`noted`."""
+def dependence_flag(note: Mapping[str, Any]) -> str:
+    """Flag of an interval, from a note of :func:`noted`."""
     if note["columns"]:
         return PAIRS_OF_AN_ITEM if note["items"] and note["known"] else ""
     if not note["known"]:

@@ -53,7 +53,7 @@ def each(function: Callable[[pd.Series[Any]], R], columns: Sequence[pd.Series[An
 
 
 def column_codes(values: pd.Series[Any]) -> Coded:
-    """Codes of one column, a missing value being a value like any other, and how many there may be."""
+    """Codes of one column, a missing value being a level of its own, and how many there may be."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, size = values.cat.codes.to_numpy(), len(values.cat.categories)
         return (np.where(code < 0, size, code), size + 1) if values.hasnans else (code, size)
@@ -128,7 +128,7 @@ def compact(code: Any, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]
 
 
 def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
-    """Code each value by the rank of its label; a missing value is a label of its own, the last."""
+    """Code each value by the rank of its label; a missing value is the last label."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         code, labels = values.cat.codes.to_numpy(), values.cat.categories
         code, labels = _used(code, labels)
@@ -153,7 +153,7 @@ def ranked_codes(values: pd.Series[Any]) -> tuple[NDArray[np.int32], Any]:
 
 
 def is_constant(values: pd.Series[Any]) -> bool:
-    """Whether a column holds one value and no other, told without hashing it."""
+    """Whether a column holds one value only, found without hashing."""
     if len(values) < 2 or pd.isna(values.iloc[0]) or pd.isna(values.iloc[-1]) or values.iloc[0] != values.iloc[-1]:
         return False
     return not values.hasnans and bool((values == values.iloc[0]).all())

@@ -10,7 +10,7 @@ import pandas as pd
 
 from judgestats.errors import Advice, SchemaError, suggestion
 
-# ---- What is found in a table, a row each: faults, rows set aside, gaps ----------------------------------------------
+# ---- What is found in a table, a row each: faults, rows excluded, gaps ----------------------------------------------
 
 #: Columns of :func:`check`.
 CHECK_COLUMNS = ("level", "column", "what", "n", "rows", "example", "cure")
@@ -53,7 +53,7 @@ COUNTS = "n_identical"
 N = "n"
 #: Whole numbers are below it.
 LARGEST = 9.2e18
-#: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is set aside.
+#: What a judge can answer. ``abstain`` counts as no preference, ``invalid`` is excluded.
 CHOICES = ("first", "second", "tie", "abstain", "invalid")
 #: Why a call is invalid.
 STATUSES = ("ok", "parse", "schema", "semantic", "leak", "refused", "error", "missing partner")

@@ -1,4 +1,4 @@
-"""From a frame in whatever engine to patterns with counts: :func:`tally`."""
+"""From a frame in any engine to patterns with counts: :func:`tally`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from judgestats.errors import DesignError, SchemaError, choose
+from judgestats.errors import DesignError, SchemaError, choose, suggestion
 from judgestats.schema.cells import cells
-from judgestats.schema.changes import count_changes
 from judgestats.schema.clustering import (
     CANDIDATES,
     CLUSTERING,
@@ -26,9 +25,10 @@ from judgestats.schema.clustering import SHARED_PAIRS as SHARED_PAIRS
 from judgestats.schema.coding import as_scores, codes_of, count, tidy
 from judgestats.schema.columns import CHOICES, COUNTS, By, N, answer_column, grouping, names, required
 from judgestats.schema.declared_counts import call_counts, counted
-from judgestats.schema.opening import memory_told
+from judgestats.schema.opening import memory_advice
 from judgestats.schema.pairing import (
     UNIT_COLUMNS,
+    candidates,
     count_pairs,
     labelled,
     matched,
@@ -43,7 +43,7 @@ from judgestats.schema.selection import chosen, selected, sources, with_outcome
 from judgestats.schema.splitting import as_runs
 
 
-@memory_told()
+@memory_advice()
 def tally(
     frame: Any,
     measure: str,
@@ -114,15 +114,19 @@ def tally(
         return cells(frame, by)
     data = nw.from_native(frame)
     present = list(data.collect_schema().names())
-    apart = _apart(by, pattern, present)
+    keys = _estimate_keys(by, pattern, present)
     if is_tally(present, pattern):
-        found = shared_counts(frame, pattern, apart)
-        kept = (found.column,) if columns is None and found is not None and found.column else columns or ()
+        found = shared_counts(frame, pattern, keys)
+        kept = _kept(columns, found or Sharing("", False))
         refuse_further(present, measure, [*names(by), *names(beside)], columns or ())
-        result = _recount(data, pattern, _groups([*names(by), *names(beside)], kept, present, pattern, "tally"))
+        groups = _groups([*names(by), *names(beside)], kept, present, pattern, "tally")
+        groups = list(dict.fromkeys([*groups, *pattern.columns, *(c for c in pattern.beside if c in present)]))
+        result = count(data.lazy().select(*groups, "n").collect(backend="pandas").to_native(), groups, "n")
     elif pattern.unit == "raters":
-        found = _shared_answers(data, pattern, apart, present)
-        kept = ((found.column,) if found.column else ()) if columns is None else columns
+        found = Sharing("", False)
+        if {"judge", "item"} <= set(present):  # else refused when counted
+            found = auto_cluster(data, [c for c in keys if c != "other"], pattern.cluster, _calls(data))
+        kept = _kept(columns, found)
         data = with_pair(data) if "pair" in kept and "pair" not in present else data
         result, shared = count_raters(data.to_native(), by, [*kept, *names(beside)], baseline)
         found = Sharing(found.column, shared or found.shared)
@@ -135,50 +139,54 @@ def tally(
             refuse_unknown_order(data, present)
         split = grouping([*names(by), *names(beside)], present, "frame")
         groups = _groups(split, columns or (), present, pattern, "frame")
-        result, found, kept = _count_frame(data, pattern, measure, split, groups, apart, columns, stimulus, baseline)
+        result, found, kept = _count_frame(data, pattern, measure, split, groups, keys, columns, stimulus, baseline)
     _refuse_unknown_values(result, pattern)
-    result.attrs[CLUSTERING] = noted(kept, found, apart, columns is None)
+    result.attrs[CLUSTERING] = noted(kept, found, keys, columns is None)
     result.attrs[SHARED_PAIRS] = bool(found and found.shared)
     return result
 
 
-def _apart(by: By, pattern: Pattern, present: Sequence[str]) -> list[str]:
-    """Columns that tell two estimates apart: calls in different ones need not be independent."""
+def _estimate_keys(by: By, pattern: Pattern, present: Sequence[str]) -> list[str]:
+    """Columns that distinguish two estimates: calls in different ones need not be independent."""
     own = [c for c in pattern.columns if c in (*UNIT_COLUMNS, "candidate", "other")]
     own += [c for c in pattern.optional if c == "scheme" and c in present]  # never pooled
     return list(dict.fromkeys([*(c for c in names(by) if c in present), "judge", *own]))
 
 
-def shared_counts(frame: Any, pattern: Pattern, apart: list[str]) -> Sharing | None:
-    """What the counts of a tally share; None where neither a column nor a note of :func:`tally` says so."""
+def _kept(columns: tuple[str, ...] | None, found: Sharing) -> tuple[str, ...]:
+    """Columns to cluster by: those named, else what the counts share."""
+    if columns is not None:
+        return columns
+    return (found.column,) if found.column else ()
+
+
+def _cluster_of_counts(counts: Any, keys: list[str], pattern: Pattern, n: float) -> Sharing:
+    """What counts share; failing that, what they share across the columns that the measure averages over."""
+    found = auto_cluster(counts, keys, pattern.cluster, n)
+    if found.column or not pattern.pooled:
+        return found
+    return auto_cluster(counts, [c for c in keys if c not in pattern.pooled], pattern.cluster, n)
+
+
+def shared_counts(frame: Any, pattern: Pattern, keys: list[str]) -> Sharing | None:
+    """What the counts of a tally share; None if neither a column nor a note of :func:`tally` records it."""
     data = nw.from_native(frame)
     present = data.collect_schema().names()
-    own = {*pattern.columns, *pattern.optional, *apart}
+    own = {*pattern.columns, *pattern.optional, *keys}
     beside = [c for c in CANDIDATES if c in present and c not in own]
     about = getattr(frame, "attrs", {}).get(CLUSTERING, {})
     if beside:
-        there = data.lazy().select(*dict.fromkeys([*apart, *(c for c in CANDIDATES if c in present), "n"]))
+        there = data.lazy().select(*dict.fromkeys([*keys, *(c for c in CANDIDATES if c in present), "n"]))
         table = there.collect(backend="pandas").to_native()
         n = call_counts(table["n"])
         counts = nw.from_native(table[n > 0], eager_only=True)
-        found = auto_cluster(counts, apart, pattern.cluster, float(n.sum()))
-        if not found.column and pattern.pooled:
-            rest = [c for c in apart if c not in pattern.pooled]
-            found = auto_cluster(counts, rest, pattern.cluster, float(n.sum()))
+        found = _cluster_of_counts(counts, keys, pattern, float(n.sum()))
         if found.column and about.get("columns") == [found.column]:  # an item that the tally does not carry
             found = found._replace(items=found.items or bool(about["items"]))
         if found.column or {"pair", "item"} & set(beside):
             return found
-    known = about.get("known") and not about.get("columns") and about.get("groups") == sorted(set(apart))
+    known = about.get("known") and not about.get("columns") and about.get("groups") == sorted(set(keys))
     return Sharing("", bool(about["shared"])) if known else None
-
-
-def _shared_answers(data: Any, pattern: Pattern, apart: list[str], present: list[str]) -> Sharing:
-    """What the answers of several judges share, each judge's by themselves."""
-    if "judge" not in present or "item" not in present:
-        return Sharing("", False)  # refused when counted
-    apart = [c for c in apart if c != "other"]
-    return auto_cluster(data, apart, pattern.cluster, _calls(data))
 
 
 def _count_frame(
@@ -187,29 +195,29 @@ def _count_frame(
     measure: str,
     split: list[str],
     groups: list[str],
-    apart: list[str],
+    keys: list[str],
     columns: tuple[str, ...] | None,
     stimulus: str | None,
     baseline: str | None,
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """Count a frame; what the counts share, and what to cluster by."""
     if pattern.frame == "ratings":
-        return _count_ratings(data, pattern, groups, apart, columns)
+        return _count_ratings(data, pattern, groups, keys, columns)
     if (stimulus or len(pattern.stimulus) == 1) and "stimulus" not in groups:
-        data = data.drop("stimulus")  # one value is left: nothing to tell apart
+        data = data.drop("stimulus")  # it has one value
     if pattern.unit == "change":
-        return count_changes(data, pattern, split, groups, apart, columns, baseline)
+        return count_changes(data, pattern, split, groups, keys, columns, baseline)
     if pattern.unit == "side" and "choice" in groups:
         raise DesignError(f"by='choice' is the answer, which {measure} counts by candidate: leave it out.")
     present = list(data.collect_schema().names())
     if pattern.unit == "side":
         _refuse_nameless(data)
-        found = auto_cluster(_sides(data, apart), apart, pattern.cluster, 2 * _calls(data))
+        found = auto_cluster(_sides(data, keys), keys, pattern.cluster, 2 * _calls(data))
     else:
         units_there = number_of_pairs(data, groups) if pattern.unit == "pair" else _calls(data)
-        shown = [c for c in apart if c in present]
+        shown = [c for c in keys if c in present]
         found = auto_cluster(data, shown, pattern.cluster, units_there)
-    kept = ((found.column,) if found.column else ()) if columns is None else columns
+    kept = _kept(columns, found)
     if "pair" in kept and "pair" not in present:
         data = with_pair(data)
     groups = list(dict.fromkeys([*split, *kept, *groups]))
@@ -227,7 +235,7 @@ def clustered(data: Any, groups: Sequence[str], cluster: Cluster) -> tuple[Any, 
     columns = clusters(cluster)
     grouping(columns or (), present)
     found = auto_cluster(data, groups, "item", _calls(data)) if "item" in present else None
-    kept = ((found.column,) if found and found.column else ()) if columns is None else columns
+    kept = _kept(columns, found or Sharing("", False))
     if "pair" in kept and "pair" not in present:
         data = with_pair(data)
     return data, list(kept), noted(kept, found, groups, columns is None)
@@ -255,28 +263,28 @@ def _refuse_nameless(data: Any) -> None:
         )
 
 
-def _sides(data: Any, apart: list[str]) -> Any:
+def _sides(data: Any, keys: list[str]) -> Any:
     """Each call twice, once for each candidate, with the columns that calls may share."""
     present = data.collect_schema().names()
     data = data if "pair" in present else with_pair(data)
-    kept = list(dict.fromkeys(c for c in (*apart, *CANDIDATES) if c in (*present, "pair") and c != "candidate"))
+    kept = list(dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in (*present, "pair") and c != "candidate"))
     parts = [data.select(*kept, nw.col(slot).cast(nw.String).alias("candidate")) for slot in ("first", "second")]
     return nw.concat(parts)
 
 
 def _count_ratings(
-    data: Any, pattern: Pattern, groups: list[str], apart: list[str], columns: tuple[str, ...] | None
+    data: Any, pattern: Pattern, groups: list[str], keys: list[str], columns: tuple[str, ...] | None
 ) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
     """Count verdicts that are right or wrong; what they share, and what to cluster by."""
     data = as_scores(data)
     present = data.collect_schema().names()
     if "gold" in present:
         _refuse_unknown_gold(data)
-    shown = [c for c in apart if c in present]
+    shown = [c for c in keys if c in present]
     found = Sharing("", False)
     if "item" in present:
         found = auto_cluster(data, shown, pattern.cluster, _calls(data))
-    kept = ((found.column,) if found.column else ()) if columns is None else columns
+    kept = _kept(columns, found)
     result = _counted(with_outcome(data, pattern), list(dict.fromkeys([*groups, *kept, *pattern.columns])))
     return result, found, kept
 
@@ -286,7 +294,7 @@ def _refuse_unknown_gold(data: Any) -> None:
     if not data.collect_schema()["gold"].is_numeric():
         raise SchemaError(
             "'gold' is no score, so no verdict can be compared with it. Give the right score, or the right verdict "
-            "(true or false); or set the column aside, gold=None, where 'correct' says which verdicts are right.",
+            "(true or false); or drop the column, gold=None, where 'correct' says which verdicts are right.",
             advice=(("columns", "gold"),),
         )
     gold = nw.col("gold")
@@ -303,7 +311,7 @@ def is_tally(columns: Sequence[str], pattern: Pattern) -> bool:
 
 
 def refuse_further(columns: Sequence[str], measure: str, by: By = (), cluster: By = ()) -> None:
-    """Raise where a tally has a column that is none of a tally's own: it may split the counts, or be a raw frame's.
+    """Raise if a tally has a further column: it may split the counts, or belong to a raw frame.
 
     `columns`: columns of a table for which :func:`is_tally` holds. `measure`: a name in :data:`PATTERNS`. `by`,
     `cluster`: columns named beside the pattern. Raises SchemaError with the columns, and what to do.
@@ -354,13 +362,6 @@ def _groups(by: By, cluster: Sequence[str], present: list[str], pattern: Pattern
     return list(dict.fromkeys([*asked, *(c for c in pattern.optional if c in present), "judge"]))
 
 
-def _recount(data: Any, pattern: Pattern, groups: list[str]) -> pd.DataFrame:
-    beside = [c for c in pattern.beside if c in data.collect_schema().names()]
-    columns = list(dict.fromkeys([*groups, *pattern.columns, *beside]))
-    table = data.lazy().select(*columns, "n").collect(backend="pandas").to_native()
-    return count(table, columns, "n")
-
-
 def _count_sides(data: Any, groups: list[str], columns: list[str]) -> pd.DataFrame:
     """Each call twice, once for each candidate, with what it is to that candidate; split after counting."""
     seen = list(dict.fromkeys([*(g for g in groups if g not in ("candidate", "outcome")), "first", "second", "choice"]))
@@ -384,7 +385,7 @@ def _count_calls(data: Any, groups: list[str], pattern: Pattern) -> pd.DataFrame
 
 
 def _distinct(data: Any, groups: list[str], pattern: Pattern) -> Any:
-    """Different calls with their counts: what is made of an answer need not be made of each call by itself."""
+    """Distinct calls with their counts, so that patterns are derived once for identical calls."""
     present = list(data.columns)
     columns = list(dict.fromkeys([*(g for g in groups if g in present), *sources(pattern, present)]))
     table = data.select(*dict.fromkeys([*columns, "item", *([COUNTS] if COUNTS in present else [])])).to_pandas()
@@ -423,3 +424,112 @@ def _refuse_unknown_values(result: pd.DataFrame, pattern: Pattern) -> None:
             )
         if unknown:
             raise SchemaError(f"{name!r} has {unknown[0]!r}. Allowed: {', '.join(allowed)}.")
+
+
+# ---- One pair judged under a baseline and under another strategy or probe, matched and counted ----------------------
+
+#: Answer for a pair that was not judged under the other condition.
+MISSING = "missing"
+
+
+def count_changes(
+    data: Any,
+    pattern: Pattern,
+    split: list[str],
+    groups: list[str],
+    keys: list[str],
+    clusters: tuple[str, ...] | None,
+    baseline: str | None,
+) -> tuple[pd.DataFrame, Sharing, tuple[str, ...]]:
+    """Count pairs by their outcome under the baseline and under each other value of ``pattern.across``.
+
+    `data`: calls with the column ``outcome``. `pattern`: of the unit ``change``. `split`, `groups`: columns that are to
+    come first, and all that split the counts. `keys`: columns that distinguish two estimates. `clusters`: columns to
+    cluster by; None for what the pairs share. `baseline`: the value that the others are compared with; None
+    is refused: the control condition must be named. Returns `counts`: the `groups`, the cluster, ``pattern.across``,
+    ``baseline``, ``outcome`` and ``n``. A pair that one side lacks is kept: its answer there is ``missing``. `found`:
+    what the pairs share. `clusters`: columns to cluster by. Raises DesignError if the baseline does not occur, or a
+    pair was judged twice under one value.
+    """
+    table = matched_changes(data, pattern, groups, baseline)
+    if "pair" not in groups:
+        table = table.assign(pair=codes_of(table, ["item", "_low", "_high"]).code)
+    shared = dict.fromkeys(c for c in (*keys, *CANDIDATES) if c in table)
+    units = nw.from_native(table[[*shared]], eager_only=True)
+    found = _cluster_of_counts(units, keys, pattern, float(table["n"].sum()))
+    kept = _kept(clusters, found)
+    if "pair" in kept and "pair" not in groups:
+        low, high = (table[c].astype(str) for c in ("_low", "_high"))
+        table = table.assign(pair=table["item"].astype(str) + "|" + low + "|" + high)
+    columns = list(dict.fromkeys([*split, *kept, *groups, pattern.across, "baseline", "outcome"]))
+    return count(table, columns, "n"), found, kept
+
+
+def matched_changes(data: Any, pattern: Pattern, groups: list[str], baseline: str | None) -> pd.DataFrame:
+    """One row per pair and value of ``pattern.across`` other than the baseline, with both outcomes."""
+    across = pattern.across
+    present = list(data.collect_schema().names())
+    keys = [c for c in unit_columns(present, groups) if c != across]
+    weight = [COUNTS] if COUNTS in present else []
+    columns = dict.fromkeys([*keys, across, "first", "second", "outcome", *weight])
+    table = data.lazy().select(*columns).collect(backend="pandas").to_native()
+    if without := int(table[across].isna().sum()):
+        raise SchemaError(f"{across!r} is missing in {without:,} of {len(table):,} rows. Name it, or drop these rows.")
+    table[across] = table[across].astype(str)
+    base = _baseline(table[across], across, baseline)
+    low, high, _ = candidates(table)
+    table = table.assign(_low=low[0], _high=high[0], n=call_counts(table[COUNTS]) if weight else 1.0)
+    conditions = {
+        k: table.groupby(across, dropna=False)[k].nunique(dropna=False)
+        for k in keys
+        if k not in ("judge", "item", *groups) and table[k].nunique(dropna=False) > 1
+    }
+    keys = [
+        k for k in keys if k not in conditions or (conditions[k] > 1).any()
+    ]  # one that goes with `across` is no key
+    unit = _unit(table, [*keys, "_low", "_high"], across)
+    one = table[table[across] == base].rename(columns={"outcome": "baseline"}).drop(columns=across)
+    others = [v for v in sorted(table[across].unique()) if v != base]
+    parts = [_beside(one, table[table[across] == v], unit, across, v) for v in others]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _baseline(values: pd.Series[Any], across: str, baseline: str | None) -> str:
+    found = sorted(values.unique())
+    if len(found) < 2:
+        raise DesignError(f"{across!r} has one value ({', '.join(found) or 'none'}): there is nothing to compare.")
+    if baseline is None:
+        raise DesignError(
+            f"{across!r} has {len(found)} values ({', '.join(found)}). Say which is the baseline=.",
+            advice=(("baseline", None),),
+        )
+    if baseline not in found:
+        raise DesignError(
+            f"baseline={baseline!r} is not in {across!r}. It has: {', '.join(found)}.{suggestion(baseline, found)}"
+        )
+    return baseline
+
+
+def _unit(table: pd.DataFrame, keys: list[str], across: str) -> list[str]:
+    """Columns that match the calls one to one: without the order shown where that is enough."""
+    for unit in (keys, [*keys, "first"]):
+        if codes_of(table, [*unit, across]).size == len(table):
+            return unit
+    again = table[table.duplicated([*keys, "first", across], keep=False)].iloc[0]
+    raise DesignError(
+        f"A pair was judged twice in one order under one {across!r} (judge {again['judge']}, item {again['item']}, "
+        f"{across} {again[across]}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
+        "aggregate() them to one verdict."
+    )
+
+
+def _beside(one: pd.DataFrame, other: pd.DataFrame, unit: list[str], across: str, value: str) -> pd.DataFrame:
+    pair = one[[*unit, "baseline", "n"]].merge(
+        other[[*unit, "outcome", "n"]], on=unit, how="outer", suffixes=("_b", "")
+    )
+    uneven = pair["n_b"].notna() & pair["n"].notna() & (pair["n_b"] != pair["n"])
+    if uneven.any():
+        raise DesignError("The two sides of a comparison have different counts: pairs cannot be matched.")
+    n = np.where(pair["n"].isna(), pair["n_b"], pair["n"])
+    answers = {c: pair[c].astype(object).where(pair[c].notna(), MISSING) for c in ("baseline", "outcome")}
+    return pair.drop(columns="n_b").assign(**{across: value, "n": n, **answers})

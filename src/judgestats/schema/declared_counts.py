@@ -1,4 +1,4 @@
-"""Counts of identical rows: declared in one reserved column, never guessed."""
+"""Counts of identical rows, declared in one reserved column."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from judgestats.schema.columns import COUNTS, Kind, N
 
 #: Key in the ``attrs`` of a pandas frame: name of the column that its counts came from.
 SOURCE = "counts_column"
-#: What is as good as whole: 0.1 times 30 calls are 3.
+#: Deviation from a whole number that is rounding: 0.1 times 30 calls are 3.
 _ROUNDING = 1e-6
 
 
 def fractions(n: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which numbers are not whole, but for rounding."""
+    """Which numbers are not whole, rounding apart."""
     return np.asarray(np.abs(n - np.round(n)) > _ROUNDING)
 
 
@@ -53,9 +53,9 @@ def call_counts(values: pd.Series[Any], *, halves: bool = False) -> NDArray[np.f
 def counted(data: Any, named: Iterable[str] = (), kind: Kind = "preferences") -> str | None:
     """Name of the column of declared counts of a raw frame, or None where each row is one call.
 
-    `data`: calls, eager or lazy. `named`: columns that have another part to play: those in ``by=``, or in a formula.
+    `data`: calls, eager or lazy. `named`: columns with another role: those in ``by=``, or in a formula.
     `kind`: whose mapping the message advises. Raises SchemaError if a column ``n`` holds whole numbers that nothing
-    declares as counts, or a declared count is none.
+    declares as counts, or a declared count is not valid.
     """
     present = data.collect_schema().names()
     if COUNTS in present:
@@ -84,15 +84,15 @@ def refusal(yes: str, no: str, kept: str = f", which keeps it as '{N}_source'") 
 
 
 def undeclared(data: Any, named: Iterable[str] = ()) -> bool:
-    """Whether a frame has a column ``n`` that could be taken for counts, and nothing says what it is."""
+    """Whether a frame has a column ``n`` that could be taken for counts, and nothing declares what it is."""
     present = data.collect_schema().names()
     return N in present and COUNTS not in present and N not in named and whole_numbers(data, N)
 
 
 def whole_numbers(data: Any, name: str) -> bool:
-    """Whether a column holds whole numbers and nothing else; missing values aside, of which alone there may not be."""
+    """Whether a column holds whole numbers and nothing else; ignoring missing values, but not only missing values."""
     dtype = data.collect_schema()[name]
-    if dtype.is_integer():  # as DuckDB calls a column of nothing, too
+    if dtype.is_integer():  # DuckDB's type of an empty column, too
         some = data.lazy().select(nw.col(name).count()).collect(backend="pandas").to_native()
         return bool(some[name].iloc[0] > 0)
     if isinstance(data, nw.DataFrame):
@@ -112,7 +112,7 @@ def whole_numbers(data: Any, name: str) -> bool:
 
 
 def refuse_values(data: Any, name: str, *, halves: bool = False) -> None:
-    """Raise where a declared count is none: in memory, or in the frame's own engine."""
+    """Raise if a declared count is not valid: in memory, or in the frame's own engine."""
     if isinstance(data, nw.DataFrame):
         call_counts(data[name].to_pandas(), halves=halves)
         return

@@ -113,7 +113,7 @@ def ratings(
     -------
     frame
         Of the kind given, with the canonical columns first. A missing score stays: it is a row of
-        :func:`judgestats.check`, set aside by every measure. Without a ``criterion`` there is one, ``overall``.
+        :func:`judgestats.check`, excluded by every measure. Without a ``criterion`` there is one, ``overall``.
         Verdicts that are right or wrong stand in ``correct``, as booleans, in place of ``score``: those of a column
         ``correct``, or a score of booleans or words.
 
@@ -153,7 +153,7 @@ def ratings(
 
 
 def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str | Literal[False] | None) -> Any:
-    """Rename and cast; complain of every name that does not exist, at once."""
+    """Rename and cast; list all names that do not exist in one error."""
     data = opened(frame)
     present = list(data.collect_schema().names())
     vocabulary = {c.name: c for c in VOCABULARY[kind]}
@@ -165,7 +165,7 @@ def _map(frame: Any, kind: Kind, columns: Mapping[str, str | None], counts: str 
     for name in present:
         if name in chosen and columns.get(name, name) == name:
             continue
-        if name in columns and name not in chosen:  # our name, but it is mapped from elsewhere or set aside
+        if name in columns and name not in chosen:  # our name, but it is mapped from elsewhere or excluded
             renames[name] = f"{name}_source"
     taken = set(columns) | set(chosen)
     kept = [
@@ -219,7 +219,7 @@ def _in_order(data: Any, kind: Kind) -> Any:
 
 
 def _is_attribute(name: str, kind: Kind) -> bool:
-    """Whether a name is free to be chosen: an attribute of both candidates, or the gold score of what is rated."""
+    """Whether a column may have any name: an attribute of both candidates, or the gold score of what is rated."""
     if kind == "ratings":
         return name == "gold"
     return name.endswith(("_first", "_second")) and not name.startswith("_")
@@ -242,7 +242,7 @@ def _refuse_unknown_names(
 
 
 def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
-    """Cast ids to text, and what arrives as text to numbers. What does not cast is left for validation to name."""
+    """Cast ids to text, and what arrives as text to numbers. What does not cast is left for validation to report."""
     ours = {n: (vocabulary[n].type, d) for n, d in data.collect_schema().items() if n in vocabulary}
     kept = (nw.String, nw.Categorical, nw.Enum)
     ids = [
@@ -258,7 +258,9 @@ def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
         data = _with(data, {n: data[n].to_pandas().astype(float) for n in floats})
         casts = []
     if not isinstance(data, nw.DataFrame):
-        casts += [_id_text(n, d) for n, (_, d) in ours.items() if n in ids]
+        for n in ids:  # as in _as_text
+            text = nw.col(n).cast(nw.String)
+            casts.append(text.str.replace_all(r"\.0$", "").alias(n) if ours[n][1].is_float() else text)
         return data.with_columns(*casts) if casts else data
     new = {n: _as_text(data[n].to_pandas()) for n in ids}
     new |= {n: v for n in texts if (v := _from_text(data[n].to_pandas(), vocabulary[n])) is not None}
@@ -266,14 +268,8 @@ def _cast(data: Any, vocabulary: Mapping[str, Column]) -> Any:
     return _with(data, new) if new else data
 
 
-def _id_text(name: str, dtype: Any) -> Any:
-    """An id of a lazy frame as text; see :func:`_as_text`."""
-    text = nw.col(name).cast(nw.String)
-    return text.str.replace_all(r"\.0$", "").alias(name) if dtype.is_float() else text
-
-
 def _as_text(values: pd.Series[Any]) -> Any:
-    """Ids as text: the number 81.0 that a missing neighbour made a float is still item 81."""
+    """Ids as text: the number 81.0, a float because of a missing value, is item 81."""
     known = values.dropna() if pd.api.types.is_float_dtype(values) else values[:0]
     if len(known) and ((known % 1 == 0) & (known.abs() < LARGEST)).all():
         values = values.astype("Int64")
@@ -296,7 +292,7 @@ def _from_text(values: pd.Series[Any], column: Column) -> Any:
 
 
 def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | None]) -> Any:
-    """Say right and wrong where labels do, in the column of the verdicts."""
+    """Translate verdicts by `labels` into right, wrong and invalid."""
     if not labels:
         return frame
     unknown = [target for target in labels.values() if target not in ("right", "wrong", "invalid")]
@@ -314,11 +310,11 @@ def _labelled(frame: Any, labels: dict[Any, str], columns: Mapping[str, str | No
             "labels= of ratings say which verdicts are right and wrong, and there is no column 'correct' of verdicts. "
             f"Columns: {', '.join(present)}. Name it in correct=."
         )
-    told: Any = nw.col(source).cast(nw.String)
+    verdict: Any = nw.col(source).cast(nw.String)
     for label, answer in labels.items():
         chosen = nw.col(source).cast(nw.String) == str(label)
-        told = nw.when(chosen).then(nw.lit(None if answer == "invalid" else answer, nw.String)).otherwise(told)
-    return data.with_columns(told.alias(source)).to_native()
+        verdict = nw.when(chosen).then(nw.lit(None if answer == "invalid" else answer, nw.String)).otherwise(verdict)
+    return data.with_columns(verdict.alias(source)).to_native()
 
 
 def _right_or_wrong(data: Any) -> Any:
@@ -370,7 +366,7 @@ def _answers(labels: dict[Any, str]) -> Any:
 
 
 def _gold(data: Any, labels: Mapping[Any, str], columns: Mapping[str, str | None]) -> Any:
-    """Say the right answer as a candidate where the table says it as a slot; what is already one stays."""
+    """Translate right answers given as slots into candidates; those given as candidates stay."""
     if "gold" not in data.collect_schema().names():
         return data
     gold, first, second = (nw.col(c).cast(nw.String) for c in ("gold", "first", "second"))
@@ -396,11 +392,11 @@ def _gold(data: Any, labels: Mapping[Any, str], columns: Mapping[str, str | None
 def _status(data: Any) -> Any:
     """A call that failed a gate has no valid answer, and an invalid answer without a reason was not parsed."""
     if "status" in data.collect_schema().names():
-        said = nw.col("status").cast(nw.String)
-        passed = said.is_null() | (said == "ok") | (said == "")
+        status = nw.col("status").cast(nw.String)
+        passed = status.is_null() | (status == "ok") | (status == "")
         choice = nw.when(passed).then(nw.col("choice")).otherwise(nw.lit("invalid"))
         invalid = nw.col("choice") == "invalid"
-        reason = nw.when(passed & invalid).then(nw.lit("parse")).when(passed).then(nw.lit("ok")).otherwise(said)
+        reason = nw.when(passed & invalid).then(nw.lit("parse")).when(passed).then(nw.lit("ok")).otherwise(status)
         return data.with_columns(choice.alias("choice"), reason.alias("status"))
     invalid = nw.col("choice") == "invalid"
     if isinstance(data, nw.DataFrame) and not data.select(invalid.any()).item():

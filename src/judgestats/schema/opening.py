@@ -1,4 +1,4 @@
-"""A frame of any engine, as Narwhals takes it: names that tell columns apart, cells that can be labels."""
+"""A frame of any engine, opened by Narwhals: unique column names, cells that can be labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pandas as pd
 
 from judgestats.errors import DesignError, SchemaError
 
-#: What a cell of a pandas column of objects may be; all else becomes text.
+#: Types that a cell of a pandas object column may have; all else becomes text.
 _SIMPLE = (
     str,
     numbers.Number,
@@ -32,8 +32,8 @@ _SIMPLE = (
 def opened(frame: Any) -> Any:
     """Take a frame of any engine; a pandas, Polars or Arrow table with lists, records or bytes in it has them as text.
 
-    `frame`: whatever Narwhals accepts. Raises SchemaError if a column name is there twice, is no text, or has several
-    levels. Raises TypeError if it is no frame.
+    `frame`: whatever Narwhals accepts. Raises SchemaError if a column name is repeated, is not text, or has several
+    levels. Raises TypeError if it is not a frame.
 
     >>> opened(pd.DataFrame({"judge": ["g"], "scores": [[1, 2]]})).to_native()
       judge  scores
@@ -57,8 +57,8 @@ def opened(frame: Any) -> Any:
 
 
 @contextmanager
-def memory_told() -> Iterator[None]:
-    """Say it where the engine of a lazy frame runs out of memory."""
+def memory_advice() -> Iterator[None]:
+    """Raise a DesignError with advice if the engine of a lazy frame runs out of memory."""
     try:
         yield
     except Exception as problem:

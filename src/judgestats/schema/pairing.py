@@ -16,9 +16,9 @@ from judgestats.schema.coding import Coded, Codes, column_codes, combine, each, 
 from judgestats.schema.columns import COUNTS
 from judgestats.schema.declared_counts import call_counts
 from judgestats.schema.patterns import SLOT_ANSWERS
-from judgestats.schema.splitting import splits_here, splits_there, told
+from judgestats.schema.splitting import split_message, splits_here, splits_there
 
-#: Columns that tell two pairs apart, besides judge, item and the candidates.
+#: Columns that distinguish two pairs, besides judge, item and the candidates.
 UNIT_COLUMNS = (
     "replicate",
     "task",
@@ -33,8 +33,9 @@ UNIT_COLUMNS = (
     "prompt",
     "temperature",
 )
-#: How a message about calls that repeat others begins.
+#: Reason of an error about repeated calls.
 REPEATED = "repeated"
+_REPEATED_CALLS = "Some calls repeat a call of the same pair in the same order."
 _NUMBER = "They differ in nothing but the answer: number repeats in 'replicate'."
 _UNEVEN = f"The two orders of a pair have different counts {COUNTS!r}: pairs cannot be matched. Give one row a call."
 _LABELS = np.array(SLOT_ANSWERS, dtype=object)
@@ -42,7 +43,7 @@ _ANSWER_CODE = {"first": FIRST, "second": SECOND, "tie": TIE, "abstain": TIE, "i
 
 
 def unit_columns(present: Iterable[str], groups: Iterable[str]) -> list[str]:
-    """Columns that tell two pairs apart, besides the candidates."""
+    """Columns that distinguish two pairs, besides the candidates."""
     present = list(present)
     return list(dict.fromkeys(["judge", "item", *(c for c in UNIT_COLUMNS if c in present), *groups]))
 
@@ -66,7 +67,8 @@ def refuse_unknown_order(data: Any, present: list[str]) -> None:
     if bool(unknown.collect(backend="pandas").to_native()["unknown"].iloc[0]):
         raise DesignError(
             "The order in which the candidates were shown is not recorded in these data (order_known is False), or "
-            "they are aggregated over orders. A measure of order needs it; gold_agreement and preference rates do not."
+            "they are aggregated over orders. A measure of order needs it; gold_agreement and preference rates do not.",
+            problem="the order in which the candidates were shown is not known",
         )
 
 
@@ -95,8 +97,8 @@ def matched(data: nw.DataFrame[Any], unit: list[str]) -> Pairs:
     codes = combine([*coded.values(), low, high], len(table))
     paired = pair_orders(codes.code, reverse, _answer_codes(table["choice"]), codes.size)
     if paired.n_duplicates:
-        told = _twice(data, codes, reverse, unit, paired.n_duplicates, paired.first_duplicate)
-        raise DesignError(told, reason=REPEATED)
+        message = _repeated_calls(data, codes, reverse, unit, paired.n_duplicates, paired.first_duplicate)
+        raise DesignError(message, reason=REPEATED, problem=_REPEATED_CALLS)
     return Pairs(codes, paired.answers, coded)
 
 
@@ -167,12 +169,12 @@ def pair_weights(data: nw.DataFrame[Any], codes: Codes) -> Any:
     return weight
 
 
-def _twice(data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: list[str], n: int, row: int) -> str:
-    """Say which call is there twice, and which column would tell the two apart."""
+def _repeated_calls(data: nw.DataFrame[Any], codes: Codes, reverse: Any, keys: list[str], n: int, row: int) -> str:
+    """Message naming a repeated call, and a column that distinguishes the two."""
     shown = ", ".join(f"{c}={data[c][row]}" for c in ("judge", "item", "first", "second"))
     unit, size = joint([(codes.code, codes.size), (reverse.astype(np.int8), 2)], len(data))
     splits = splits_here(data, unit, size, [*keys, "first", "second"], "preferences", strict=False)
-    cure = told(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
+    cure = split_message(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
     return f"{n:,} calls repeat a call of the same pair in the same order (first: {shown}). {cure}"
 
 
@@ -213,8 +215,8 @@ def _refuse_unmatched(paired: Any, data: Any, unit: list[str]) -> None:
     found = most.collect(backend="pandas").to_native().fillna(0).iloc[0]
     if max(found["_times_forward"], found["_times_reverse"]) > 1:
         splits = splits_there(data, [*unit, "first", "second"], "preferences", strict=False)
-        cure = told(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
-        raise DesignError(f"Some calls repeat a call of the same pair in the same order. {cure}", reason=REPEATED)
+        cure = split_message(splits, ("judge", "item", "first", "second"), "preferences") if splits else _NUMBER
+        raise DesignError(f"{_REPEATED_CALLS} {cure}", reason=REPEATED, problem=_REPEATED_CALLS)
     if found["uneven"]:
         raise DesignError(_UNEVEN)
 

@@ -29,21 +29,21 @@ from judgestats.schema.columns import COUNTS, By, Kind, answer_column, grouping,
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.pairing import UNIT_COLUMNS, candidates
 from judgestats.schema.selection import between_two
-from judgestats.schema.splitting import Split, refuse_splits, splits_here, splits_of, splits_there, told
+from judgestats.schema.splitting import refuse_splits, split_message, splits_here, splits_of, splits_there
 
 # ---- Several judges on the same things: their answers thing by thing, and pairs of judges counted --------------------
 
 Ints = NDArray[np.integer[Any]]
 Floats = NDArray[np.float64]
-#: What a verdict says, whatever the order shown: for the candidate with the lower id, neither, for the other.
+#: Answers by candidate, in either order: the one with the lower id, neither, the other.
 LOW, TIE, HIGH = SIDES = ("low", "tie", "high")
-#: What it says about the order shown: the slot of the candidate chosen, or neither.
+#: Answers by the order shown: the slot of the candidate chosen, or neither.
 SLOTS = ("first", "tie", "second")
-#: An answer that is none; in a tally of ratings it is NaN.
+#: No valid answer; in a tally of ratings it is NaN.
 INVALID = "invalid"
 #: What is judged, besides the two candidates of a preference.
 ABOUT: dict[Kind, tuple[str, ...]] = {"preferences": ("item",), "ratings": ("system", "item", "criterion")}
-#: Columns that tell two calls on one thing apart; those that do are matched between judges.
+#: Columns that distinguish two calls on one thing; those that do are matched between judges.
 FURTHER: dict[Kind, tuple[str, ...]] = {
     "preferences": UNIT_COLUMNS,
     "ratings": ("replicate",),
@@ -61,7 +61,7 @@ class Labels:
     `row` (U,): a row of the table that holds each thing.
     `weight` (U,): how many identical things each stands for.
     `judges`, `answers`: sorted labels: names; scores, or :data:`SIDES`.
-    `shared`: whether several units are one thing: told apart by order, repeat or condition, or counted.
+    `shared`: whether several units are about the same thing and differ in order, repeat or condition, or are counted.
     """
 
     kind: Kind
@@ -92,10 +92,10 @@ def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
     `frame`: preferences or ratings in any engine. A preference is about item and candidates, whatever their order; its
     answer is one of :data:`SIDES`. A rating is about system, item and criterion; its answer is the score. `by`: columns
     that split the result: the units are sorted by them. `keep`: further columns that are the same for all judges of a
-    thing (a cluster). Returns a judge with several calls on one thing has several units: of ratings, told apart by
-    their replicate; of preferences, by the columns that do so (replicate, strategy, ...), and last by the order shown.
-    Raises SchemaError if a column is missing, or holds what it should not. Raises DesignError if there are no rows, or
-    a judge answered twice and nothing tells the two calls apart, or a column that is not in `by` does so.
+    thing (a cluster). A judge with several calls on one thing has several units, which differ in their replicate
+    (ratings) or in replicate, strategy and other conditions, and last in the order shown (preferences). Raises
+    SchemaError if a column is missing, or holds what it should not. Raises DesignError if there are no rows, or a judge
+    answered twice and nothing distinguishes the two calls, or only a column that is not in `by`.
     """
     table, kind, groups = collected(frame, by, keep)
     rows = len(table)
@@ -112,7 +112,7 @@ def labels_of(frame: Any, by: By = (), keep: Sequence[str] = ()) -> Labels:
         low, high, reverse = candidates(table)
         parts += [low, high]
     answer, answers = answers_of(table, kind, reverse)
-    number, combos, shared = _told_apart(frame, table, kind, parts, judge, reverse, columns)
+    number, combos, shared = _unit_numbers(frame, table, kind, parts, judge, reverse, columns)
     sorted_rows = np.empty(rows, dtype=np.int64)
     sorted_rows[number] = np.arange(rows)
     unit, units = compact(combos // judge[1], int(combos.max(initial=-1)) // judge[1] + 1)
@@ -141,7 +141,7 @@ def collected(frame: Any, by: By, keep: Sequence[str]) -> tuple[pd.DataFrame, Ki
     counted(data, groups, kind)
     if "judge" in groups:
         raise DesignError(
-            "by='judge' leaves one judge a group, who agrees with nobody. Leave it out: judges are named."
+            "by='judge' leaves one judge in each group, and no agreement to measure. Leave it out: results name judges."
         )
     data = as_scores(data) if kind == "ratings" else data
     present = list(data.collect_schema().names())
@@ -217,18 +217,20 @@ def _refuse_text(values: pd.Series[Any], numbers: Floats) -> None:
         row = int(np.flatnonzero(text)[0])
         raise SchemaError(
             f"{values.name!r} holds text where a number is expected (first: row {row}, {values.iloc[row]!r}). Read the "
-            "table with ratings(frame), which casts numbers and names every value that is none."
+            "table with ratings(frame), which casts numbers and names every value that is not a number."
         )
 
 
-def _told_apart(
+def _unit_numbers(
     frame: Any, table: pd.DataFrame, kind: Kind, parts: list[Coded], judge: Coded, reverse: Any, keys: list[str]
 ) -> tuple[Ints, Ints, bool]:
     """Number of each row by unit and judge, the codes behind the numbers, and whether a thing has several units."""
     rows = len(table)
     number, combos = compact(*joint([*parts, judge], rows))
     if kind == "ratings" and combos.size < rows:
-        refuse_splits(_splits(frame, number, combos.size, keys), keys)
+        data = nw.from_native(frame)  # a lazy frame may give its rows in another order each time
+        lazy = isinstance(data, nw.LazyFrame)
+        refuse_splits(splits_there(data, keys) if lazy else splits_here(data, number, combos.size, keys), keys)
     further = [(c, None) for c in FURTHER[kind] if c in table.columns] + [("", reverse)] * (reverse is not None)
     shared = combos.size < rows
     for name, codes in further:
@@ -247,31 +249,20 @@ def _told_apart(
     return number, combos, shared
 
 
-def _splits(frame: Any, number: Ints, size: int, keys: list[str]) -> list[Split]:
-    """Columns that split the ratings; a lazy frame may give its rows in another order each time."""
-    data = nw.from_native(frame)
-    return splits_there(data, keys) if isinstance(data, nw.LazyFrame) else splits_here(data, number, size, keys)
-
-
 def refusal(table: pd.DataFrame, number: Ints, frame: Any = None) -> str:
     """Say which judge answered twice, from the number of the judge and thing of each row; `frame` has all columns."""
     times = np.bincount(number)[number]
     row = table.iloc[int(np.flatnonzero(times > 1)[0])]
     shown = ", ".join(f"{c}={row[c]}" for c in ("judge", "system", "item", "first", "second", "criterion") if c in row)
-    return (
-        f"A judge answered twice on one thing, and nothing tells the calls apart: {int((times > 1).sum()):,} rows "
-        f"(first: {shown}). Number repeats in 'replicate', name the column that tells them apart in by=, or "
-        f"aggregate() them to one verdict.{_hint(table, frame)}"
-    )
-
-
-def _hint(table: pd.DataFrame, frame: Any) -> str:
-    """Which further column tells repeated calls apart."""
     kind = kind_of(table.columns)
-    keys = ["judge", *ABOUT[kind], *FURTHER[kind], "first", "second"]
-    keys = [k for k in keys if k in table.columns]
+    keys = [k for k in ("judge", *ABOUT[kind], *FURTHER[kind], "first", "second") if k in table.columns]
     splits = [] if frame is None else splits_of(frame, keys, kind, strict=False)
-    return f" {told(splits, keys, kind)}" if splits else ""
+    hint = f" {split_message(splits, keys, kind)}" if splits else ""
+    return (
+        f"A judge answered twice on one thing, and nothing distinguishes the calls: {int((times > 1).sum()):,} rows "
+        f"(first: {shown}). Number repeats in 'replicate', name the column that distinguishes them in by=, or "
+        f"aggregate() them to one verdict.{hint}"
+    )
 
 
 def _weights(table: pd.DataFrame, unit: Ints, sorted_rows: Ints, first: Ints) -> Floats:
@@ -298,8 +289,8 @@ def count_raters(frame: Any, by: By = (), cluster: By | None = None, against: An
     `frame`: as in :func:`labels_of`. `by`, `cluster`: columns that split the counts; the answers of two judges are
     matched within them. `against`: None counts every pair of judges, the lower name first. Else each judge is counted
     beside the column ``gold`` (of preferences by slot, or by candidate), one judge, or the judges of another frame;
-    what the other has not answered is counted as an answer that is none. Returns `counts`: the `by` columns, the
-    cluster, ``judge``, ``other``, ``answer``, ``other_answer`` and ``n``. An answer that is none is ``invalid``
+    what the other has not answered is counted as invalid. Returns `counts`: the `by` columns, the
+    cluster, ``judge``, ``other``, ``answer``, ``other_answer`` and ``n``. No valid answer is ``invalid``
     (ratings: NaN). `shared`: whether two counts share a thing judged. Raises SchemaError, DesignError as in
     :func:`labels_of`; if `against` is unknown, or no thing was judged by both.
     """

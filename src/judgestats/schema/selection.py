@@ -32,7 +32,7 @@ def between_two(*, gold: bool = False) -> Any:
 
 
 def with_outcome(data: Any, pattern: Pattern) -> Any:
-    """Return the rows with the pattern columns made from others; refuse a known candidate that was not shown."""
+    """Return the rows with the pattern columns made from others; refuse a right answer or target that was not shown."""
     if pattern.frame == "ratings":
         return data.with_columns(_right(list(data.collect_schema().names())).alias("outcome"))
     _refuse_strangers(data, pattern)
@@ -52,17 +52,18 @@ def require(present: list[str], pattern: Pattern, measure: str, stimulus: str | 
     missing = [c for c in [*wanted, *pattern.needs] if c not in present]
     missing += [c for c in pattern.columns if c in UNIT_COLUMNS and c not in present]
     if missing:
-        counts = ", ".join([*pattern.columns, "n"])
+        problem = f"{measure} needs {', '.join(dict.fromkeys(missing))}."
+        them, counts = "it" if len(missing) == 1 else "them", ", ".join([*pattern.columns, "n"])
         raise DesignError(
-            f"{measure} needs {', '.join(dict.fromkeys(missing))}. Columns: {', '.join(present)}. Give a "
-            f"{pattern.frame} frame with {'it' if len(missing) == 1 else 'them'}, or a tally with the columns {counts}."
+            f"{problem} Columns: {', '.join(present)}. Give a {pattern.frame} frame with {them}, or a tally with the "
+            f"columns {counts}.",
+            problem=problem,
         )
     if (pattern.stimulus or stimulus) and "stimulus" not in present:
         about = stimulus or " or ".join(pattern.stimulus)
         instead = " For swap consistency of ordinary pairs use consistency()." if measure == "delta0" else ""
         raise DesignError(
-            f"{measure} is about {about} stimuli, and the frame has no column 'stimulus' to say which those are."
-            + instead
+            f"{measure} is about {about} stimuli, and the frame has no column 'stimulus' that marks them." + instead
         )
 
 
@@ -73,7 +74,7 @@ def _of_stimuli(data: Any, wanted: tuple[str, ...], measure: str) -> Any:
     mask = data.select(chosen)["stimulus"]
     if not mask.any():
         raise DesignError(
-            f"{measure} is about {' or '.join(wanted)} stimuli, and no row is one. Use another measure, or check the "
+            f"{measure} is about {' or '.join(wanted)} stimuli, and no row has one. Use another measure, or check the "
             "column 'stimulus'."
         )
     return data if mask.all() else data.filter(mask)
@@ -98,7 +99,7 @@ def _refuse_strangers(data: Any, pattern: Pattern) -> None:
 
 
 def _right(present: list[str]) -> Any:
-    """Whether a verdict is right: as it says itself, or as the gold has it; an absent verdict is invalid."""
+    """Whether a verdict is right: by its own value, or compared with the gold; a missing verdict is invalid."""
     verdict = nw.col("score").cast(nw.Float64)
     said = verdict.cast(nw.String)
     if "gold" in present:
@@ -129,7 +130,7 @@ def _text(column: str) -> Any:
 
 
 def _settled(decided: Any, tied: Any = None) -> Any:
-    """What an answer comes to: `decided` where it is a side; an unknown label stays, and is refused when counted."""
+    """Outcome of an answer: `decided` if it is a side; an unknown label stays, and is refused when counted."""
     choice = _text("choice")
     return (
         nw.when(choice.is_null() | (choice == "invalid"))
@@ -143,7 +144,7 @@ def _settled(decided: Any, tied: Any = None) -> Any:
 
 
 def _chosen() -> Any:
-    """The candidate that was chosen, whatever slot it was shown in."""
+    """The candidate that was chosen, in either slot."""
     first = _text("choice") == "first"
     return _settled(nw.when(first).then(_text("first")).otherwise(_text("second")))
 
@@ -154,7 +155,7 @@ def _against(column: str, hit: str, miss: str) -> Any:
 
 
 def _against_if_known(present: list[str]) -> Any:
-    """Right or wrong where one candidate is better, a bare preference where none is."""
+    """Right or wrong if one candidate is better, else a preference."""
     preference = _settled(nw.lit("preference"))
     if "better" not in present:
         return preference

@@ -1,4 +1,4 @@
-"""Columns that split a cell: rows that are equal in every key differ in them, and nobody has named them."""
+"""Columns that split a cell: rows that are equal in every key differ in them, and no argument names them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from judgestats.schema.columns import COUNTS, VOCABULARY, By, Kind, grouping, na
 KEYS = ("judge", "system", "item", "criterion", "replicate")
 #: Conditions of a run: a repeat under another one is no repeat, however it is numbered.
 CONDITIONS = ("condition", "temperature")
-#: What a rating is held against, and what aggregation leaves.
+#: Columns of right answers, and columns that aggregation adds.
 _MADE = {"gold", "tie_kind", "n_calls", "n_criteria"}
-#: Columns that say how a call ended.
+#: Columns with the status of a call.
 _ENDS = frozenset(("status", "error", "errors", "finish_reason", "stop_reason"))
-#: Words in the name of a column that says what a call took: money, time, length.
+#: Words in the name of a column that measures a call: money, time, length.
 _OUTCOMES = re.compile(
     "costs?|price|usd|latency|elapsed|duration|runtime|seconds|ms|time|timestamp|tstamp|date|datetime|created|started|"
     "ended|finished|tokens?|chars"
@@ -52,7 +52,7 @@ class Split:
 
 
 def open_columns(schema: Mapping[str, Any], keys: Collection[str], kind: Kind) -> list[str]:
-    """Columns that may split a cell: no key, and none that says what came of a call."""
+    """Columns that may split a cell: neither keys nor columns that describe the outcome of a call."""
     outcome = {c.name for c in VOCABULARY[kind] if not c.key} | _MADE
     return [
         name
@@ -61,13 +61,13 @@ def open_columns(schema: Mapping[str, Any], keys: Collection[str], kind: Kind) -
         and name != "replicate"
         and name not in outcome
         and not str(name).startswith("_")
-        and not _says_what_came_of_it(str(name))
+        and not _describes_outcome(str(name))
         and not (dtype.is_temporal() or dtype.is_nested())
         and not (kind == "preferences" and str(name).endswith(("_first", "_second")))
     ]
 
 
-def _says_what_came_of_it(name: str) -> bool:
+def _describes_outcome(name: str) -> bool:
     words = set(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().replace("-", "_").replace(" ", "_").split("_"))
     return name.lower() in _ENDS or (any(map(_OUTCOMES.fullmatch, words)) and not words & _SETTINGS)
 
@@ -85,7 +85,7 @@ def splits_here(
 
     `unit` (N,): number, from 0 to `n_units` - 1, of each row by its keys; ``replicate`` may be among them or not.
     `keys`: columns that are named. `strict`: False counts columns that are unique to a row and free text too: for a
-    message, where a repeat is a fault. Returns None of them splits where another is named.
+    message, where a repeat is a fault. None of those returned splits once the others are named.
     """
     rows = len(unit)
     if n_units == rows:
@@ -93,13 +93,13 @@ def splits_here(
     found = open_columns(data.schema, keys, kind)
     if not found:
         return []
-    told = [c for c in found if c in CONDITIONS and kind == "ratings"]
-    others = [c for c in found if c not in told]
+    conditions = [c for c in found if c in CONDITIONS and kind == "ratings"]
+    others = [c for c in found if c not in conditions]
     call, n_calls = unit, n_units
     if others and "replicate" in data.columns and "replicate" not in keys:
         call, n_calls = _with_runs(unit, n_units, data["replicate"].to_pandas())
     result: dict[str, tuple[Ints, Ints]] = {}
-    for columns, group, size in ((told, unit, n_units), (others, call, n_calls)):
+    for columns, group, size in ((conditions, unit, n_units), (others, call, n_calls)):
         if columns and size < rows:
             result |= _differing(data, columns, group, size, strict=strict)
     return _without_the_determined(result, (call, n_calls), data)
@@ -174,8 +174,8 @@ def _without_the_determined(
 ) -> list[Split]:
     """Leave the columns whose naming stops the others from splitting, each with those that it stops.
 
-    Of two that tell the rows of a cell apart alike (a length of 4 values and the id of a response), the one with fewer
-    values. A condition is left out only where another column gives it in all cells alike.
+    Of two that distinguish the rows of a cell equally well (a length of 4 values and the id of a response), the one
+    with fewer values. A condition is left out only where another column gives it in all cells alike.
     """
     rows = np.unique(np.concatenate([r for r, _ in found.values()])) if found else np.zeros(0, np.int64)
     codes = {c: column_codes(data[c].to_pandas().iloc[rows]) for c in found}
@@ -208,12 +208,12 @@ def splits_there(data: Any, keys: Sequence[str], kind: Kind = "ratings", *, stri
     found = open_columns(schema, keys, kind)
     if not found:
         return []
-    told = [c for c in found if c in CONDITIONS and kind == "ratings"]
+    conditions = [c for c in found if c in CONDITIONS and kind == "ratings"]
     numbered = ["replicate"] if "replicate" in schema.names() and "replicate" not in keys else []
     differing = _differing_there(data, found, list(keys))
-    others = [c for c in differing if c not in told]
+    others = [c for c in differing if c not in conditions]
     if others and numbered:
-        differing = [*(c for c in differing if c in told), *_differing_there(data, others, [*keys, *numbered])]
+        differing = [*(c for c in differing if c in conditions), *_differing_there(data, others, [*keys, *numbered])]
     if not differing:
         return []
     wanted = list(dict.fromkeys([*keys, *numbered, *(c for c in found if c in differing)]))
@@ -269,11 +269,11 @@ def splits_of(frame: Any, keys: Iterable[str], kind: Kind = "ratings", *, strict
 def refuse_splits(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ratings") -> None:
     """Raise where a column splits cells."""
     if splits:
-        raise DesignError(told(splits, keys, kind))
+        raise DesignError(split_message(splits, keys, kind))
 
 
-def told(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ratings") -> str:
-    """Say which columns split the cells, and what to do."""
+def split_message(splits: Sequence[Split], keys: Iterable[str], kind: Kind = "ratings") -> str:
+    """Message: which columns split the cells, and what to do."""
     listed = list(dict.fromkeys(keys))
     listed = [*(k for k in KEYS if k in listed), *(k for k in listed if k not in KEYS)]
     one = len(splits) == 1
@@ -304,7 +304,7 @@ def _few(values: Sequence[str], most: int = 5) -> str:
 
 
 def reference_as_runs(reference: Any, average_over: By) -> Any:
-    """:func:`as_runs` of a reference, for the columns that it has; what is no frame stays."""
+    """:func:`as_runs` of a reference, for the columns that it has; anything but a frame is returned as it is."""
     try:
         present = nw.from_native(reference).collect_schema().names()
     except TypeError:
@@ -313,10 +313,10 @@ def reference_as_runs(reference: Any, average_over: By) -> Any:
 
 
 def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
-    """Make rows that differ in the columns named the runs of one rating; the frame as it is where none is named.
+    """Make rows that differ in the columns named the runs of one rating; the frame unchanged if none is named.
 
     `frame`: ratings, or preferences, in any engine. `average_over`: columns; they become part of ``replicate``. `by`:
-    columns that have another part to play: none of them can be averaged over. Returns of the kind given. Raises
+    columns with another role, which cannot be averaged over. Returns of the kind given. Raises
     SchemaError if a name is not a column. Raises DesignError if a column is a key, or in `by`, or the frame holds
     means, whose runs are averaged already.
 
@@ -334,7 +334,7 @@ def as_runs(frame: Any, average_over: By, by: By = ()) -> Any:
     grouping(wanted, present, what="frame", argument="average_over")
     for name in wanted:
         if name in names(by):
-            raise DesignError(f"{name!r} is in average_over= and in another argument. A column has one part to play.")
+            raise DesignError(f"{name!r} is in average_over= and in another argument. A column can have one role only.")
         if name in KEYS or name in ("score", COUNTS, "first", "second", "choice"):
             cure = "It names what runs are of." if name != "replicate" else "Repeats are averaged in any case."
             raise DesignError(f"average_over={name!r} cannot be. {cure} Name a condition of the calls.")

@@ -1,4 +1,4 @@
-"""Every fault of a canonical frame, at once, as rows; and the account of the rows that measures set aside."""
+"""Every fault of a canonical frame as rows; and the rows used and excluded."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from judgestats.schema.columns import (
     kind_of,
 )
 from judgestats.schema.declared_counts import SOURCE, UNDECLARED, refusal, undeclared
-from judgestats.schema.opening import memory_told, opened
+from judgestats.schema.opening import memory_advice, opened
 from judgestats.schema.pairing import candidates, unit_columns
 
 
-@memory_told()
+@memory_advice()
 def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFrame:
-    """List every fault, every set-aside row and every gap of a frame.
+    """List every fault, every excluded row and every gap of a frame.
 
     Parameters
     ----------
     frame : frame
-        A canonical frame, or one that should be: the columns must have their canonical names.
+        A frame whose columns have their canonical names.
     scale : (float, float), optional
-        Lowest and highest score there is, for ratings.
+        Lowest and highest possible score, for ratings.
 
     Returns
     -------
     pandas.DataFrame
-        One row per finding: ``level`` (``fault``: the frame is refused; ``set aside``: the rows are left out of the
-        measures that need them; ``counted``: kept, but worth knowing; ``account``: the sum, rows in = rows used + rows
-        set aside), ``column``, ``what``, ``n`` (rows), ``rows`` (all row numbers, from 0), ``example``, ``cure``.
+        One row per finding: ``level`` (``fault``: the frame is refused; ``excluded``: the rows are left out of the
+        measures that need them; ``counted``: kept, for information; ``rows``: the sums, rows in = rows used + rows
+        excluded), ``column``, ``what``, ``n`` (rows), ``rows`` (all row numbers, from 0), ``example``, ``cure``.
 
     Raises
     ------
     SchemaError
-        If the columns are those of neither canonical frame.
+        If the columns fit neither canonical frame.
 
     Examples
     --------
@@ -59,26 +59,26 @@ def check(frame: Any, *, scale: tuple[float, float] | None = None) -> pd.DataFra
     ...                       "choice": ["first", "invalid"]})
     >>> check(calls)[["level", "what", "n"]]
            level                           what  n
-    0  set aside  choice is invalid (status ok)  1
+    0  excluded  choice is invalid (status ok)  1
     1    counted   only one order of the pair  2
-    2    account                        rows in  2
-    3    account                      rows used  1
-    4    account                 rows set aside  1
+    2      rows                        rows in  2
+    3      rows                      rows used  1
+    4      rows                  rows excluded  1
     """
     data = opened(frame)
     data = data.collect(backend="pandas") if isinstance(data, nw.LazyFrame) else data
     kind = kind_of(data.columns)
     source = str(getattr(frame, "attrs", {}).get(SOURCE, COUNTS))
-    findings = [*_faults(data, kind, scale), *_set_aside(data, kind), *_counted(data, kind, source)]
-    aside = {r for f in findings if f.level in ("fault", "set aside") for r in f.rows}
+    findings = [*_faults(data, kind, scale), *_excluded(data, kind), *_counted(data, kind, source)]
+    excluded = {r for f in findings if f.level in ("fault", "excluded") for r in f.rows}
     total = len(data)
     everything = tuple(range(total))
-    account = [
-        Finding("account", "", "rows in", everything),
-        Finding("account", "", "rows used", tuple(r for r in everything if r not in aside)),
-        Finding("account", "", "rows set aside", tuple(sorted(aside))),
+    sums = [
+        Finding("rows", "", "rows in", everything),
+        Finding("rows", "", "rows used", tuple(r for r in everything if r not in excluded)),
+        Finding("rows", "", "rows excluded", tuple(sorted(excluded))),
     ]
-    return as_frame([*findings, *account])
+    return as_frame([*findings, *sums])
 
 
 def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None) -> None:
@@ -88,13 +88,13 @@ def raise_faults(data: Any, kind: Kind, scale: tuple[float, float] | None = None
         return
     if not len(data):
         raise SchemaError(f"The {kind} table has no rows. {faults[0].cure}", faults=as_frame(faults))
-    told = "; ".join(
+    listed = "; ".join(
         f"{f.what} in {f.n} row{'s' * (f.n != 1)} (row{'s' * (f.n != 1)} {_few(f.rows)}). {f.cure}".strip()
         for f in faults
     )
     count = f"{len(faults)} fault{'s' * (len(faults) != 1)}"
     advice = tuple(dict.fromkeys(pair for f in faults for pair in f.advice))
-    raise SchemaError(f"{count} in {kind} ({len(data):,} rows): {told}", faults=as_frame(faults), advice=advice)
+    raise SchemaError(f"{count} in {kind} ({len(data):,} rows): {listed}", faults=as_frame(faults), advice=advice)
 
 
 def _few(rows: tuple[int, ...], most: int = 3) -> str:
@@ -118,8 +118,8 @@ def _faults(data: Any, kind: Kind, scale: tuple[float, float] | None) -> Iterato
         if not found:
             sound.add(column.name)
     if undeclared(data):
-        told = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
-        yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), cure=told, advice=UNDECLARED)
+        remedy = refusal(f'{kind}(frame, counts="n")', f"{kind}(frame, counts=False)")
+        yield Finding("fault", N, f"{N!r} is not declared", tuple(range(len(data))), cure=remedy, advice=UNDECLARED)
     if kind == "ratings" and scale is not None and answer_column(data.columns) != "correct":
         yield from _off_scale(data, scale)
     if kind == "preferences":
@@ -299,25 +299,25 @@ def _duplicates(data: Any, kind: Kind) -> Iterator[Finding]:
     yield Finding(
         "fault",
         "",
-        "the same call is there more than once",
+        "the same call occurs more than once",
         _where(again),
         ", ".join(f"{k}={v}" for k, v in first.items()),
-        "Number repeats in 'replicate', count identical rows (counts=\"n\"), or name the condition that tells them "
-        "apart.",
+        "Number repeats in 'replicate', count identical rows (counts=\"n\"), or name the condition that "
+        "distinguishes them.",
     )
 
 
 def _whole(values: Any) -> bool:
-    """Whether numbers are whole where they are there: labels that a gap made floats."""
+    """Whether known numbers are whole: labels that a missing value made floats."""
     known = values.to_pandas().dropna()
     return len(known) > 0 and bool((known % 1 == 0).all())
 
 
-def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
+def _excluded(data: Any, kind: Kind) -> Iterator[Finding]:
     if COUNTS in data.columns:
         none = (pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce") == 0).to_numpy(dtype=bool)
         if none.any():
-            yield Finding("set aside", COUNTS, "count is zero", _where(none), cure="Such rows stand for no call.")
+            yield Finding("excluded", COUNTS, "count is zero", _where(none), cure="Such rows stand for no call.")
     if kind == "ratings":
         name = answer_column(data.columns)
         missing = data[name].to_pandas().isna().to_numpy()
@@ -326,7 +326,7 @@ def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
             rows = missing if status is None else missing & (status == reason).to_numpy()
             if rows.any():
                 yield Finding(
-                    "set aside",
+                    "excluded",
                     name,
                     f"{name} is missing" + (f" ({reason})" if reason else ""),
                     _where(rows),
@@ -342,7 +342,7 @@ def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
     for reason in sorted(set(status[invalid].astype(str))):
         rows = invalid & (status.astype(str) == reason).to_numpy()
         yield Finding(
-            "set aside",
+            "excluded",
             "choice",
             f"choice is invalid (status {reason})",
             _where(rows),
@@ -351,18 +351,18 @@ def _set_aside(data: Any, kind: Kind) -> Iterator[Finding]:
 
 
 def _without_stimulus(data: Any) -> Iterator[Finding]:
-    """Rows of a datasheet design that no measure of it can use."""
+    """Rows of a datasheet design that none of its measures can use."""
     if "stimulus" not in data.columns:
         return
     stimulus = data["stimulus"].to_pandas().astype(object)
     none = stimulus.isna().to_numpy()
     if none.any():
-        yield Finding("set aside", "stimulus", "no stimulus", _where(none), cure="Say what the judge was shown.")
+        yield Finding("excluded", "stimulus", "no stimulus", _where(none), cure="Give what the judge was shown.")
     for name, what in (("delta", "ladder call without a step"), ("better", "ladder call without a better candidate")):
         if name in data.columns:
             rows = (stimulus == "ladder").to_numpy() & data[name].to_pandas().isna().to_numpy()
             if rows.any():
-                yield Finding("set aside", name, what, _where(rows), cure=f"Fill in {name!r}.")
+                yield Finding("excluded", name, what, _where(rows), cure=f"Fill in {name!r}.")
 
 
 def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
@@ -396,7 +396,7 @@ def _counted(data: Any, kind: Kind, source: str) -> Iterator[Finding]:
 
 
 def _look_alikes(data: Any) -> Iterator[Finding]:
-    """Ids that a reader takes for one: they differ in spaces, case, invisible signs or the spelling of an accent."""
+    """Ids that look the same: they differ in spaces, case, invisible signs or the spelling of an accent."""
     for columns in (("judge",), ("item",), ("first", "second"), ("system",), ("criterion",)):
         have = [c for c in columns if c in data.columns]
         values = {c: data[c].to_pandas().astype("string") for c in have}
@@ -414,7 +414,7 @@ def _look_alikes(data: Any) -> Iterator[Finding]:
 
 
 def _as_seen(text: str) -> str:
-    """A text without what cannot be seen in it."""
+    """A text without invisible characters, in one case."""
     if text.isascii():
         return " ".join(text.lower().split())
     plain = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
@@ -422,7 +422,7 @@ def _as_seen(text: str) -> str:
 
 
 def counts_in_words(data: Any, source: str) -> str:
-    """How many calls the rows of a frame with declared counts stand for, and the column that says so."""
+    """How many calls the rows of a frame with declared counts stand for, and the column of counts."""
     calls = float(pd.to_numeric(data[COUNTS].to_pandas(), errors="coerce").sum())
     return (
         f"column {source}: counts, {calls:,.0f} call{'s' * (calls != 1)} in {len(data):,} row{'s' * (len(data) != 1)}"

@@ -26,8 +26,8 @@ def read(log: Log, judge: str | None = None) -> pd.DataFrame:
     """Read both presentations of every pair.
 
     The candidates are the contents, ``A`` (response_A) and ``B`` (response_B). The first judgment shows A first, the
-    second B first, and each ``decision`` speaks of what was shown (position frame): ``A>B`` in the second judgment is a
-    win of B.
+    second B first, and each ``decision`` refers to the order shown (position frame): ``A>B`` in the second judgment is
+    a win of B.
 
     `log`: the records. `judge`: name of the judge where neither the judgments nor the file name (``judge_model=...``)
     give it. Returns preferences with ``gold``. A null decision is invalid (``parse``), a null judgment too (``error``).

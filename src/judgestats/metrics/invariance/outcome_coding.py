@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from judgestats.errors import DesignError, SchemaError, suggestion
 from judgestats.results import INVALID_EXCLUDED, NO_FAVOURED_SIDE, ONE_PROBE, flags
-from judgestats.schema.changes import matched_changes
-from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, doubt, noted
+from judgestats.schema.clustering import CLUSTERING, Cluster, clusters, dependence_flag, noted
 from judgestats.schema.coding import codes_of, count
 from judgestats.schema.columns import COUNTS, By, N, grouping, names, required
-from judgestats.schema.counting import clustered, refuse_further, shared_counts, tally
+from judgestats.schema.counting import clustered, matched_changes, refuse_further, shared_counts, tally
 from judgestats.schema.declared_counts import call_counts, counted
 from judgestats.schema.patterns import PATTERNS
 from judgestats.schema.selection import selected
@@ -169,7 +168,7 @@ class Study:
     @property
     def dependent(self) -> str:
         """Flag of an interval that treats dependent calls as independent."""
-        return doubt(self.note)
+        return dependence_flag(self.note)
 
     @property
     def candidates(self) -> list[str]:

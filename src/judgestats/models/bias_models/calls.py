@@ -1,4 +1,4 @@
-"""Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was set aside."""
+"""Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was excluded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judgestats.schema.pairing import refuse_unknown_order
 from judgestats.schema.patterns import OUTCOMES, PATTERNS, InvalidVerdict, TiesOfPositions, TiesOfVerdicts
 from judgestats.schema.selection import between_two, with_outcome
 
-# ---- Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was set aside
+# ---- Canonical frames as the tables that bias models are fitted to: distinct rows with counts, and what was excluded
 
 #: Columns that tell two contents apart, beside the candidates.
 CONTENT = ("task", "topic", "stimulus", "vacuum_kind", "delta", "bias", "item")
@@ -42,7 +42,7 @@ class Calls:
     asides: tuple[Aside, ...] = ()
 
     def flag(self, judge: str | None = None) -> str:
-        """What was set aside of a judge's calls, or of all calls."""
+        """What was excluded of a judge's calls, or of all calls."""
         told = []
         for words, counts in self.asides:
             n = sum(counts.values()) if judge is None or None in counts else counts.get(judge, 0.0)
@@ -61,7 +61,7 @@ def require(present: Sequence[str], names: Sequence[str], who: str) -> None:
 
 
 def rows(data: Any, names: Sequence[str], who: str, beside: Sequence[str] = ()) -> Calls:
-    """Distinct rows of some columns with their counts, in any engine; rows with a missing value are set aside.
+    """Distinct rows of some columns with their counts, in any engine; rows with a missing value are excluded.
 
     `who`: who asks, for messages. `beside`: further columns that a table of counts may have; they are added over.
     """
@@ -97,7 +97,7 @@ def scored(
 
     `data`: with the column `outcome` (0 and 1, booleans, or ``correct``, ``wrong``, ``tie``, ``invalid``), or a column
     ``gold``, or a tally with a column ``outcome``. `columns`: kept beside it. `judge`: which of them is the judge.
-    `who`: who asks, for messages. `ties`: a tie where the gold is a candidate: wrong, or set aside.
+    `who`: who asks, for messages. `ties`: a tie where the gold is a candidate: wrong, or excluded.
     """
     choose(ties, get_args(TiesOfVerdicts), "ties")
     choose(invalid, get_args(InvalidVerdict), "invalid")

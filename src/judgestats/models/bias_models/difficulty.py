@@ -65,9 +65,9 @@ def item_difficulty(
         Random: drawn from a normal distribution, estimates pulled to the mean, more so where calls are few. Fixed: each
         by itself; what is always right or always wrong has no estimate, and takes no part.
     ties : {'exact', 'drop'}
-        A tie where the gold is a candidate: wrong, or set aside.
+        A tie where the gold is a candidate: wrong, or excluded.
     invalid : {'drop', 'wrong'}
-        An invalid call: set aside, or wrong.
+        An invalid call: excluded, or wrong.
     conf_level : float
         Coverage of the intervals.
 

@@ -83,7 +83,7 @@ def self_preference(
         Name -> family, of judges and systems (preferences may have ``family_first`` and ``family_second`` instead):
         own is what is of the judge's family.
     ties : {'half', 'drop'}
-        Preferences: a tie is half a vote for each candidate, or set aside.
+        Preferences: a tie is half a vote for each candidate, or excluded.
     without_worth : bool
         Preferences: whether the model that leaves out how good each response is, ``without system:item``, is shown too.
         It is biased towards 0, and flagged.

@@ -67,7 +67,7 @@ def position_bias_model(
         Columns (``strategy``, ``prompt``): a model for each group, and a test whether the slot bias differs between
         them.
     ties : {'half', 'drop', 'model'}
-        A tie is half a vote for each slot (the standard errors are then on the safe side); or set aside; or modelled:
+        A tie is half a vote for each slot (the standard errors are then on the safe side); or excluded; or modelled:
         ``second < tie < first`` with thresholds symmetric around the slot bias (see :func:`tie_model`).
     pooled : bool
         Whether the judges are also pooled; needs two of them.

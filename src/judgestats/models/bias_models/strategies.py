@@ -76,9 +76,9 @@ def strategy_effects(
     pooled : bool
         Whether the judges are also pooled; needs two of them.
     ties : {'exact', 'drop'}
-        A tie where the gold is a candidate: wrong, or set aside.
+        A tie where the gold is a candidate: wrong, or excluded.
     invalid : {'drop', 'wrong'}
-        An invalid call: set aside, or wrong.
+        An invalid call: excluded, or wrong.
     conf_level : float
         Coverage of the intervals.
 

@@ -16,7 +16,7 @@ from judgestats.models.grammar.syntax import Formula
 from judgestats.schema.coding import Coded, as_text, column_codes, compact, each, joint, ranked_codes, refuse_infinite
 from judgestats.schema.declared_counts import call_counts, refuse_values
 
-# ---- Columns of a design that say nothing new ------------------------------------------------------------------------
+# ---- Redundant columns of a design ---------------------------------------------------------------------------------
 
 #: A column whose part outside the span of those before it is shorter than this, by its own length, is aliased (R's).
 TOLERANCE = 1e-7
@@ -62,7 +62,7 @@ def finite(values: NDArray[np.float64], what: str) -> NDArray[np.float64]:
     if wrong:
         raise DesignError(
             f"{what} is infinite or undefined in {wrong:,} distinct rows: a logarithm or a division of 0, or a scale "
-            "of a constant. Set these rows aside, or change the term."
+            "of a constant. Exclude these rows, or change the term."
         )
     return values
 
@@ -80,8 +80,8 @@ class Rows:
     """Distinct rows of a table, in an order that does not depend on the order of the table.
 
     `frame`: the K distinct rows without a missing value, numbered from 0.
-    `count` (K,): how many rows of data each stands for.
-    `n_missing`: rows of data that were set aside, counts included.
+    `count` (K,): number of rows of data that each represents.
+    `n_missing`: rows of data that were excluded, counts included.
     `n_rows`: rows of the table, as they lie there.
     `n_zero`: those of them with a count of zero.
     """
@@ -104,14 +104,14 @@ def columns(data: Any) -> list[str]:
 
 
 def distinct(
-    data: Any, names: Sequence[str], counted: str | None = None, aside: Mapping[str, str] | None = None
+    data: Any, names: Sequence[str], counted: str | None = None, as_missing: Mapping[str, str] | None = None
 ) -> Rows:
     """Distinct rows of some columns, with counts.
 
     `data`: a table in any engine Narwhals knows; a lazy one is counted where it lies. `names`: the columns read.
-    `counted`: a column that says how many rows each row stands for. `aside`: column -> a value that is as good as
-    missing. Returns sorted by the first column of numbers that never repeats itself; where there is none, by all
-    columns. Raises SchemaError if a count is none, or a number is infinite.
+    `counted`: a column with the number of rows that each row represents. `as_missing`: column -> a value treated as
+    missing. Returns sorted by the first column of numbers without repeated values, else by all
+    columns. Raises SchemaError if a count is not valid, or a number is infinite.
 
     >>> rows = distinct(pd.DataFrame({"g": ["b", "a", "b"], "y": [1, 0, 1]}), ["y", "g"])
     >>> rows.frame.assign(n=rows.count)
@@ -135,13 +135,15 @@ def distinct(
         frame, count = _grouped(pd.DataFrame({c: v for c, (v, _) in plain.items()}, index=frame.index), count)
     else:
         frame = pd.DataFrame({c: v for c, (v, _) in plain.items()}, index=frame.index)
-    kept = _complete(frame, aside or {})
+    kept = _complete(frame, as_missing or {})
     n_missing = total - count[kept].sum()
     kept &= count > 0
     if not kept.all():
         frame, count = frame[kept].reset_index(drop=True), count[kept]
         frame = frame.assign(**{c: frame[c].astype(bool) for c in frame if _booleans(frame[c])})
-    _refuse_infinite(frame)
+    for name in frame:
+        if pd.api.types.is_float_dtype(frame[name]):
+            refuse_infinite(str(name), int(np.isinf(frame[name].to_numpy(dtype=float)).sum()))
     order = _order(frame)
     if order is not None:
         frame, count = frame.take(order).reset_index(drop=True), count[order]
@@ -283,7 +285,7 @@ def label(value: Any) -> str:
 
 
 def labels(values: pd.Series[Any]) -> pd.Series[Any]:
-    """Names of levels as text, missing where there is none."""
+    """Names of levels as text; missing stays missing."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.rename_categories([label(c) for c in values.cat.categories]).astype(object)
     if pd.api.types.is_bool_dtype(values):
@@ -291,23 +293,17 @@ def labels(values: pd.Series[Any]) -> pd.Series[Any]:
     return as_text(values).astype(object)
 
 
-def _complete(frame: pd.DataFrame, aside: Mapping[str, str]) -> NDArray[np.bool_]:
+def _complete(frame: pd.DataFrame, as_missing: Mapping[str, str]) -> NDArray[np.bool_]:
     kept = np.ones(len(frame), dtype=bool)
     for name in frame:
         kept &= frame[name].notna().to_numpy()
-    for name, value in aside.items():
+    for name, value in as_missing.items():
         kept &= (frame[name].astype(object) != value).to_numpy()
     return kept
 
 
-def _refuse_infinite(frame: pd.DataFrame) -> None:
-    for name in frame:
-        if pd.api.types.is_float_dtype(frame[name]):
-            refuse_infinite(str(name), int(np.isinf(frame[name].to_numpy(dtype=float)).sum()))
-
-
 def _order(frame: pd.DataFrame) -> NDArray[np.int64] | None:
-    """Order of distinct rows, whatever order they came in."""
+    """Order of distinct rows, the same for any order of the input."""
     if len(frame) < 2:
         return None
     for name in frame:

@@ -41,7 +41,7 @@ def counted_by(data: Any, own: Iterable[str], who: str, beside: Iterable[str] = 
     `data`: calls, or a printed table of counts. `own`: columns that the model reads. `who`: who asks, for messages.
     `beside`: further columns that a table of counts may have. Returns the column of declared counts; or ``n``, where
     the table has nothing else but `own`, `beside` and columns that calls can share. Raises SchemaError if ``n`` is
-    neither, or a count is none.
+    neither, or a count is not valid.
     """
     table = nw.from_native(data)
     present, own = columns(data), [*own]
@@ -87,10 +87,10 @@ def count_column(data: Any, counts: str | Literal[False] | None, formula: Formul
             f"counts={counts!r} is {what}. Columns: {', '.join(present)}.{suggestion(str(counts), present)}"
         )
     if counts in taken:
-        raise DesignError(f"counts={counts!r} is in the model too. A column has one part to play: drop one.")
+        raise DesignError(f"counts={counts!r} is in the model too. A column can have one role only: drop one.")
     if "mean" in formula.answers:
         raise DesignError(
-            f"counts={counts!r}: a mean stands for no identical rows. Did you mean runs? Pass the column as weights=."
+            f"counts={counts!r}: a mean has no identical rows. Did you mean runs? Pass the column as weights=."
         )
     return counts
 
@@ -137,7 +137,7 @@ class Response:
     `y` (N,): successes; counts; values; or codes of the categories.
     `trials` (N,): trials of each row, 1 where there is no ``cbind``.
     `categories`: the categories of a cumulative model that occur, in order.
-    `labels`: what 0 and 1 stand for in a binomial model.
+    `labels`: meaning of 0 and 1 in a binomial model.
     `notes`: what was left out.
     """
 
@@ -188,7 +188,7 @@ def computed(formula: Formula, frame: pd.DataFrame) -> pd.Series[Any]:
     if series.dtype.kind == "f" and not np.isfinite(values).all():
         wrong = int((~np.isfinite(values)).sum())
         raise DesignError(
-            f"{formula.response!r} is infinite or undefined in {wrong:,} distinct rows. Set them aside first: a "
+            f"{formula.response!r} is infinite or undefined in {wrong:,} distinct rows. Exclude them first: a "
             "logarithm, say, asks for positive numbers."
         )
     return series

@@ -165,7 +165,7 @@ def expanded(node: Node, factors: dict[str, Node], logical: Collection[str]) -> 
 
 
 def _united(*several: Iterable[Factors]) -> list[Factors]:
-    """Each term once, whatever the order of its factors."""
+    """Each term once, factors in any order."""
     found: dict[frozenset[str], Factors] = {}
     for term in chain(*several):
         found.setdefault(frozenset(term), tuple(dict.fromkeys(term)))
@@ -332,7 +332,7 @@ class Coder:
         return np.ascontiguousarray(whole if full else whole[:, list(self.keep)], dtype=float)
 
     def offset(self, frame: pd.DataFrame) -> NDArray[np.float64]:
-        """(N,) sum of the offsets, 0 where there is none."""
+        """(N,) sum of the offsets, or 0."""
         frame = self._checked(frame)
         total = np.zeros(len(frame))
         with np.errstate(all="ignore"):

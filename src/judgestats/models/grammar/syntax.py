@@ -294,7 +294,7 @@ class RandomPart:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula, taken apart.
+    """A parsed formula.
 
     `source`: as written, on one line.
     `response`: the left side: ``y``, ``cbind(k, n - k)``, ``choice[first]``.
@@ -359,7 +359,7 @@ def is_coding(call: Node, position: int) -> bool:
 
 
 def read(source: Any) -> Formula:
-    """Take a formula apart.
+    """Parse a formula.
 
     `source`: the formula. Raises FormulaError if it is no formula; the place is underlined.
 
@@ -429,13 +429,17 @@ def _response(source: str, tokens: list[Token]) -> Node:
         raise fault(source, node.start, node.end, "The response names no column.", todo)
     levels = [n for n in node.walk() if n.kind == "level"]
     if levels and node.kind != "level":
-        raise fault(
-            source, levels[0].start, levels[0].end, "A level stands inside a calculation.", "Let it stand alone."
-        )
+        raise fault(source, levels[0].start, levels[0].end, "A level is part of a calculation.", "Write it alone.")
     bound = [n for n in node.walk() if n.kind == "call" and n.value == "cbind"]
     if bound and (bound[0] is not node or len(node.parts) != 2):
         todo = "Write cbind(successes, failures), say cbind(k, n - k)."
-        raise fault(source, bound[0].start, bound[0].end, "cbind() takes two arguments and stands alone.", todo)
+        raise fault(
+            source,
+            bound[0].start,
+            bound[0].end,
+            "cbind() takes two arguments, and nothing else may be on that side.",
+            todo,
+        )
     return node
 
 
@@ -451,14 +455,12 @@ def _items(node: Node, sign: str) -> Iterable[tuple[str, Node]]:
             yield from _items(part, own)
     elif node.kind == "unary":
         yield from _items(node.parts[0], node.value)
-    elif node.kind == "group" and sign == "+" and node.parts[0].kind != "bar" and _has_bar(node):
+    elif (
+        sign == "+" and node.kind == "group" and node.parts[0].kind != "bar" and "bar" in {n.kind for n in node.walk()}
+    ):
         yield from _items(node.parts[0], sign)
     else:
         yield sign, node
-
-
-def _has_bar(node: Node) -> bool:
-    return any(n.kind == "bar" for n in node.walk())
 
 
 def _assembled(source: str, answer: Node, items: list[tuple[str, Node]]) -> Formula:
@@ -507,7 +509,7 @@ def _check(source: str, node: Node) -> None:
     """Refuse what is no fixed term."""
     if node.kind == "group" and node.parts[0].kind == "name":
         name = node.parts[0].value
-        what = f"({name}) says no more than {name}."
+        what = f"({name}) adds nothing to {name}."
         raise fault(
             source, node.start, node.end, what, f"Write {name} for a fixed effect or (1|{name}) for a random one."
         )
@@ -520,7 +522,7 @@ def _check(source: str, node: Node) -> None:
 def _refuse_many(source: str, node: Node) -> None:
     terms = _expansions(node)
     if terms > MOST_TERMS:
-        what = f"This stands for {terms:,.0f} terms." if terms < 1e15 else "This stands for more terms than can be."
+        what = f"This expands to {terms:,.0f} terms." if terms < 1e15 else "This expands to too many terms."
         raise fault(source, node.start, node.end, what, f"At most {MOST_TERMS:,}: leave the higher interactions out.")
 
 
@@ -595,13 +597,11 @@ def _random(source: str, bar: Node) -> list[RandomPart]:
         raise fault(
             source, left.start, left.end, "Nothing is left to vary.", "Write 1 for a random intercept, or 0 + x."
         )
-    sides = [whole] if bar.value == "|" else _uncorrelated(source, items, whole)
+    sides = [whole]
+    if bar.value != "|":  # without correlations: each term by itself
+        terms = [t for sign, node in items if node.kind != "number" for t in _expanded(source, node, sign)]
+        sides = [*(["1"] if whole.startswith("1") else []), *(f"0 + {t}" for t in dict.fromkeys(terms))]
     return [RandomPart(side, ":".join(f), f) for f in _factors(source, right) for side in sides]
-
-
-def _uncorrelated(source: str, items: list[tuple[str, Node]], whole: str) -> list[str]:
-    terms = [t for sign, node in items if node.kind != "number" for t in _expanded(source, node, sign)]
-    return [*(["1"] if whole.startswith("1") else []), *(f"0 + {t}" for t in dict.fromkeys(terms))]
 
 
 def _expanded(source: str, node: Node, sign: str = "+") -> list[str]:
@@ -611,7 +611,9 @@ def _expanded(source: str, node: Node, sign: str = "+") -> list[str]:
     if sign == "+" and node.kind == "binary" and node.value == "*":
         one, two = (_expanded(source, p) for p in node.parts)
         return [*one, *two, *(f"{a}:{b}" for a in one for b in two)]
-    raise fault(source, node.start, node.end, "'||' cannot take this apart.", "Write the terms one by one: (x + z||g).")
+    raise fault(
+        source, node.start, node.end, "'||' cannot split this into terms.", "Write the terms one by one: (x + z||g)."
+    )
 
 
 def _factors(source: str, node: Node) -> list[tuple[str, ...]]:

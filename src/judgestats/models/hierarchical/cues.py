@@ -60,7 +60,7 @@ class Outcomes:
 
     `judges`, `schemes`, `probes`, `outcomes`: the blind probe first; the reference outcome first.
     `counts` (J, S, P, K).
-    `asides`: (judge, scheme, probe) -> flag of what was set aside.
+    `asides`: (judge, scheme, probe) -> flag of what was excluded.
     `dependent`: flag of calls that share a pair.
     """
 

@@ -83,7 +83,7 @@ class Ladder:
     `folded`: whether slots are unknown.
     `random` (J, 3): what an answer at random is.
     `unit`: the smallest step.
-    `flag`: judge -> what was set aside.
+    `flag`: judge -> what was excluded.
     """
 
     judges: tuple[str, ...]

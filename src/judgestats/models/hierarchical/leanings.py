@@ -64,7 +64,7 @@ class Cells:
     `counts` (N, 3): target, other, tie; where only the score is printed (`net`), target minus other in the first
     column.
     `net` (N,).
-    `invalid` (N,): calls set aside.
+    `invalid` (N,): calls excluded.
     `keys`: names of the condition's columns.
     """
 
@@ -252,7 +252,7 @@ def bias(
     margin : float
         A bias is of note if its absolute value exceeds this.
     invalid : {'drop', 'tie'}
-        What an invalid call is: set aside, or no preference.
+        What an invalid call is: excluded, or no preference.
     priors : mapping of str to float, optional
         Scales on the log-odds scale: ``mean_share``, ``mean_decisive`` (normal), ``sd_share``, ``sd_decisive``
         (half-normal).

@@ -57,7 +57,7 @@ class Arms:
     `answers` (P, S): patterns of right answers (1, 0, NaN where not judged), with items; `owner` (P,) is the judge.
     `count` (P,): items with each pattern.
     `law`: what is taken for the joint law.
-    `aside`: judge -> what was set aside.
+    `aside`: judge -> what was excluded.
     """
 
     judges: tuple[str, ...]

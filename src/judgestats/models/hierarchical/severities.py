@@ -123,7 +123,7 @@ def _refuse_lone_sd(present: list[str]) -> None:
 
 
 def _summed(table: pd.DataFrame, final: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """One criterion; missing means set aside; numbers that cannot be are refused."""
+    """One criterion; missing means excluded; numbers that cannot be are refused."""
     missing = float(table["n_missing"].fillna(0).sum())
     table = table[table["mean"].notna()]
     doubts = [N_SCORES_EXCLUDED.of(missing)]

@@ -1,4 +1,4 @@
-"""Exact compression: rows that the likelihood cannot tell apart are one row, groups likewise.
+"""Exact compression: rows with the same likelihood are one row, groups likewise.
 
 Cost then follows the number of distinct patterns, not of calls.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from judgestats.kernels.elimination import Structure, invert, solve_many
 from judgestats.models.designs import Design
 
-# ---- Exact compression: rows that the likelihood cannot tell apart are one row, groups likewise ----------------------
+# ---- Exact compression: rows with the same likelihood are one row, groups likewise ---------------------------------
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

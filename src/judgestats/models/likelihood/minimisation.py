@@ -242,7 +242,7 @@ def orthogonal(X: Floats, weight: Floats) -> Floats:
 
 
 def even(z: Floats, weight: Floats, scales: Scales) -> tuple[Floats, Floats]:
-    """Coordinates in which the random columns of a term are orthogonal and of unit size, whatever they are measured in.
+    """Coordinates in which the random columns of a term are orthogonal and of unit size, for any units of measurement.
 
     Columns are made orthogonal from the last to the first, so that Cholesky factors stay lower triangular and are
     zero in the same places.
@@ -312,8 +312,8 @@ def elsewhere(objective: GeneralisedObjective | LinearObjective, x: Floats, curv
     theta, starts = x[free:], []
     if (np.abs(theta[s.diagonal]) < 0.01).any():
         starts.append(np.append(x[:free], 0.4 * s.diagonal))
-    told = theta**2 * np.diag(curvature)[free:] > 9
-    thin = [int(c) for c in np.flatnonzero(s.diagonal & (np.abs(theta) < 0.05) & ~told) if s.sizes[s.term[c]] > 1]
+    known = theta**2 * np.diag(curvature)[free:] > 9
+    thin = [int(c) for c in np.flatnonzero(s.diagonal & (np.abs(theta) < 0.05) & ~known) if s.sizes[s.term[c]] > 1]
     last = [c for c in thin if (s.row == s.row[c]).sum() == 1]
     if last:  # a correlation of 1
         starts.append(x.copy())
@@ -385,21 +385,17 @@ def first_guess(objective: GeneralisedObjective, table: Compressed, params: Floa
     result[:p, :p] = np.linalg.pinv((d.X * (w * d.times)[:, None]).T @ d.X - taken)
     n = max(float((d.m * d.times).sum()), 1.0)
     result[range(p, p + t), range(p, p + t)] = 10.0 / n
-    told = _told(table, layout, flat)
-    for c, (a, b, size) in enumerate(zip(objective.scales.column, objective.scales.row, theta, strict=True)):
-        information = 2 * (table.often[told[0][a]] * told[1][a] * told[1][b]).sum()
-        scale = max(abs(size), 0.3)
-        result[p + t + c, p + t + c] = scale**2 / max(float(information), 1.0)
-    return result
-
-
-def _told(table: Compressed, layout: Structure, flat: Floats) -> tuple[list[Any], list[Floats]]:
-    """For each column of z: its columns in H, and the share of each one's variance that the data explain."""
+    # for each column of z: its columns in H, and the share of each one's variance that the data explain
     inverse = invert(layout, flat)
     entries, tail = int(layout.start[layout.s]), layout.q - layout.s
     diagonal = np.append(inverse[entries : entries + layout.s], inverse[entries + layout.s :][:: tail + 1])
-    own = [table.columns.of(t, c) for t, size in enumerate(table.columns.sizes) for c in range(size)]
-    return own, [1 - diagonal[j] for j in own]
+    places = [table.columns.of(k, c) for k, width in enumerate(table.columns.sizes) for c in range(width)]
+    explained = [1 - diagonal[j] for j in places]
+    for c, (a, b, size) in enumerate(zip(objective.scales.column, objective.scales.row, theta, strict=True)):
+        information = 2 * (table.often[places[a]] * explained[a] * explained[b]).sum()
+        scale = max(abs(size), 0.3)
+        result[p + t + c, p + t + c] = scale**2 / max(float(information), 1.0)
+    return result
 
 
 # ---- Quasi-Newton minimisation with a log, and the Hessian at the end ------------------------------------------------
@@ -456,8 +452,12 @@ def one_blas_thread() -> Iterator[None]:
 def _libraries(*, by_thread: bool) -> ThreadpoolController:
     """Libraries whose limit holds for the thread that sets it (OpenBLAS on OpenMP), or for the process (the others)."""
     every = ThreadpoolController()
-    apart = [lib.internal_api == "openblas" and lib.threading_layer == "openmp" for lib in every.lib_controllers]
-    files = [lib.filepath for lib, own in zip(every.lib_controllers, apart, strict=True) if own == by_thread]
+    threaded = [lib.internal_api == "openblas" and lib.threading_layer == "openmp" for lib in every.lib_controllers]
+    files = [
+        lib.filepath
+        for lib, is_threaded in zip(every.lib_controllers, threaded, strict=True)
+        if is_threaded == by_thread
+    ]
     return every.select(filepath=files)
 
 

@@ -19,7 +19,7 @@ from judgestats.models.coding.frames import label
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation import freedom
-from judgestats.models.postestimation.delta import doubts, normal_quantile, spread, trusted
+from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
 from judgestats.models.postestimation.freedom import t_quantile, two_sided
 from judgestats.models.postestimation.margining import NUMBERS, inference, levels_of
 from judgestats.models.postestimation.prediction import (
@@ -166,7 +166,7 @@ def _chi(upper: Any, df: float) -> Any:
 
 
 def _loads(correlation: Floats) -> Floats | None:
-    """λ with correlations λ_i λ_j, None where there is none."""
+    """λ with correlations λ_i λ_j, or None."""
     n = len(correlation)
     if n == 1:
         return np.zeros(1)
@@ -194,7 +194,7 @@ def _primes(count: int) -> Floats:
     return np.array(found, float)
 
 
-# ---- Reference grids: combinations of levels at which a fit is looked at, and marginal means on them -----------------
+# ---- Reference grids: combinations of levels at which a fit is evaluated, and marginal means on them -----------------
 
 
 #: Weights of combinations in cells, at most.
@@ -234,13 +234,13 @@ def grid(fit: Fitted, columns: Sequence[str], at: Any, weights: str, *, random: 
 
     `columns`: what the cells are made of. `at`: column -> a value, or several, instead of all levels and of the mean.
     `weights`: of the combinations that a cell averages over. `random`: whether columns that only random terms use are
-    needed. Raises DesignError if a column is none of the fixed effects', or a level is unknown.
+    needed. Raises DesignError if a column is not in the fixed effects, or a level is unknown.
     """
     values = _values(fit, at, random)
     for name in columns:
         if name not in values:
             raise DesignError(
-                f"{name!r} is no column of the fixed effects of {fit.formula!r}. Allowed: "
+                f"{name!r} is not a column of the fixed effects of {fit.formula!r}. Allowed: "
                 f"{', '.join(values) or 'none'}.{suggestion(name, values)}"
             )
     size = int(np.prod([len(v) for v in values.values()], dtype=int))
@@ -273,7 +273,7 @@ def _values(fit: Fitted, at: Any, random: bool) -> dict[str, tuple[Any, ...]]:
     for name, given in (at or {}).items():
         if name not in values:
             raise DesignError(
-                f"at={name!r} is no column of the fixed effects. Allowed: {', '.join(values) or 'none'}."
+                f"at={name!r} is not a column of the fixed effects. Allowed: {', '.join(values) or 'none'}."
                 f"{suggestion(name, values)}"
             )
         own = tuple(given) if isinstance(given, (list, tuple, np.ndarray, range, pd.Series)) else (given,)
@@ -288,14 +288,14 @@ def _values(fit: Fitted, at: Any, random: bool) -> dict[str, tuple[Any, ...]]:
 
 
 def _column(fit: Fitted, name: str, values: Sequence[Any]) -> Any:
-    """A column as the coder takes it."""
+    """A column in the type of the data."""
     dtype = fit.design.frame[name].dtype
     kept = isinstance(dtype, pd.CategoricalDtype) or levels_of(fit, name)
     return pd.Series(list(values), dtype=dtype if kept else float)
 
 
 def _shares(fit: Fitted, values: Mapping[str, Any], columns: Sequence[str], inside: pd.DataFrame) -> Floats:
-    """How frequent the combinations are that a cell averages over."""
+    """Relative frequency of the combinations that a cell averages over."""
     d = fit.design
     over = [c for c in values if c not in columns and levels_of(fit, c)]
     if not over:
@@ -307,7 +307,7 @@ def _shares(fit: Fitted, values: Mapping[str, Any], columns: Sequence[str], insi
     seen = calls if isinstance(calls.index, pd.MultiIndex) else calls.set_axis(pd.MultiIndex.from_arrays([calls.index]))
     share = seen.reindex(keys).fillna(0.0).to_numpy(dtype=float)
     if not share.sum():
-        raise DesignError("weights='proportional': none of the combinations averaged over is in the data. Use 'equal'.")
+        raise DesignError("weights='proportional': no combination that is averaged over is in the data. Use 'equal'.")
     return np.asarray(share / share.sum())
 
 
@@ -443,7 +443,10 @@ def contrasts(
     normal_quantile(conf_level)
     choose(adjust, ADJUSTMENTS, "adjust")
     _check(scale, ("link", *RATIOS, "response"), weights, random)
-    _refuse_ratio(fit, scale)
+    if scale in RATIOS and fit.link != RATIOS[scale]:
+        raise DesignError(
+            f"scale={scale!r} is for link={RATIOS[scale]!r}; this model has {fit.link!r}. Use scale='link'."
+        )
     if adjust == "tukey" and method != "pairwise":
         raise DesignError("adjust='tukey' is for method='pairwise'. Use 'dunnett' for others, or 'holm'.")
     own, within = specs_of(specs, by)
@@ -497,7 +500,7 @@ def _weights(cells: pd.DataFrame, method: Any, baseline: Any) -> tuple[list[str]
     if not isinstance(method, str):
         if not isinstance(method, Mapping) or not method:
             raise DesignError(
-                f"method={method!r} is none. Allowed: 'pairwise', 'baseline', or a mapping of names to weights."
+                f"method={method!r} is not known. Allowed: 'pairwise', 'baseline', or a mapping of names to weights."
             )
         return [str(n) for n in method], np.array([_own_weights(n, w, places) for n, w in method.items()])
     choose(method, ("pairwise", "baseline"), "method")
@@ -541,13 +544,6 @@ def _check(scale: str, scales: Any, weights: str, random: str) -> None:
         raise DesignError("random='average' is for scale='response': the mean of η does not depend on random effects.")
 
 
-def _refuse_ratio(fit: Fitted, scale: str) -> None:
-    if scale in RATIOS and fit.link != RATIOS[scale]:
-        raise DesignError(
-            f"scale={scale!r} is for link={RATIOS[scale]!r}; this model has {fit.link!r}. Use scale='link'."
-        )
-
-
 def _method(fit: Fitted, scale: str, averaging: bool) -> str:
     how = scale
     if scale == "response":
@@ -557,5 +553,5 @@ def _method(fit: Fitted, scale: str, averaging: bool) -> str:
 
 
 def _flags(fit: Fitted, known: NDArray[np.bool_], error: Floats) -> list[str]:
-    own = doubts(fit, np.where(known, error, 0.0))
+    own = cautions(fit, np.where(known, error, 0.0))
     return [flags("" if k else NOT_ESTIMABLE, str(d)) for k, d in zip(known, own, strict=True)]

@@ -1,9 +1,9 @@
-"""How well a sampled fit predicts what it has not seen: :func:`loo`."""
+"""Leave-one-out cross-validation of a sampled fit: :func:`loo`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from judgestats.models.bayes.draws import MOST_PARETO, Draws, inference_data, po
 from judgestats.models.families import LINKS
 from judgestats.models.fitted import Fitted
 from judgestats.models.likelihood.compression import columns, distinct
-from judgestats.models.postestimation.sampled import drawn, terms, values
+from judgestats.models.postestimation.sampled import drawn, factors, terms, values
 from judgestats.results import PARETO
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ MOST_LOGLIK = 100_000_000
 
 @dataclass(frozen=True)
 class Calls:
-    """Distinct calls: rows of a design with their answers, how often each was seen.
+    """Distinct calls: rows of a design with their answers and counts.
 
     `rows` (N,): row of the design.
     `y` (N,): answer; of a binomial model 0 or 1.
@@ -54,14 +54,13 @@ def loo(fit: Fitted, unit: str = CALL) -> pd.DataFrame:
 
 
 def _asked(fit: Fitted, unit: str) -> tuple[Draws, Calls]:
-    """The draws and the calls of a fit; an error where there are none, or no such unit."""
+    """The draws and the calls of a fit; an error if it has no draws, or no such unit."""
     draws = drawn(fit)
     if draws is None:
         raise FitError(f"engine={fit.engine!r} has no posterior draws. Use glance() for its AIC, or engine='pymc'.")
     if fit.options.get("weights") is not None:
-        raise DesignError("Calls with prior weights are no units to be left out. Fit without weights=.")
-    factors = tuple(dict.fromkeys(t.factor for t in fit.design.terms))
-    choose(unit, (CALL, *factors), "unit")
+        raise DesignError("Calls with prior weights cannot be left out one at a time. Fit without weights=.")
+    choose(unit, (CALL, *dict.fromkeys(t.factor for t in fit.design.terms)), "unit")
     return draws, _calls(fit)
 
 
@@ -107,7 +106,7 @@ def _row(unit: str, each: Floats, k: Floats, count: Floats, full: Floats, method
 
 
 def _calls(fit: Fitted) -> Calls:
-    """The calls of a fit: those that the model cannot tell apart are one."""
+    """The distinct calls of a fit."""
     d = fit.design
     rows = np.arange(len(d.y), dtype=np.int64)
     y, count = d.y, d.count
@@ -165,7 +164,9 @@ def _by_call(fit: Fitted, draws: Draws, calls: Calls) -> tuple[Floats, Floats, F
 
 
 def _by_level(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floats, Floats, Floats, Floats, str]:
-    thin = _thinned(draws, MOST_DRAWS)
+    chains, size = draws.values["parameters"].shape[:2]
+    step = max(1, -(-chains * size // MOST_DRAWS))
+    thin = replace(draws, values={k: v[:, ::step] for k, v in draws.values.items()})
     each, how = _of_levels(fit, thin, calls, unit)
     elpd, k = pointwise(each.reshape(*thin.values["parameters"].shape[:2], -1))
     return elpd, k, np.ones(each.shape[1]), _mean_density(each), f"PSIS-LOO by {unit}, {how}"
@@ -188,22 +189,15 @@ def _of_levels(fit: Fitted, draws: Draws, calls: Calls, unit: str) -> tuple[Floa
     return each, "its effects integrated" if wide <= MOST_COLUMNS else "its effects not integrated"
 
 
-def _thinned(draws: Draws, most: int) -> Draws:
-    """Every so many draws, at most `most` in all."""
-    chains, size = draws.values["parameters"].shape[:2]
-    step = max(1, -(-chains * size // most))
-    return Draws({k: v[:, ::step] for k, v in draws.values.items()}, draws.labels, draws.divergences, draws.method)
-
-
 def _integrated(fit: Fitted, draws: Draws, own: list[int], level: int, calls: Calls, unit: str) -> Floats:
     """(S,) log likelihood of a level's calls, its random effects b = Lu integrated over their distribution.
 
-    Adaptive Gauss-Hermite quadrature in u, the nodes of each draw where two steps of Newton's method put them.
+    Adaptive Gauss-Hermite quadrature in u, with the nodes of each draw centred by two steps of Newton's method.
     """
     values = draws.flat("parameters")
     b = np.concatenate([draws.flat(f"effects {t}")[:, level] for t in own], axis=1)
     z = np.concatenate([fit.design.terms[t].values[calls.rows] for t in own], axis=1)
-    base, L = _eta(fit, draws, calls.rows, without=unit), _blocked([_factors(fit, values, t) for t in own])
+    base, L = _eta(fit, draws, calls.rows, without=unit), _blocked([factors(fit, values, t) for t in own])
 
     def level_loglik(b: Floats) -> Floats:
         return np.asarray(loglik(fit, values, base + b @ z.T, calls) @ calls.count, np.float64)
@@ -252,12 +246,3 @@ def _blocked(factors: list[Floats]) -> Floats:
         result[:, own, own] = L
         first += L.shape[1]
     return result
-
-
-def _factors(fit: Fitted, values: Floats, t: int) -> Floats:
-    """(S, k, k) Cholesky factors of term t."""
-    sizes = [len(term.names) for term in fit.design.terms]
-    first, k = fit.n_location + sum(s * (s + 1) // 2 for s in sizes[:t]), sizes[t]
-    L, down = np.zeros((len(values), k, k)), np.triu_indices(k)
-    L[:, down[1], down[0]] = values[:, first : first + k * (k + 1) // 2]
-    return L

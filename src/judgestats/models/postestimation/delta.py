@@ -14,14 +14,14 @@ from judgestats.results import FEW_CALLS, NO_ERRORS, NO_HESSIAN, SEPARATION, SIN
 
 Floats = NDArray[np.float64]
 
-#: A step of the differences, in standard errors, and where there is none relative to the parameter.
+#: Step of the differences in standard errors; without a standard error, relative to the parameter.
 STEP, RELATIVE = 1e-4, 1e-6
 
 
 def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floats) -> tuple[Floats, Floats]:
     """Values of a function and its derivatives, by central differences.
 
-    A step is 1e-4 standard errors of the parameter; where there is none, a millionth of the parameter.
+    A step is 1e-4 standard errors of the parameter, or a millionth of it if the standard error is not known.
 
     `function`: of (P,) parameters: (M,) values, or one number. `params` (P,). `covariance` (P, P): 0 for a parameter on
     its boundary, NaN where it is not known. Returns `values` (M,). `jacobian` (M, P).
@@ -44,9 +44,10 @@ def delta(function: Callable[[Floats], Floats], params: Floats, covariance: Floa
 
 
 def spread(jacobian: Floats, covariance: Floats) -> Floats:
-    """Standard errors of functions with these derivatives.
+    """Standard errors of functions, from their derivatives.
 
-    `jacobian` (..., P). `covariance` (P, P). Returns (...): NaN where a parameter that matters has no variance known.
+    `jacobian` (..., P). `covariance` (P, P). Returns (...): NaN if the variance of a parameter with a nonzero
+    derivative is not known.
 
     >>> spread(np.array([[1.0, -1.0], [1.0, 0.0]]), np.array([[4.0, 1.0], [1.0, np.nan]]))
     array([nan,  2.])
@@ -56,13 +57,13 @@ def spread(jacobian: Floats, covariance: Floats) -> Floats:
         exact: Floats = np.sqrt(np.maximum(((jacobian @ covariance) * jacobian).sum(axis=-1), 0.0))
         return exact
     moved = (jacobian != 0).astype(float)
-    doubt = ((moved @ (~known).astype(float)) * moved).sum(axis=-1) > 0
+    unknown = ((moved @ (~known).astype(float)) * moved).sum(axis=-1) > 0
     variance = ((jacobian @ np.where(known, covariance, 0.0)) * jacobian).sum(axis=-1)
-    return np.where(doubt, np.nan, np.sqrt(np.maximum(variance, 0.0)))
+    return np.where(unknown, np.nan, np.sqrt(np.maximum(variance, 0.0)))
 
 
 def normal_quantile(conf_level: float) -> float:
-    """Return the normal quantile of a two-sided interval; a DesignError where `conf_level` is no coverage.
+    """Return the normal quantile of a two-sided interval; a DesignError if `conf_level` is not between 0 and 1.
 
     >>> round(normal_quantile(0.95), 6)
     1.959964
@@ -70,25 +71,25 @@ def normal_quantile(conf_level: float) -> float:
     return float(ndtri(0.5 + confidence(conf_level) / 2))
 
 
-def doubts(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
-    """Return the flags of each number of a fit: what is doubtful in the fit, and why a standard error is missing.
+def cautions(fit: Fitted, std_error: Floats) -> str | NDArray[np.str_]:
+    """Flags of each number of a fit: cautions about the fit, and why a standard error is missing.
 
-    A variance at zero, few calls per level, and a quadrature too coarse for the log likelihood alone are no doubt about
-    a number of the fixed effects: ``check()`` has them.
+    A variance at zero, few calls per level, and a quadrature too coarse for the log likelihood alone do not concern the
+    fixed effects: they are in ``check()`` only.
 
     `std_error` (M,). Returns (M,).
     """
-    known = (SINGULAR, FEW_CALLS, *([UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []))
-    general = flags(*(n for n in fit.notes if n not in known))
+    elsewhere = (SINGULAR, FEW_CALLS, *([UNSETTLED] if fit.refinement is not None and fit.refinement.harmless else []))
+    general = flags(*(n for n in fit.notes if n not in elsewhere))
     missing = general if {NO_HESSIAN, SEPARATION} & {*fit.notes} else flags(general, NO_ERRORS)
     return np.where(np.isnan(std_error), missing, general)
 
 
 def trusted(fit: Fitted) -> Floats:
-    """Return the covariance of the parameters, NaN for those that run away to infinity.
+    """Covariance of the parameters, NaN for those that diverge to infinity.
 
-    Where the response is separated the curvature along them is rounding, and errors of anything that they enter are
-    too, even where they cancel. With another reference level they may enter less.
+    If the response is separated, the curvature along them is rounding error, and so are standard errors of anything
+    that they enter, even where they cancel. With another reference level they may enter less.
 
     Returns (P, P).
     """

@@ -1,4 +1,4 @@
-"""What is doubtful in a fit, as rows with advice."""
+"""Faults of a fit and cautions about it, as rows with advice."""
 
 from __future__ import annotations
 
@@ -12,42 +12,39 @@ from numpy.typing import NDArray
 
 from judgestats.models.coding.frames import labels
 from judgestats.models.families import LINKS
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted import Fitted, component_values, components
 from judgestats.models.ml import refined
-from judgestats.models.postestimation import components, freedom, sampled
+from judgestats.models.postestimation import freedom, sampled
 from judgestats.models.postestimation.sampled import drawn
 from judgestats.results import FEW_CALLS, FEW_GROUPS, NO_HESSIAN, NOT_CONVERGED, RARE, SEPARATION, SINGULAR, TOO_SMALL
 from judgestats.schema.columns import VOCABULARY
 
-# ---- What data cannot tell: separation, where estimates run away to infinity, and levels with too few calls ----------
+# ---- Separation, where estimates diverge to infinity, and levels with too few calls ----------
 
 Floats = NDArray[np.float64]
 
-#: A gain below it, in a cube of unit size, is rounding.
+#: A gain below it, in the unit cube, is rounding error.
 TINY = 1e-6
-#: Calls per level that Laplace's approximation needs, by our ruling.
+#: Calls per level that Laplace's approximation needs.
 FEWEST_CALLS = 5
 
 
 def separated(fit: Fitted) -> tuple[str, ...]:
-    """Fixed effects and thresholds that separate the response, completely or not quite.
+    """Fixed effects and thresholds that separate the response, completely or quasi-completely.
 
-    A direction separates where moving along it lowers the probability of no answer that was given, and raises that of
-    some. The search is a linear programme; it is run where estimates or standard errors are large enough to ask.
+    A direction separates if moving along it lowers the probability of no answer given and raises that of some. The
+    search is a linear programme, run only if some fitted probabilities are nearly 0 or 1.
 
-    Returns names of the parameters that run away; empty where there are none, and for Gaussian models.
+    Returns names of the parameters that diverge; empty without separation, and for Gaussian models.
     """
     if fit.distribution.linear or not fit.n_location or not _suspect(fit):
         return ()
     moves = runaway(_constraints(fit))
-    return tuple(name for name, own in zip(fit.names, moves, strict=False) if own)
+    return tuple(name for name, moves_off in zip(fit.names, moves, strict=False) if moves_off)
 
 
 def sparse(fit: Fitted) -> tuple[float, ...]:
-    """Calls per level of each random term, where they are fewer than Laplace's approximation needs.
-
-    Returns 0 where they are enough, and for methods that need no more.
-    """
+    """Calls per level of each random term, if fewer than Laplace's approximation needs; else 0."""
     d = fit.design
     if fit.method != "Laplace" or not fit.distribution.categorical:
         return tuple(0.0 for _ in d.terms)
@@ -56,7 +53,7 @@ def sparse(fit: Fitted) -> tuple[float, ...]:
 
 
 def _suspect(fit: Fitted) -> bool:
-    """Whether any answer is predicted nearly without fail: where none is, nothing has run away."""
+    """Whether any answer is predicted with probability near 1: else there is no separation."""
     d = fit.design
     eta = d.X @ fit.beta + d.offset
     if not np.isfinite(eta).all():
@@ -105,9 +102,9 @@ def _raises(A: Floats, along: Floats, scale: float) -> bool:
     return bool(found.status == 0 and -found.fun > TINY * scale)
 
 
-# ---- What the sizes of a design say against the approximations that its fit rests on ---------------------------------
+# ---- Designs too small for the approximations that a fit rests on ---------------------------------------------------
 
-#: Levels of a factor under which Wald and profile intervals of what varies between them are too short; and by REML.
+#: With fewer levels of a factor, Wald and profile intervals of effects between them are too short; and by REML.
 LEVELS, LEVELS_REML = 30, 10
 
 
@@ -116,8 +113,8 @@ class Shortage:
     """A factor that is small for the method of its fit.
 
     `flag`: :data:`judgestats.models.fitted.FEW_CALLS`, :data:`RARE` or ``fewer than 30 levels of judge``.
-    `kind`: what is short.
-    `levels`: the levels that it has.
+    `kind`: what there are too few of.
+    `levels`: the levels of the factor.
     `seen`: calls per level, rarer answers in all, or levels.
     """
 
@@ -129,7 +126,7 @@ class Shortage:
 
 
 def shortages(fit: Fitted) -> tuple[Shortage, ...]:
-    """What is short, factor by factor; the limits are those of docs/coverage_models.csv."""
+    """Shortages, factor by factor; the limits are those of docs/coverage_models.csv."""
     return tuple(dict.fromkeys([*_calls(fit), *_answers(fit), *_short_of_levels(fit)]))
 
 
@@ -138,9 +135,9 @@ def scarce(fit: Fitted) -> tuple[str, ...]:
 
     Returns ``fewer than 5 calls per level``, on average, of a binary or ordered response by Laplace's approximation: it
     makes standard deviations too small. ``rarer answer less than once per level``, of a binary response by the same: it
-    makes the intercept too extreme. Quadrature cures both. ``fewer than 30 levels of judge`` (10 by REML): intervals of
-    the intercept and of effects that vary between judges cover too little, and so do profiles of the standard
-    deviation; effects that vary within judges do not suffer.
+    makes the intercept too extreme. Quadrature corrects both. ``fewer than 30 levels of judge`` (10 by REML): intervals
+    of the intercept and of effects that vary between judges cover too little, and so do profiles of the standard
+    deviation; effects that vary within judges are not affected.
     """
     return tuple(dict.fromkeys(s.flag for s in shortages(fit)))
 
@@ -170,11 +167,11 @@ def _short_of_levels(fit: Fitted) -> Iterator[Shortage]:
             yield Shortage(flag, "levels", term.factor, term.levels, float(len(term.levels)))
 
 
-# ---- Random terms in the words of their formula ----------------------------------------------------------------------
+# ---- Random terms, as written in the formula -------------------------------------------------------------------------
 
 
 def written(fit: Fitted, t: int) -> str:
-    """Return a random term as it was written; one of ``||`` or ``/`` as what it stands for.
+    """Return a random term as it was written, with ``||`` and ``/`` expanded.
 
     `t`: number of the term.
 
@@ -191,7 +188,7 @@ def written(fit: Fitted, t: int) -> str:
 
 
 def left_out(fit: Fitted, t: int, column: int) -> str:
-    """Say how to write a model without a column of a random term.
+    """Advice on how to drop one column of a random term.
 
     Returns ``Leave (1|item) out``, or ``Write (1|item) in place of (x|item)``.
     """
@@ -228,32 +225,32 @@ def _spelled(names: list[str], factor: str, bar: str = "|") -> str:
     return f"({slopes or '1'}{bar}{factor})"
 
 
-# ---- What is doubtful in a fit, as rows with advice ------------------------------------------------------------------
+# ---- Faults and cautions, as rows with advice ------------------------------------------------------------------------
 
-#: Columns of :func:`check`; those of :func:`judgestats.check` but for the row numbers, which a fit does not have.
+#: Columns of :func:`check`; those of :func:`judgestats.check` without row numbers, which a fit does not have.
 COLUMNS = ("level", "column", "what", "n", "example", "cure")
-#: Fewer levels than this say hardly anything about a variance; sizes.LEVELS are too few for intervals.
+#: With fewer levels than this a variance is hardly estimable.
 FEW_LEVELS = 5
-#: Fewer levels than this want t in place of z.
+#: With fewer levels than this, t in place of z is advised.
 FEW_FOR_Z = 10
 #: Fewer clusters than this make robust standard errors too small.
 FEW_CLUSTERS = 30
 #: A column that has one value in a greater share of the rows is nearly constant.
 CONSTANT = 0.99
-#: A group column with more levels for each call is nearly one level per call.
+#: With more levels per call than this, a factor has nearly one level per call.
 ONE_EACH = 0.9
-#: Whole numbers, at most so many, may be labels.
+#: At most so many distinct whole numbers may be labels.
 LABELS = 12
 #: A column whose mean is so many standard deviations from 0 should be centred.
 FAR = 20
-#: Standard errors by which Laplace's approximation may be off; then a 95 % interval still covers .94.
+#: Error of Laplace's approximation that is tolerated, in standard errors: a 95 % interval still covers 94 %.
 LAPLACE = 0.25
 #: Columns that name things.
 NAMES = tuple(c.name for kind in VOCABULARY.values() for c in kind if c.key and c.type in ("text", "category"))
 
 
 @dataclass(frozen=True)
-class Doubt:
+class Finding:
     """One row of :func:`check`."""
 
     level: str
@@ -265,23 +262,23 @@ class Doubt:
 
 
 def check(fit: Fitted) -> pd.DataFrame:
-    """List what is wrong or doubtful in a fit: :meth:`judgestats.models.Fit.check`."""
-    found = [doubt for search in SEARCHES for doubt in search(fit)]
+    """List faults of a fit and cautions about it: :meth:`judgestats.models.Fit.check`."""
+    found = [finding for search in SEARCHES for finding in search(fit)]
     aside = fit.design.n_missing + fit.design.n_zero
-    found += [Doubt("account", "", "rows used", fit.n), Doubt("account", "", "rows set aside", aside)]
+    found += [Finding("rows", "", "rows used", fit.n), Finding("rows", "", "rows excluded", aside)]
     return pd.DataFrame([astuple(d) for d in found], columns=list(COLUMNS))
 
 
-def _optimum(fit: Fitted) -> Iterator[Doubt]:
+def _optimum(fit: Fitted) -> Iterator[Finding]:
     if not fit.converged and sampled.drawn(fit) is None:
         cure = f"{NOT_CONVERGED.explanation} The steps are in fit.log."
-        yield Doubt("fault", "", NOT_CONVERGED, 1, "", cure)
+        yield Finding("fault", "", NOT_CONVERGED, 1, "", cure)
     if NO_HESSIAN in fit.notes and SEPARATION not in fit.notes:
-        yield Doubt("fault", "", NO_HESSIAN, fit.df, "", NO_HESSIAN.explanation)
+        yield Finding("fault", "", NO_HESSIAN, fit.df, "", NO_HESSIAN.explanation)
 
 
-def _integration(fit: Fitted) -> Iterator[Doubt]:
-    """A rule that a finer one moves."""
+def _integration(fit: Fitted) -> Iterator[Finding]:
+    """A quadrature rule whose results a finer one changes."""
     found, laplace = refined(fit), fit.method == "Laplace"
     if found is None or (found.estimates < LAPLACE if laplace else found.settled):
         return
@@ -290,31 +287,31 @@ def _integration(fit: Fitted) -> Iterator[Doubt]:
     cure = 'Pass n_quadrature="auto".'
     if fit.approximation == "trapezoid":
         cure = (
-            "The standard deviation has no end: nearly all levels have one answer only. Take more calls per level, or "
-            "engine='pymc', whose prior bounds it."
+            "The standard deviation is unbounded: nearly all levels have one answer only. Collect more calls per "
+            "level, or use engine='pymc', whose prior bounds it."
         )
-    yield Doubt("fault", fit.design.terms[0].factor, what, 1, "", cure)
+    yield Finding("fault", fit.design.terms[0].factor, what, 1, "", cure)
 
 
-def _separation(fit: Fitted) -> Iterator[Doubt]:
-    """Levels with one answer only; failing that, the parameters that run away."""
+def _separation(fit: Fitted) -> Iterator[Finding]:
+    """Levels with one answer only; failing that, the parameters that diverge."""
     if SEPARATION not in fit.notes:
         return
     names = fit.options.get("separated", ())
     cure = (
-        "Its coefficient is infinite. Merge the level, leave the term out, or make it a random effect, which shrinks; "
+        "Its coefficient is infinite. Merge the level, drop the term, or make it a random effect, which is shrunk; "
         "a likelihood-ratio test (anova) still holds."
     )
-    alone = [doubt for column in _factors(fit) for doubt in _one_answer(fit, column, cure)]
+    alone = [finding for column in _factors(fit) for finding in _one_answer(fit, column, cure)]
     if alone:
         yield from alone
         return
-    yield Doubt(
-        "fault", ", ".join(names), "separation: the terms together predict an answer without fail", len(names), "", cure
+    yield Finding(
+        "fault", ", ".join(names), "separation: together the terms predict an answer perfectly", len(names), "", cure
     )
 
 
-def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Doubt]:
+def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Finding]:
     d = fit.design
     levels = labels(d.frame[column]).to_numpy(dtype=object)
     for level in sorted(set(levels)):
@@ -324,7 +321,7 @@ def _one_answer(fit: Fitted, column: str, cure: str) -> Iterator[Doubt]:
         for value in fit.distribution.extremes(len(d.categories)):
             if (share == value).all():
                 answer = d.categories[int(value)] if d.categories else f"{value:.0f}"
-                yield Doubt(
+                yield Finding(
                     "fault", column, f"{level!r} always has {answer}: separation", float(calls.sum()), str(level), cure
                 )
 
@@ -336,50 +333,52 @@ def _factors(fit: Fitted) -> list[str]:
     return [c for c in dict.fromkeys(own) if c in fit.design.frame]
 
 
-def _singular(fit: Fitted) -> Iterator[Doubt]:
+def _singular(fit: Fitted) -> Iterator[Finding]:
     if SINGULAR not in fit.notes:
         return
     scale = fit.unit
-    for own, value in zip(components.components(fit), components.values(fit), strict=True):
+    for own, value in zip(components(fit), component_values(fit), strict=True):
         if own.t < 0:
             continue
         term = fit.design.terms[own.t]
         size = len(term.levels)
         if own.is_sd and value < 1e-3 * scale:
-            cure = f"{left_out(fit, own.t, own.i)}; what is left is the same. Errors of the rest hold given 0."
-            yield Doubt("doubt", own.group, f"singular fit: {own.term} is 0", size, "", cure)
+            cure = f"{left_out(fit, own.t, own.i)}; the rest is unchanged. Other errors are conditional on 0."
+            yield Finding("caution", own.group, f"singular fit: {own.term} is 0", size, "", cure)
         elif not own.is_sd and abs(value) > 0.999:
-            cure = f"The data do not carry the correlation: write {uncorrelated(fit, own.t)}."
-            yield Doubt("doubt", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", cure)
+            cure = f"The data do not support the correlation: write {uncorrelated(fit, own.t)}."
+            yield Finding("caution", own.group, f"singular fit: {own.term} is {value:.0f}", size, "", cure)
     for t, (term, L) in enumerate(zip(fit.design.terms, fit.factors(), strict=True)):
         if len(L) > 2 and np.linalg.svd(L, compute_uv=False).min() < 1e-3 * scale:
-            cure = f"The data do not carry all correlations: write {uncorrelated(fit, t)}."
+            cure = f"The data do not support all correlations: write {uncorrelated(fit, t)}."
             what = f"singular fit: {written(fit, t)} has a combination without variance"
-            yield Doubt("doubt", term.factor, what, len(term.levels), "", cure)
+            yield Finding("caution", term.factor, what, len(term.levels), "", cure)
 
 
-def _levels(fit: Fitted) -> Iterator[Doubt]:
+def _levels(fit: Fitted) -> Iterator[Finding]:
     d = fit.design
     calls = float(d.count @ d.trials)
     for term in {t.factor: t for t in d.terms}.values():
         size = len(term.levels)
         if fit.distribution.has_trials and size > ONE_EACH * calls:
-            cure = "The variance of a level with one call cannot be told from chance. Leave the term out."
-            yield Doubt("doubt", term.factor, f"{size:,} levels for {calls:,.0f} calls", size, term.levels[0], cure)
+            cure = (
+                "With one call per level the variance cannot be separated from residual variation. Leave the term out."
+            )
+            yield Finding("caution", term.factor, f"{size:,} levels for {calls:,.0f} calls", size, term.levels[0], cure)
 
 
-def _sizes(fit: Fitted) -> Iterator[Doubt]:
-    """What is too small for the method, by the study of coverage."""
+def _sizes(fit: Fitted) -> Iterator[Finding]:
+    """Designs too small for the method, by the study of coverage."""
     terms = fit.design.terms
     scalar = len(terms) == 1 and len(terms[0].names) == 1
-    nodes = 'Pass n_quadrature="auto".' if scalar else "Intervals by confint(method='bootstrap') know more."
+    nodes = 'Pass n_quadrature="auto".' if scalar else "Use confint(method='bootstrap')."
     for short in shortages(fit):
-        what, example, cure = _told(fit, short, nodes)
-        yield Doubt("doubt", short.factor, f"{short.flag}: {what}", len(short.levels), example, cure)
+        what, example, cure = _in_words(fit, short, nodes)
+        yield Finding("caution", short.factor, f"{short.flag}: {what}", len(short.levels), example, cure)
 
 
-def _told(fit: Fitted, short: Shortage, nodes: str) -> tuple[str, str, str]:
-    """What is short in numbers, an example, a cure."""
+def _in_words(fit: Fitted, short: Shortage, nodes: str) -> tuple[str, str, str]:
+    """The shortage in numbers, an example, a remedy."""
     if short.kind == "calls":
         cure = f"Laplace's approximation makes variances and effects too small, large variances far too large. {nodes}"
         return f"{short.seen:.1f} under Laplace's approximation", short.levels[0], cure
@@ -387,27 +386,27 @@ def _told(fit: Fitted, short: Shortage, nodes: str) -> tuple[str, str, str]:
         cure = f"Laplace's approximation makes the intercept too extreme. {nodes}"
         return f"{short.seen:,.0f} for {len(short.levels):,} levels under Laplace's approximation", "", cure
     if short.seen < FEW_LEVELS:
-        cure = f"Its variance is hardly known, and its interval too short. Take {short.factor} as a fixed effect."
+        cure = f"Its variance is hardly estimable, and its interval is too short. Make {short.factor} a fixed effect."
         return f"{short.seen:.0f} only", ", ".join(short.levels), cure
     return f"{short.seen:.0f}", "", _few_levels(fit, short)
 
 
 def _few_levels(fit: Fitted, short: Shortage) -> str:
-    """What few levels do to intervals, and what helps."""
+    """What few levels do to intervals, and the remedy."""
     what = f"the intercept and of effects that vary between levels of {short.factor}"
     own = freedom.rule(fit)
     if own == short.factor:
-        return f"Intervals of {what} are of t, as asked for; that of its sd is too short."
+        return f"Intervals of {what} use t, as requested; that of its sd is too short."
     if own == freedom.SATTERTHWAITE:
         if fit.method == "REML":
             return "Intervals of the fixed effects (t, Satterthwaite) hold; the profile of its sd is too short."
         return f"Intervals of {what} are somewhat too short, and so is the profile of its sd. Pass reml=True."
-    within = "effects that vary within them do not suffer"
+    within = "effects that vary within them are not affected"
     advice = f" Pass fit(..., df={short.factor!r}): t in place of z." if short.seen < FEW_FOR_Z else ""
     return f"Intervals of {what} are too short, and so is that of its sd; {within}.{advice}"
 
 
-def _columns(fit: Fitted) -> Iterator[Doubt]:
+def _columns(fit: Fitted) -> Iterator[Finding]:
     """Columns of the fixed part that look like something else."""
     d = fit.design
     for column in (c for c in d.fixed.columns if c in d.frame):
@@ -415,15 +414,20 @@ def _columns(fit: Fitted) -> Iterator[Doubt]:
         sums = pd.Series(d.count).groupby(values.to_numpy()).sum()
         if len(sums) > 1 and sums.max() > CONSTANT * sums.sum():
             what, rest = f"nearly always {sums.idxmax()!r}", float(sums.sum() - sums.max())
-            yield Doubt(
-                "doubt", column, what, rest, "", "What it does rests on these few rows. See whether it belongs in."
+            yield Finding(
+                "caution",
+                column,
+                what,
+                rest,
+                "",
+                "Its effect rests on these few rows. Check whether it should be in the model.",
             )
         if column in d.fixed.numerics and column not in d.fixed.factors and not pd.api.types.is_bool_dtype(values):
             yield from _as_number(column, sums.index)
             yield from _far(column, np.asarray(sums.index, float), sums.to_numpy())
 
 
-def _as_number(column: str, index: Any) -> Iterator[Doubt]:
+def _as_number(column: str, index: Any) -> Iterator[Finding]:
     """Whole numbers that may be labels."""
     numbers = np.asarray(index, float)
     if len(numbers) < 3 or (numbers % 1 != 0).any():
@@ -431,56 +435,60 @@ def _as_number(column: str, index: Any) -> Iterator[Doubt]:
     example = ", ".join(f"{v:.0f}" for v in numbers[:3])
     cure = f"If these are labels, write C({column}), or make them random: (1|{column})."
     if column in NAMES or column.lower() == "id" or column.lower().endswith(("_id", ".id")):
-        yield Doubt("doubt", column, "names used as numbers", len(numbers), example, cure)
+        yield Finding("caution", column, "names used as numbers", len(numbers), example, cure)
     elif len(numbers) <= LABELS:
-        yield Doubt("counted", column, "whole numbers used as numbers", len(numbers), example, cure)
+        yield Finding("counted", column, "whole numbers used as numbers", len(numbers), example, cure)
 
 
-def _far(column: str, values: Floats, count: Floats) -> Iterator[Doubt]:
-    """Numbers whose origin lies far away: steps along them and the intercept can hardly be told apart."""
+def _far(column: str, values: Floats, count: Floats) -> Iterator[Finding]:
+    """Numbers far from 0, whose slope is nearly collinear with the intercept."""
     mean = float(np.average(values, weights=count))
     sd = float(np.sqrt(np.average((values - mean) ** 2, weights=count)))
     if abs(mean) > FAR * sd > 0:
-        cure = f"Write center({column}): the slope stays, and the search and its errors are sounder."
-        yield Doubt("doubt", column, f"mean {mean:.4g}, spread {sd:.2g}: the origin is far away", len(values), "", cure)
+        cure = f"Write center({column}): the slope is the same, and the fit and its errors are more accurate."
+        yield Finding(
+            "caution", column, f"mean {mean:.4g}, spread {sd:.2g}: the origin is far away", len(values), "", cure
+        )
 
 
-def _engine(fit: Fitted) -> Iterator[Doubt]:
+def _engine(fit: Fitted) -> Iterator[Finding]:
     if TOO_SMALL in fit.notes:
-        yield Doubt("fault", "", f"statsmodels' variational Bayes: {TOO_SMALL}", fit.n_fixed, "", TOO_SMALL.explanation)
+        yield Finding(
+            "fault", "", f"statsmodels' variational Bayes: {TOO_SMALL}", fit.n_fixed, "", TOO_SMALL.explanation
+        )
     clusters = int(fit.options.get("n_clusters", FEW_CLUSTERS))
     if clusters < FEW_CLUSTERS:
         cure = "Robust standard errors of few clusters are too small. Use engine='ml'."
-        yield Doubt("doubt", str(fit.options["cluster"]), f"{clusters} clusters", clusters, "", cure)
+        yield Finding("caution", str(fit.options["cluster"]), f"{clusters} clusters", clusters, "", cure)
     if fit.engine == "lpm":
         mean = fit.design.X @ fit.beta + fit.design.offset
         outside = float(fit.design.count[(mean < 0) | (mean > 1)].sum())
         if outside:
-            cure = "A linear model of probabilities does not know their bounds. Use engine='ml'."
-            yield Doubt("doubt", "", "fitted probabilities below 0 or above 1", outside, "", cure)
+            cure = "A linear probability model ignores the bounds 0 and 1. Use engine='ml'."
+            yield Finding("caution", "", "fitted probabilities below 0 or above 1", outside, "", cure)
 
 
-def _posterior(fit: Fitted) -> Iterator[Doubt]:
-    """Mixing of the chains, and what priors and data say of each other."""
+def _posterior(fit: Fitted) -> Iterator[Finding]:
+    """Mixing of the chains, and conflicts of priors with the data."""
     draws = sampled.drawn(fit)
     if draws is not None:
-        yield from (Doubt(*row) for row in sampled.doubts(fit, draws))
+        yield from (Finding(*row) for row in sampled.findings(fit, draws))
 
 
-def _left_out(fit: Fitted) -> Iterator[Doubt]:
+def _left_out(fit: Fitted) -> Iterator[Finding]:
     d = fit.design
     if d.n_missing:
         columns = ", ".join(d.formula.variables)
-        yield Doubt("set aside", columns, "rows with a missing value, or invalid", d.n_missing)
+        yield Finding("excluded", columns, "rows with a missing value, or invalid", d.n_missing)
     if d.n_zero:
-        yield Doubt("set aside", str(d.counted), "count is zero", d.n_zero)
+        yield Finding("excluded", str(d.counted), "count is zero", d.n_zero)
     for name in d.aliased:
-        cure = "It is a combination of the columns before it, and has no coefficient. Leave it out."
-        yield Doubt("set aside", name, "aliased", 1, "", cure)
+        cure = "It is a linear combination of earlier columns, and has no coefficient. Leave it out."
+        yield Finding("excluded", name, "aliased", 1, "", cure)
     for note in d.notes:
-        yield Doubt("set aside", d.formula.response, note, 1)
+        yield Finding("excluded", d.formula.response, note, 1)
 
 
-SEARCHES: tuple[Callable[[Fitted], Iterator[Doubt]], ...] = (
+SEARCHES: tuple[Callable[[Fitted], Iterator[Finding]], ...] = (
     _optimum, _integration, _separation, _engine, _singular, _sizes, _levels, _columns, _posterior, _left_out,
 )  # fmt: skip

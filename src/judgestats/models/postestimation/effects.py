@@ -12,8 +12,7 @@ from scipy.special import expit, logit
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError
 from judgestats.models.families import LINKS
-from judgestats.models.fitted import Fitted
-from judgestats.models.postestimation.components import RESIDUAL
+from judgestats.models.fitted import RESIDUAL, Fitted
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread
 from judgestats.models.postestimation.tables import tidy
 from judgestats.results import NO_ERRORS, SINGULAR, flags

@@ -14,9 +14,7 @@ from scipy.special import ndtri
 from judgestats.defaults import CONF_LEVEL, N_RESAMPLES, SEED
 from judgestats.errors import DesignError, JudgestatsError, choose, confidence, suggestion
 from judgestats.kernels.resampling import generator
-from judgestats.models.fitted import Fitted
-from judgestats.models.postestimation import components
-from judgestats.models.postestimation.components import Component
+from judgestats.models.fitted import Component, Fitted, component_values, components
 from judgestats.models.postestimation.profiling import (
     Curve,
     Plain,
@@ -90,7 +88,7 @@ def parameters(fit: Fitted) -> list[Parameter]:
     """
     location = enumerate(fit.names[: fit.n_location])
     result = [Parameter("fixed", name, k) for k, name in location]
-    return result + [Parameter(c.group, c.term, -1, c) for c in components.components(fit)]
+    return result + [Parameter(c.group, c.term, -1, c) for c in components(fit)]
 
 
 def _chosen(all_: list[Parameter], terms: str | Iterable[str] | None) -> list[tuple[int, Parameter]]:
@@ -101,7 +99,7 @@ def _chosen(all_: list[Parameter], terms: str | Iterable[str] | None) -> list[tu
     for name in asked:
         if name not in known:
             listed = ", ".join(repr(k) for k in known)
-            raise DesignError(f"terms={name!r} is none of this fit. Allowed: {listed}.{suggestion(str(name), known)}")
+            raise DesignError(f"terms={name!r} is not in this fit. Allowed: {listed}.{suggestion(str(name), known)}")
     return [(k, p) for k, p in enumerate(all_) if p.term in asked or p.group in asked]
 
 
@@ -110,7 +108,7 @@ def estimates(fit: Fitted) -> Floats:
 
     Returns (K,).
     """
-    return np.concatenate([fit.params[: fit.n_location], components.values(fit)])
+    return np.concatenate([fit.params[: fit.n_location], component_values(fit)])
 
 
 def _row(own: Parameter, estimate: float, low: float, high: float, method: str, *notes: str) -> dict[str, Any]:
@@ -247,7 +245,7 @@ def resamples(fit: Fitted, n_resamples: int, seed: Any) -> tuple[Floats, int]:
     Returns `drawn` (B, K): of the refits that converged. `failed`: those that did not.
     """
     if not (isinstance(n_resamples, int | np.integer) and n_resamples > 0):
-        raise DesignError(f"n_resamples={n_resamples!r} is no number of refits. Allowed: 1, 2, 3, ...; use 1000, say.")
+        raise DesignError(f"n_resamples={n_resamples!r} is not a number of refits. Allowed: 1, 2, 3, ..., e.g. 1000.")
     rng = generator(seed, ("confint",))
     drawn, failed = [], 0
     for _ in range(n_resamples):

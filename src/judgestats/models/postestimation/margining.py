@@ -15,7 +15,7 @@ from judgestats.errors import DesignError, suggestion
 from judgestats.models.coding.frames import label
 from judgestats.models.fitted import Fitted
 from judgestats.models.postestimation import freedom
-from judgestats.models.postestimation.delta import doubts, normal_quantile, spread, trusted
+from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
 from judgestats.models.postestimation.prediction import estimable, gradient, mean, parted, rows_of, scale_of
 from judgestats.results import NO_DERIVATIVE, NOT_ESTIMABLE, flags
 from judgestats.schema.columns import grouping, names
@@ -65,7 +65,7 @@ def _used(fit: Fitted) -> list[str]:
 
 
 def _distinct(fit: Fitted, groups: Sequence[str]) -> tuple[pd.DataFrame, Floats]:
-    """Distinct rows of the columns that matter, and how many calls each stands for."""
+    """Distinct rows of the relevant columns, with the number of calls of each."""
     d = fit.design
     used = list(dict.fromkeys([*_used(fit), *groups]))
     weight = d.count * d.trials
@@ -169,7 +169,7 @@ def _pool(frame: pd.DataFrame, weight: Floats, groups: Sequence[str]) -> tuple[p
 def _table(
     fit: Fitted, effect: _Effect, keys: pd.DataFrame, pool: Any, groups: Sequence[str], level: float
 ) -> pd.DataFrame | None:
-    """Rows of one effect; None where the fixed effects do not know the variable, but as an offset."""
+    """Rows of one effect; None if the variable is in the fixed effects as an offset only."""
     above, below = (rows_of(fit, own, groups=False) for own in (effect.above, effect.below))
     still = [
         a is b or (a == b).all()
@@ -193,7 +193,7 @@ def _table(
     result = keys.iloc[np.repeat(np.arange(len(keys)), J)].reset_index(drop=True)
     undefined = np.repeat(known, J) & np.isnan(estimate.ravel())
     where = np.where(undefined, NO_DERIVATIVE, np.repeat(np.where(known, "", NOT_ESTIMABLE), J))
-    own = doubts(fit, np.where(np.isnan(estimate.ravel()), 0.0, error.ravel()))
+    own = cautions(fit, np.where(np.isnan(estimate.ravel()), 0.0, error.ravel()))
     df = np.repeat(_degrees(fit, above, below, weights), J)
     numbers = inference(estimate.ravel(), error.ravel(), df, level)
     cells = {
@@ -210,14 +210,14 @@ def _known(fit: Fitted, effect: _Effect, pool: Any) -> NDArray[np.bool_]:
     """Whether both sides of an effect are estimable, in each group."""
     if not fit.design.aliased or np.ptp(effect.step) > 0 or effect.term == effect.variable:
         return np.ones(pool.shape[0], bool)
-    doubtful = ~(estimable(fit.design, effect.above) & estimable(fit.design, effect.below))
-    return np.asarray(pool @ doubtful.astype(float) == 0)
+    unknown = ~(estimable(fit.design, effect.above) & estimable(fit.design, effect.below))
+    return np.asarray(pool @ unknown.astype(float) == 0)
 
 
 def _degrees(fit: Fitted, above: Any, below: Any, weights: Any) -> Floats:
     """Degrees of freedom of an effect, by what it changes of the linear predictor in each group of rows.
 
-    A change that cancels in the mean is none of the model's coefficients for all that: the rows are looked at each.
+    Each row is evaluated, since a change may cancel in the mean.
     """
     moved = above.X - below.X
     if freedom.rule(fit) in (freedom.SATTERTHWAITE, freedom.RESIDUAL, freedom.NORMAL):

@@ -25,7 +25,7 @@ from judgestats.models.formula import coder
 from judgestats.models.grammar.coders import evaluate
 from judgestats.models.grammar.syntax import Formula
 from judgestats.models.likelihood.compression import Posterior, columns, distinct
-from judgestats.models.postestimation.delta import doubts, normal_quantile, spread, trusted
+from judgestats.models.postestimation.delta import cautions, normal_quantile, spread, trusted
 from judgestats.results import MISSING_VALUE, NEW_LEVEL, NO_EFFECTS, NOT_ESTIMABLE, flags
 
 Floats = NDArray[np.float64]
@@ -295,7 +295,7 @@ def augment(fit: Fitted, data: IntoFrame | None = None) -> pd.DataFrame:
     eta = _conditional(fit, rows)
     variance = _link_variance(fit, rows, "conditional") if data is None else None
     values = residuals(fit, frame, mean(fit, rows, eta, np.zeros_like(eta)), variance, given=data is not None)
-    flag = _joined(_row_flags(fit, frame, rows, "conditional"), doubts(fit, np.zeros(len(frame))))
+    flag = _joined(_row_flags(fit, frame, rows, "conditional"), cautions(fit, np.zeros(len(frame))))
     return frame.assign(**dict(zip(names, (eta, rows.eta(fit), *values, flag), strict=True)))
 
 
@@ -311,7 +311,7 @@ def _refuse_names(frame: pd.DataFrame, names: Sequence[str]) -> None:
 
 
 def _row_flags(fit: Fitted, frame: pd.DataFrame, rows: Rows, random: str) -> Strings:
-    """What is doubtful in single rows."""
+    """Flags of single rows."""
     result = np.where(np.isfinite(rows.eta(fit)), "", MISSING_VALUE).astype(object)
     if fit.design.aliased:
         result = np.where(estimable(fit.design, frame) | (result != ""), result, NOT_ESTIMABLE)
@@ -478,6 +478,6 @@ def _assembled(fit: Fitted, frame: pd.DataFrame, cells: Floats, flag: Any, inter
     for k, name in enumerate(ESTIMATES[:4]):
         result[name] = flat[:, k]
     unknown = np.isnan(flat[:, 0]) & (np.repeat(flag, J) != MISSING_VALUE)
-    general = np.where(np.isnan(flat[:, 0]), "", doubts(fit, flat[:, 1] if interval else np.zeros(len(flat))))
+    general = np.where(np.isnan(flat[:, 0]), "", cautions(fit, flat[:, 1] if interval else np.zeros(len(flat))))
     result["flag"] = _joined(_joined(np.repeat(flag, J), general), np.where(unknown, NO_EFFECTS, ""))
     return result

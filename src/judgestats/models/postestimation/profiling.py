@@ -12,10 +12,9 @@ from scipy.optimize import brentq
 
 from judgestats.errors import FitError
 from judgestats.kernels.linear_mixed import Cells
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted import Component, Fitted
 from judgestats.models.likelihood.minimisation import LinearObjective, Scales, minimise
 from judgestats.models.ml import Model, gaussian
-from judgestats.models.postestimation.components import Component
 
 # ---- Coordinates in which a parameter of interest, a correlation say, is held while the others move freely -----------
 

@@ -1,4 +1,4 @@
-"""Verbs of a sampled fit: draws as a table, rows of ``tidy()``, cautions, blocks of the summary."""
+"""Methods of a sampled fit: draws as a table, rows of ``tidy()``, cautions, blocks of the summary."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 
 from judgestats.models.bayes.draws import LEAST_ESS, MOST_RHAT, Draws, diagnostics
 from judgestats.models.bayes.priors import Prior, Priors, single, sizes
-from judgestats.models.fitted import Fitted
-from judgestats.models.postestimation import components
+from judgestats.models.fitted import Fitted, components
 from judgestats.results import CONFLICT, FEW_EFFECTIVE, NOT_MIXED, PRIOR_DRIVEN, flags
 
 Floats = NDArray[np.float64]
 
-#: Posterior sd over prior sd above which the data said little.
+#: Ratio of posterior to prior sd above which a parameter is driven by its prior.
 LITTLE = 0.8
 
 
 def drawn(fit: Fitted) -> Draws | None:
-    """Draws of a fit; None of one by another engine."""
+    """Draws of a fit; None if the engine does not sample."""
     found = fit.options.get("draws")
     return found if isinstance(found, Draws) else None
 
@@ -30,7 +29,7 @@ def drawn(fit: Fitted) -> Draws | None:
 def terms(fit: Fitted) -> list[tuple[str, str]]:
     """Group and term of each row of ``tidy()``."""
     own = [("fixed", name) for name in fit.names[: fit.n_location]]
-    return own + [(c.group, c.term) for c in components.components(fit)]
+    return own + [(c.group, c.term) for c in components(fit)]
 
 
 def values(fit: Fitted, draws: Draws) -> Floats:
@@ -39,21 +38,27 @@ def values(fit: Fitted, draws: Draws) -> Floats:
     Returns (chains, draws, K): fixed effects, thresholds, standard deviations and correlations.
     """
     own = draws.values["parameters"]
-    result, first = [own[..., : fit.n_location]], fit.n_location
-    for k in (len(t.names) for t in fit.design.terms):
-        L = np.zeros((*own.shape[:2], k, k))
-        down = np.triu_indices(k)
-        L[..., down[1], down[0]] = own[..., first : first + k * (k + 1) // 2]
+    result = [own[..., : fit.n_location]]
+    for t, term in enumerate(fit.design.terms):
+        L, k = factors(fit, own, t), len(term.names)
         C = L @ L.swapaxes(-1, -2)
         sd = np.sqrt(np.einsum("csaa->csa", C))
         result.append(sd)
         with np.errstate(invalid="ignore", divide="ignore"):
             cor = [C[..., i, j] / (sd[..., i] * sd[..., j]) for i in range(k) for j in range(i)]
         result += [c[..., None] for c in cor]
-        first += k * (k + 1) // 2
     if fit.distribution.linear:
         result.append(own[..., -1:])
     return np.concatenate(result, axis=-1)
+
+
+def factors(fit: Fitted, params: Floats, t: int) -> Floats:
+    """(..., k, k) Cholesky factors of random term `t` at (..., P) draws of the parameters."""
+    widths = [len(term.names) for term in fit.design.terms]
+    first, k = fit.n_location + sum(w * (w + 1) // 2 for w in widths[:t]), widths[t]
+    L, down = np.zeros((*params.shape[:-1], k, k)), np.triu_indices(k)
+    L[..., down[1], down[0]] = params[..., first : first + k * (k + 1) // 2]
+    return L
 
 
 def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
@@ -71,27 +76,26 @@ def table(fit: Fitted, draws: Draws) -> pd.DataFrame:
 def rows(fit: Fitted, draws: Draws, conf_level: float) -> list[dict[str, Any]]:
     """Rows of ``tidy()``: posterior mean and sd, equal-tailed interval of the draws.
 
-    Returns no statistic and no p-value. Flags say where chains have not mixed, draws are few, or the prior speaks.
+    There is no statistic and no p-value. Flags mark chains that have not mixed, few draws, and priors that dominate.
     """
     own = values(fit, draws)
     tail = (1 - conf_level) / 2
     low, high = np.quantile(own, [tail, 1 - tail], axis=(0, 1))
-    doubts = zip(_mixing(own), against(fit, draws), strict=True)
-    columns = zip(terms(fit), own.mean(axis=(0, 1)), own.std(axis=(0, 1), ddof=1), low, high, doubts, strict=True)
+    rhat, bulk, tail_ess = diagnostics(own)
+    mixing = [
+        flags(NOT_MIXED if r > MOST_RHAT else "", FEW_EFFECTIVE if e < LEAST_ESS else "")
+        for r, e in zip(rhat, np.minimum(bulk, tail_ess), strict=True)
+    ]
+    notes = zip(mixing, against(fit, draws), strict=True)
+    columns = zip(terms(fit), own.mean(axis=(0, 1)), own.std(axis=(0, 1), ddof=1), low, high, notes, strict=True)
     return [
         {
             "group": group, "term": term, "estimate": float(mean), "std_error": float(sd), "statistic": np.nan,
             "p_value": np.nan, "conf_low": float(a), "conf_high": float(b), "method": "posterior quantiles",
-            "flag": flags(mixing, prior),
+            "flag": flags(mixed, prior),
         }
-        for (group, term), mean, sd, a, b, (mixing, prior) in columns
+        for (group, term), mean, sd, a, b, (mixed, prior) in columns
     ]  # fmt: skip
-
-
-def _mixing(own: Floats) -> list[str]:
-    rhat, bulk, tail = diagnostics(own)
-    pairs = zip(rhat, np.minimum(bulk, tail), strict=True)
-    return [flags(NOT_MIXED if r > MOST_RHAT else "", FEW_EFFECTIVE if e < LEAST_ESS else "") for r, e in pairs]
 
 
 def against(fit: Fitted, draws: Draws) -> list[str]:
@@ -99,7 +103,7 @@ def against(fit: Fitted, draws: Draws) -> list[str]:
 
     Returns ``prior and data disagree``: the posterior mean lies outside the central 95 % of the prior (of a standard
     deviation: above its 95 % quantile). ``prior-driven``: the posterior sd is more than 0.8 times that of the prior.
-    The intercept and thresholds are looked at where the prior is: with all predictors at their means.
+    The intercept and thresholds are compared where their prior applies: with all predictors at their means.
     """
     prior: Priors = fit.options["prior"]
     return [_verdict(p, x) for p, x in zip(prior.each, _where_priors_are(fit, draws, prior), strict=True)]
@@ -131,48 +135,32 @@ def _where_priors_are(fit: Fitted, draws: Draws, prior: Priors) -> list[Floats]:
     return list(own.T)
 
 
-def doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, str, str]]:
+def findings(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, str, str]]:
     """Rows of ``check()``: level, column, what, n, example, cure."""
     own = values(fit, draws)
     names = [term for _, term in terms(fit)]
     rhat, bulk, tail = diagnostics(own)
     ess = np.minimum(bulk, tail)
     worst, least = int(np.nanargmax(rhat)), int(np.nanargmin(ess))
-    bad = int((rhat > MOST_RHAT).sum())
-    what = f"largest R-hat {rhat[worst]:.3f}"
-    yield (
-        "fault" if bad else "counted",
-        "",
-        f"{what}: {NOT_MIXED}" if bad else what,
-        bad,
-        names[worst],
-        NOT_MIXED.explanation * bool(bad),
-    )
-    few = int((ess < LEAST_ESS).sum())
-    what = f"smallest ESS {ess[least]:,.0f}"
-    yield (
-        "doubt" if few else "counted",
-        "",
-        f"{what}: {FEW_EFFECTIVE}" if few else what,
-        few,
-        names[least],
-        FEW_EFFECTIVE.explanation * bool(few),
-    )
+    for level, n, what, name, flag in (
+        ("fault", int((rhat > MOST_RHAT).sum()), f"largest R-hat {rhat[worst]:.3f}", names[worst], NOT_MIXED),
+        ("caution", int((ess < LEAST_ESS).sum()), f"smallest ESS {ess[least]:,.0f}", names[least], FEW_EFFECTIVE),
+    ):
+        if n:
+            yield level, "", f"{what}: {flag}", n, name, flag.explanation
+        else:
+            yield "counted", "", what, 0, name, ""
     d = draws.divergences
     cure = "Pass sampling={'target_accept': 0.99}, or set tighter priors on the sds: part of the posterior was missed."
-    yield ("doubt" if d else "counted", "", f"{d} divergent transitions", d, "", cure * bool(d))
-    yield from _prior_doubts(fit, draws)
-
-
-def _prior_doubts(fit: Fitted, draws: Draws) -> Iterator[tuple[str, str, str, float, str, str]]:
+    yield ("caution" if d else "counted", "", f"{d} divergent transitions", d, "", cure * bool(d))
     prior: Priors = fit.options["prior"]
-    for own, flag in zip(prior.each, against(fit, draws), strict=True):
-        if CONFLICT in flag:
-            cure = f"Its prior is {own.words} ({own.meaning}). See the units of the data, or widen it by priors=."
-            yield "doubt", own.parameter, CONFLICT, 1, own.words, cure
-        if PRIOR_DRIVEN in flag:
-            cure = f"The data say little: it is close to its prior, {own.words}. Compare two priors."
-            yield "doubt", own.parameter, PRIOR_DRIVEN, 1, own.words, cure
+    for p, found in zip(prior.each, against(fit, draws), strict=True):
+        if CONFLICT in found:
+            cure = f"Its prior is {p.words} ({p.meaning}). Check the units of the data, or widen it by priors=."
+            yield "caution", p.parameter, CONFLICT, 1, p.words, cure
+        if PRIOR_DRIVEN in found:
+            cure = f"The data add little: it is close to its prior, {p.words}. Compare two priors."
+            yield "caution", p.parameter, PRIOR_DRIVEN, 1, p.words, cure
 
 
 def prior_block(fit: Fitted) -> list[tuple[str, str, str]]:

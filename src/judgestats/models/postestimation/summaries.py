@@ -1,8 +1,8 @@
-"""A fit as text, in the form that users of lme4 know."""
+"""An lme4-style summary of a fit, as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -63,7 +63,7 @@ def _data(fit: Fitted) -> str:
         text += f" ({d.counted} counts {fit.n:,.0f} in {len(d.y):,})"
     if (d.trials != 1).any():
         text += f", {float(d.count @ d.trials):,.0f} trials"
-    return text + (f"; {d.n_missing:,} set aside" if d.n_missing else "")
+    return text + (f"; {d.n_missing:,} excluded" if d.n_missing else "")
 
 
 def _likelihood(fit: Fitted) -> str:
@@ -142,7 +142,6 @@ def _fixed(fit: Fitted) -> str:
     if letter == "z":
         rows = [[*row[:3], *row[4:]] for row in rows]
     starred = any(row[-1] for row in rows)
-    title = "Coefficients" if not fit.design.terms else "Fixed effects"
     return f"{title}:\n{_columns(rows, left=(0, len(rows[0]) - 1))}" + (f"\n---\n{LEGEND}" if starred else "")
 
 
@@ -193,11 +192,8 @@ def _icc(fit: Fitted) -> str:
 
 def _notes(fit: Fitted) -> str:
     found = check(fit)
-    lines = list(_sentences(found[~found["level"].isin(["account", "counted"])]))
-    return "Notes:\n" + "\n".join(lines) if lines else ""
-
-
-def _sentences(found: pd.DataFrame) -> Iterator[str]:
-    for row in found.to_dict("records"):
+    lines = []
+    for row in found[~found["level"].isin(["rows", "counted"])].to_dict("records"):
         where = f"{row['column']}: " if row["column"] else ""
-        yield f" - {where}{row['what']}. {row['cure']}".rstrip()
+        lines.append(f" - {where}{row['what']}. {row['cure']}".rstrip())
+    return "Notes:\n" + "\n".join(lines) if lines else ""

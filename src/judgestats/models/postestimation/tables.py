@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from judgestats.defaults import CONF_LEVEL
 from judgestats.errors import DesignError, FitError, choose
 from judgestats.models.families import LINKS
-from judgestats.models.fitted import Fitted
+from judgestats.models.fitted import Component, Fitted, component_values, components
 from judgestats.models.ml import BOUNDARY as SMALLEST
-from judgestats.models.postestimation import components, crossvalidation, freedom, sampled
+from judgestats.models.postestimation import crossvalidation, freedom, sampled
 from judgestats.models.postestimation.delta import delta, normal_quantile, spread, trusted
 from judgestats.results import (
     ALIASED,
@@ -85,8 +85,11 @@ def tidy(
             f"exponentiate=True is for link='logit' and 'log' on the scale of the link; got link={fit.link!r}, "
             f"scale={scale!r}. Use scale='response' for units of the response."
         )
-    if scale == "response":
-        return _on_response(fit, conf_level)
+    if scale == "response":  # average marginal effects
+        from judgestats.models.postestimation.margining import margins
+
+        table = margins(fit, conf_level=conf_level).assign(group="fixed")
+        return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
     rows: list[dict[str, Any]] = []
     posterior = sampled.drawn(fit)
     if posterior is not None:
@@ -102,14 +105,6 @@ def tidy(
     general += [UNSETTLED] if fit.refinement is not None and not fit.refinement.harmless else []
     table["flag"] = [flags(own, *general) for own in table["flag"]]
     return _ratios(fit, table) if exponentiate else table
-
-
-def _on_response(fit: Fitted, conf_level: float) -> pd.DataFrame:
-    """Average marginal effects in the columns of :func:`tidy`."""
-    from judgestats.models.postestimation.margining import margins
-
-    table = margins(fit, conf_level=conf_level).assign(group="fixed")
-    return table[[*(c for c in COLUMNS if c in table), *(c for c in table if c not in COLUMNS)]]
 
 
 def _location_rows(fit: Fitted, conf_level: float) -> Iterator[dict[str, Any]]:
@@ -146,7 +141,7 @@ def _why_unknown(fit: Fitted) -> str:
 
 def _variance_rows(fit: Fitted, z: float) -> Iterator[dict[str, Any]]:
     """Standard deviations and correlations, with errors on the scale of logarithms and of Fisher's z."""
-    parts, values = components.components(fit), components.values(fit)
+    parts, values = components(fit), component_values(fit)
     for own, value, error in zip(parts, values, _transformed_errors(fit, parts), strict=True):
         known = bool(np.isfinite(error) and error > 0)
         vague = wide(float(error)) if own.is_sd else ""
@@ -171,12 +166,12 @@ def wide(error: float) -> str:
     return NEAR_ZERO if error > VAGUE else ""
 
 
-def _transformed_errors(fit: Fitted, parts: tuple[components.Component, ...]) -> Floats:
+def _transformed_errors(fit: Fitted, parts: tuple[Component, ...]) -> Floats:
     """Standard errors of the logs of standard deviations, and of Fisher's z of correlations; NaN on the boundary."""
     is_sd = np.array([p.is_sd for p in parts], bool)
 
     def transformed(params: Floats) -> Floats:
-        found = components.values(fit, params)
+        found = component_values(fit, params)
         return np.where(is_sd, np.log(np.abs(found)), np.arctanh(np.where(is_sd, 0.0, found)))
 
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -184,7 +179,7 @@ def _transformed_errors(fit: Fitted, parts: tuple[components.Component, ...]) ->
         return spread(jacobian, fit.covariance)
 
 
-def _held(fit: Fitted, own: components.Component) -> bool:
+def _held(fit: Fitted, own: Component) -> bool:
     """Whether a component is one of a column that sits on its boundary."""
     if own.t < 0 or SINGULAR not in fit.notes:
         return False

@@ -17,7 +17,7 @@ from judgestats.errors import DesignError, FitError, FormulaError, choose, sugge
 from judgestats.models.fitted import Fitted
 from judgestats.models.ml import Model, fit_design
 from judgestats.models.postestimation import freedom
-from judgestats.models.postestimation.delta import doubts, trusted
+from judgestats.models.postestimation.delta import cautions, trusted
 from judgestats.results import BOUNDARY, NOT_CONVERGED, NOT_NESTED, REFITTED, SAME_SIZE, SEPARATION, flags
 
 # ---- Linear hypotheses as text: ``strategy[S1] = strategy[S8]`` ------------------------------------------------------
@@ -43,7 +43,7 @@ def hypothesis(text: str, names: Sequence[str]) -> tuple[Floats, float]:
     left, right = (_sum(text, own, names) for own in (sides if len(sides) == 2 else [sides[0], ["0"]]))
     weights = left[:-1] - right[:-1]
     if not weights.any():
-        raise _fault(text, "it says nothing about a coefficient")
+        raise _fault(text, "it constrains no coefficient")
     return weights, float(right[-1] - left[-1])
 
 
@@ -75,7 +75,7 @@ def _split(text: str, names: Sequence[str]) -> list[list[str]]:
             wrong = word.group() if word else rest[0]
             listed = ", ".join(names)
             raise FormulaError(
-                f"{text!r} names {wrong!r}, which is no coefficient. There are: {listed}.{suggestion(wrong, names)}"
+                f"{text!r} names {wrong!r}, which is not a coefficient. Allowed: {listed}.{suggestion(wrong, names)}"
             )
     return sides
 
@@ -101,7 +101,7 @@ def _sum(text: str, tokens: Sequence[str], names: Sequence[str]) -> Floats:
             sign = -sign if token == "-" else sign
         elif token in ("*", "/"):
             if one is None:
-                raise _fault(text, f"{token!r} stands alone")
+                raise _fault(text, f"{token!r} has nothing before it")
             divide = token == "/"
         else:
             value = np.zeros(len(names) + 1)
@@ -122,13 +122,15 @@ def _product(text: str, one: Floats, other: Floats, divide: bool) -> Floats:
 
 
 def _fault(text: str, why: str) -> FormulaError:
-    return FormulaError(f"{text!r} is no linear hypothesis: {why}. Write 'a = b', '2 * a + b = 1', or 'a' for a = 0.")
+    return FormulaError(
+        f"{text!r} is not a linear hypothesis: {why}. Write 'a = b', '2 * a + b = 1', or 'a' for a = 0."
+    )
 
 
 # ---- Wald tests of terms and hypotheses, and likelihood-ratio tests of nested models ---------------------------------
 
 
-#: ``n_quadrature`` -> flag of a model that was fitted again by it.
+#: ``n_quadrature`` -> flag of a model that was refitted by it.
 RULES: dict[int | str, str] = {
     1: REFITTED.of(how="Laplace's approximation"),
     "auto": REFITTED.of(how="the trapezoidal rule"),
@@ -230,7 +232,7 @@ def _frame(fit: Fitted, rows: Sequence[Test]) -> pd.DataFrame:
     chi = _p_value(statistic, df)
     table["p_value"] = chi if freedom.rule(fit) == freedom.NORMAL else freedom.above(statistic, df, error)
     table["method"] = freedom.named(fit, "F")
-    table["flag"] = [str(d) for d in doubts(fit, table["statistic"].to_numpy())]
+    table["flag"] = [str(d) for d in cautions(fit, table["statistic"].to_numpy())]
     return table
 
 
@@ -245,10 +247,10 @@ def anova(*fits: Fitted) -> pd.DataFrame:
     Parameters
     ----------
     *fits : Fitted
-        Two or more, of the same data; they are put in the order of their parameters. Gaussian models by REML whose
-        fixed effects differ are fitted again by ML, and flagged so. Models whose random effects are integrated out
-        differently are fitted again by one rule: by Laplace's approximation where one of them needs it or was fitted
-        by it, else by ``n_quadrature="auto"``.
+        Two or more, of the same data; they are ordered by their number of parameters. Gaussian models by REML whose
+        fixed effects differ are refitted by ML, and flagged. Models whose random effects are integrated out
+        differently are refitted by one rule: by Laplace's approximation if one of them needs it or was fitted by it,
+        else by ``n_quadrature="auto"``.
 
     Returns
     -------
@@ -270,7 +272,7 @@ def anova(*fits: Fitted) -> pd.DataFrame:
 
     Notes
     -----
-    That the models are nested is not checked, but for a larger model that fits worse, which is flagged.
+    Whether the models are nested is not checked; a larger model that fits worse is flagged.
 
     Examples
     --------
@@ -292,9 +294,9 @@ def anova(*fits: Fitted) -> pd.DataFrame:
     for k, (fit, again) in enumerate(ordered):
         row = {"formula": fit.formula, "df": fit.df, "loglik": fit.loglik, "aic": 2 * (fit.df - fit.loglik)}
         row |= {"bic": fit.df * np.log(fit.n) - 2 * fit.loglik, "statistic": np.nan, "df_difference": np.nan}
-        doubt = str(doubts(fit, np.zeros(1))[0])
+        caution = str(cautions(fit, np.zeros(1))[0])
         own = _compare(row, ordered[k - 1][0], fit) if k else []
-        row["flag"] = flags(doubt, REFITTED.of(how="ML") if refitted else again, *own)
+        row["flag"] = flags(caution, REFITTED.of(how="ML") if refitted else again, *own)
         rows.append(row)
     table = pd.DataFrame(rows)
     table["p_value"] = _p_value(table["statistic"].to_numpy(float), table["df_difference"].fillna(0).to_numpy(float))
@@ -313,12 +315,12 @@ def _compare(row: dict[str, Any], small: Fitted, large: Fitted) -> list[str]:
 
 
 def _variances(fit: Fitted) -> Counter[frozenset[str]]:
-    """How many variances each grouping factor has: a correlation more is none, and 0 lies inside its range."""
+    """How many variances each grouping factor has: correlations are not counted, since 0 lies inside their range."""
     return Counter(frozenset(t.columns) for t in fit.design.terms for _ in t.names)
 
 
 def _refuse(fits: Sequence[Fitted]) -> None:
-    """Refuse models that do not belong together."""
+    """Refuse models that cannot be compared."""
     first = fits[0]
     for fit in fits:
         if not np.isfinite(fit.loglik):
@@ -338,20 +340,20 @@ def _refuse(fits: Sequence[Fitted]) -> None:
         if not np.allclose(_sums(first), _sums(fit), rtol=1e-9):
             raise DesignError(
                 f"The models are of different data: {first.n:,.0f} rows and {fit.n:,.0f}, "
-                f"{first.design.n_missing:,.0f} and {fit.design.n_missing:,.0f} set aside for a missing value. Fit "
+                f"{first.design.n_missing:,.0f} and {fit.design.n_missing:,.0f} excluded for a missing value. Fit "
                 "both to the rows complete in all columns."
             )
 
 
 def _sums(fit: Fitted) -> Floats:
-    """What two fits to the same data have in common."""
+    """Sums of the data, equal for two fits to the same data."""
     d = fit.design
     own = (np.ones(len(d.y)), d.y, d.y**2, d.trials, d.trials * d.y, d.weights, d.weights * d.y)
     return np.array([d.count @ v for v in own])
 
 
 def _by_ml(fits: Sequence[Fitted]) -> tuple[list[Fitted], bool]:
-    """Fit again by ML where restricted likelihoods are not comparable."""
+    """Refit by ML if restricted likelihoods are not comparable."""
     restricted = [f for f in fits if f.method == "REML"]
     alike = all(set(f.design.names) == set(fits[0].design.names) for f in fits)
     if not restricted or (alike and len(restricted) == len(fits)):
@@ -367,7 +369,7 @@ def _by_ml(fits: Sequence[Fitted]) -> tuple[list[Fitted], bool]:
 
 
 def _by_one_rule(fits: Sequence[Fitted]) -> list[tuple[Fitted, str]]:
-    """Fit again those whose random effects are integrated out by another rule than the others'; say so of each."""
+    """Refit models whose random effects are integrated out by another rule, and name that rule in their flags."""
     used = sorted({f.approximation for f in fits if f.design.terms})
     if len(used) < 2:
         return [(f, "") for f in fits]
@@ -380,10 +382,10 @@ def _by_one_rule(fits: Sequence[Fitted]) -> list[tuple[Fitted, str]]:
 
 
 def _again(fit: Fitted, rule: int | Literal["auto"]) -> Fitted:
-    """The same model by another rule; what the data say against it stays said."""
+    """The same model by another rule; a flag of separation is kept."""
     found = fit_design(Model(fit.design, fit.family, fit.link, False, rule, fit.thresholds, fit.part))
-    told = [note for note in fit.notes if note == SEPARATION]
-    return replace(found, notes=(*found.notes, *told), options=fit.options)
+    separation = [note for note in fit.notes if note == SEPARATION]
+    return replace(found, notes=(*found.notes, *separation), options=fit.options)
 
 
 # ---- Likelihood-ratio tests of single terms: each left out in turn ---------------------------------------------------
@@ -437,5 +439,5 @@ def _row(term: str, whole: Fitted, less: Fitted, note: str) -> dict[str, Any]:
     row = {"term": term, "df": df, "loglik": less.loglik, "aic": 2 * (less.df - less.loglik), "statistic": statistic}
     row["p_value"] = float(chdtrc(df, max(statistic, 0.0))) if df > 0 and np.isfinite(statistic) else np.nan
     lost = NOT_CONVERGED if not less.converged else ""
-    doubt = str(doubts(whole, np.zeros(1))[0])
-    return {**row, "flag": flags(note, doubt, lost, NOT_NESTED if own < -1e-4 else "")}
+    caution = str(cautions(whole, np.zeros(1))[0])
+    return {**row, "flag": flags(note, caution, lost, NOT_NESTED if own < -1e-4 else "")}
