@@ -57,7 +57,7 @@ ALLOWED = {
     "ingest": 23,
     "kernels": 10,
     "metrics": 157,
-    "models": 111,
+    "models": 33,
     "published": 9,
     "reporting": 45,
     "results": 2,
