@@ -277,7 +277,8 @@ def _ratio(whole: Fit, one: Any, two: Any, term: str, conf_level: float) -> Row:
     above, below = float(one @ whole.params), float(two @ whole.params)
     row: Row = {"term": term, "n": whole.n, "method": described(whole), "flag": fit_flags(whole)}
     if not (above > 0 and below > 0):
-        return {**row, "estimate": math.nan, "flag": flags(row["flag"], NO_RATIO)}
+        ends = dict.fromkeys(("estimate", "conf_low", "conf_high"), math.nan)
+        return {**row, **ends, "flag": flags(row["flag"], NO_RATIO)}
     ratio = above / below
     se = float(spread(one / above - two / below, whole.covariance))
     z = normal_quantile(conf_level)
